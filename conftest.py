@@ -1,11 +1,12 @@
 """What all tests share: how Hypothesis draws, nothing from the network, and quick beginnings of stores and commands.
 
 Tests run beside others on small machines: Hypothesis judges what an example does, not how long it takes. Where ``CI`` is set,
-it draws the same 50 examples every time; at a desk it looks for new ones. ``pytest --hypothesis-profile long`` draws 1,000.
+it draws the same 30 examples every time; at a desk it looks for new ones. ``pytest --hypothesis-profile long`` draws 1,000.
 No test asks the model hub for anything, and none waits for it. The processes that tests start compile what they import once.
-``bucket`` is an object store on loopback, shared by the tests of a worker.
+``bucket`` is an object store on loopback and ``browser`` a headless Chromium; the tests of a worker share them.
 """
 
+import asyncio
 import gc
 import os
 import shutil
@@ -15,16 +16,19 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.request import Request, urlopen
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is first imported; child processes get it, too
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-settings.register_profile("salon", settings(), deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("salon", settings(), deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", settings.get_profile("salon"), max_examples=1000)
 settings.load_profile("salon")
 
@@ -58,10 +62,14 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def quick_stores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores begin as copies of an empty one, have no ``catalog.duckdb``, and are folded without a process for each fold.
 
-    Not so in tests that are marked ``real_store``.
+    Nothing waits for the disk to be flushed: no test cuts the power. Not so in tests that are marked ``real_store``, nor in
+    benchmarks.
     """
+    if request.node.get_closest_marker("real_store") or request.node.nodeid.startswith("benchmarks/"):
+        return
+    monkeypatch.setattr(os, "fsync", os.fstat)
     store = sys.modules.get("salon_store.store")
-    if store is None or request.node.get_closest_marker("real_store"):
+    if store is None:
         return
     if checkpoint := sys.modules.get("salon_bench.runs.checkpoint"):
         monkeypatch.setattr(checkpoint, "fold_apart", checkpoint.fold_here)
@@ -95,6 +103,32 @@ def bucket() -> Iterator[dict[str, str]]:
     }
     server.kill()
     server.communicate()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> "Iterator[tuple[Browser, asyncio.AbstractEventLoop]]":
+    """Start the worker's Chromium; give it with Playwright's event loop, which stays open in the main thread."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("no Chromium on this machine; Debian's package `chromium` makes these run")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield started, loop
+        asyncio._set_running_loop(loop)
+        started.close()
+
+
+@pytest.fixture
+def browser(chromium: "tuple[Browser, asyncio.AbstractEventLoop]") -> "Iterator[Browser]":
+    """A headless Chromium. Its event loop runs during this test alone, so that others can call ``asyncio.run``."""
+    started, loop = chromium
+    asyncio._set_running_loop(loop)
+    yield started
+    asyncio._set_running_loop(None)
 
 
 SERVER = """

@@ -15,7 +15,7 @@ from random import Random
 
 import aiohttp
 
-from salon_bench.judges import ChatSettings, Limits, OpenAICompatibleJudge
+from salon_bench.judges import ChatSettings, OpenAICompatibleJudge, ServerLimits
 from salon_taxonomy.protocols import Media, Question
 
 CONCURRENCY = 64
@@ -62,7 +62,7 @@ async def compare(url: str, calls: int) -> None:
                 assert json.loads(await reply.read())["choices"]
 
         await measure("bare aiohttp", calls, bare)
-    settings = ChatSettings(model="m", base_url=url, limits=Limits(concurrency=CONCURRENCY))
+    settings = ChatSettings(model="m", base_url=url, limits=ServerLimits(concurrency=CONCURRENCY))
     async with OpenAICompatibleJudge(settings) as judge:
 
         async def plain(number: int) -> None:

@@ -20,7 +20,7 @@ from salon_synthetic.artifacts import draw_examples
 from salon_taxonomy.answers import magicmirror_json, render_magicmirror
 from salon_taxonomy.training_example import MAIN_BUCKETS, TrainingExample
 from salon_train.demo.consistency import RuleConsistency
-from salon_train.demo.experiment import Arm, run_seed
+from salon_train.demo.experiment import Ablation, run_seed
 from salon_train.demo.recipe import Recipe
 from salon_train.sampling import MultiBucketPlan
 
@@ -34,7 +34,7 @@ def step_s() -> Iterator[float]:
     from salon_train.run.events import read_log
 
     with tempfile.TemporaryDirectory() as folder:
-        list(run_seed(Path(folder), RECIPE, seed=0, arms=(Arm.FULL,)))
+        list(run_seed(Path(folder), RECIPE, seed=0, arms=(Ablation.FULL,)))
         rows = [row for row in read_log(Path(folder) / "full" / "grpo" / "log.jsonl") if row["what"] == "learned"]
     at = [(float(row["seconds"]), float(row["step"])) for row in rows]  # type: ignore[arg-type]
     yield median((after - before) / (last - first) for (before, first), (after, last) in itertools.pairwise(at))

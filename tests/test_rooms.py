@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-BENCH = ("media", "judges", "editors", "suites.contract", "runs", "suites", "refine", "analysis", "report", "cli")
+BENCH = ("media", "judges", "editors", "suites.contract", "runs", "generators", "suites", "refine", "analysis", "report", "cli")
 """A room of salon-bench imports itself and rooms to its left; ``testing`` imports none, and only ``cli`` imports it."""
 
 _PLACE = re.compile(r"(salon_\w+(?:\.\w+)+):\w+")

@@ -13,7 +13,7 @@ from pathlib import Path
 from PIL import Image
 
 from salon_bench.judges.replay import RecordingJudge
-from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.plan import SubjectModel, planned
 from salon_bench.runs.suite_runner import execute
 from salon_bench.suites.contract.registry import suite_named
 from salon_synthetic.artifacts.canvas import Canvas
@@ -21,7 +21,7 @@ from salon_synthetic.artifacts.composing import composed
 from salon_synthetic.artifacts.difficulty import Difficulty
 from salon_synthetic.artifacts.drawing import png
 from salon_synthetic.artifacts.kinds import KINDS
-from salon_synthetic.artifacts.planning import Part, Plan
+from salon_synthetic.artifacts.planning import PicturePlan, PlannedFigure
 from salon_synthetic.rng import Rng
 from salon_taxonomy.answers import magicmirror_json
 from salon_taxonomy.digest import digest
@@ -55,7 +55,7 @@ class Drawn:
 
     data: bytes
     prompt: str
-    plan: Plan | None = None
+    plan: PicturePlan | None = None
     noise: bool = False
 
 
@@ -63,7 +63,7 @@ def drawn(number: int, model: str) -> Drawn:
     """Draw one scene as a generator does."""
     artifact, *_, does = SCENES[number]
     rng, side = Rng(f"small bench/{number}"), SIDES[model]
-    plan = Plan((Part(KINDS[artifact], planted=model == "hasty" and does == "artifact"),))
+    plan = PicturePlan((PlannedFigure(KINDS[artifact], planted=model == "hasty" and does == "artifact"),))
     picture, prompt = composed(rng, plan, side, Difficulty())
     if model == "hasty" and does == "noise":
         noise = Image.frombytes("RGB", (side, side), rng.noise(side * side * 3))
@@ -124,7 +124,7 @@ async def record(folder: Path) -> Path:
     for suite in ("magicbench", "prism"):
         judge = RecordingJudge(truth, recording)
         with tempfile.TemporaryDirectory() as scratch:
-            subjects = [Subject(model, folder / model) for model in SIDES]
+            subjects = [SubjectModel(model, folder / model) for model in SIDES]
             plan = planned(suite_named(suite), subjects, judge, prompts=folder / f"{suite}.jsonl")
             await execute(plan, judge, Path(scratch) / "results")
     return recording

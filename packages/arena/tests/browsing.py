@@ -1,6 +1,5 @@
 """A served arena and a headless Chromium, for tests of pages."""
 
-import shutil
 import threading
 import time
 import uuid
@@ -9,19 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import uvicorn
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from small_arena import write_material
 
 from salon_arena import ArenaDatabase, Material, WorkService, create_app, read_material, vote_service
 from salon_arena.service import AnswerBody
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-needs_chromium = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; Debian's package `chromium` makes these run"),
-]
 
 
 class Served:

@@ -14,7 +14,6 @@ from salon_arena.service import AnswerBody
 
 if TYPE_CHECKING:
     from browsing import Served
-    from playwright.sync_api import Browser
 
 
 @pytest.fixture
@@ -46,17 +45,6 @@ def served(tmp_path: Path) -> Iterator["Served"]:
     made = Served(tmp_path)
     yield made
     made.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    from browsing import CHROMIUM
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture

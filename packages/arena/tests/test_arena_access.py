@@ -18,7 +18,7 @@ from test_arena_releases import write_rows
 from salon_arena import ArenaDatabase, Material, WorkService, create_app, read_material, vote_service
 from salon_arena.forms import check_task, panel_task
 from salon_arena.labels import LabelTask
-from salon_arena.questions import QuestionTask, read_questions, realism_questions
+from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
 from salon_arena.release import release
 from salon_arena.service import AnswerBody
 from salon_arena.tasks import Task
@@ -44,9 +44,9 @@ def task_of(name: str, folder: Path) -> Task:
         paths = [f"{model}/{key}.0.png" for key in PROMPTS for model in MODELS]
         known = {"task_type": 1, "answer": "yes", "level": "easy"}
         rows.write_text("".join(json.dumps({**known, "sample_id": path, "video_path": [path]}) + "\n" for path in paths))
-        return QuestionTask(read_questions(rows, folder / "pictures")[0])
+        return BenchQuestionTask(read_questions(rows, folder / "pictures")[0])
     if name == "realism":
-        return QuestionTask(realism_questions(material, real=MODELS[0]))
+        return BenchQuestionTask(realism_questions(material, real=MODELS[0]))
     if name == "labels":
         return LabelTask(material, Taxonomy.load("magicmirror"))
     return panel_task(material) if name == "mos" else check_task(material)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Served, context, needs_chromium, settled_votes
+from browsing import Served, context, settled_votes
 from click.testing import CliRunner
 from playwright.sync_api import Browser
 from small_arena import Clock
@@ -78,7 +78,6 @@ def test_the_admins_addresses_are_closed_to_others_over_http(service: WorkServic
 
 
 @pytest.mark.browser
-@needs_chromium[1]
 @pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS[:1] + LOOKS[2:3])
 def test_the_admins_page_suspends_forgets_and_invites(
     browser: Browser, tmp_path: Path, material: Material, width: int, scheme: Any, direction: str

@@ -16,7 +16,6 @@ from salon_arena import (
     ArenaDatabase,
     Material,
     RefusedError,
-    StorageError,
     WorkService,
     export_answers,
     read_material,
@@ -26,7 +25,7 @@ from salon_arena.service import AnswerBody, settle_due
 from salon_ranking import Battles, rank
 from salon_ranking.leaderboard.listing import with_listing
 from salon_store import ResultStore
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.records import Side
 
 Body = Callable[..., AnswerBody]

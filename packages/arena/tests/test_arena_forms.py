@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Served, context, needs_chromium, opened
+from browsing import Served, context, opened
 from click.testing import CliRunner
 from playwright.sync_api import Browser
 from small_arena import MODELS, PROMPTS, Clock, write_material
@@ -129,7 +129,6 @@ def test_material_without_panels_or_test_points_is_refused(material: Material) -
 
 
 @pytest.mark.browser
-@needs_chromium[1]
 @pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS[:1] + LOOKS[2:3])
 def test_panels_and_checks_are_answered_by_keyboard_and_axe_finds_nothing(
     browser: Browser, tmp_path: Path, checked_material: Material, width: int, scheme: Any, direction: str

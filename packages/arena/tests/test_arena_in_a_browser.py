@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from browsing import Served, context, needs_chromium, opened
+from browsing import Served, context, opened
 from playwright.sync_api import Browser, Page, Route
 from small_arena import PROMPTS
 
 from salon_taxonomy.visible_text import visible
 
 OFFLINE = "net::ERR_INTERNET_DISCONNECTED"
-pytestmark = needs_chromium
+pytestmark = pytest.mark.browser
 
 
 def vote(page: Page, key: str = "ArrowLeft") -> None:

@@ -8,7 +8,7 @@ from threading import Event
 from typing import Any
 
 import pytest
-from browsing import Served, context, needs_chromium, opened
+from browsing import Served, context, opened
 from click.testing import CliRunner
 from playwright.sync_api import Browser
 from small_arena import MODELS, Clock
@@ -141,7 +141,6 @@ def test_labels_outside_the_taxonomy_beyond_two_or_off_the_picture_are_refused(
 
 
 @pytest.mark.browser
-@needs_chromium[1]
 @pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS[:1] + LOOKS[2:3])
 def test_labels_are_found_by_search_boxes_are_drawn_and_axe_finds_nothing(
     browser: Browser, tmp_path: Path, material: Material, width: int, scheme: Any, direction: str

@@ -15,7 +15,7 @@ from postgres_server import PostgresServer, programs
 from small_arena import MODELS, Clock, write_material
 from test_arena_commands import SALON
 
-from salon_arena import ArenaDatabase, StorageError, WorkService, export_answers, read_material, vote_service
+from salon_arena import ArenaDatabase, WorkService, export_answers, read_material, vote_service
 from salon_arena.battles import BattleRules
 from salon_arena.forms import panel_task
 from salon_arena.material import KnownPair
@@ -24,7 +24,7 @@ from salon_arena.service import AnswerBody
 from salon_arena.verify import verify_answers
 from salon_store import ResultStore
 from salon_taxonomy.cli import main
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.records import Winner
 
 Body = Callable[..., AnswerBody]

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browsing import Served, context, needs_chromium, opened, settled_votes
+from browsing import Served, context, opened, settled_votes
 from playwright.sync_api import Browser, Page
 
 from salon_arena import ArenaDatabase, Material, vote_service
 from salon_arena.app import POLICY
 
-pytestmark = needs_chromium
+pytestmark = pytest.mark.browser
 LOOKS = [(1400, "light", "ltr"), (1400, "dark", "rtl"), (360, "light", "rtl"), (360, "dark", "ltr")]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Served, context, needs_chromium, opened
+from browsing import Served, context, opened
 from click.testing import CliRunner
 from playwright.sync_api import Browser
 from small_arena import MODELS, Clock, write_material
@@ -16,18 +16,18 @@ from test_arena_review_pages import invited
 
 from salon_arena import ArenaDatabase, RefusedError, WorkService, export_answers, read_material
 from salon_arena.agreement import progress
-from salon_arena.questions import ASKED, QuestionTask, read_questions, realism_questions
+from salon_arena.questions import ASKED, BenchQuestionTask, read_questions, realism_questions
 from salon_arena.release import release
 from salon_arena.service import AnswerBody
-from salon_bench.suites.artifact_bench.rows import BenchRow, Task, read_rows
+from salon_bench.suites.artifact_bench.rows import BenchRow, QuestionTask, read_rows
 from salon_store import ResultStore
 from salon_taxonomy.cli import main
 from salon_taxonomy.taxonomy import Taxonomy
 
 FORMS = {
-    ASKED[Task.RVAC]: ("y", ["radio yes", "radio no"]),
-    ASKED[Task.PVRC]: ("b", ["radio A", "radio B"]),
-    ASKED[Task.AID]: ("bef", [f"checkbox {letter}" for letter in "ABCDEF"]),
+    ASKED[QuestionTask.RVAC]: ("y", ["radio yes", "radio no"]),
+    ASKED[QuestionTask.PVRC]: ("b", ["radio A", "radio B"]),
+    ASKED[QuestionTask.AID]: ("bef", [f"checkbox {letter}" for letter in "ABCDEF"]),
 }
 """Keys to press, and all that is offered."""
 Body = Callable[..., AnswerBody]
@@ -87,7 +87,7 @@ def test_rows_that_people_answer_come_out_as_they_went_in_and_are_scored(tmp_pat
     folder = write_questions(tmp_path)
     questions, remarks = read_questions(folder, folder / "pictures")
     with ArenaDatabase.open(tmp_path / "questions.db", mode="expert") as database:
-        service = WorkService(database, QuestionTask(questions), clock=clock)
+        service = WorkService(database, BenchQuestionTask(questions), clock=clock)
         assert [answer_all(service, "rater", body, clock, rightly) for _ in range(3)] == [6, 6, 6] and not remarks
         assert answer_all(service, "rater", body, clock, rightly) == 0
         assert [answer_all(service, "auditor", body, clock, lambda _: {"accept": True}) for _ in range(2)] == [6, 6]
@@ -114,7 +114,7 @@ def payloads(database: ArenaDatabase) -> list[dict[str, Any]]:
 def test_there_is_no_tie_no_second_answer_and_no_unknown_option(tmp_path: Path, body: Body, clock: Clock) -> None:
     folder = write_questions(tmp_path)
     with ArenaDatabase.open(tmp_path / "questions.db", mode="expert") as database:
-        service = WorkService(database, QuestionTask(read_questions(folder, folder / "pictures")[0]), clock=clock)
+        service = WorkService(database, BenchQuestionTask(read_questions(folder, folder / "pictures")[0]), clock=clock)
         rater, kinds = join(service), set()
         while tasks := service.lease(rater).result()["tasks"]:
             service.files(rater, tasks[0]["assignment"])
@@ -150,7 +150,7 @@ def test_own_videos_become_questions_whose_answers_and_levels_people_say(tmp_pat
         return choose
 
     with ArenaDatabase.open(tmp_path / "realism.db", mode="expert") as database:
-        service = WorkService(database, QuestionTask(questions), clock=clock)
+        service = WorkService(database, BenchQuestionTask(questions), clock=clock)
         counts = [answer_all(service, "rater", body, clock, says(next(levels), number < 4)) for number in range(5)]
         assert counts == [16, 16, 16, 4, 4]
         assert answer_all(service, "adjudicator", body, clock, says("L3", True)) == 4
@@ -164,7 +164,6 @@ def test_own_videos_become_questions_whose_answers_and_levels_people_say(tmp_pat
         assert row.answer == ("AB"[models.index(min(models))] if len(models) == 2 else "no" if models == [MODELS[2]] else "yes")
 
 
-@needs_chromium[1]
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS)
 def test_each_form_is_answered_by_keyboard_and_axe_finds_nothing(
@@ -173,7 +172,7 @@ def test_each_form_is_answered_by_keyboard_and_axe_finds_nothing(
     folder = write_questions(tmp_path)
     with ArenaDatabase.open(tmp_path / "questions.db") as database:
         questions = [each for each in read_questions(folder, folder / "pictures")[0] if each.sample_id == "s0"]
-        served = Served(tmp_path, service=WorkService(database, QuestionTask(questions)))
+        served = Served(tmp_path, service=WorkService(database, BenchQuestionTask(questions)))
         with context(browser, served, width, color_scheme=scheme, bypass_csp=True) as (rater, heard):
             page = opened(rater, served)
             seen = {}

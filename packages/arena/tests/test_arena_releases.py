@@ -23,7 +23,7 @@ from salon_arena.release import FORMS, release
 from salon_arena.service import AnswerBody
 from salon_arena.verdicts import VerdictItem, VerdictTask, read_verdict_rows
 from salon_arena.verify import verify_answers
-from salon_bench.suites.artifact_bench.rows import Level, Task, read_rows
+from salon_bench.suites.artifact_bench.rows import QuestionLevel, QuestionTask, read_rows
 from salon_bench.suites.assessors.label_file import read_labels
 from salon_bench.suites.assessors.magicdata import MagicDataRow, magicdata_rows
 from salon_bench.suites.magic_bench_377.people import read_list
@@ -99,11 +99,16 @@ def test_accepted_labels_and_levels_are_artifact_benchs_rows(
     labelled(experts, material, "artifact-bench", body, clock, said.__getitem__)
     assert release(experts, "artifact-bench", tmp_path / "release", real=MODELS[1]).rows == 12 + 8
     rows = read_rows(tmp_path / "release")
-    assert not rows.left_out and {row.task for row in rows} == {Task.RVAC, Task.AID}
+    assert not rows.left_out and {row.task for row in rows} == {QuestionTask.RVAC, QuestionTask.AID}
     for row in rows:
         assert (tmp_path / "release" / row.videos[0]).is_file()
-        assert row.level == {MODELS[0]: Level.L2, MODELS[1]: Level.L1, MODELS[2]: Level.L3}[row.videos[0].split("/")[1]]
-        if row.task is Task.RVAC:
+        assert (
+            row.level
+            == {MODELS[0]: QuestionLevel.L2, MODELS[1]: QuestionLevel.L1, MODELS[2]: QuestionLevel.L3}[
+                row.videos[0].split("/")[1]
+            ]
+        )
+        if row.task is QuestionTask.RVAC:
             assert row.answer == ("no" if MODELS[1] in row.videos[0] else "yes")
         else:
             right = {leaf for place, leaf in enumerate(row.leaves) if "ABCDEF"[place] in row.answer}

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Served, context, needs_chromium, opened
+from browsing import Served, context, opened
 from playwright.sync_api import Browser, BrowserContext, Page
 from test_arena_labels import HAND, label_all, marks
 from test_arena_pages import LOOKS, faults, faults_in_every_look
@@ -17,7 +17,7 @@ from salon_arena.prompt_tasks import PromptTask
 from salon_arena.verdicts import VerdictTask, read_verdict_rows
 from salon_taxonomy.taxonomy import Taxonomy
 
-pytestmark = needs_chromium
+pytestmark = pytest.mark.browser
 SOME_LOOKS = LOOKS[:1] + LOOKS[2:3]
 
 

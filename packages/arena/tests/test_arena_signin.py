@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import uvicorn
-from browsing import Served, context, needs_chromium
+from browsing import Served, context
 from playwright.sync_api import Browser, Page
 from small_arena import MODELS, Clock
 from starlette.applications import Starlette
@@ -81,6 +81,14 @@ class Provider:
     def close(self) -> None:
         self.server.should_exit = True
         self.thread.join()
+
+
+@pytest.fixture(autouse=True)
+def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashes of passwords that cost a thousandth of what they cost outside of tests."""
+    from argon2 import PasswordHasher
+
+    monkeypatch.setattr("salon_arena.signin._hasher", lambda: PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
 
 
 @pytest.fixture
@@ -233,7 +241,6 @@ def test_the_log_has_a_line_per_request_and_no_token_model_or_body(service: Work
 
 
 @pytest.mark.browser
-@needs_chromium[1]
 def test_a_person_signs_in_on_the_page_by_password(browser: Browser, tmp_path: Path, material: Material) -> None:
     with ArenaDatabase.open(tmp_path / "arena.db") as database:
         add_account(database, "ann", PASSWORD, "rater", 1)
@@ -255,7 +262,6 @@ def test_a_person_signs_in_on_the_page_by_password(browser: Browser, tmp_path: P
 
 
 @pytest.mark.browser
-@needs_chromium[1]
 def test_an_answer_of_an_ended_session_is_kept_and_arrives_after_signing_in_again(
     browser: Browser, tmp_path: Path, material: Material, clock: Clock
 ) -> None:

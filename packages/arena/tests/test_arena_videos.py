@@ -7,7 +7,7 @@ from random import Random
 
 import av
 import pytest
-from browsing import Served, context, needs_chromium, opened
+from browsing import Served, context, opened
 from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, Page
 from small_arena import PROMPTS, write_prompts
@@ -72,8 +72,7 @@ def rates(request: pytest.FixtureRequest) -> tuple[str, str]:
     return request.param  # type: ignore[no-any-return]
 
 
-@needs_chromium[0]
-@needs_chromium[1]
+@pytest.mark.browser
 def test_every_step_shows_the_frame_of_its_time_stamp_and_both_play_in_step(
     browser: Browser, tmp_path: Path, rates: tuple[str, str]
 ) -> None:

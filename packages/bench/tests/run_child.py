@@ -7,9 +7,9 @@ from pathlib import Path
 from number_suite import NumberSuite
 
 from salon_bench.judges import ChatSettings, OpenAICompatibleJudge
-from salon_bench.judges.settings import Limits as JudgeLimits
+from salon_bench.judges.settings import ServerLimits as JudgeLimits
 from salon_bench.runs.checkpoint import fold_apart
-from salon_bench.runs.plan import Planned, RunPlan, Subject
+from salon_bench.runs.plan import LoadedPlan, RunPlan, SubjectModel
 from salon_bench.runs.session import SessionResult
 from salon_bench.runs.suite_runner import Pace, execute
 from salon_bench.suites.contract.generations import Generations
@@ -17,11 +17,11 @@ from salon_bench.suites.contract.generations import Generations
 RE_ASKS = 12
 
 
-def plan_of(prompts: int) -> Planned:
+def plan_of(prompts: int) -> LoadedPlan:
     """The plan of the run that the tests kill."""
     suite = NumberSuite(prompts)
-    plan = RunPlan("numbers", "1", (Subject("subject", Path()),), "mock", {}, "v1", "v1", re_asks=RE_ASKS)
-    return Planned(plan, suite, suite.prompts(None), Generations([]))
+    plan = RunPlan("numbers", "1", (SubjectModel("subject", Path()),), "mock", {}, "v1", "v1", re_asks=RE_ASKS)
+    return LoadedPlan(plan, suite, suite.prompts(None), Generations([]))
 
 
 def judge_at(url: str, concurrency: int) -> OpenAICompatibleJudge:

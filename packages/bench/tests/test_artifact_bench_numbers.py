@@ -5,15 +5,15 @@ import pytest
 
 from for_each import for_each
 from salon_bench.suites.artifact_bench.accuracy import (
-    Tally,
+    AccuracyCounts,
     average,
     average_interval,
     falls_with_difficulty,
     interval,
     total,
 )
-from salon_bench.suites.artifact_bench.diagnosis import Diagnosis, confusion, diagnoses, label_counts
-from salon_bench.suites.artifact_bench.rows import Level, Task
+from salon_bench.suites.artifact_bench.diagnosis import AidAnswer, confusion, diagnoses, label_counts
+from salon_bench.suites.artifact_bench.rows import QuestionLevel, QuestionTask
 from salon_bench.suites.artifact_bench.summary import HUMAN_BASELINE, HUMAN_TOTAL, INVALID, summarize
 from salon_published import load, table
 from salon_published.counts import share_counts
@@ -23,13 +23,13 @@ PRINTED = table("001:2")
 SIZES = {key: questions for key, (_, questions) in HUMAN_BASELINE.items()}
 
 
-def counted(row: int) -> dict[tuple[Task, Level], Tally]:
+def counted(row: int) -> dict[tuple[QuestionTask, QuestionLevel], AccuracyCounts]:
     """The whole numbers behind one row of the published table."""
     found = {}
     for (task, level), size in SIZES.items():
         cell = PRINTED.quantity(row, f"{task}.level{level.value[1:]}")
         right, _ = share_counts(cell, [size])[0]
-        found[task, level] = Tally(right, size)
+        found[task, level] = AccuracyCounts(right, size)
     return found
 
 
@@ -39,9 +39,9 @@ def test_avg_and_total_of_every_published_row_come_out_of_its_counts(row: int) -
     assert sum(tally.counted for tally in tallies.values()) == 1100
     assert total(tallies) == pytest.approx(PRINTED.quantity(row, "total").value, abs=0.05 + 1e-9)
     human = row == 19
-    for task in Task:
+    for task in QuestionTask:
         levels = [tally for (each, _), tally in tallies.items() if each is task]
-        pooled = sum(levels, Tally()).percent
+        pooled = sum(levels, AccuracyCounts()).percent
         # The paper's Avg of the human row is pooled over the questions, that of the models is the mean of the levels.
         value = pooled if human else average(tallies, task)
         assert value == pytest.approx(PRINTED.quantity(row, f"{task}.average").value, abs=0.05 + 1e-9)
@@ -52,8 +52,8 @@ def test_the_human_baseline_is_the_published_row() -> None:
     counts = {(row["task"], row["level"]): row["questions"] for row in load("001:3").iter_rows(named=True)}
     printed = {
         (task, level): (human[f"{task}.level{level.value[1:]}"], counts[task.value.upper(), level.value])
-        for task in Task
-        for level in Level
+        for task in QuestionTask
+        for level in QuestionLevel
     }
     assert printed == HUMAN_BASELINE
     assert human["total"] == HUMAN_TOTAL
@@ -61,34 +61,40 @@ def test_the_human_baseline_is_the_published_row() -> None:
 
 
 def test_difficulty_falls_or_not_and_is_unknown_without_all_levels() -> None:
-    def of(*right: int) -> dict[tuple[Task, Level], Tally]:
-        return {(Task.AID, level): Tally(count, 10) for level, count in zip(Level, right, strict=False)}
+    def of(*right: int) -> dict[tuple[QuestionTask, QuestionLevel], AccuracyCounts]:
+        return {
+            (QuestionTask.AID, level): AccuracyCounts(count, 10) for level, count in zip(QuestionLevel, right, strict=False)
+        }
 
-    assert [falls_with_difficulty(of(*each), Task.AID) for each in ((9, 5, 5), (9, 5, 6), (9, 5))] == [True, False, None]
-    assert falls_with_difficulty({}, Task.RVAC) is None
+    assert [falls_with_difficulty(of(*each), QuestionTask.AID) for each in ((9, 5, 5), (9, 5, 6), (9, 5))] == [
+        True,
+        False,
+        None,
+    ]
+    assert falls_with_difficulty({}, QuestionTask.RVAC) is None
 
 
 def test_intervals_hold_their_value_and_are_no_wider_for_more_questions() -> None:
     for right in (0, 3, 10):
-        small = {(Task.AID, level): Tally(right, 10) for level in Level}
-        large = {(Task.AID, level): Tally(right * 10, 100) for level in Level}
-        low, high = average_interval(small, Task.AID)
-        assert low <= average(small, Task.AID) <= high
-        inner = average_interval(large, Task.AID)
+        small = {(QuestionTask.AID, level): AccuracyCounts(right, 10) for level in QuestionLevel}
+        large = {(QuestionTask.AID, level): AccuracyCounts(right * 10, 100) for level in QuestionLevel}
+        low, high = average_interval(small, QuestionTask.AID)
+        assert low <= average(small, QuestionTask.AID) <= high
+        inner = average_interval(large, QuestionTask.AID)
         assert inner[1] - inner[0] < high - low
-    assert interval(Tally(0, 0, 0, 5)) == (None, None)
-    assert average_interval({(Task.AID, Level.L1): Tally()}, Task.AID) == (None, None)
+    assert interval(AccuracyCounts(0, 0, 0, 5)) == (None, None)
+    assert average_interval({(QuestionTask.AID, QuestionLevel.L1): AccuracyCounts()}, QuestionTask.AID) == (None, None)
 
 
 def test_one_level_has_the_interval_of_its_own_as_avg() -> None:
-    one = {(Task.AID, Level.L1): Tally(3, 10)}
-    assert average_interval(one, Task.AID) == pytest.approx(interval(Tally(3, 10)))
+    one = {(QuestionTask.AID, QuestionLevel.L1): AccuracyCounts(3, 10)}
+    assert average_interval(one, QuestionTask.AID) == pytest.approx(interval(AccuracyCounts(3, 10)))
 
 
-def answer(prompt: str, truth: str, wrong: str, chosen: str | None) -> Diagnosis:
+def answer(prompt: str, truth: str, wrong: str, chosen: str | None) -> AidAnswer:
     names = {"f": "flickering-and-noise", "o": "oversmoothing", "c": "spatial-clipping", "t": "texture-inconsistency"}
     sets = [frozenset(names[letter] for letter in letters) for letters in (truth, wrong, chosen or "")]
-    return Diagnosis(prompt, sets[0], sets[1], None if chosen is None else sets[2])
+    return AidAnswer(prompt, sets[0], sets[1], None if chosen is None else sets[2])
 
 
 def test_labels_families_overlap_and_confusions_as_counted_by_hand() -> None:

@@ -15,7 +15,7 @@ from for_each import for_each
 from salon_bench.report.gallery import gallery_fragment
 from salon_bench.report.gathering import gather
 from salon_bench.report.thumbnails import Thumbnail
-from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.plan import SubjectModel, planned
 from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
 from salon_bench.suites import Case, dry_run
@@ -150,7 +150,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(bench: Path, judge: Any, store: Path, which: ArtifactBench = suite) -> dict[tuple[str, str], dict[str, Any]]:
-    plan = planned(which, [Subject("artifact-bench", bench.parent)], judge, prompts=bench, re_asks=0)
+    plan = planned(which, [SubjectModel("artifact-bench", bench.parent)], judge, prompts=bench, re_asks=0)
     outcome = asyncio.run(execute(plan, judge, store))
     assert outcome.complete, outcome
     [found] = RunView(store, plan.plan.run_id).summaries(which)
@@ -201,7 +201,7 @@ def test_a_dead_endpoint_scores_nothing_at_all(bench: Path, tmp_path: Path) -> N
         async def ask(self, question: Any) -> Reply:
             return Reply("", CallStatus.UNREACHABLE, error="refused")
 
-    plan = planned(suite, [Subject("artifact-bench", bench.parent)], Dead(), prompts=bench)
+    plan = planned(suite, [SubjectModel("artifact-bench", bench.parent)], Dead(), prompts=bench)
     outcome = asyncio.run(execute(plan, Dead(), tmp_path / "results", keep_lost=True))
     assert outcome.progress.open == 0
     [found] = RunView(tmp_path / "results", plan.plan.run_id).summaries(suite)
@@ -280,7 +280,7 @@ def test_an_extractor_is_asked_only_where_the_rules_find_nothing_and_is_counted(
 
 def test_a_generations_argument_that_is_no_folder_is_refused(bench: Path) -> None:
     with pytest.raises(InputError, match="folder below which the videos lie"):
-        planned(suite, [Subject("artifact-bench", bench)], PixelJudge("sharp"), prompts=bench)
+        planned(suite, [SubjectModel("artifact-bench", bench)], PixelJudge("sharp"), prompts=bench)
 
 
 def test_every_label_of_the_drawn_clips_is_in_the_tree(bench: Path) -> None:

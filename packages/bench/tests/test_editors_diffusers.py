@@ -1,4 +1,4 @@
-"""The editor on this machine, with a tiny random pipeline that is made here: loaded from its folder, called, seeded."""
+"""The editor and the generator on this machine, with tiny random pipelines that are made here: loaded, called, seeded."""
 
 import asyncio
 import sys
@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from salon_bench.editors import DiffusersEditor
+from salon_bench.generators import DiffusersGenerator, PictureGenerator
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor, Media
 from salon_taxonomy.records import CallStatus
@@ -19,14 +20,13 @@ PICTURE = Media.from_bytes(WRITTEN.getvalue())
 """Attention costs the square of the pixels: a drawn scene would take minutes."""
 
 
-@pytest.fixture(scope="module")
-def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An InstructPix2Pix pipeline with random weights and a vocabulary of single letters."""
+def saved_pipeline(within: Path, kind: str, channels: int) -> Path:
+    """A pipeline of Stable Diffusion's parts with random weights and a vocabulary of single letters."""
     diffusers = pytest.importorskip("diffusers")
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
     import json
 
-    folder = tmp_path_factory.mktemp("pipeline")
+    folder = within
     letters = [
         *"abcdefghijklmnopqrstuvwxyz.",
         *(f"{c}</w>" for c in "abcdefghijklmnopqrstuvwxyz."),
@@ -51,7 +51,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
         block_out_channels=(32, 64),
         layers_per_block=1,
         sample_size=32,
-        in_channels=8,
+        in_channels=channels,
         out_channels=4,
         cross_attention_dim=32,
         down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
@@ -65,7 +65,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
         down_block_types=["DownEncoderBlock2D"] * 2,
         up_block_types=["UpDecoderBlock2D"] * 2,
     )
-    made = diffusers.StableDiffusionInstructPix2PixPipeline(
+    made = getattr(diffusers, kind)(
         unet=unet,
         scheduler=diffusers.DDIMScheduler(),
         vae=vae,
@@ -77,6 +77,27 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     made.save_pretrained(folder / "saved")
     return folder / "saved"
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved_pipeline(tmp_path_factory.mktemp("pipeline"), "StableDiffusionInstructPix2PixPipeline", 8)
+
+
+def test_a_generator_makes_a_picture_of_a_prompt_and_the_seed_settles_it(tmp_path: Path) -> None:
+    painter = str(saved_pipeline(tmp_path, "StableDiffusionPipeline", 4))
+
+    async def main() -> list[bytes | None]:
+        options = {"num_inference_steps": 2, "height": 32, "width": 32}
+        async with DiffusersGenerator(painter, options=options, device="cpu") as generator:
+            assert isinstance(generator, PictureGenerator)
+            made = [await generator.generate("a red star.", seed=seed) for seed in (1, 1, 2)]
+            return [each.image.data if each.image else None for each in made]
+
+    first, again, other = asyncio.run(main())
+    assert first is not None
+    assert first.startswith(b"\x89PNG")
+    assert first == again != other
 
 
 def test_a_pipeline_is_loaded_from_its_folder_and_the_seed_settles_the_picture(pipeline: Path) -> None:

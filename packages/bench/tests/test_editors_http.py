@@ -9,9 +9,9 @@ import pytest
 from for_each import for_each
 from salon_bench.editors import OpenAICompatibleEditor, RecordingEditor, ReplayEditor, open_editor
 from salon_bench.editors.openai_compatible import read_picture
-from salon_bench.judges import ChatSettings, Limits
+from salon_bench.judges import ChatSettings, ServerLimits
 from salon_bench.judges.chat_reply import NoCompletion
-from salon_bench.testing.mock_server import Fault, Line, MockServer, Script
+from salon_bench.testing.mock_server import MockServer, Script, ScriptLine, ServerFault
 from salon_bench.testing.mock_server.server import read_form
 from salon_synthetic import DrawEditor, Item, Scene, png
 from salon_synthetic.scenes.drawing import read_scene
@@ -34,7 +34,7 @@ def through(
 ) -> tuple[Edit, MockServer]:
     async def main() -> tuple[Edit, MockServer]:
         async with MockServer(script, edits=edits) as server:
-            limits = Limits(first_wait_s=0, timeout_s=0.5, deadline_s=5, attempts=3)
+            limits = ServerLimits(first_wait_s=0, timeout_s=0.5, deadline_s=5, attempts=3)
             settings = ChatSettings(model="m", base_url=server.url, api_key_required=False, limits=limits, **options)
             async with OpenAICompatibleEditor(settings) as editor:
                 assert isinstance(editor, Editor)
@@ -62,9 +62,11 @@ def test_what_the_server_draws_comes_back() -> None:
     assert made.latency_ms is not None
 
 
-@pytest.mark.parametrize("fault", [Fault.TOO_MANY, Fault.SERVER_ERROR, Fault.UNAVAILABLE, Fault.CUT, Fault.WRONG_TYPE])
-def test_a_passing_fault_is_tried_again(fault: Fault) -> None:
-    made, server = through(Script((Line(fault=fault, times=1),)))
+@pytest.mark.parametrize(
+    "fault", [ServerFault.TOO_MANY, ServerFault.SERVER_ERROR, ServerFault.UNAVAILABLE, ServerFault.CUT, ServerFault.WRONG_TYPE]
+)
+def test_a_passing_fault_is_tried_again(fault: ServerFault) -> None:
+    made, server = through(Script((ScriptLine(fault=fault, times=1),)))
     assert made.image == PICTURE
     assert server.stats.requests == 2
 
@@ -72,22 +74,22 @@ def test_a_passing_fault_is_tried_again(fault: Fault) -> None:
 @pytest.mark.parametrize(
     ("fault", "status"),
     [
-        (Fault.TOO_MANY, CallStatus.UNREACHABLE),
-        (Fault.CUT, CallStatus.UNREACHABLE),
-        (Fault.HANG, CallStatus.TIMEOUT),
-        (Fault.TRUNCATED_JSON, CallStatus.UNREACHABLE),
-        (Fault.EMPTY, CallStatus.UNREACHABLE),
+        (ServerFault.TOO_MANY, CallStatus.UNREACHABLE),
+        (ServerFault.CUT, CallStatus.UNREACHABLE),
+        (ServerFault.HANG, CallStatus.TIMEOUT),
+        (ServerFault.TRUNCATED_JSON, CallStatus.UNREACHABLE),
+        (ServerFault.EMPTY, CallStatus.UNREACHABLE),
     ],
 )
-def test_a_lasting_fault_is_an_edit_without_a_picture(fault: Fault, status: CallStatus) -> None:
-    made, server = through(Script((Line(fault=fault),)))
+def test_a_lasting_fault_is_an_edit_without_a_picture(fault: ServerFault, status: CallStatus) -> None:
+    made, server = through(Script((ScriptLine(fault=fault),)))
     assert (made.image, made.status) == (None, status)
     assert made.problem() is not None
     assert server.stats.requests == 3
 
 
 def test_a_refused_request_is_not_repeated() -> None:
-    line = Line(body=json.dumps({"error": {"message": "the picture is too large"}}), status=400)
+    line = ScriptLine(body=json.dumps({"error": {"message": "the picture is too large"}}), status=400)
     made, server = through(Script((line,)))
     assert made.status == CallStatus.REJECTED
     assert "too large" in (made.error or "")
@@ -96,7 +98,7 @@ def test_a_refused_request_is_not_repeated() -> None:
 
 @pytest.mark.parametrize("status", [301, 401, 402, 403, 404])
 def test_a_server_that_turns_everybody_away_has_refused_no_instruction(status: int) -> None:
-    made, server = through(Script((Line(body='{"error": {"message": "who are you?"}}', status=status),)))
+    made, server = through(Script((ScriptLine(body='{"error": {"message": "who are you?"}}', status=status),)))
     assert made.status == CallStatus.UNREACHABLE
     assert server.stats.requests == 1
 

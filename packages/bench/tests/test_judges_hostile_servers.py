@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from salon_bench.judges import ChatSettings, Limits, OpenAICompatibleJudge, chat_reply
+from salon_bench.judges import ChatSettings, OpenAICompatibleJudge, ServerLimits, chat_reply
 from salon_taxonomy.protocols import Question, Reply
 from salon_taxonomy.records import CallStatus
 
@@ -38,7 +38,7 @@ def before(act: Act, *, most: int = MIB, timeout_s: float = 2.0) -> Reply:
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-        limits = Limits(attempts=1, timeout_s=timeout_s, most_reply_bytes=most)
+        limits = ServerLimits(attempts=1, timeout_s=timeout_s, most_reply_bytes=most)
         async with server, OpenAICompatibleJudge(ChatSettings(model="m", base_url=url, limits=limits)) as judge:
             return await judge.ask(Question(("Is it real?",)))
 

@@ -14,12 +14,12 @@ from number_suite import NumberSuite
 
 from salon_bench.judges import ChatSettings, CollectingJudge, RoutedJudge
 from salon_bench.runs.open_questions import write_open_questions
-from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.plan import SubjectModel, planned
 from salon_bench.runs.rescore import rescore
 from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
 from salon_bench.suites.contract import registry
-from salon_bench.testing.mock_server import Line, Script, fixed, serving
+from salon_bench.testing.mock_server import Script, ScriptLine, fixed, serving
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply
@@ -67,7 +67,7 @@ def run(pictures: Path, *words: object) -> Result:
 
 
 def plan(suite: NumberSuite, pictures: Path, judge: Judge, **more: object):  # type: ignore[no-untyped-def]
-    return planned(suite, [Subject("ours", pictures)], judge, **more)  # type: ignore[arg-type]
+    return planned(suite, [SubjectModel("ours", pictures)], judge, **more)  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------------------------------------------ caches and recordings
@@ -207,7 +207,7 @@ def test_each_step_is_asked_of_its_own_judge_in_one_run(small_suite: NumberSuite
 
 
 def test_routes_on_the_command_line_are_one_run_that_can_be_resumed(pictures: Path) -> None:
-    script = Script((Line("1", contains="First"), Line("2", contains="Second")))
+    script = Script((ScriptLine("1", contains="First"), ScriptLine("2", contains="Second")))
     with serving(script) as one, serving(script) as two:
         judges = ["--judge", f"first=vllm:one@{one.url}", "--judge", f"second=vllm:two@{two.url}"]
         begun = run(pictures, *judges, "--max-calls", 2, "--concurrency", 1)

@@ -12,8 +12,19 @@ from typing import Any
 import pytest
 
 from for_each import for_each
-from salon_bench.judges import ChatSettings, Limits, OpenAICompatibleJudge, Prices
-from salon_bench.testing.mock_server import Fault, FaultRates, Latency, Line, MockServer, Script, drawn, echo, fixed, serving
+from salon_bench.judges import ChatSettings, OpenAICompatibleJudge, Prices, ServerLimits
+from salon_bench.testing.mock_server import (
+    FaultRates,
+    Latency,
+    MockServer,
+    Script,
+    ScriptLine,
+    ServerFault,
+    drawn,
+    echo,
+    fixed,
+    serving,
+)
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Media, Question, Reply
 from salon_taxonomy.records import CallStatus, Finish
@@ -86,7 +97,7 @@ def test_the_picture_arrives_byte_for_byte() -> None:
     async def use(judge: OpenAICompatibleJudge, server: MockServer) -> Reply:
         picture = Media.from_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9000)  # beyond what one write takes
         sent = Question(("Look:", picture))
-        server.use(Script((Line("seen", image_sha256=picture.sha256),)))
+        server.use(Script((ScriptLine("seen", image_sha256=picture.sha256),)))
         return await judge.ask(sent)
 
     assert asked(Script(), use).text == "seen"
@@ -95,49 +106,54 @@ def test_the_picture_arrives_byte_for_byte() -> None:
 @for_each("text", HOSTILE_REPLIES)
 def test_a_hostile_text_is_a_reply_like_any_other(text: str) -> None:
     body = json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]})
-    reply = asked(Script((Line(body=body),)))
+    reply = asked(Script((ScriptLine(body=body),)))
     assert (reply.status, reply.text) == (CallStatus.OK, text.replace("\ud800", "�"))
 
 
 @pytest.mark.parametrize(
     ("fault", "reason"),
-    [(Fault.REFUSAL, Reason.REFUSED), (Fault.LENGTH, Reason.TRUNCATED), (Fault.EMPTY, None), (Fault.MALFORMED, None)],
+    [
+        (ServerFault.REFUSAL, Reason.REFUSED),
+        (ServerFault.LENGTH, Reason.TRUNCATED),
+        (ServerFault.EMPTY, None),
+        (ServerFault.MALFORMED, None),
+    ],
 )
-def test_a_spoiled_answer_is_not_asked_for_again(fault: Fault, reason: Reason | None) -> None:
+def test_a_spoiled_answer_is_not_asked_for_again(fault: ServerFault, reason: Reason | None) -> None:
     async def use(judge: OpenAICompatibleJudge, server: MockServer) -> tuple[Reply, int]:
         return await judge.ask(QUESTION), server.stats.requests
 
-    reply, requests = asked(Script((Line("a long answer", fault=fault),)), use)
+    reply, requests = asked(Script((ScriptLine("a long answer", fault=fault),)), use)
     problem = reply.problem()
     assert (problem and problem.reason, requests) == (reason, 1)
 
 
 RETRIED = {
-    Fault.TOO_MANY: (CallStatus.REJECTED, 429),
-    Fault.SERVER_ERROR: (CallStatus.REJECTED, 500),
-    Fault.UNAVAILABLE: (CallStatus.REJECTED, 503),
-    Fault.CUT: (CallStatus.UNREACHABLE, None),
-    Fault.CUT_REPLY: (CallStatus.UNREACHABLE, None),
-    Fault.TRUNCATED_JSON: (CallStatus.UNREACHABLE, 200),
-    Fault.WRONG_TYPE: (CallStatus.UNREACHABLE, 200),
-    Fault.HANG: (CallStatus.TIMEOUT, None),
-    Fault.SLOW_LORIS: (CallStatus.TIMEOUT, None),
+    ServerFault.TOO_MANY: (CallStatus.REJECTED, 429),
+    ServerFault.SERVER_ERROR: (CallStatus.REJECTED, 500),
+    ServerFault.UNAVAILABLE: (CallStatus.REJECTED, 503),
+    ServerFault.CUT: (CallStatus.UNREACHABLE, None),
+    ServerFault.CUT_REPLY: (CallStatus.UNREACHABLE, None),
+    ServerFault.TRUNCATED_JSON: (CallStatus.UNREACHABLE, 200),
+    ServerFault.WRONG_TYPE: (CallStatus.UNREACHABLE, 200),
+    ServerFault.HANG: (CallStatus.TIMEOUT, None),
+    ServerFault.SLOW_LORIS: (CallStatus.TIMEOUT, None),
 }
 
 
 @pytest.mark.parametrize("fault", RETRIED, ids=str)
-def test_a_failed_attempt_is_kept_and_followed_by_another(fault: Fault) -> None:
-    limits = Limits(timeout_s=0.5) if fault in (Fault.HANG, Fault.SLOW_LORIS) else Limits()
-    reply = asked(Script((Line("never", fault=fault, times=2), Line("yes"))), limits=limits)
+def test_a_failed_attempt_is_kept_and_followed_by_another(fault: ServerFault) -> None:
+    limits = ServerLimits(timeout_s=0.5) if fault in (ServerFault.HANG, ServerFault.SLOW_LORIS) else ServerLimits()
+    reply = asked(Script((ScriptLine("never", fault=fault, times=2), ScriptLine("yes"))), limits=limits)
     assert (reply.text, reply.status) == ("yes", CallStatus.OK)
     assert [(earlier.status, earlier.http_status) for earlier in reply.earlier] == [RETRIED[fault]] * 2
     assert all(earlier.error and earlier.problem() is not None for earlier in reply.earlier)
 
 
 @pytest.mark.parametrize("fault", RETRIED, ids=str)
-def test_attempts_end_and_the_last_failure_is_the_reply(fault: Fault) -> None:
-    limits = Limits(timeout_s=0.1 if fault in (Fault.HANG, Fault.SLOW_LORIS) else 5, attempts=3)
-    reply = asked(Script((Line("never", fault=fault),)), limits=limits)
+def test_attempts_end_and_the_last_failure_is_the_reply(fault: ServerFault) -> None:
+    limits = ServerLimits(timeout_s=0.1 if fault in (ServerFault.HANG, ServerFault.SLOW_LORIS) else 5, attempts=3)
+    reply = asked(Script((ScriptLine("never", fault=fault),)), limits=limits)
     assert (reply.status, reply.http_status) == RETRIED[fault]
     assert len(reply.earlier) == 2
     assert reply.text == ""
@@ -148,7 +164,7 @@ def test_attempts_end_and_the_last_failure_is_the_reply(fault: Fault) -> None:
 )
 def test_only_statuses_that_another_attempt_may_mend_are_asked_again(status: int, retried: int) -> None:
     body = json.dumps({"error": {"message": "no"}})
-    reply = asked(Script((Line(body=body, status=status, times=1), Line("yes"))))
+    reply = asked(Script((ScriptLine(body=body, status=status, times=1), ScriptLine("yes"))))
     assert len(reply.earlier) == retried
     failure = reply.earlier[0] if retried else reply
     assert (failure.status, failure.http_status, failure.error) == (CallStatus.REJECTED, status, f"HTTP {status}: no")
@@ -156,22 +172,22 @@ def test_only_statuses_that_another_attempt_may_mend_are_asked_again(status: int
 
 def test_an_exhausted_quota_is_not_waited_for() -> None:
     body = json.dumps({"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}})
-    reply = asked(Script((Line(body=body, status=429),)))
+    reply = asked(Script((ScriptLine(body=body, status=429),)))
     assert (reply.status, reply.http_status, reply.earlier) == (CallStatus.REJECTED, 429, ())
 
 
 def test_an_error_that_a_gateway_wraps_in_a_success_is_an_error() -> None:
     body = json.dumps({"error": {"message": "upstream is busy", "code": 429}})
-    reply = asked(Script((Line(body=body, times=1), Line("yes"))))
+    reply = asked(Script((ScriptLine(body=body, times=1), ScriptLine("yes"))))
     assert (reply.text, reply.earlier[0].http_status) == ("yes", 200)
     assert reply.earlier[0].error == "HTTP 200 with error 429: upstream is busy"
-    refused = asked(Script((Line(body=json.dumps({"error": {"message": "no", "code": 403}})),)))
+    refused = asked(Script((ScriptLine(body=json.dumps({"error": {"message": "no", "code": 403}})),)))
     assert (refused.status, refused.http_status, refused.earlier) == (CallStatus.REJECTED, 200, ())
 
 
 def test_retry_after_is_obeyed_and_holds_all_calls_back() -> None:
     clock = QuickClock()
-    reply = asked(Script((Line(fault=Fault.TOO_MANY, retry_after_s=20, times=1), Line("yes"))), clock=clock)
+    reply = asked(Script((ScriptLine(fault=ServerFault.TOO_MANY, retry_after_s=20, times=1), ScriptLine("yes"))), clock=clock)
     assert reply.text == "yes"
     assert 20 <= clock.time <= 20.5
 
@@ -181,15 +197,15 @@ def test_a_server_that_wants_to_be_left_alone_beyond_the_deadline_gets_its_will(
         return await judge.ask(QUESTION), server.stats.requests
 
     clock = QuickClock()
-    reply, requests = asked(Script((Line(fault=Fault.TOO_MANY, retry_after_s=1e9),)), use, clock=clock)
+    reply, requests = asked(Script((ScriptLine(fault=ServerFault.TOO_MANY, retry_after_s=1e9),)), use, clock=clock)
     assert (reply.status, reply.http_status, requests, clock.sleeps) == (CallStatus.REJECTED, 429, 1, [])
     assert "no time was left" in reply.error
 
 
 def test_the_deadline_ends_a_call_whatever_attempts_are_left() -> None:
     clock = QuickClock()
-    limits = Limits(attempts=100, first_wait_s=8, timeout_s=10, deadline_s=60)
-    reply = asked(Script((Line(fault=Fault.SERVER_ERROR),)), clock=clock, limits=limits)
+    limits = ServerLimits(attempts=100, first_wait_s=8, timeout_s=10, deadline_s=60)
+    reply = asked(Script((ScriptLine(fault=ServerFault.SERVER_ERROR),)), clock=clock, limits=limits)
     assert clock.time < 60
     assert 1 <= len(reply.earlier) < 40
     assert "no time was left" in reply.error
@@ -213,9 +229,12 @@ def test_a_place_that_does_not_become_free_before_the_deadline_ends_the_call() -
         async def sleep(self, seconds: float) -> None:
             await asyncio.sleep(0.02)
 
-    lines = (Line(fault=Fault.HANG, contains="hang"), Line(fault=Fault.SERVER_ERROR))
+    lines = (ScriptLine(fault=ServerFault.HANG, contains="hang"), ScriptLine(fault=ServerFault.SERVER_ERROR))
     reply = asked(
-        Script(lines), use, clock=RealTime(), limits=Limits(concurrency=1, timeout_s=0.3, deadline_s=0.3, first_wait_s=0.05)
+        Script(lines),
+        use,
+        clock=RealTime(),
+        limits=ServerLimits(concurrency=1, timeout_s=0.3, deadline_s=0.3, first_wait_s=0.05),
     )
     assert reply.status == CallStatus.REJECTED
     assert "no time was left" in reply.error
@@ -231,8 +250,8 @@ def test_a_cancelled_call_ends_at_once_and_leaves_its_place() -> None:
             await call
         return judge.pacing.places.in_flight, (await judge.ask(QUESTION)).text
 
-    script = Script((Line(fault=Fault.HANG, contains="hang"), Line("yes")))
-    assert asked(script, use, limits=Limits(concurrency=1)) == (0, "yes")
+    script = Script((ScriptLine(fault=ServerFault.HANG, contains="hang"), ScriptLine("yes")))
+    assert asked(script, use, limits=ServerLimits(concurrency=1)) == (0, "yes")
 
 
 def test_in_a_storm_of_429_fewer_are_sent_at_once_and_every_call_is_answered_and_paid_once() -> None:
@@ -254,7 +273,7 @@ def test_in_a_storm_of_429_fewer_are_sent_at_once_and_every_call_is_answered_and
         return replies, stats, judge.pacing.places.limit
 
     script = Script(rule=echo, capacity=6, latency=Latency.fixed(10))
-    replies, stats, recovered = asked(script, use, limits=Limits(concurrency=64, attempts=100, first_wait_s=0.001))
+    replies, stats, recovered = asked(script, use, limits=ServerLimits(concurrency=64, attempts=100, first_wait_s=0.001))
     assert [reply.text for reply in replies] == [str(number) for number in range(400)]
     assert (stats["paid"], stats["distinct"], stats["paid_again"]) == (400, 400, 0)
     assert stats["faults"]["429"] > 0
@@ -264,15 +283,22 @@ def test_in_a_storm_of_429_fewer_are_sent_at_once_and_every_call_is_answered_and
 
 def test_a_faulty_server_changes_no_answer() -> None:
     answers = drawn([f"answer {number}" for number in range(9)], seed=5)
-    faults = (Fault.TOO_MANY, Fault.SERVER_ERROR, Fault.CUT, Fault.CUT_REPLY, Fault.TRUNCATED_JSON, Fault.HANG)
-    rates = {**dict.fromkeys(faults, 0.05), Fault.HANG: 0.01}
+    faults = (
+        ServerFault.TOO_MANY,
+        ServerFault.SERVER_ERROR,
+        ServerFault.CUT,
+        ServerFault.CUT_REPLY,
+        ServerFault.TRUNCATED_JSON,
+        ServerFault.HANG,
+    )
+    rates = {**dict.fromkeys(faults, 0.05), ServerFault.HANG: 0.01}
 
     async def use(judge: OpenAICompatibleJudge, server: MockServer) -> tuple[list[str], dict[str, Any], int]:
         replies = await asyncio.gather(*(judge.ask(Question((str(number),))) for number in range(200)))
         return [reply.text for reply in replies], server.stats.document(), sum(len(reply.earlier) for reply in replies)
 
-    limits = Limits(timeout_s=6, attempts=20, first_wait_s=0.001)
-    good, _, no_retries = asked(Script(rule=answers), use, limits=Limits(attempts=20, first_wait_s=0.001))
+    limits = ServerLimits(timeout_s=6, attempts=20, first_wait_s=0.001)
+    good, _, no_retries = asked(Script(rule=answers), use, limits=ServerLimits(attempts=20, first_wait_s=0.001))
     found, stats, retries = asked(Script(rule=answers, faults=FaultRates(rates), seed=2), use, limits=limits)
     assert found == good
     assert no_retries == 0
@@ -282,7 +308,7 @@ def test_a_faulty_server_changes_no_answer() -> None:
 
 def test_nothing_listens() -> None:
     async def main() -> Reply:
-        settings = ChatSettings(model="m", base_url="http://127.0.0.1:1/v1", limits=Limits(attempts=2))
+        settings = ChatSettings(model="m", base_url="http://127.0.0.1:1/v1", limits=ServerLimits(attempts=2))
         async with OpenAICompatibleJudge(settings, clock=QuickClock()) as judge:
             return await judge.ask(QUESTION)
 
@@ -309,7 +335,7 @@ def test_the_key_is_sent_and_shows_nowhere_else(caplog: pytest.LogCaptureFixture
     caplog.set_level(logging.DEBUG)
     leak = json.dumps({"error": {"message": "x" * 290 + f"Incorrect API key provided: {KEY}. " + KEY}})
     page = json.dumps({"choices": [{"message": {"content": f"You sent {KEY}"}, "finish_reason": "stop"}]})
-    lines = (Line(body=leak, status=500, times=1), Line(body=f"<html>{KEY}", times=1), Line(body=page))
+    lines = (ScriptLine(body=leak, status=500, times=1), ScriptLine(body=f"<html>{KEY}", times=1), ScriptLine(body=page))
 
     async def use(judge: OpenAICompatibleJudge, server: MockServer) -> tuple[Reply, str, list[dict[str, str]]]:
         reply = await judge.ask(QUESTION)

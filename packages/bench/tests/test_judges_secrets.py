@@ -31,7 +31,7 @@ from r3_world import png
 
 from for_each import for_each
 from salon_bench.editors.specification import open_editor
-from salon_bench.judges import ChatSettings, Limits, OpenAICompatibleJudge, open_judge
+from salon_bench.judges import ChatSettings, OpenAICompatibleJudge, ServerLimits, open_judge
 from salon_bench.judges.secrets import Secrets, _Pieces
 from salon_bench.judges.settings import without_opaque
 from salon_bench.judges.specification import read_judges
@@ -205,7 +205,7 @@ def asked(times: int, ask: Callable[[OpenAICompatibleJudge], Awaitable[Reply]], 
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-        settings = ChatSettings(model="m", base_url=url, api_key_env="KEY", limits=Limits(attempts=1, timeout_s=5))
+        settings = ChatSettings(model="m", base_url=url, api_key_env="KEY", limits=ServerLimits(attempts=1, timeout_s=5))
         async with server, OpenAICompatibleJudge(settings, {"KEY": CANARY}) as judge:
             return [await ask(judge) for _ in range(times)]
 

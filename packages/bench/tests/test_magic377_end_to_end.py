@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.plan import SubjectModel, planned
 from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
 from salon_bench.suites.contract.suite import Suite
-from salon_bench.suites.magic_bench_377 import Dimension, battles, battles_each, suite
+from salon_bench.suites.magic_bench_377 import MarkDimension, battles, battles_each, suite
 from salon_store import ResultStore
 from salon_taxonomy.cli import main
 from salon_taxonomy.protocols import Media, Question, Reply
@@ -91,7 +91,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(which: Suite, folder: Path, store: Path, judge: PixelJudge) -> str:
     """A whole run; its id."""
-    subjects = [Subject(name, folder / name) for name in QUALITY]
+    subjects = [SubjectModel(name, folder / name) for name in QUALITY]
     plan = planned(which, subjects, judge, prompts=folder / "prompts.jsonl")
     outcome = asyncio.run(execute(plan, judge, store))
     assert outcome.complete
@@ -128,7 +128,7 @@ def test_salon_rank_gives_the_known_order(results: Path) -> None:
 
 def test_salon_mos_gives_the_known_order_in_every_dimension_and_scenario(results: Path) -> None:
     scores = json.loads(salon("mos", results, "--format", "json"))["scores"]
-    for dimension in Dimension:
+    for dimension in MarkDimension:
         rows = [row for row in scores if row["dimension"] == dimension and row["scenario"] is None]
         assert ordered(rows, "mean")
         assert {row["k_min"] for row in rows} == {SAMPLES}
@@ -149,8 +149,8 @@ def test_salon_weights_finds_what_the_judge_weighs_most(results: Path) -> None:
         table = pl.read_csv(
             salon("weights", results, results, "--level", level, "--no-interactions", "--format", "csv").encode()
         )
-        rows = table.filter(pl.col("dimension").is_in(list(Dimension))).sort("rise", descending=True)
-        assert rows["dimension"][0] == Dimension.PROMPT_FOLLOWING
+        rows = table.filter(pl.col("dimension").is_in(list(MarkDimension))).sort("rise", descending=True)
+        assert rows["dimension"][0] == MarkDimension.PROMPT_FOLLOWING
 
 
 def test_the_suites_own_numbers_say_the_same(results: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_second_run_by_the_same_judge_adds_no_second_rating_and_no_second_batt
         return {table: opened.read(table).collect().height for table in ("ratings", "battles")}
 
     before = count()
-    subjects = [Subject(name, folder / name) for name in QUALITY]
+    subjects = [SubjectModel(name, folder / name) for name in QUALITY]
     for which in (suite, battles):
         judge = PixelJudge()
         plan = planned(which, subjects, judge, prompts=folder / "prompts.jsonl", limit=5)

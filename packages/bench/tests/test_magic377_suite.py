@@ -8,7 +8,7 @@ import pytest
 from for_each import for_each
 from salon_bench.suites import Case, RunContext, Suite, dry_run, suite_named
 from salon_bench.suites.contract.generations import Generated, Generations
-from salon_bench.suites.magic_bench_377 import Dimension, read_prompts, suite
+from salon_bench.suites.magic_bench_377 import MarkDimension, read_prompts, suite
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import Prompt, Rating, Score
@@ -160,4 +160,4 @@ def test_a_summary_of_nothing_but_failures_has_no_values():
 
 
 def test_dimensions_stand_in_the_papers_order():
-    assert list(Dimension) == ["Prompt Following", "Structural Accuracy", "Aesthetic Quality"]
+    assert list(MarkDimension) == ["Prompt Following", "Structural Accuracy", "Aesthetic Quality"]

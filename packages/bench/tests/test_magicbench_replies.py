@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from for_each import for_each
 from salon_bench.suites.magicbench import CountingRules, Fidelity
-from salon_bench.suites.magicbench.fidelity import parse_assessment, parse_subject
-from salon_taxonomy.answers import Parsed, Unparsed, render_magicmirror
+from salon_bench.suites.magicbench.fidelity import parse_assessment
+from salon_taxonomy.answers import Parsed, Unparsed, parse_yes_or_no, render_magicmirror
 from salon_taxonomy.testing import HOSTILE_REPLIES, magicmirror_answers, spoiled
 from salon_taxonomy.verdict import Reason
 
@@ -18,7 +18,7 @@ PAPER_KEY = r'\boxed{{"Whether Normal": false, "Type of Abnormality": {"L2: Abno
 
 @for_each("reply", HOSTILE_REPLIES)
 def test_no_hostile_reply_is_a_verdict(reply):
-    assert isinstance(parse_subject(reply), Unparsed)
+    assert isinstance(parse_yes_or_no(reply), Unparsed)
     assert isinstance(parse_assessment(reply, PAPER), Unparsed)
     assert isinstance(parse_assessment(reply, RELEASED), Unparsed)
 
@@ -40,7 +40,7 @@ def test_no_hostile_reply_is_a_verdict(reply):
     ],
 )
 def test_the_last_line_says_whether_the_subject_is_there(reply, present):
-    outcome = parse_subject(reply)
+    outcome = parse_yes_or_no(reply)
     assert isinstance(outcome, Parsed)
     assert outcome.answer is present
 
@@ -59,18 +59,18 @@ def test_the_last_line_says_whether_the_subject_is_there(reply, present):
     ],
 )
 def test_a_reply_that_does_not_decide_is_malformed(reply):
-    outcome = parse_subject(reply)
+    outcome = parse_yes_or_no(reply)
     assert isinstance(outcome, Unparsed)
     assert outcome.reason is Reason.MALFORMED
 
 
 def test_a_refusal_is_told_from_a_malformed_reply():
-    assert parse_subject("I'm sorry, I can't help with that picture").reason is Reason.REFUSED
+    assert parse_yes_or_no("I'm sorry, I can't help with that picture").reason is Reason.REFUSED
 
 
 @given(st.text())
 def test_the_subject_parser_never_raises(text):
-    assert isinstance(parse_subject(text), Parsed | Unparsed)
+    assert isinstance(parse_yes_or_no(text), Parsed | Unparsed)
 
 
 @given(magicmirror_answers())

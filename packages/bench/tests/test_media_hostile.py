@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from for_each import for_each
-from salon_bench.media import Encoding, PicturePolicy, Prepared, SourceLimits, prepare_bytes
+from salon_bench.media import Encoding, PicturePolicy, PreparedPicture, SourceLimits, prepare_bytes
 from salon_taxonomy.verdict import Reason, Unscored
 
 LIMITS = SourceLimits(most_pixels=1_000_000)
@@ -70,7 +70,7 @@ FILES = _files()
 CHECKED = ("png", "png-alpha", "png-16", "png-palette", "apng")
 
 
-def outcome(data: bytes, policy: PicturePolicy = POLICIES[0]) -> Prepared | Unscored:
+def outcome(data: bytes, policy: PicturePolicy = POLICIES[0]) -> PreparedPicture | Unscored:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ready = prepare_bytes(data, policy, limits=LIMITS)
@@ -85,7 +85,7 @@ def outcome(data: bytes, policy: PicturePolicy = POLICIES[0]) -> Prepared | Unsc
     return ready
 
 
-def pixels(ready: Prepared) -> np.ndarray:
+def pixels(ready: PreparedPicture) -> np.ndarray:
     with Image.open(BytesIO(ready.media.data or b"")) as shown:
         return np.asarray(shown.convert("RGB"))
 
@@ -93,7 +93,7 @@ def pixels(ready: Prepared) -> np.ndarray:
 @for_each("name", FILES)
 def test_the_whole_files_are_pictures(name: str) -> None:
     for policy in POLICIES:
-        assert isinstance(outcome(FILES[name], policy), Prepared)
+        assert isinstance(outcome(FILES[name], policy), PreparedPicture)
 
 
 @given(st.sampled_from(STARTS), st.binary(max_size=300), st.sampled_from(POLICIES))
@@ -106,10 +106,10 @@ def test_bytes_at_random_are_answered_in_words(start: bytes, rest: bytes, policy
 def test_a_file_cut_off_anywhere_is_refused_or_still_whole(name: str) -> None:
     data = FILES[name]
     whole = outcome(data)
-    assert isinstance(whole, Prepared)
+    assert isinstance(whole, PreparedPicture)
     for length in range(0, len(data), max(1, len(data) // 150)):
         ready = outcome(data[:length])
-        if isinstance(ready, Prepared):
+        if isinstance(ready, PreparedPicture):
             assert np.array_equal(pixels(ready), pixels(whole)), (
                 f"{name} cut to {length} of {len(data)} bytes shows another picture"
             )
@@ -123,9 +123,9 @@ def test_flipped_bits_raise_nothing_and_do_not_pass_a_check_sum(name: str, flips
     for place, bit in flips:
         data[place % len(data)] ^= 1 << bit
     ready = outcome(bytes(data))
-    if isinstance(ready, Prepared) and name in CHECKED:
+    if isinstance(ready, PreparedPicture) and name in CHECKED:
         whole = outcome(FILES[name])
-        assert isinstance(whole, Prepared)
+        assert isinstance(whole, PreparedPicture)
         assert np.array_equal(pixels(ready), pixels(whole))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from salon_bench.media import PictureCache, PicturePolicy, Prepared
+from salon_bench.media import PictureCache, PicturePolicy, PreparedPicture
 from salon_bench.media.picture_cache import ByteCache
 from salon_taxonomy.verdict import Unscored
 
@@ -37,7 +37,7 @@ def test_another_policy_or_another_content_is_another_picture(tmp_path: Path) ->
     cache = PictureCache()
     cache.prepare(path, KEEP, tmp_path)
     small = cache.prepare(path, PicturePolicy(longest_side=4), tmp_path)
-    assert isinstance(small, Prepared)
+    assert isinstance(small, PreparedPicture)
     assert small.width == 4
     before = cache.prepare(path, KEEP, tmp_path)
     path.write_bytes(second.read_bytes())
@@ -52,7 +52,7 @@ def test_a_picture_that_cannot_be_judged_is_remembered_and_one_that_cannot_be_re
         assert isinstance(cache.prepare(tmp_path / "bad.png", KEEP, tmp_path), Unscored)
         assert isinstance(cache.prepare(tmp_path / "none.png", KEEP, tmp_path), Unscored)
     assert cache.decoded == 1
-    assert isinstance(cache.prepare(drawn(tmp_path, 1)[0], KEEP, tmp_path), Prepared)
+    assert isinstance(cache.prepare(drawn(tmp_path, 1)[0], KEEP, tmp_path), PreparedPicture)
 
 
 def test_the_shelf_never_holds_more_than_it_may(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_threads_that_want_many_pictures_get_each_the_right_one(tmp_path: Path) 
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda path: cache.prepare(path, KEEP, tmp_path), paths * 10))
     for path, ready in zip(paths * 10, found, strict=True):
-        assert isinstance(ready, Prepared)
+        assert isinstance(ready, PreparedPicture)
         assert ready.media.data == path.read_bytes()
 
 

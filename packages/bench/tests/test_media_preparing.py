@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageCms, TiffImagePlugin
 
 from for_each import for_each
-from salon_bench.media import Encoding, PicturePolicy, Prepared, SourceLimits, prepare_bytes, prepare_picture
+from salon_bench.media import Encoding, PicturePolicy, PreparedPicture, SourceLimits, prepare_bytes, prepare_picture
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Unscored
 
@@ -23,9 +23,9 @@ def encoded(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
     return stream.getvalue()
 
 
-def prepared(data: bytes, policy: PicturePolicy = KEEP, **options: SourceLimits) -> Prepared:
+def prepared(data: bytes, policy: PicturePolicy = KEEP, **options: SourceLimits) -> PreparedPicture:
     ready = prepare_bytes(data, policy, **options)
-    assert isinstance(ready, Prepared), ready
+    assert isinstance(ready, PreparedPicture), ready
     assert ready.original_sha256 == hashlib.sha256(data).hexdigest()
     assert ready.media.data is not None
     assert ready.media.sha256 == hashlib.sha256(ready.media.data).hexdigest()
@@ -34,7 +34,7 @@ def prepared(data: bytes, policy: PicturePolicy = KEEP, **options: SourceLimits)
     return ready
 
 
-def pixels(ready: Prepared) -> np.ndarray:
+def pixels(ready: PreparedPicture) -> np.ndarray:
     assert ready.media.data is not None
     with Image.open(BytesIO(ready.media.data)) as shown:
         return np.asarray(shown.convert("RGB"))
@@ -61,7 +61,7 @@ def test_a_plain_picture_is_sent_byte_for_byte(kind: str, tmp_path: Path) -> Non
     data = encoded(drawing(), kind)
     (tmp_path / "1.png").write_bytes(data)
     ready = prepare_picture(tmp_path / "1.png", KEEP, tmp_path)
-    assert isinstance(ready, Prepared)
+    assert isinstance(ready, PreparedPicture)
     assert (ready.media.data, ready.notes, ready.width, ready.height) == (data, (), 40, 30)
 
 
@@ -77,7 +77,7 @@ def test_the_content_decides_not_the_name(tmp_path: Path) -> None:
     (tmp_path / "1.png").write_bytes(encoded(drawing(), "JPEG"))
     (tmp_path / "2.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n")
     (tmp_path / "3.jpg").write_bytes(encoded(drawing(), "PPM"))
-    assert isinstance(prepare_picture(tmp_path / "1.png", KEEP, tmp_path), Prepared)
+    assert isinstance(prepare_picture(tmp_path / "1.png", KEEP, tmp_path), PreparedPicture)
     for name in ("2.png", "3.jpg"):
         verdict = prepare_picture(tmp_path / name, KEEP, tmp_path)
         assert isinstance(verdict, Unscored)

@@ -19,7 +19,7 @@ from salon_bench.media.contact_sheet import contact_sheet
 from salon_bench.media.video_container import container_of
 from salon_bench.media.video_policy import thinned, times_at
 from salon_bench.media.video_sampling import SampledVideo
-from salon_bench.report.thumbnails import NoThumbnail, Source, Thumbnail, thumbnails
+from salon_bench.report.thumbnails import JudgedFile, NoThumbnail, Thumbnail, thumbnails
 from salon_synthetic.videos import clip_frames, encode, write_clip
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
@@ -278,7 +278,8 @@ def test_a_policy_with_an_impossible_number_is_refused(wrong: dict[str, int]) ->
 def test_a_page_shows_a_video_as_a_sheet_of_its_frames_and_names_what_it_cannot_show(clips: Path, tmp_path: Path) -> None:
     (tmp_path / "cut.mp4").write_bytes((clips / "fast.mp4").read_bytes()[:1500])
     sources = [
-        Source(str(path), hashlib.sha256(path.read_bytes()).hexdigest()) for path in (clips / "fast.mp4", tmp_path / "cut.mp4")
+        JudgedFile(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in (clips / "fast.mp4", tmp_path / "cut.mp4")
     ]
     whole, cut = (thumbnails(sources, side=300)[source] for source in sources)
     assert isinstance(whole, Thumbnail) and whole.url.startswith("data:image/webp;base64,") and whole.width == 300

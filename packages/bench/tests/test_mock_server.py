@@ -17,12 +17,12 @@ from click.testing import CliRunner
 
 from salon_bench.cli.mock_server import mock_server
 from salon_bench.testing.mock_server import (
-    Fault,
     FaultRates,
     Latency,
-    Line,
     MockServer,
     Script,
+    ScriptLine,
+    ServerFault,
     by_image,
     drawn,
     echo,
@@ -70,15 +70,22 @@ def test_rules_answer_by_the_request_alone() -> None:
 
 
 def test_the_first_line_that_fits_and_is_not_used_up_answers() -> None:
-    lines = (Line("first", times=1), Line("matched", contains="real"), Line("rest"))
+    lines = (ScriptLine("first", times=1), ScriptLine("matched", contains="real"), ScriptLine("rest"))
     other = {"messages": [{"role": "user", "content": "Other"}]}
     replies, _ = exchange(Script(lines), CHAT, CHAT, other)
     assert [text(reply) for reply in replies] == ["first", "matched", "rest"]
 
 
 def test_faults_have_the_form_of_real_ones() -> None:
-    faults = (Fault.TOO_MANY, Fault.SERVER_ERROR, Fault.UNAVAILABLE, Fault.WRONG_TYPE, Fault.LENGTH, Fault.REFUSAL)
-    lines = tuple(Line("a long answer", fault=fault, times=1, retry_after_s=2) for fault in faults)
+    faults = (
+        ServerFault.TOO_MANY,
+        ServerFault.SERVER_ERROR,
+        ServerFault.UNAVAILABLE,
+        ServerFault.WRONG_TYPE,
+        ServerFault.LENGTH,
+        ServerFault.REFUSAL,
+    )
+    lines = tuple(ScriptLine("a long answer", fault=fault, times=1, retry_after_s=2) for fault in faults)
     replies, stats = exchange(Script(lines), *[CHAT] * len(faults))
     assert [reply[0] for reply in replies] == [429, 500, 503, 200, 200, 200]
     assert [reply[1].get("Retry-After") for reply in replies] == ["2", None, "2", None, None, None]
@@ -94,21 +101,21 @@ def test_faults_have_the_form_of_real_ones() -> None:
 
 
 def test_paid_answers_are_counted_and_those_paid_again() -> None:
-    script = Script((Line(fault=Fault.MALFORMED, times=1), Line("yes")))
+    script = Script((ScriptLine(fault=ServerFault.MALFORMED, times=1), ScriptLine("yes")))
     _, stats = exchange(script, CHAT, CHAT, CHAT, {"messages": []})
     assert (stats["requests"], stats["paid"], stats["paid_again"], stats["distinct"]) == (4, 4, 1, 2)
 
 
 def test_drawn_faults_meet_standing_lines_but_no_line_that_is_told_what_to_do() -> None:
-    always = FaultRates({Fault.SERVER_ERROR: 1.0})
-    lines = (Line("said once", times=1), Line(fault=Fault.EMPTY, times=1), Line("standing"))
+    always = FaultRates({ServerFault.SERVER_ERROR: 1.0})
+    lines = (ScriptLine("said once", times=1), ScriptLine(fault=ServerFault.EMPTY, times=1), ScriptLine("standing"))
     replies, stats = exchange(Script(lines, faults=always), *[CHAT] * 3)
     assert [status for status, *_ in replies] == [200, 200, 500]
     assert stats["faults"] == {"500": 1, "empty": 1}
 
 
 def test_drawn_faults_come_at_their_rate_and_again_with_their_seed() -> None:
-    rates = FaultRates({Fault.TOO_MANY: 0.2, Fault.SERVER_ERROR: 0.1})
+    rates = FaultRates({ServerFault.TOO_MANY: 0.2, ServerFault.SERVER_ERROR: 0.1})
     runs = [exchange(Script(faults=rates, seed=3), *[CHAT] * 300)[1]["faults"] for _ in range(2)]
     assert runs[0] == runs[1]
     assert 35 < runs[0]["429"] < 85
@@ -131,7 +138,7 @@ def test_a_full_server_says_so() -> None:
 
 def test_a_client_that_leaves_is_counted_and_not_paid() -> None:
     async def main() -> tuple[int, int, int]:
-        async with MockServer(Script((Line(fault=Fault.HANG),))) as server, aiohttp.ClientSession() as session:
+        async with MockServer(Script((ScriptLine(fault=ServerFault.HANG),))) as server, aiohttp.ClientSession() as session:
             call = asyncio.ensure_future(session.post(f"{server.url}/chat/completions", json=CHAT))
             while not server.stats.requests:
                 await asyncio.sleep(0.001)
@@ -221,7 +228,7 @@ def test_what_is_wrong_in_a_script_is_named_by_its_line(tmp_path: Path, line: st
 def test_a_script_is_read_and_a_missing_one_explained(tmp_path: Path) -> None:
     file = tmp_path / "script.jsonl"
     file.write_text('{"fault": "429", "retry_after_s": 2, "times": 3}\n\n{"reply": "yes"}\n', encoding="utf-8")
-    assert read_lines(file) == (Line(fault=Fault.TOO_MANY, retry_after_s=2, times=3), Line("yes"))
+    assert read_lines(file) == (ScriptLine(fault=ServerFault.TOO_MANY, retry_after_s=2, times=3), ScriptLine("yes"))
     with pytest.raises(InputError, match="cannot be read"):
         read_lines(tmp_path / "none.jsonl")
 

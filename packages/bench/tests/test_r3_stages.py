@@ -14,7 +14,7 @@ from salon_bench.analysis.reliability import compare, read_scores, score_tables
 from salon_bench.cli.r3_bench import r3_bench
 from salon_bench.cli.run import bench as bench_command
 from salon_bench.report.gathering import gather
-from salon_bench.runs.limits import Limits
+from salon_bench.runs.limits import RunLimits
 from salon_bench.runs.status import run_statuses
 from salon_bench.suites.r3_bench.editing import edit_pictures
 from salon_bench.suites.r3_bench.rows import read_items
@@ -142,7 +142,7 @@ def test_a_limit_stops_the_edits_and_a_second_start_makes_the_rest(tmp_path):
     space = Workspace.begin(tmp_path / "work", policy.name, read_items(write_rows(tmp_path)))
     asyncio.run(run_stage(space, "reflect", policy, store))
     moments = Moments()
-    first = asyncio.run(edit_pictures(space, editor, store, limits=Limits(calls=3), watcher=moments, keep_failed=True))
+    first = asyncio.run(edit_pictures(space, editor, store, limits=RunLimits(calls=3), watcher=moments, keep_failed=True))
     assert (first.stopped, first.open, editor.calls) == ("the limit of 3 calls is reached", 1, 3)
     assert first.states == {"abstained": 1, "made": 3}
     assert (moments.last.done, moments.last.total, moments.last.calls) == (3, 4, 3)

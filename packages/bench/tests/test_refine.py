@@ -14,7 +14,7 @@ from for_each import for_each
 from salon_bench.refine import Effort, Method, RefineItem, RefineModels, Stopped, read_refine_items, refine_all
 from salon_bench.refine.loop import METHODS
 from salon_bench.report.trace_page import trace_page
-from salon_bench.runs.limits import Limits
+from salon_bench.runs.limits import RunLimits
 from salon_store import ResultStore
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.cli import main
@@ -138,7 +138,7 @@ def test_a_second_start_asks_nobody_and_gives_the_same_traces(tmp_path):
 def test_a_limit_ends_a_run_whose_second_start_goes_on(tmp_path):
     judge, editor = World(), Painter()
     moments = Moments()
-    first = refined(tmp_path, RefineModels(editor, judge), limits=Limits(calls=5), watcher=moments, concurrency=1)
+    first = refined(tmp_path, RefineModels(editor, judge), limits=RunLimits(calls=5), watcher=moments, concurrency=1)
     assert first.stopped == "the limit of 5 calls is reached"
     assert (judge.asked + editor.calls, first.calls) == (5, 5)
     assert (len(first.traces), first.open, moments.last.done) == (3, 3, 3)
@@ -156,7 +156,7 @@ def test_whoever_stops_a_run_has_it_ask_nothing_more(tmp_path):
 
 def test_an_edit_counts_as_a_call(tmp_path):
     editor = Painter()
-    done = refined(tmp_path, RefineModels(editor), method=Method.RESUBMIT, limits=Limits(calls=3), concurrency=1)
+    done = refined(tmp_path, RefineModels(editor), method=Method.RESUBMIT, limits=RunLimits(calls=3), concurrency=1)
     assert (editor.calls, done.stopped) == (3, "the limit of 3 calls is reached")
 
 
@@ -192,7 +192,7 @@ def test_a_refused_edit_is_not_told_again_but_one_that_nobody_was_told_is(tmp_pa
     assert refusal == Unscored(Reason.REJECTED, "not this one")
 
 
-@for_each("reply", HOSTILE_REPLIES)
+@for_each("reply", HOSTILE_REPLIES[::4])  # each of them is read in packages/taxonomy/tests/test_answers.py
 def test_a_hostile_reply_edits_nothing(tmp_path, reply):
     item = RefineItem("one", "a red square", tmp_path / "one.png")
     item.picture.write_bytes(png("blue"))

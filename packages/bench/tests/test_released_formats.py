@@ -15,12 +15,12 @@ import pytest
 
 from for_each import for_each
 from salon_bench.refine.items import read_refine_items
-from salon_bench.runs.plan import RunPlan, Subject, planned
+from salon_bench.runs.plan import RunPlan, SubjectModel, planned
 from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
 from salon_bench.suites import suite_named
 from salon_bench.suites.assessors import read_labels
-from salon_bench.suites.contract.table_rows import Rows
+from salon_bench.suites.contract.table_rows import UsableRows
 from salon_bench.suites.r3_bench import read_items
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply
@@ -49,7 +49,7 @@ class Format:
     def read(self, source):
         """Ids and facts of the usable prompts, and the rows left out."""
         found = suite_named(self.suite).prompts(source)
-        assert isinstance(found, Rows)
+        assert isinstance(found, UsableRows)
         return found
 
 
@@ -170,13 +170,13 @@ def test_the_plan_of_a_run_keeps_what_was_left_out(form, tmp_path):
     suite = suite_named(form.suite)
     pictures = tmp_path / "pictures"
     pictures.mkdir()
-    subjects = [Subject("one", pictures)]
+    subjects = [SubjectModel("one", pictures)]
     if "artifact" not in form.suite:
         ids = [each.prompt.prompt_id for each in suite.prompts(source)]
         listed = "".join(f"{prompt_id},x{n}.png\n" for n, prompt_id in enumerate(ids))
         for name in ("one", "two"):
             (pictures / f"{name}.csv").write_text("prompt_id,path\n" + listed)
-        subjects = [Subject(name, pictures / f"{name}.csv") for name in ("one", "two")]
+        subjects = [SubjectModel(name, pictures / f"{name}.csv") for name in ("one", "two")]
     plan = planned(suite, subjects, Silent(), prompts=source).plan
     assert plan.left_out == suite.prompts(source).remarks()
     assert len(plan.left_out) == 2
@@ -198,7 +198,7 @@ def test_the_summary_of_a_run_names_the_rows_that_were_left_out(tmp_path):
         more.write('{"prompt": ""}\n{"caption": "no prompt"}\n{"prompt": ""}\n')
     suite = suite_named("prism")
     (tmp_path / "pictures.csv").write_text("prompt_id,path\nimagination-0,none.png\n")
-    plan = planned(suite, [Subject("ours", tmp_path / "pictures.csv")], Silent(), prompts=source)
+    plan = planned(suite, [SubjectModel("ours", tmp_path / "pictures.csv")], Silent(), prompts=source)
     asyncio.run(execute(plan, Silent(), tmp_path / "store", keep_lost=True))
     [found] = RunView(tmp_path / "store", plan.plan.run_id).summaries(suite)
     assert found.summary.notes[-3:] == (

@@ -11,7 +11,7 @@ from number_suite import NumberSuite
 
 from salon_bench.cli import run as bench_cli
 from salon_bench.suites.contract import registry
-from salon_bench.testing.mock_server import Fault, Line, Script, fixed, serving
+from salon_bench.testing.mock_server import Script, ScriptLine, ServerFault, fixed, serving
 from salon_store import ResultStore
 from salon_taxonomy.cli import main
 from salon_taxonomy.records import Run
@@ -92,7 +92,7 @@ def test_what_is_allowed_to_be_left_is_exit_code_zero(pictures: Path) -> None:
 
 
 def test_a_server_that_refuses_leaves_cases_open(pictures: Path) -> None:
-    with serving(Script(rule=fixed("3"), lines=(Line(body='{"error": "no"}', status=400, times=1),))) as server:
+    with serving(Script(rule=fixed("3"), lines=(ScriptLine(body='{"error": "no"}', status=400, times=1),))) as server:
         refused = run(pictures, server.url)
         assert refused.exit_code == 1
         assert "1 cases got no reply" in refused.stderr
@@ -111,7 +111,7 @@ def test_the_log_is_json_lines(pictures: Path, tmp_path: Path) -> None:
 
 
 def test_rescoring_asks_nobody_and_says_what_changed(pictures: Path, small_suite: dict[str, NumberSuite]) -> None:
-    with serving(Script(rule=fixed("3"), lines=(Line("three", times=2),))) as server:
+    with serving(Script(rule=fixed("3"), lines=(ScriptLine("three", times=2),))) as server:
         first = run(pictures, server.url, "--re-asks", 0)
         run_id = json.loads(first.stdout)[0]["run_id"]
         asked = server.stats.requests
@@ -200,7 +200,7 @@ def test_a_step_that_the_suite_does_not_have_is_mentioned(pictures: Path) -> Non
 
 
 def test_a_server_that_comes_back_is_asked_for_the_rest(pictures: Path) -> None:
-    with serving(Script(rule=fixed("3"), lines=(Line(fault=Fault.CUT, times=1),))) as server:
+    with serving(Script(rule=fixed("3"), lines=(ScriptLine(fault=ServerFault.CUT, times=1),))) as server:
         assert run(pictures, server.url).exit_code == 0
         assert server.stats.requests == 9
 

@@ -16,12 +16,22 @@ from run_child import RE_ASKS, plan_of, start
 
 from salon_bench.runs.status import run_status
 from salon_bench.runs.view import RunView
-from salon_bench.testing.mock_server import Asked, Fault, FaultRates, Latency, MockServer, Script, serving
+from salon_bench.testing.mock_server import Asked, FaultRates, Latency, MockServer, Script, ServerFault, serving
 from salon_store import ResultStore
 
 HERE = Path(__file__).resolve().parent
 CONCURRENCY = 8
-FAULTS = dict.fromkeys((Fault.HANG, Fault.TOO_MANY, Fault.SERVER_ERROR, Fault.CUT, Fault.MALFORMED, Fault.EMPTY), 0.05)
+FAULTS = dict.fromkeys(
+    (
+        ServerFault.HANG,
+        ServerFault.TOO_MANY,
+        ServerFault.SERVER_ERROR,
+        ServerFault.CUT,
+        ServerFault.MALFORMED,
+        ServerFault.EMPTY,
+    ),
+    0.05,
+)
 
 
 def number(asked: Asked) -> str:

@@ -13,7 +13,7 @@ from number_suite import NumberSuite
 
 from salon_bench.analysis.panel import agreement, combined_labels, combined_scores, judge_together
 from salon_bench.judges import RoutedJudge
-from salon_bench.runs.plan import Planned, RunPlan, Subject, drawn, planned
+from salon_bench.runs.plan import LoadedPlan, RunPlan, SubjectModel, drawn, planned
 from salon_bench.runs.view import refuse_another_run
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import ReplayJudge
@@ -28,10 +28,10 @@ def pictures(tmp_path: Path) -> Path:
     return folder
 
 
-def made(pictures: Path, **options: object) -> Planned:
+def made(pictures: Path, **options: object) -> LoadedPlan:
     suite = options.pop("suite", NumberSuite(6))
     judge = options.pop("judge", ReplayJudge([]))
-    return planned(suite, [Subject("ours", pictures)], judge, **options)  # type: ignore[arg-type]
+    return planned(suite, [SubjectModel("ours", pictures)], judge, **options)  # type: ignore[arg-type]
 
 
 def test_the_same_command_means_the_same_run(pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_settings_of_something_else_are_refused(text: str | None) -> None:
 
 @given(st.text(min_size=1, max_size=300), st.text(min_size=1, max_size=300))
 def test_any_names_make_a_run_id_that_is_short_and_plain(subject: str, judge: str) -> None:
-    run_id = RunPlan("magicbench", "1", (Subject(subject, Path()),), judge, {}, "v", "v").run_id
+    run_id = RunPlan("magicbench", "1", (SubjectModel(subject, Path()),), judge, {}, "v", "v").run_id
     assert len(run_id) <= 100
     assert set(run_id) <= set("abcdefghijklmnopqrstuvwxyz0123456789._+-")
 
@@ -124,7 +124,7 @@ def test_a_shard_that_does_not_exist_or_has_no_prompt_is_refused(pictures: Path,
 @pytest.mark.parametrize("names", [[], ["a", "a"]])
 def test_subjects_must_differ(pictures: Path, names: list[str]) -> None:
     with pytest.raises(InputError, match="different names"):
-        planned(NumberSuite(6), [Subject(name, pictures) for name in names], ReplayJudge([]))
+        planned(NumberSuite(6), [SubjectModel(name, pictures) for name in names], ReplayJudge([]))
 
 
 def scores(*values: float | None) -> pl.DataFrame:
@@ -160,7 +160,7 @@ def test_agreement_counts_pairs_of_verdicts_that_both_had() -> None:
 
 
 def test_a_panel_needs_two_judges(tmp_path: Path) -> None:
-    one = RunPlan("s", "1", (Subject("a", Path()),), "j", {}, "v", "v")
+    one = RunPlan("s", "1", (SubjectModel("a", Path()),), "j", {}, "v", "v")
     for plans in ([], [one], [one, replace(one, seed=1)]):
         with pytest.raises(InputError, match="two or more"):
             judge_together(plans, tmp_path)

@@ -22,10 +22,10 @@ from for_each import for_each
 from salon_bench.cli.progress_bar import Bar
 from salon_bench.judges import CachedJudge, ChatSettings, OpenAICompatibleJudge, RecordingJudge, ResponseCache, RoutedJudge
 from salon_bench.runs import checkpoint as checkpoint_module
-from salon_bench.runs.checkpoint import Checkpoint
-from salon_bench.runs.limits import Limits, Spending
-from salon_bench.runs.plan import Planned, RunPlan, Subject
-from salon_bench.runs.progress import Progress
+from salon_bench.runs.checkpoint import RunCheckpoint
+from salon_bench.runs.limits import RunLimits, Spending
+from salon_bench.runs.plan import LoadedPlan, RunPlan, SubjectModel
+from salon_bench.runs.progress import RunProgress
 from salon_bench.runs.session import FinishedError, SessionResult, stop_on_signals
 from salon_bench.runs.status import RunState, run_status
 from salon_bench.runs.suite_runner import Pace, execute
@@ -73,17 +73,17 @@ def _once(question: Question) -> str:
     return question.text.partition("(Time")[0].strip()
 
 
-def plan(prompts: int = 5, *, re_asks: int = 1, suite: NumberSuite | None = None) -> Planned:
+def plan(prompts: int = 5, *, re_asks: int = 1, suite: NumberSuite | None = None) -> LoadedPlan:
     suite = suite or NumberSuite(prompts)
-    made = RunPlan(suite.name, suite.version, (Subject("subject", Path()),), "numbers", {}, "v1", "v1", re_asks=re_asks)
-    return Planned(made, suite, suite.prompts(None), Generations([]))
+    made = RunPlan(suite.name, suite.version, (SubjectModel("subject", Path()),), "numbers", {}, "v1", "v1", re_asks=re_asks)
+    return LoadedPlan(made, suite, suite.prompts(None), Generations([]))
 
 
-def go(planned: Planned, judge: Numbers, store: Path, **options: object) -> SessionResult:
+def go(planned: LoadedPlan, judge: Numbers, store: Path, **options: object) -> SessionResult:
     return asyncio.run(execute(planned, judge, store, **options))  # type: ignore[arg-type]
 
 
-def totals(store: Path, planned: Planned) -> list[float | None]:
+def totals(store: Path, planned: LoadedPlan) -> list[float | None]:
     rows = RunView(store, planned.plan.run_id).rows("scores")
     return rows.filter(rows["dimension"] == "total").sort("prompt_id")["value"].to_list()
 
@@ -121,15 +121,15 @@ class KilledHere(BaseException):
 def test_a_run_that_was_killed_while_it_began_knows_its_prompts_when_it_is_resumed(
     store: Path, monkeypatch: pytest.MonkeyPatch, written: int
 ) -> None:
-    planned, note, left = plan(), Checkpoint.note, iter(range(written))
+    planned, note, left = plan(), RunCheckpoint.note, iter(range(written))
 
-    def noted(self: Checkpoint, table: str, rows: object) -> None:
+    def noted(self: RunCheckpoint, table: str, rows: object) -> None:
         if next(left, None) is None:
             raise KilledHere
         note(self, table, rows)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(Checkpoint, "note", noted)
+        patch.setattr(RunCheckpoint, "note", noted)
         with pytest.raises(KilledHere):
             go(planned, Numbers(), store)
     assert go(planned, Numbers(), store, resume=True).complete
@@ -159,7 +159,7 @@ def test_a_run_leaves_its_rows_its_calls_its_prompts_and_its_history(store: Path
 
 def test_a_finished_run_is_not_started_again_and_a_begun_one_only_when_told(store: Path) -> None:
     planned = plan()
-    go(planned, Numbers(), store, limits=Limits(calls=3))
+    go(planned, Numbers(), store, limits=RunLimits(calls=3))
     with pytest.raises(InputError, match="started before") as refused:
         go(planned, Numbers(), store)
     assert planned.plan.run_id in str(refused.value)
@@ -254,13 +254,13 @@ def test_a_reply_that_was_cut_off_is_a_verdict_and_is_not_paid_for_again(store: 
 @pytest.mark.parametrize(
     ("limits", "calls", "why"),
     [
-        (Limits(calls=5), 5, "5 calls"),
-        (Limits(cost_usd=0.05), 5, "0.05 USD"),
-        (Limits(tokens=33), 3, "33 tokens"),
+        (RunLimits(calls=5), 5, "5 calls"),
+        (RunLimits(cost_usd=0.05), 5, "0.05 USD"),
+        (RunLimits(tokens=33), 3, "33 tokens"),
     ],
     ids=["calls", "cost", "tokens"],
 )
-def test_a_limit_stops_asking_and_keeps_what_was_had(store: Path, limits: Limits, calls: int, why: str) -> None:
+def test_a_limit_stops_asking_and_keeps_what_was_had(store: Path, limits: RunLimits, calls: int, why: str) -> None:
     planned = plan(10)
     judge = Numbers()
     outcome = go(planned, judge, store, limits=limits, pace=Pace(1))
@@ -277,7 +277,7 @@ def test_a_limit_stops_asking_and_keeps_what_was_had(store: Path, limits: Limits
 
 def test_the_deadline_is_measured_on_the_clock_of_the_run() -> None:
     now = [0.0]
-    spending = Spending(Limits(seconds=10), clock=lambda: now[0])
+    spending = Spending(RunLimits(seconds=10), clock=lambda: now[0])
     assert spending.begin_call() is None
     now[0] = 10.0
     assert "deadline" in (spending.begin_call() or "")
@@ -285,7 +285,7 @@ def test_the_deadline_is_measured_on_the_clock_of_the_run() -> None:
 
 def test_a_limit_on_cost_needs_a_judge_that_says_what_it_costs(store: Path) -> None:
     free = Numbers(lambda question, times: Reply("1"))
-    outcome = go(plan(3), free, store, limits=Limits(cost_usd=1), pace=Pace(1))
+    outcome = go(plan(3), free, store, limits=RunLimits(cost_usd=1), pace=Pace(1))
     assert "reports no cost" in (outcome.stopped or "")
 
 
@@ -293,7 +293,7 @@ def test_a_limit_on_cost_needs_a_judge_that_says_what_it_costs(store: Path) -> N
 @for_each("value", [0, -1, float("nan"), float("inf")])
 def test_a_limit_must_be_a_number_above_zero(name: str, value: float) -> None:
     with pytest.raises(InputError, match="above 0"):
-        Limits(**{name: value})
+        RunLimits(**{name: value})
 
 
 def test_no_more_is_asked_at_once_than_was_said(store: Path) -> None:
@@ -340,7 +340,7 @@ def test_a_second_ctrl_c_stops_at_once_and_keeps_what_was_had(store: Path) -> No
 
 def test_a_run_that_is_being_worked_on_is_refused_to_others(store: Path) -> None:
     planned = plan(2)
-    held = Checkpoint.open(store, planned.plan.run_id, lambda path: None)
+    held = RunCheckpoint.open(store, planned.plan.run_id, lambda path: None)
     with pytest.raises(JournalInUseError):
         go(planned, Numbers(), store)
     held.close()
@@ -362,7 +362,7 @@ def test_a_run_can_be_seen_while_it_works_and_after_it_was_killed(store: Path) -
         raise KilledError
 
     with pytest.raises(KilledError):
-        go(planned, Numbers(look), store, limits=Limits(calls=2), fold=never)
+        go(planned, Numbers(look), store, limits=RunLimits(calls=2), fold=never)
     assert set(seen) == {RunState.RUNNING}
     left = run_status(store, planned.plan.run_id)
     assert (left.state, left.calls) == (RunState.UNFINISHED, 2)
@@ -376,7 +376,7 @@ def test_a_run_can_be_seen_while_it_works_and_after_it_was_killed(store: Path) -
 def test_the_bar_shows_cases_rate_cost_and_reasons() -> None:
     screen = io.StringIO()
     with Bar(Console(file=screen, force_terminal=True, width=120)) as bar:
-        bar.progressed(Progress(done=30, total=60, calls=60, seconds=2.0, cost_usd=0.5, reasons={Reason.TIMEOUT: 2}))
+        bar.progressed(RunProgress(done=30, total=60, calls=60, seconds=2.0, cost_usd=0.5, reasons={Reason.TIMEOUT: 2}))
         bar._drawn.refresh()
     for words in ("30/60", "15.0/s", "$0.50", "2 timeout"):
         assert words in screen.getvalue()
@@ -497,10 +497,10 @@ def test_bad_pictures_are_unscored_without_a_call_and_missing_ones_too(store: Pa
 def test_a_watcher_is_told_how_it_goes(store: Path) -> None:
     class Seen:
         def __init__(self) -> None:
-            self.progress: list[Progress] = []
+            self.progress: list[RunProgress] = []
             self.events: list[RunEvent] = []
 
-        def progressed(self, progress: Progress) -> None:
+        def progressed(self, progress: RunProgress) -> None:
             self.progress.append(progress)
 
         def happened(self, event: RunEvent) -> None:

@@ -11,7 +11,7 @@ from salon_bench.analysis.compare import compare
 from salon_bench.analysis.export import exported
 from salon_bench.analysis.leaderboard import leaderboards
 from salon_bench.analysis.reliability.score_table import read_scores
-from salon_bench.runs.plan import Planned, Subject, planned
+from salon_bench.runs.plan import LoadedPlan, SubjectModel, planned
 from salon_bench.runs.status import RunState, run_status, run_statuses
 from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
@@ -44,8 +44,8 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def plan(files: Path, shard: tuple[int, int] | None) -> Planned:
-    subject = Subject("ours", files / "ours")
+def plan(files: Path, shard: tuple[int, int] | None) -> LoadedPlan:
+    subject = SubjectModel("ours", files / "ours")
     return planned(suite_named("prism"), [subject], Length(), prompts=files / "prompts.jsonl", shard=shard)
 
 

@@ -64,6 +64,7 @@ PROMPT_FILES: dict[str, Callable[[str], str]] = {
             "edit": "made",
         }
     ),
+    "scorer": lambda text: json.dumps({"prompt": text}),
     "suite": lambda text: json.dumps({"images": "1.png", "response": '{"Whether Normal": true}', "prompt": text}),
 }
 """By folder: one line of the suite's file of prompts (JSON lines), with a text in every column that is free; for the suites

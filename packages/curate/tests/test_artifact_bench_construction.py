@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from for_each import for_each
-from salon_bench.suites.artifact_bench import BenchRow, Level, Task, read_rows
+from salon_bench.suites.artifact_bench import BenchRow, QuestionLevel, QuestionTask, read_rows
 from salon_bench.suites.artifact_bench.rows import TAXONOMY, family_of
 from salon_curate.construction.artifact_bench import (
-    Stage,
+    AnnotationState,
     agreement,
     annotate,
     assemble,
@@ -86,7 +86,7 @@ def test_three_who_agree_settle_a_video_and_experts_confirm_it() -> None:
         ("oversmoothing", "spatial-clipping"),
         0,
     )
-    assert run_status(said(a="o", b="o", c="o", z="oc", y="o"), "z", "y")[0] == Stage.DISPUTED
+    assert run_status(said(a="o", b="o", c="o", z="oc", y="o"), "z", "y")[0] == AnnotationState.DISPUTED
     assert run_status(said(a="", b="", c="")) == ("verify", (), 2)
 
 
@@ -127,21 +127,23 @@ def test_agreement_is_one_where_all_agree_and_below_where_they_differ() -> None:
     [("", None, 3), ("11", None, 1), ("111", 1, 0), ("112", None, 2), ("1121", None, 1), ("11213", 1, 0), ("11223", None, 0)],
 )
 def test_difficulty_is_the_majority_of_three_or_five(levels: str, level: int | None, missing: int) -> None:
-    found = difficulty({f"rater{place}": Level(f"L{each}") for place, each in enumerate(levels)})
-    assert (found.level, found.missing) == (None if level is None else Level(f"L{level}"), missing)
+    found = difficulty({f"rater{place}": QuestionLevel(f"L{each}") for place, each in enumerate(levels)})
+    assert (found.level, found.missing) == (None if level is None else QuestionLevel(f"L{level}"), missing)
 
 
 def test_more_than_five_raters_are_refused() -> None:
     with pytest.raises(InputError, match="at most 5"):
-        difficulty({str(place): Level.L1 for place in range(6)})
+        difficulty({str(place): QuestionLevel.L1 for place in range(6)})
 
 
 def test_what_is_exported_reads_back_as_it_was(tmp_path: Path) -> None:
     leaves = ("oversmoothing", "spatial-clipping")
     rows = [
-        BenchRow(Task.RVAC, "1", ("a.mp4",), "no", Level.L1),
-        BenchRow(Task.PVRC, "1", ("a.mp4", "b.mp4"), "B", Level.L2),
-        BenchRow(Task.AID, "1", ("a.mp4",), "AB", Level.L3, ("Oversmoothing: x", "Spatial Clipping: y"), leaves),
+        BenchRow(QuestionTask.RVAC, "1", ("a.mp4",), "no", QuestionLevel.L1),
+        BenchRow(QuestionTask.PVRC, "1", ("a.mp4", "b.mp4"), "B", QuestionLevel.L2),
+        BenchRow(
+            QuestionTask.AID, "1", ("a.mp4",), "AB", QuestionLevel.L3, ("Oversmoothing: x", "Spatial Clipping: y"), leaves
+        ),
     ]
     export_rows(rows, tmp_path / "rows.json")
     assert read_rows(tmp_path / "rows.json") == rows
@@ -159,9 +161,9 @@ def test_only_confirmed_videos_with_a_level_and_a_place_become_questions() -> No
     frames += [said(**{**people, "y": "c"}).with_columns(generation_id=pl.lit("disputed"))]
     frames += [said(**dict.fromkeys(people, "")).with_columns(generation_id=pl.lit("clean"))]
     annotated = annotate(pl.concat(frames), experts=["z", "y"])
-    rated = {name: dict.fromkeys("pqr", Level.L2) for name in ("full", "lost", "disputed", "clean")}
+    rated = {name: dict.fromkeys("pqr", QuestionLevel.L2) for name in ("full", "lost", "disputed", "clean")}
     made = assemble(annotated, rated, {"full": "full.mp4"}, seed=3)
-    assert [(row.sample_id, row.level, len(row.options)) for row in made.rows] == [("full", Level.L2, 6)]
+    assert [(row.sample_id, row.level, len(row.options)) for row in made.rows] == [("full", QuestionLevel.L2, 6)]
     assert set(made.left_out) == {"unrated", "lost", "disputed", "clean"}
 
 

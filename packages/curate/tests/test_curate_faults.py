@@ -2,6 +2,8 @@
 
 import contextlib
 import csv
+import errno
+import fcntl
 import os
 import random
 import resource
@@ -11,16 +13,23 @@ import sys
 import time
 from io import BytesIO
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
-from curate_world import alive, drawn, tree, workers_of
+from curate_world import alive, drawn, made, tree, workers_of
 from PIL import Image
 
+from salon_curate import asks
 from salon_curate.cli import curate
 from salon_curate.dataset import DataSet, Picture
-from salon_curate.errors import StorageError
-from salon_curate.judging import journal_path, read_journal
+from salon_curate.engine import inline
+from salon_curate.files import publish
+from salon_curate.judging import journal_path, judge_stage, read_journal
+from salon_curate.measures import look
 from salon_curate.pipeline import PIPELINE
+from salon_curate.running import run, verify
+from salon_synthetic import PixelJudge
+from salon_taxonomy.errors import StorageError
 
 PIPELINE_TEXT = """
 [[stage]]
@@ -86,6 +95,67 @@ def test_every_command_names_a_full_disk_and_the_same_command_continues_to_the_s
         found[name] = {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*"))
                        if path.is_file() and not {"journals", "costs.jsonl"} & set(path.parts)}  # fmt: skip
     assert found["calm"] == found["disturbed"]
+
+
+REFUSALS = {
+    errno.ENOSPC: "Free the disk",
+    errno.EDQUOT: "Free the disk",
+    errno.EROFS: "writable",
+    errno.EACCES: "writable",
+    errno.EIO: "Check",
+}
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_a_disk_that_is_full_or_read_only_is_named_with_its_remedy_and_the_same_command_continues(tmp_path, code, monkeypatch):
+    """Python's own writers and polars report a refusal in two ways; both become one error."""
+    path = tmp_path / "columns" / "part"
+    for error in (OSError(code, os.strerror(code), str(path)), pl.exceptions.ComputeError(f"refused (os error {code})")):
+        with pytest.raises(StorageError) as found:
+            publish(path, lambda temporary, error=error: (_ for _ in ()).throw(error))
+        assert all(words in str(found.value) for words in (str(path), os.strerror(code), REFUSALS[code], "same command again"))
+        assert list(path.parent.iterdir()) == []
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1))
+    judge = PixelJudge()
+    stages = [look, judge_stage(asks.agreement(), judge)]
+    real, left = os.open, []
+
+    def refusing(name, flags, *more, **settings):
+        if flags & os.O_CREAT and str(name).startswith(str(dataset.folder)):
+            left.append(name)
+            raise OSError(code, os.strerror(code), str(name))
+        return real(name, flags, *more, **settings)
+
+    monkeypatch.setattr(os, "open", refusing)
+    with pytest.raises(StorageError, match=f"{REFUSALS[code]}.*same command again"):
+        run(dataset, stages, engine=inline)
+    assert left
+    monkeypatch.undo()
+    assert run(dataset, stages, engine=inline).set_aside == () and verify(dataset, stages) == []
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_locks_is_named_before_a_judge_is_asked(tmp_path, code, monkeypatch):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1))
+    asked = []
+
+    class Asked(PixelJudge):
+        async def ask(self, question):
+            asked.append(question)
+            return await super().ask(question)
+
+    def refusing(descriptor, operation):
+        raise OSError(code, os.strerror(code))
+
+    stages = [look, judge_stage(asks.agreement(), Asked())]
+    monkeypatch.setattr(fcntl, "flock", refusing)
+    with pytest.raises(
+        StorageError, match=r"journals/agreement/00000.jsonl: cannot be locked .*with locks.*same command again"
+    ):
+        run(dataset, stages, engine=inline)
+    assert asked == []
+    monkeypatch.undo()
+    assert run(dataset, stages, engine=inline).set_aside == () and len(asked) == dataset.rows
 
 
 KILLED_AT_RENAME = """

@@ -169,6 +169,46 @@ def test_every_released_format_gives_its_pictures_and_keeps_every_value_of_its_r
             import_pictures(DataSet.create(tmp_path / "wrong"), source, form=form)
 
 
+def kinds_of_sources(folder):
+    """One source of each kind, with the format, and the arguments that have an effect on it."""
+    table = {"key": "key", "image": "image", "prompt": "prompt"}
+    rows = drawn(folder / "in", 1)
+    frame = pl.DataFrame({"key": ["a"], "image": [jpeg()], "prompt": ["a dot"]})
+    frame.write_parquet(folder / "bytes.parquet")
+    (folder / "saved").mkdir()
+    frame.write_ipc_stream(folder / "saved" / "data-00000-of-00001.arrow")
+    yield rows, "any", {**table, "pictures": folder / "in"}
+    yield folder / "bytes.parquet", "any", table
+    yield folder / "saved", "any", table
+    yield folder / "in" / "pictures", "any", {}
+    yield archive(folder / "a.tar", [("a.jpg", jpeg()), ("a.txt", b"a dot")]), "any", {}
+    for form, own in (("r3", {"key": "idx", "image": "bad_image", "prompt": "original_prompt"}),
+                      ("magicdata", {"key": "images", "image": "images"}), ("artifact-bench", {})):  # fmt: skip
+        source, _ = released(folder / form, form)
+        yield source, form, {**own, "pictures": folder / form}
+
+
+def test_an_argument_that_has_no_effect_on_a_source_is_refused_and_nothing_is_written(tmp_path):
+    refused = 0
+    every = {"pictures": tmp_path, "key": "key", "image": "image", "prompt": "prompt"}
+    for number, (source, form, used) in enumerate(kinds_of_sources(tmp_path)):
+        dataset = DataSet.create(tmp_path / f"d{number}")
+        for name, value in every.items():
+            if name not in used and not (form == "magicdata" and name == "prompt"):
+                chosen = {name: value} if name == "pictures" else {"columns": Columns(**{name: value})}
+                with pytest.raises(InputError, match="no effect") as error:
+                    import_pictures(dataset, source, form=form, **chosen)
+                assert f"--{name}" in str(error.value)
+                refused += 1
+        for other in set(FORMATS) - {form, "any", "artifact-bench"} if not {"key", "pictures"} & set(used) else ():
+            with pytest.raises(InputError, match="a format of tables"):
+                import_pictures(dataset, source, form=other)
+        assert list(dataset.folder.iterdir()) == [dataset.folder / "dataset.json"]
+        columns = Columns(*(used.get(name) for name in ("key", "image", "prompt")))
+        assert import_pictures(dataset, source, form=form, pictures=used.get("pictures"), columns=columns).problems == 0
+    assert refused == 2 + 2 * 4 + 3
+
+
 def test_writing_is_told_from_plain_pictures_and_its_share_grows_with_the_letters():
     from PIL import Image, ImageDraw
 

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from curate_world import drawn, made, tree
 
-from salon_bench.runs.limits import Limits
+from salon_bench.runs.limits import RunLimits
 from salon_bench.testing.mock_server import Script, serving
 from salon_curate import asks
 from salon_curate.asks.ask import reads
@@ -154,7 +154,7 @@ def test_lost_replies_leave_the_shard_unfinished_and_only_they_are_asked_again(d
 
 def test_a_limit_stops_the_run_and_nothing_paid_is_asked_again(dataset):
     judge = Counting(scores)
-    stage = judge_stage(asks.alignment(), judge, limits=Limits(calls=3), concurrency=1)
+    stage = judge_stage(asks.alignment(), judge, limits=RunLimits(calls=3), concurrency=1)
     result = run(dataset, [stage])
     assert "3 calls" in (result.stopped or "") and len(judge.asked) == 3
     again = judge_stage(asks.alignment(), judge)

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import tempfile
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -9,13 +12,15 @@ from curate_world import drawn, made, tree
 from hypothesis import given
 from hypothesis import strategies as st
 
+from salon_bench.judges import CachedJudge, ResponseCache
+from salon_bench.judges.replay import Recording, RecordingJudge, ReplayFileJudge
 from salon_curate import asks
 from salon_curate.cli import curate
 from salon_curate.costs import COSTS, recorded_costs
-from salon_curate.dataset import DataSet
+from salon_curate.dataset import DataSet, Shard
 from salon_curate.drift import drift
 from salon_curate.duplicates_and_splits import duplicates
-from salon_curate.engine import inline
+from salon_curate.engine import Spent, inline
 from salon_curate.judging import judge_stage
 from salon_curate.measures import look
 from salon_curate.pipeline import PIPELINE
@@ -77,6 +82,7 @@ def test_a_plan_of_some_shards_is_within_a_tenth_of_the_run_and_its_replies_are_
     assert all(len(list((dataset.folder / "columns" / name).iterdir())) == 40 for name in leftovers)
 
 
+@pytest.mark.slow
 def test_intervals_of_a_plan_hold_the_total_as_often_as_they_say(tmp_path, source):
     dataset = made(tmp_path / "d", source, shard_rows=8)
     stages = stages_of(Priced())
@@ -174,6 +180,38 @@ def test_a_simulation_of_measured_shards_is_their_schedule_and_more_workers_are_
     assert recorded_costs(dataset) == costs
 
 
+@given(
+    st.lists(st.integers(20, 400), min_size=6, max_size=20),
+    st.integers(1, 4),
+    st.sampled_from([0.0, 0.25, 2.0]),
+    st.sampled_from([0.0, 0.5, 8.0]),
+    st.sampled_from([0.0, 1.0, 30.0]),
+    st.booleans(),
+)
+def test_a_simulation_from_some_shards_is_the_wall_of_the_run_that_they_describe(sizes, workers, fixed, first, start, alike):
+    """Shards take fixed seconds and seconds per picture; the first task of each worker its start and what is done once."""
+    sizes = [100] * len(sizes) if alike else [30, 90, *sizes]
+    with tempfile.TemporaryDirectory() as folder:
+        dataset = DataSet.create(Path(folder) / "d")
+        dataset.shards = [Shard(f"{n:05d}", rows, 1, f"{n:064x}") for n, rows in enumerate(sizes)]
+        fixed = 0.0 if alike else fixed
+        seconds = [fixed + 0.01 * rows for rows in sizes]
+        lines = []
+        for number in range(min(len(sizes), workers + 2)):
+            place = (2 + number) % len(sizes) if number < workers else number - workers  # two later ones of different sizes
+            begun = number < workers
+            spent = Spent(seconds[place] + first * begun, start if begun else 0.125, begun)
+            lines.append({"stage": look.identity, "shard": f"{place:05d}", "rows": sizes[place], "bytes_read": 1,
+                          "bytes_written": 1, "spent": asdict(spent)})  # fmt: skip
+        found = []
+        for order in (lines, lines[::-1]):  # whichever worker was first
+            (dataset.folder / COSTS).write_text("".join(json.dumps(line) + "\n" for line in order))
+            found.append(simulate(dataset, [look], workers=workers, times=3))
+    expected = wall_of(seconds, workers, start=start + first, gap=0.125)
+    assert found[0] == found[1]
+    assert found[0].seconds == pytest.approx(expected) == found[0].low == found[0].high
+
+
 def test_drift_is_nothing_for_the_same_answers_and_what_a_plain_comparison_counts_for_others(tmp_path, few):
     dataset = made(tmp_path / "d", few, shard_rows=50)
     cheap, keen = (judge_stage(asks.agreement(), PixelJudge(PixelSettings(blur=blur)), when="contrast > 20") for blur in (6, 0))
@@ -197,6 +235,24 @@ def test_drift_is_nothing_for_the_same_answers_and_what_a_plain_comparison_count
     assert found["agrees"].changed == changed > 0
     shift = (now["agrees"].filter(asked).cast(float) - stored["agrees"].filter(asked).cast(float)).mean()
     assert found["agrees"].shift == pytest.approx(shift) and found["agrees"].shift_low < shift < found["agrees"].shift_high
+
+
+def test_drift_refuses_a_judge_that_answers_from_a_cache_or_a_recording(tmp_path):
+    table = drawn(tmp_path / "in", 1)
+    recorded = RecordingJudge(PixelJudge(), tmp_path / "replies.jsonl")
+    for judge in (recorded, CachedJudge(PixelJudge(), ResponseCache(tmp_path / "cache"))):
+        dataset = made(tmp_path / type(judge).__name__, table)
+        stages = [look, judge_stage(asks.agreement(), judge)]
+        run(dataset, stages, engine=inline)
+        if judge is recorded:
+            asyncio.run(judge.close())
+            stages[1] = replace(stages[1], judge=ReplayFileJudge(Recording.read(tmp_path / "replies.jsonl")))
+        again = drift(dataset, stages, "agreement", now=judge_stage(asks.agreement(), PixelJudge()), rows=20)
+        assert {each.changed for each in again} == {0}
+        before = tree(dataset.folder, ".")
+        with pytest.raises(InputError, match=r"from a cache or a recording.*'agreement'(.|\n)*--now JUDGE"):
+            drift(dataset, stages, "agreement", rows=20)
+        assert tree(dataset.folder, ".") == before
 
 
 def test_drift_refuses_what_it_cannot_compare(tmp_path, few):

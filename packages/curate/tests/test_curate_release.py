@@ -1,9 +1,11 @@
 """Duplicates, splits, draws, cascades, audits, releases: each against a plain computation, a simulation, or a second reader."""
 
 import csv
+import itertools
 import json
 import math
 import random
+import shutil
 import tarfile
 from uuid import UUID
 
@@ -116,7 +118,7 @@ def test_no_prompt_and_no_near_duplicate_straddles_a_split(looked):
     for seed in range(5):
         stage = split.with_parameters(seed=seed, shares={"train": 0.5, "test": 0.5})
         rows = read_columns(looked, STAGES, ["prompt", "duplicate_of", "near_duplicate_of"]).collect()
-        found = rows.join(stage.function(rows, **stage.parameters), on="key")
+        found = rows.join(stage.function(stage.prepare(rows), **stage.parameters), on="key")
         where = dict(found.select("key", "split").iter_rows())
         for column in ("duplicate_of", "near_duplicate_of"):
             for key, first in found.select("key", column).drop_nulls().iter_rows():
@@ -286,6 +288,28 @@ def test_the_arena_s_pages_and_label_studio_give_the_result_of_the_sheet(looked,
     assert of_arena.careless == (people["ben"],)
     other = sample_audit(looked, STAGES, "v1", "four", per_stratum=6)
     assert score_audit(looked, other.folder.name, tmp_path / "store").careless == ()
+
+
+def test_pictures_of_audits_of_one_name_have_one_name_only_where_they_are_the_same(looked, tmp_path):
+    other = made(tmp_path / "other", drawn(tmp_path / "in", 2, seed=5))
+    run(other, STAGES, engine=inline)
+    save_selection(other, STAGES, select(other, STAGES, {"good": "good"}, "v1"))
+    shutil.copytree(looked.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("audits"))
+    found = []
+    for dataset, settings in (
+        (looked, {}),
+        (DataSet.open(tmp_path / "copy"), {}),
+        (other, {}),
+        (DataSet.open(tmp_path / "copy"), {"seed": 4, "name": "same"}),
+        (other, {"question": "is it sharp", "name": "same"}),
+    ):
+        name = settings.pop("name", "shared")
+        sampled = sample_audit(dataset, STAGES, "v1", name, per_stratum=5, **settings)
+        names = set(json.loads((sampled.folder / "plan.json").read_text())["pictures"])
+        assert {path.stem for path in (sampled.folder / "pictures" / "sample").iterdir()} <= names
+        found.append(names)
+    assert found[0] == found[1]
+    assert all(not one & two for one, two in itertools.combinations(found[1:], 2))
 
 
 def test_an_audit_of_other_conditions_or_with_wrong_answers_is_refused(looked, tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twins import reference_uncertainty
 
 from salon_ranking import BattleError, Battles, OptionError, UnratableError, _core, contributions, fit
-from salon_ranking.battles.encoding import Columns, encode
+from salon_ranking.battles.encoding import BattleColumns, encode
 
 
 def league(models: int = 6, prompts: int = 40, battles: int = 4000, seed: int = 0, reach: float = 0.5) -> pl.DataFrame:
@@ -36,7 +36,7 @@ def league(models: int = 6, prompts: int = 40, battles: int = 4000, seed: int = 
 @settings(max_examples=12, deadline=None)
 def test_every_contribution_is_that_of_a_fit_from_scratch(seed: int, prior_ties: float):
     frame = league(4, prompts=5, battles=120, seed=seed, reach=1.0)
-    cells = encode(frame.lazy(), Columns(cluster=("prompt_id",)), "votes").cells
+    cells = encode(frame.lazy(), BattleColumns(cluster=("prompt_id",)), "votes").cells
     ours, unconverged = _core.contributions(cells, 2, prior_ties, 1e-11, 200)
     expected = reference_uncertainty.contributions(cells, prior_ties, 1e-11, 200)
     assert unconverged == 0

@@ -123,9 +123,12 @@ def test_each_group_predicts_its_own_held_out_votes_and_a_group_without_any_none
 
 
 def test_the_ranked_votes_themselves_are_not_held_out(votes: Path):
-    refused = salon(votes, "--held-out", votes)
-    assert refused.exit_code == 2
-    assert "not held out" in refused.output
+    link = votes.with_name("link.csv")
+    link.symlink_to(votes)
+    for spelling in (votes, link, votes.parent / "." / ".." / votes.parent.name / votes.name):
+        refused = salon(votes, "--held-out", spelling)
+        assert refused.exit_code == 2, (spelling, refused.output)
+        assert "not held out" in refused.output, spelling
 
 
 def test_only_a_fitted_model_predicts(votes: Path):

@@ -212,6 +212,7 @@ def test_a_paired_t_test_is_that_of_scipy():
     assert (row["difference"] >= 0, row["prompts"]) == (True, 30)
 
 
+@pytest.mark.slow
 def test_comparisons_keep_their_level_when_nothing_differs():
     false_alarms = sum(
         bool(

@@ -11,16 +11,16 @@ from click.testing import CliRunner
 from salon_ranking import OptionError
 from salon_ranking.cli.scheduling import plan as plan_command
 from salon_ranking.models.ratings import POINTS_PER_UNIT
-from salon_ranking.scheduling.planning import Plan, assumed_ratings, plan
+from salon_ranking.scheduling.planning import BattlePlan, assumed_ratings, plan
 from salon_ranking.scheduling.simulation import Goals, SimulatedLeague, Voting
 
 
 @pytest.fixture(scope="module")
-def found() -> Plan:
+def found() -> BattlePlan:
     return plan(assumed_ratings(8, 100), leagues=3, goals=Goals(width=60.0, least_gap=20.0))
 
 
-def battles(found: Plan, rule: str, goal: str) -> int:
+def battles(found: BattlePlan, rule: str, goal: str) -> int:
     return int(found.table.filter(pl.col("rule") == rule, pl.col("goal").str.starts_with(goal))["battles"][0])
 
 
@@ -53,7 +53,7 @@ def test_two_models_need_what_the_formula_says():
     assert battles(found, "uniform", "every") == pytest.approx(3 * per_pair, rel=0.05)
 
 
-def test_fewer_battles_bring_a_newcomer_up_under_either_rule(found: Plan):
+def test_fewer_battles_bring_a_newcomer_up_under_either_rule(found: BattlePlan):
     uniform = battles(found, "uniform", "newcomer")
     assert battles(found, "mef", "newcomer") < 0.7 * uniform
     assert battles(found, "information", "newcomer") < 0.5 * uniform
@@ -61,7 +61,7 @@ def test_fewer_battles_bring_a_newcomer_up_under_either_rule(found: Plan):
     assert saved == [0.0] * 4
 
 
-def test_narrower_intervals_and_noisy_raters_need_more_battles(found: Plan):
+def test_narrower_intervals_and_noisy_raters_need_more_battles(found: BattlePlan):
     options = {"rules": ["uniform"], "leagues": 3}
     narrow = plan(assumed_ratings(8, 100), goals=Goals(width=30.0, least_gap=20.0), **options)  # type: ignore[arg-type]
     assert battles(narrow, "uniform", "every") == pytest.approx(4 * battles(found, "uniform", "every"), rel=0.1)

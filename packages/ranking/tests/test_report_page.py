@@ -8,13 +8,13 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_ranking.report.page import Code, Figure, Fragment, Section, Table, render_page
+from salon_ranking.report.page import Code, Figure, Fragment, PageSection, Table, render_page
 
 CHART = {"mark": "point", "data": {"values": [{"model": "</script><script>alert(1)</script>"}]}}
 
 
 def page(*blocks: object, title: str = "T") -> str:
-    return render_page(title, lead="L", facts=[("Seed", "0")], sections=[Section("S", blocks)])
+    return render_page(title, lead="L", facts=[("Seed", "0")], sections=[PageSection("S", blocks)])
 
 
 @settings(max_examples=60)
@@ -25,7 +25,7 @@ def test_any_text_is_escaped_wherever_it_stands(text: str) -> None:
         hostile,
         lead=hostile,
         facts=[(hostile, hostile)],
-        sections=[Section(hostile, (hostile, Code(hostile), Table((hostile,), [[hostile]], caption=hostile)))],
+        sections=[PageSection(hostile, (hostile, Code(hostile), Table((hostile,), [[hostile]], caption=hostile)))],
     )
     assert "<img" not in html
 

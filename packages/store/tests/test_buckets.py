@@ -71,6 +71,7 @@ def stub() -> Iterator[str]:
     server.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["gs", "az"])
 def test_google_and_azure_hold_a_store_like_s3(
     stub: str, scheme: str, battles: Battles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

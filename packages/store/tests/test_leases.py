@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,7 @@ def test_a_run_in_a_bucket_is_worked_on_by_one_machine(
     for name, value in bucket.items():
         monkeypatch.setenv(name, value)
     original: Callable[..., Lease] = Lease.take
-    monkeypatch.setattr(Lease, "take", lambda log, run_id: original(log, run_id, seconds=20))
+    monkeypatch.setattr(Lease, "take", partial(original, seconds=20))
     here, there = (ResultStore.open("s3://bucket/leases", work=tmp_path / name) for name in ("here", "there"))
     with here.journal("night"):
         with pytest.raises(JournalInUseError, match="another machine"):

@@ -10,7 +10,7 @@ from PIL import Image
 
 from for_each import for_each
 from salon_synthetic.artifacts import BALANCES, KINDS, Balance, Difficulty, Subject, draw_examples
-from salon_synthetic.artifacts.canvas import Canvas, Place
+from salon_synthetic.artifacts.canvas import Canvas, FigurePlace
 from salon_synthetic.artifacts.kinds import HARD_SUBJECTS
 from salon_synthetic.artifacts.planning import planned
 from salon_synthetic.rng import Rng
@@ -159,6 +159,6 @@ def test_a_knob_out_of_its_range_is_refused():
 
 
 def test_a_turned_place_keeps_the_point_that_it_turns_about():
-    place = Place.box((0.4, 0.6), 0.5, turned=20, mirrored=True)
+    place = FigurePlace.box((0.4, 0.6), 0.5, turned=20, mirrored=True)
     assert place.turned(70, (0.5, 0.9)).at(0.5, 0.9) == pytest.approx(place.at(0.5, 0.9))
     assert place.turned(70, (0.5, 0.9)).scale == pytest.approx(0.5)

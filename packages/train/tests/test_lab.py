@@ -23,13 +23,13 @@ from salon_taxonomy.training_example import MAIN_BUCKETS
 from salon_train.demo import study as studies
 from salon_train.demo.consistency import RuleConsistency, supports
 from salon_train.demo.controls import ShuffledMagicMirror
-from salon_train.demo.experiment import Arm, Measured, Progress
+from salon_train.demo.experiment import Ablation, ArmNumbers, SeedProgress
 from salon_train.demo.page import ablation_rows, study_page
 from salon_train.demo.pictures import draw_pictures, evenly_wrong, missed
 from salon_train.demo.recipe import Recipe
 from salon_train.demo.study import run_study
 from salon_train.demo.summary import LABELS, PAPER, difference, directions, rise
-from salon_train.over_seeds import Estimate
+from salon_train.over_seeds import SeedMean
 
 TINY = Recipe(pictures=24, reasoned=16, held_out=8)
 
@@ -40,14 +40,14 @@ def numbers(f1: float) -> dict[str, float | None]:
     return found | {f"recall/{label}": f1 for label in LABELS}
 
 
-def study(arms: dict[Arm, float], seeds: int = 3) -> list[Measured]:
+def study(arms: dict[Ablation, float], seeds: int = 3) -> list[ArmNumbers]:
     """Every arm begins at 0.2 and ends at its number, a little different by seed."""
     measured = []
     for seed in range(seeds):
         for arm, end in arms.items():
-            stage = "sft" if arm is Arm.SFT else "grpo"
-            measured.append(Measured(arm, seed, stage, 0, False, numbers(0.2)))
-            measured.append(Measured(arm, seed, stage, 10, True, numbers(end + 0.01 * seed), {"reward": 9.0}, 1.0, 2.0))
+            stage = "sft" if arm is Ablation.SFT else "grpo"
+            measured.append(ArmNumbers(arm, seed, stage, 0, False, numbers(0.2)))
+            measured.append(ArmNumbers(arm, seed, stage, 10, True, numbers(end + 0.01 * seed), {"reward": 9.0}, 1.0, 2.0))
     return measured
 
 
@@ -105,44 +105,49 @@ def test_among_the_even_pictures_no_subject_tells_whether_something_is_wrong() -
 
 
 def test_intervals_are_students_and_one_seed_has_none() -> None:
-    three = Estimate.of([0.2, 0.3, 0.4])
+    three = SeedMean.of([0.2, 0.3, 0.4])
     assert three.mean == pytest.approx(0.3)
     assert three.high - three.low == pytest.approx(2 * 4.302653 * 0.1 / math.sqrt(3))
-    assert math.isnan(Estimate.of([0.2]).low)
-    assert str(Estimate.of([])) == "–"
+    assert math.isnan(SeedMean.of([0.2]).low)
+    assert str(SeedMean.of([])) == "–"
 
 
 def test_a_rise_is_taken_within_seeds() -> None:
-    measured = study({Arm.FULL: 0.6})
-    assert rise(measured, Arm.FULL).mean == pytest.approx(0.41)
-    assert rise(measured, Arm.NO_BUCKETS).seeds == 0
+    measured = study({Ablation.FULL: 0.6})
+    assert rise(measured, Ablation.FULL).mean == pytest.approx(0.41)
+    assert rise(measured, Ablation.NO_BUCKETS).seeds == 0
 
 
 def test_a_difference_counts_only_seeds_that_have_both() -> None:
-    measured = study({Arm.FULL: 0.6, Arm.NO_BUCKETS: 0.4})
-    without_one = [each for each in measured if not (each.arm is Arm.NO_BUCKETS and each.seed == 2)]
-    found = difference(without_one, Arm.NO_BUCKETS, "f1/macro")
+    measured = study({Ablation.FULL: 0.6, Ablation.NO_BUCKETS: 0.4})
+    without_one = [each for each in measured if not (each.arm is Ablation.NO_BUCKETS and each.seed == 2)]
+    found = difference(without_one, Ablation.NO_BUCKETS, "f1/macro")
     assert (found.seeds, round(found.mean, 6)) == (2, -0.2)
 
 
 def test_directions_say_same_other_or_unclear() -> None:
-    found = {(each.arm, each.metric): each.verdict for each in directions(study({Arm.FULL: 0.6, Arm.NO_BUCKETS: 0.4}))}
-    assert found[Arm.NO_BUCKETS, "f1/macro"] == "same"
-    assert found[Arm.NO_BUCKETS, "recall/L2: Abnormal Human Anatomy"] == "other"  # it rose in the paper
+    found = {
+        (each.arm, each.metric): each.verdict for each in directions(study({Ablation.FULL: 0.6, Ablation.NO_BUCKETS: 0.4}))
+    }
+    assert found[Ablation.NO_BUCKETS, "f1/macro"] == "same"
+    assert found[Ablation.NO_BUCKETS, "recall/L2: Abnormal Human Anatomy"] == "other"  # it rose in the paper
     ends = enumerate((0.4, 0.7, 0.9))
-    noisy = [*study({Arm.FULL: 0.6}), *(Measured(Arm.SFT, seed, "sft", 1, True, numbers(end)) for seed, end in ends)]
+    noisy = [
+        *study({Ablation.FULL: 0.6}),
+        *(ArmNumbers(Ablation.SFT, seed, "sft", 1, True, numbers(end)) for seed, end in ends),
+    ]
     assert {each.verdict for each in directions(noisy)} == {"unclear"}
 
 
 def test_the_papers_rows_are_those_of_tables_4_and_6() -> None:
-    assert PAPER[Arm.FULL]["f1/macro"] == 0.5261
-    assert PAPER[Arm.NO_BUCKETS]["recall/L2: Irrational Element Interaction"] == 0.0097
+    assert PAPER[Ablation.FULL]["f1/macro"] == 0.5261
+    assert PAPER[Ablation.NO_BUCKETS]["recall/L2: Irrational Element Interaction"] == 0.0097
     rows = ablation_rows(study(dict.fromkeys(PAPER, 0.5)))
     assert [row[1] for row in rows] == ["here", "paper"] * 5
 
 
 def test_the_page_carries_everything_and_leaves_out_arms_that_were_not_run() -> None:
-    measured = study({Arm.SFT: 0.2, Arm.FULL: 0.6, Arm.IMPROVE: 0.3})
+    measured = study({Ablation.SFT: 0.2, Ablation.FULL: 0.6, Ablation.IMPROVE: 0.3})
     page = study_page(measured, Recipe(), title="Learning")
     assert "undoes a biased cold start" in page and "after the best cold start" in page
     assert "Ablations" not in page
@@ -156,7 +161,7 @@ def test_a_study_without_seeds_or_processes_is_refused(
     seeds: tuple[int, ...], processes: int, column: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=column):
-        run_study(tmp_path / "study", Recipe(), seeds=seeds, arms=(Arm.FULL,), processes=processes)
+        run_study(tmp_path / "study", Recipe(), seeds=seeds, arms=(Ablation.FULL,), processes=processes)
     assert not (tmp_path / "study").exists()
 
 
@@ -168,8 +173,8 @@ def test_more_pictures_with_reasoning_than_pictures_are_refused() -> None:
 def test_again_removes_what_the_seed_left_and_progress_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[object] = []
 
-    def one(folder: Path, recipe: Recipe, *, seed: int, arms: object, tell: Callable[[object], object]) -> Iterator[Measured]:
-        tell(Progress(seed, "clean", 1, 60))
+    def one(folder: Path, recipe: Recipe, *, seed: int, arms: object, tell: Callable[[object], object]) -> Iterator[ArmNumbers]:
+        tell(SeedProgress(seed, "clean", 1, 60))
         return iter(())
 
     monkeypatch.setattr(studies, "run_seed", one)
@@ -178,7 +183,7 @@ def test_again_removes_what_the_seed_left_and_progress_is_passed_on(tmp_path: Pa
         (tmp_path / f"seed-{seed}" / "left").touch()
     run_study(tmp_path, Recipe(), seeds=(0,), arms=(), again=True, tell=told.append)
     assert (tmp_path / "seed-1" / "left").exists() and not (tmp_path / "seed-0" / "left").exists()
-    assert told == [Progress(0, "clean", 1, 60)]
+    assert told == [SeedProgress(0, "clean", 1, 60)]
 
 
 @pytest.mark.parametrize("command", ["sft", "grpo", "refine", "demo", "tiny"])

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("trl")
 
-from salon_train.demo.experiment import Arm, Measured, run_seed
+from salon_train.demo.experiment import Ablation, ArmNumbers, run_seed
 from salon_train.demo.recipe import Recipe
 from salon_train.demo.summary import rise
 from salon_train.models import TinyShape
@@ -29,10 +29,10 @@ SMALL = Recipe(
 
 def learned(folder: Path, recipe: Recipe, reward: str) -> tuple[float, float]:
     """How much the reward and the held-out macro F1 rose in GRPO."""
-    measured = list(run_seed(folder, recipe, seed=5, arms=(Arm.FULL,), reward=reward))
+    measured = list(run_seed(folder, recipe, seed=5, arms=(Ablation.FULL,), reward=reward))
     paid = _rewards(folder)
     third = len(paid) // 3
-    return sum(paid[-third:]) / third - sum(paid[:third]) / third, rise(measured, Arm.FULL).mean
+    return sum(paid[-third:]) / third - sum(paid[:third]) / third, rise(measured, Ablation.FULL).mean
 
 
 def _rewards(folder: Path) -> list[float]:
@@ -67,10 +67,10 @@ def test_the_rise_is_gone_without_steps_and_with_a_reward_that_knows_nothing(con
 @pytest.mark.timeout(900)
 def test_grpo_from_the_clean_cold_start_learns_from_the_even_pictures_in_steps_of_its_own(tmp_path: Path) -> None:
     few = replace(SMALL, pictures=160, reasoned=160, held_out=16, sft_steps=4, even_steps=2, even_prompts=8, every=2)
-    measured = list(run_seed(tmp_path, few, seed=5, arms=(Arm.IMPROVE_EVEN,)))
+    measured = list(run_seed(tmp_path, few, seed=5, arms=(Ablation.IMPROVE_EVEN,)))
     assert [(each.arm, each.step) for each in measured if each.stage == "grpo"] == [
-        (Arm.IMPROVE_EVEN, 0),
-        (Arm.IMPROVE_EVEN, 2),
+        (Ablation.IMPROVE_EVEN, 0),
+        (Ablation.IMPROVE_EVEN, 2),
     ]
     told = json.loads((tmp_path / "improve_even" / "grpo" / "configuration.json").read_text(encoding="utf-8"))
     assert told["data.train"] == [str(tmp_path / "data" / "even.jsonl")]
@@ -78,5 +78,5 @@ def test_grpo_from_the_clean_cold_start_learns_from_the_even_pictures_in_steps_o
 
 
 def test_what_is_measured_is_plain_json() -> None:
-    one = Measured(Arm.FULL, 1, "grpo", 0, False, {"f1_macro": None}, {"reward": 1.5})
+    one = ArmNumbers(Ablation.FULL, 1, "grpo", 0, False, {"f1_macro": None}, {"reward": 1.5})
     assert json.loads(one.as_json())["numbers"] == {"f1_macro": None}

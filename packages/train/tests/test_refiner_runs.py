@@ -21,7 +21,7 @@ from salon_train.configuration import preset
 from salon_train.refiner import read_refiner_configuration, train_refiner
 from salon_train.refiner.stage import EditorAbort
 from salon_train.run.checkpoints import whole_checkpoints
-from salon_train.run.completion_parsing import Reading, read_refinement
+from salon_train.run.completion_parsing import ParsedCompletion, read_refinement
 from salon_train.run.early_abort import DegeneratedError
 from salon_train.run.events import read_log
 from salon_train.trl.grpo import SampledCompletion, SampledCompletions
@@ -133,7 +133,7 @@ def test_replies_that_cannot_be_read_end_a_run_with_exit_code_1(
 
 
 def batch(*paid: float | None) -> SampledCompletions:
-    made = [SampledCompletion("1", "", 0, "", 1, Reading(False), {"rectification": each}, each) for each in paid]
+    made = [SampledCompletion("1", "", 0, "", 1, ParsedCompletion(False), {"rectification": each}, each) for each in paid]
     return SampledCompletions(7, tuple(made), {"rectification": sum(each is None for each in paid)})
 
 

@@ -18,11 +18,11 @@ from salon_taxonomy.testing import ReplayJudge
 from salon_taxonomy.training_example import MAIN_BUCKETS, NORMAL, TrainingExample
 from salon_train.configuration import launch, launch_names, preset, preset_names, read_configuration
 from salon_train.configuration.schema import (
+    ConfigurationTable,
     GrpoSection,
     LogSection,
     ModelSection,
     SamplingSection,
-    Section,
     StoreSection,
     VllmSection,
 )
@@ -318,7 +318,7 @@ def test_hard_positives_that_the_data_lack_stop_a_run_and_never_reach_the_cold_s
     ],
 )
 def test_an_option_that_another_one_makes_void_is_refused_with_what_to_do(
-    section: type[Section], given: dict[str, Any]
+    section: type[ConfigurationTable], given: dict[str, Any]
 ) -> None:
     with pytest.raises(ValueError, match=r"does nothing without .*: set that, or take .* out") as caught:
         section.model_validate(given)

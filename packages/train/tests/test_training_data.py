@@ -18,8 +18,8 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_taxonomy.training_example import TrainingExample
 from salon_train.data import (
-    Fault,
     Look,
+    RowFault,
     SplitExample,
     UnusableRow,
     count,
@@ -58,7 +58,7 @@ def unusable(path: Path, *rows: object, look=Look.EXISTS) -> UnusableRow:
 @for_each("cell", HOSTILE_REPLIES)
 def test_a_hostile_cell_of_labels_is_an_unusable_row_and_nothing_is_raised(tmp_path, cell):
     found = unusable(tmp_path / "train.jsonl", {"images": "0.png", "response": cell}, look=Look.NOT)
-    assert (found.fault, found.column, found.number, found.value) == (Fault.ROW, "response", 1, cell)
+    assert (found.fault, found.column, found.number, found.value) == (RowFault.ROW, "response", 1, cell)
     assert len(str(found)) < 800
     assert str(found).isprintable()
 
@@ -139,12 +139,12 @@ def test_pictures_that_cannot_be_opened_are_found_when_they_are_looked_at(folder
     names = ["bomb", "cut", "text", "empty", "pipe", "out"]
     path = written(folder / "train.jsonl", row(), *(row(f"{name}.png") for name in names))
     found = read_examples(path, look=Look.OPENS)
-    assert found.unusable == {Fault.PICTURE: 6}
+    assert found.unusable == {RowFault.PICTURE: 6}
     said = [each.problem for each in found.first_unusable]
     wanted = ["100,000 × 100,000 pixels", "damaged", "none of the picture formats", "empty", "not a plain file", "outside"]
     assert all(want in text for want, text in zip(wanted, said, strict=True))
     assert len(read_examples(path, look=Look.NOT).rows) == 7
-    assert read_examples(path, look=Look.EXISTS).unusable == {Fault.PICTURE: 2}
+    assert read_examples(path, look=Look.EXISTS).unusable == {RowFault.PICTURE: 2}
 
 
 def test_pictures_may_stand_in_a_folder_of_their_own(folder):
@@ -160,7 +160,7 @@ def test_a_picture_that_stands_twice_is_used_once(folder):
     path = written(folder / "train.jsonl", row(), row("1.png"), row())
     found = read_examples(path)
     assert [example.example_id for example in found.examples] == ["0.png", "1.png"]
-    assert found.unusable == {Fault.REPEATED: 1}
+    assert found.unusable == {RowFault.REPEATED: 1}
     assert "the picture also stands in row 1 of train.jsonl, with the same labels: '0.png'" in str(found.first_unusable[0])
 
 
@@ -168,7 +168,7 @@ def test_a_picture_with_two_truths_is_not_used_at_all(folder):
     path = written(folder / "train.jsonl", row(), row("1.png"), row(answer=HAND), row())
     found = read_examples(path)
     assert [example.example_id for example in found.examples] == ["1.png"]
-    assert found.unusable == {Fault.CONTRADICTION: 3}
+    assert found.unusable == {RowFault.CONTRADICTION: 3}
     assert "in row 3 of train.jsonl, with other labels" in str(found.first_unusable[0])
 
 
@@ -176,13 +176,13 @@ def test_labels_in_another_order_are_no_contradiction(folder):
     several = (Artifact("L2: Abnormal Object Morphology"), *HAND.artifacts)
     one, other = MagicMirrorAnswer(False, several), MagicMirrorAnswer(False, several[::-1])
     found = read_examples(written(folder / "train.jsonl", row(answer=one), row(answer=other)))
-    assert found.unusable == {Fault.REPEATED: 1}
+    assert found.unusable == {RowFault.REPEATED: 1}
 
 
 def test_a_copy_under_another_name_is_found_where_pictures_are_opened(folder):
     (folder / "copy.png").write_bytes((folder / "0.png").read_bytes())
     path = written(folder / "train.jsonl", row(), row("copy.png", HAND), row("1.png"))
-    assert read_examples(path, look=Look.OPENS).unusable == {Fault.CONTRADICTION: 2}
+    assert read_examples(path, look=Look.OPENS).unusable == {RowFault.CONTRADICTION: 2}
     assert not read_examples(path, look=Look.EXISTS).unusable
 
 
@@ -198,7 +198,7 @@ def test_pictures_in_two_splits_are_counted_and_kept(folder):
 def test_too_many_unusable_rows_stop_the_reading_and_strict_stops_at_the_first(folder):
     path = written(folder / "train.jsonl", row(), *[row("gone.png")] * 30)
     found = read_examples(path)
-    assert found.unusable == {Fault.PICTURE: 30}
+    assert found.unusable == {RowFault.PICTURE: 30}
     assert len(found.first_unusable) == 20
     with pytest.raises(InputError, match=r"more than 10 rows cannot be used; reading stopped\nThe first: .*row 2"):
         read_examples(path, most_unusable=10)

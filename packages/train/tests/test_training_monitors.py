@@ -14,7 +14,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.configuration import read_configuration
 from salon_train.configuration.schema import MonitorsSection
-from salon_train.run.completion_parsing import Reading
+from salon_train.run.completion_parsing import ParsedCompletion
 from salon_train.run.completions_file import CompletionsFile
 from salon_train.run.early_abort import DegeneratedError
 from salon_train.run.events import TrainingEvent, read_log
@@ -53,7 +53,9 @@ class Told:
 def sampled(step: int, texts: list[str], *, total: float | None = 0.5) -> SampledCompletions:
     truths = [magicmirror_json((NORMAL, HAND)[place % 2]) for place in range(len(texts))]
     rows = [
-        SampledCompletion(f"picture {place}", "normal", place, text, 9, Reading(True), {"own": total}, total, truths[place])
+        SampledCompletion(
+            f"picture {place}", "normal", place, text, 9, ParsedCompletion(True), {"own": total}, total, truths[place]
+        )
         for place, text in enumerate(texts)
     ]
     return SampledCompletions(step, tuple(rows), {"own": 0})

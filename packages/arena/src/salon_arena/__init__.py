@@ -19,17 +19,15 @@ if TYPE_CHECKING:
     from salon_arena.app import create_app
     from salon_arena.database import ArenaDatabase
     from salon_arena.demo import draw_demo
-    from salon_arena.errors import ArenaError, RefusedError, StorageError
+    from salon_arena.errors import RefusedError
     from salon_arena.export import export_answers
     from salon_arena.material import Material, read_known_pairs, read_material
     from salon_arena.service import WorkService, vote_service
 
 __all__ = [
     "ArenaDatabase",
-    "ArenaError",
     "Material",
     "RefusedError",
-    "StorageError",
     "WorkService",
     "create_app",
     "draw_demo",
@@ -43,7 +41,7 @@ _BY_MODULE = {
     "app": ("create_app",),
     "database": ("ArenaDatabase",),
     "demo": ("draw_demo",),
-    "errors": ("ArenaError", "RefusedError", "StorageError"),
+    "errors": ("RefusedError",),
     "export": ("export_answers",),
     "material": ("Material", "read_known_pairs", "read_material"),
     "service": ("WorkService", "vote_service"),

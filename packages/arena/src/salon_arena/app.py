@@ -39,7 +39,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from salon_arena.admin import Action, act, admin_view, is_admin
 from salon_arena.board import Board, LiveBoard
-from salon_arena.errors import RefusedError, StorageError
+from salon_arena.errors import RefusedError
 from salon_arena.limits import Limits, network_of
 from salon_arena.log import Log, Requests
 from salon_arena.people import LONGEST_LIFE, OCCUPATIONS
@@ -47,6 +47,7 @@ from salon_arena.quality import LiveChecks
 from salon_arena.service import AnswerBody, WorkService
 from salon_arena.signin import Oidc, Passwords, plain_name
 from salon_arena.tasks import instant
+from salon_taxonomy.errors import StorageError
 from salon_taxonomy.visible_text import visible
 
 T = TypeVar("T")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from salon_arena.service import WorkService
     from salon_arena.signin import OidcSettings
     from salon_arena.tasks import Task
-    from salon_bench.suites.r3_bench.rows import Item as Row
+    from salon_bench.suites.r3_bench.rows import R3Row as Row
 
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _FILE = InputPath(dir_okay=False)
@@ -192,7 +192,7 @@ def serve(
     from salon_arena.log import open_log
     from salon_arena.material import Material, read_known_pairs, read_material
     from salon_arena.people import CONSENT
-    from salon_arena.questions import QuestionTask, read_questions, realism_questions
+    from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
     from salon_arena.service import WorkService, vote_service
     from salon_arena.verdicts import VerdictTask, material_of, read_verdict_rows
     from salon_taxonomy.taxonomy import Taxonomy
@@ -240,7 +240,7 @@ def serve(
         work = VerdictTask(rows, seed=seed)
     elif task != "battles":
         questions = questions or realism_questions(material, real=reference)
-        work = QuestionTask(questions, seed=seed)
+        work = BenchQuestionTask(questions, seed=seed)
     provider = _provider(oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
     with ExitStack() as stack:  # the database last: what is wrong before it leaves none behind
         listening = stack.enter_context(_listening(host, port))

@@ -49,8 +49,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.types import NullType
 
-from salon_arena.errors import StorageError
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.records import Mode
 
 T = TypeVar("T")

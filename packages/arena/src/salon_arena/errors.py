@@ -1,20 +1,9 @@
-"""Errors of the arena.
-
-SalonError
-├── InputError             a folder, file or option is wrong (taxonomy); nothing was written
-└── ArenaError
-    ├── RefusedError            a rater's request cannot be granted: HTTP status and a code for the page
-    └── StorageError       the database cannot write now; nothing of the request was kept, so it can be sent again
-"""
+"""A request that the arena refuses; what a database cannot write is :class:`salon_taxonomy.errors.StorageError`."""
 
 from salon_taxonomy.errors import SalonError
 
 
-class ArenaError(SalonError):
-    """The root of the arena's own errors."""
-
-
-class RefusedError(ArenaError):
+class RefusedError(SalonError):
     """A request that cannot be granted; nothing was written.
 
     Args:
@@ -30,7 +19,3 @@ class RefusedError(ArenaError):
         self.status = status
         self.code = code
         super().__init__(f"{status} {code}")
-
-
-class StorageError(ArenaError):
-    """The database is locked, full or gone. The page keeps its answer and sends it again."""

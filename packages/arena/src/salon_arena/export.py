@@ -23,7 +23,7 @@ from salon_arena.material import SUITE
 from salon_arena.questions import BENCH, chosen_of
 from salon_arena.settling import settle_due
 from salon_arena.tasks import instant
-from salon_bench.suites.artifact_bench.rows import CORRECT, Task
+from salon_bench.suites.artifact_bench.rows import CORRECT, QuestionTask
 from salon_bench.suites.contract.generations import VIDEO_SUFFIXES
 from salon_store import ResultStore
 from salon_taxonomy.digest import digest
@@ -182,7 +182,7 @@ def _answers_to_questions(database: ArenaDatabase) -> list[Score]:
         question = payload["question"]
         if question["answer"] is None or question["level"] is None:  # no row of the benchmark
             continue
-        known = {question["answer"]} if question["task"] != Task.AID else set(question["answer"])
+        known = {question["answer"]} if question["task"] != QuestionTask.AID else set(question["answer"])
         about = {"suite": BENCH, "task": question["task"], "subject_model": BENCH, "prompt_id": payload["prompt_id"]}
         right = float(chosen_of(row.choice) == known)
         run_id = f"arena-{database.arena_id}"

@@ -22,7 +22,7 @@ from salon_arena.material import Material
 from salon_arena.tasks import prompt_payload
 from salon_arena.verify import last_link, link
 from salon_bench.suites.contract.generations import Generated
-from salon_bench.suites.contract.table_rows import Rows, TableRow, read_each, usable_rows
+from salon_bench.suites.contract.table_rows import TableRow, UsableRows, read_each, usable_rows
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.exports import to_label_studio
@@ -144,7 +144,7 @@ def _result(name: str, kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
 # Import
 
 
-def read_annotations(path: Path, material: Material, task: LabelTask) -> tuple[Rows[list[Annotation]], int]:
+def read_annotations(path: Path, material: Material, task: LabelTask) -> tuple[UsableRows[list[Annotation]], int]:
     """Read the annotations of a file; returns those of each usable task, and how many were cancelled.
 
     A task that names no file of ``material``, or has a label, box or person that cannot be read, is left out and named.

@@ -10,7 +10,7 @@ import polars as pl
 
 from salon_bench.suites.contract.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated, read_generations
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import BadRow, Rows, TableRow, read_each, table_rows, unique_rows
+from salon_bench.suites.contract.table_rows import BadRow, TableRow, UsableRows, read_each, table_rows, unique_rows
 from salon_ranking.scheduling import Inventory
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt, Winner
@@ -187,7 +187,7 @@ def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
     return tuple(found)
 
 
-def _read_prompts(path: Path) -> Rows[tuple[Prompt, Mapping[str, str]]]:
+def _read_prompts(path: Path) -> UsableRows[tuple[Prompt, Mapping[str, str]]]:
     """Read prompts with their test points from an own table or a released file; the columns say which."""
     from salon_bench.suites.magic_bench_377 import prompt_file as magic_bench_377
     from salon_bench.suites.magicbench import prompt_file as magicbench

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, select
 
 from salon_arena.database import RATERS
 from salon_arena.errors import RefusedError
-from salon_arena.rounds import Growing, Item, RoundsTask, states
+from salon_arena.rounds import Growing, RatedItem, RoundsTask, states
 from salon_arena.tasks import Payload
 from salon_bench.suites.magic_bench_377.labels import capability, point, points, scenarios, target_shares, taxonomy
 
@@ -105,7 +105,7 @@ class Inspected(BaseModel):
 
 
 @dataclass
-class PromptItem(Item):
+class PromptItem(RatedItem):
     """One slot: what was written for it, and what the inspector said."""
 
     @property

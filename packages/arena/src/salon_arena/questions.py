@@ -25,7 +25,7 @@ from salon_arena.errors import RefusedError
 from salon_arena.material import Material
 from salon_arena.rounds import ADJUDICATE, Level, RoundsTask, VotedItem, accepts, states
 from salon_arena.tasks import Payload, prompt_payload
-from salon_bench.suites.artifact_bench.rows import LETTERS, BenchRow, Task, read_rows
+from salon_bench.suites.artifact_bench.rows import LETTERS, BenchRow, QuestionTask, read_rows
 from salon_bench.suites.contract.generations import VIDEO_SUFFIXES, Generated
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
@@ -36,9 +36,9 @@ KINDS: Final = {"rater": "question", "auditor": "verify", "adjudicator": ADJUDIC
 BENCH: Final = "artifact-bench"
 """The suite of the questions; also the model under which files of rows are kept, as rows name none."""
 ASKED: Final = {
-    Task.RVAC: "Was this made by a generative model?",
-    Task.PVRC: "Which of the two looks more real?",
-    Task.AID: "Which of these artifacts can you clearly see? Choose all of them.",
+    QuestionTask.RVAC: "Was this made by a generative model?",
+    QuestionTask.PVRC: "Which of the two looks more real?",
+    QuestionTask.AID: "Which of these artifacts can you clearly see? Choose all of them.",
 }
 _SIDES: Final = ("A", "B")
 
@@ -57,7 +57,7 @@ class BenchQuestion:
         level: how hard the question is; None: people say it.
     """
 
-    task: Task
+    task: QuestionTask
     sample_id: str
     files: tuple[Generated, ...]
     prompt: Prompt | None = None
@@ -73,7 +73,7 @@ class BenchQuestion:
     @property
     def values(self) -> tuple[str, ...]:
         """What can be answered."""
-        return {Task.RVAC: ("yes", "no"), Task.PVRC: _SIDES}.get(self.task, tuple(LETTERS[: len(self.options)]))
+        return {QuestionTask.RVAC: ("yes", "no"), QuestionTask.PVRC: _SIDES}.get(self.task, tuple(LETTERS[: len(self.options)]))
 
 
 class Chosen(BaseModel):
@@ -99,7 +99,7 @@ class QuestionItem(VotedItem):
         return chosen_of(choice)
 
 
-class QuestionTask(RoundsTask[QuestionItem]):
+class BenchQuestionTask(RoundsTask[QuestionItem]):
     """Deals questions, to auditors what is agreed, to adjudicators what is not. Methods run on the writer thread.
 
     Args:
@@ -138,7 +138,7 @@ class QuestionTask(RoundsTask[QuestionItem]):
         if question["options"]:
             words = {LETTERS[place]: f"{LETTERS[place]}. {visible(text)}" for place, text in enumerate(question["options"])}
         video = payload["files"][0]["path"].lower().endswith(VIDEO_SUFFIXES)
-        about = {"asked": ASKED[Task(question["task"])], "several": bool(question["options"])}
+        about = {"asked": ASKED[QuestionTask(question["task"])], "several": bool(question["options"])}
         about["choices"] = [[value, words[value]] for value in question["values"]]
         about["levels"] = [] if question["level"] else list(get_args(Level))
         said = [{**each, "answer": _turned(each["answer"], question)} for each in payload.get("said", ())]
@@ -229,11 +229,11 @@ def realism_questions(material: Material, *, real: str | None = None) -> list[Be
         if real is not None:
             name = digest("sample", [file.prompt_id, file.model, file.sample])[:16]
             answer = "no" if file.model == real else "yes"
-            questions.append(BenchQuestion(Task.RVAC, name, (file,), material.prompts[file.prompt_id], answer=answer))
+            questions.append(BenchQuestion(QuestionTask.RVAC, name, (file,), material.prompts[file.prompt_id], answer=answer))
     pairs = [pair for files in by_sample.values() for pair in combinations(files, 2)]
     if not pairs:
         raise InputError("no prompt has files of two generative models", value=real)
     for one, other in pairs:
         name = digest("pair", [one.prompt_id, one.sample, one.model, other.model])[:16]
-        questions.append(BenchQuestion(Task.PVRC, name, (one, other), material.prompts[one.prompt_id]))
+        questions.append(BenchQuestion(QuestionTask.PVRC, name, (one, other), material.prompts[one.prompt_id]))
     return questions

@@ -39,7 +39,7 @@ from salon_arena.rounds import VotedItem
 from salon_arena.tasks import files_of, instant
 from salon_arena.verdicts import verdict_states
 from salon_arena.verify import verify_answers
-from salon_bench.suites.artifact_bench.rows import LETTERS, TASK_TYPES, Task
+from salon_bench.suites.artifact_bench.rows import LETTERS, TASK_TYPES, QuestionTask
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.magic_bench_377.people import COLUMNS as CHECK_COLUMNS
 from salon_taxonomy.answers.magicmirror import Artifact, MagicMirrorAnswer, magicmirror_json
@@ -192,7 +192,9 @@ class _Release:
             return None
         [number] = [number for number, task in TASK_TYPES.items() if task == question["task"]]
         said = ",".join(sorted(item.agreed or ()))
-        answer = {Task.RVAC: question["answer"] or said, Task.PVRC: f"<Video {said}>"}.get(Task(question["task"]), said)
+        answer = {QuestionTask.RVAC: question["answer"] or said, QuestionTask.PVRC: f"<Video {said}>"}.get(
+            QuestionTask(question["task"]), said
+        )
         row = {"task_type": number, "sample_id": question["sample_id"], "level": LEVEL_WORDS[level], "answer": answer}
         row["video_path"] = paths[::-1] if question["turned"] else paths
         return {**row, **({"option": question["options"]} if question["options"] else {})}

@@ -48,7 +48,7 @@ _SETTLED: Final = (
 
 
 @dataclass
-class Item(ABC):
+class RatedItem(ABC):
     """What people have said of one item: stored answers, oldest first.
 
     Attributes:
@@ -78,7 +78,7 @@ class Item(ABC):
 
 
 @dataclass
-class VotedItem(Item):
+class VotedItem(RatedItem):
     """An item whose raters choose some of several values, and where it is wanted a level (Artifact-Bench, section 3.3).
 
     Three raters; two more where they differ, and most of the five decide; two auditors; an adjudicator where people end
@@ -135,7 +135,7 @@ class VotedItem(Item):
         return "agreed" if len(self.verdicts) < VERIFIERS else "accepted"
 
 
-I = TypeVar("I", bound=Item)  # noqa: E741 - of one letter, as all type variables
+I = TypeVar("I", bound=RatedItem)  # noqa: E741 - of one letter, as all type variables
 
 
 class RoundsTask(ABC, Generic[I]):
@@ -272,7 +272,7 @@ def states(connection: Connection, new: Callable[[], I], kinds: Mapping[str, str
     return {subject: item for subject, item in found.items() if item.said}  # auditors' kinds are those of other work, too
 
 
-def counted(items: Iterable[Item]) -> list[str]:
+def counted(items: Iterable[RatedItem]) -> list[str]:
     """How many items are in each state, a line each."""
     found: dict[str, int] = {}
     for item in items:

@@ -38,7 +38,7 @@ _FEW: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
+class SimulatedArena:
     """What a simulation found.
 
     Attributes:
@@ -123,7 +123,7 @@ def simulate(
     models: int = 6,
     prompts: int = 200,
     seed: int = 0,
-) -> Simulated:
+) -> SimulatedArena:
     """Let raters of known quality vote over HTTP in a new arena, and compare its conclusions with the truth.
 
     Args:
@@ -266,7 +266,7 @@ def _write_material(folder: Path, strengths: Mapping[str, float], prompts: int) 
 
 def _concluded(
     database: ArenaDatabase, service: WorkService, strengths: Mapping[str, float], bad: set[str], given: int
-) -> Simulated:
+) -> SimulatedArena:
     board = service.task.board
     if board is None:
         raise TypeError("battles have a board")
@@ -284,4 +284,4 @@ def _concluded(
         for row in rows
         if row["model"] != base
     ]
-    return Simulated(given, ranked.votes, error, sum(inside), len(inside), len(found), len(found & bad), len(bad))
+    return SimulatedArena(given, ranked.votes, error, sum(inside), len(inside), len(found), len(found & bad), len(bad))

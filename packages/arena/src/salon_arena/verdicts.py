@@ -18,11 +18,10 @@ from sqlalchemy import Connection
 
 from salon_arena.errors import RefusedError
 from salon_arena.material import SUITE, Material
-from salon_arena.rounds import ADJUDICATE, Item, RoundsTask, states
+from salon_arena.rounds import ADJUDICATE, RatedItem, RoundsTask, states
 from salon_arena.tasks import Payload, prompt_payload
 from salon_bench.suites.contract.generations import Generated
-from salon_bench.suites.r3_bench.rows import Item as R3Row
-from salon_bench.suites.r3_bench.rows import read_items
+from salon_bench.suites.r3_bench.rows import R3Row, read_items
 from salon_taxonomy.records import Prompt
 from salon_taxonomy.visible_text import visible
 
@@ -75,7 +74,7 @@ class Verdict(BaseModel):
 
 
 @dataclass
-class VerdictItem(Item):
+class VerdictItem(RatedItem):
     """What experts have said of one row."""
 
     @property

@@ -23,7 +23,7 @@ SIGNED: Final = ("at", "admin_id", "action", "detail")
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedChain:
     """What was found.
 
     Attributes:
@@ -57,7 +57,7 @@ def last_link(connection: Connection) -> str:
     return connection.execute(_LAST).scalar_one_or_none() or ""
 
 
-def verify_answers(database: ArenaDatabase, *, head: str | None = None) -> Verified:
+def verify_answers(database: ArenaDatabase, *, head: str | None = None) -> VerifiedChain:
     """Compute the chain again, compare every settled vote with its answer, and check the signatures of the admin log.
 
     Args:
@@ -68,7 +68,7 @@ def verify_answers(database: ArenaDatabase, *, head: str | None = None) -> Verif
     return replace(found, problems=(*found.problems, *log_problems(database)))
 
 
-def _verified(connection: Connection, head: str | None) -> Verified:
+def _verified(connection: Connection, head: str | None) -> VerifiedChain:
     problems: list[str] = []
     before, count, found = "", 0, head is None
     last: dict[str, tuple[str, str]] = {}
@@ -89,7 +89,7 @@ def _verified(connection: Connection, head: str | None) -> Verified:
             problems.append(f"settled vote {row.number} is not the last answer of its task")
         elif row.winner is not None and row.winner != winner_of(choice, json.loads(row.payload)["side_a_shown"]):
             problems.append(f"settled vote {row.number} counts another winner than was answered")
-    return Verified(count, before, tuple(problems))
+    return VerifiedChain(count, before, tuple(problems))
 
 
 def signature(database: ArenaDatabase, before: str, row: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from salon_curate.dataset import DataSet, Picture
     from salon_curate.drift import drift
     from salon_curate.engine import embedded, inline
-    from salon_curate.errors import RefusedReleaseError, StageError, StorageError
+    from salon_curate.errors import RefusedReleaseError, StageError
     from salon_curate.importing import import_pictures
     from salon_curate.judging import Ask, judge_stage
     from salon_curate.lineage import why
@@ -33,7 +33,7 @@ _BY_MODULE = {
     "dataset": ("DataSet", "Picture"),
     "drift": ("drift",),
     "engine": ("embedded", "inline"),
-    "errors": ("RefusedReleaseError", "StageError", "StorageError"),
+    "errors": ("RefusedReleaseError", "StageError"),
     "importing": ("import_pictures",),
     "judging": ("Ask", "judge_stage"),
     "lineage": ("why",),
@@ -51,7 +51,6 @@ __all__ = [
     "RefusedReleaseError",
     "Stage",
     "StageError",
-    "StorageError",
     "diff",
     "drift",
     "embedded",

@@ -18,6 +18,7 @@ from salon_curate.dataset import DataSet, checked_key, seeded_hash
 from salon_curate.files import publish, publish_text
 from salon_curate.selection import read_columns, saved_predicates, select
 from salon_curate.stages import Stage
+from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
@@ -155,11 +156,15 @@ def sample_audit(
             strata[stratum] = (len(rows), len(taken))
             chosen += [(int(row), stratum) for row in taken]
     chosen.sort(key=lambda pair: order[pair[0]])
-    prompts = read_columns(dataset, stages, ["prompt"]).collect()["prompt"]
+    texts = read_columns(dataset, stages, ["prompt", "sha256"]).collect()
+    prompts = texts["prompt"]
+    # Audits of several data sets may go to one arena or store: the same name there is the same picture with the same question.
+    sample = [[keys[row], texts["sha256"][row], prompts[row]] for row, _ in chosen]
+    mark = digest("curate audit sample", {"sample": sample, "question": question}, length=8)
     sheet: list[dict[str, str]] = []
     arena: list[dict[str, Any]] = []
     for number, (row, _) in enumerate(chosen):
-        name_of = f"{name}-{number:05d}"
+        name_of = f"{name}-{mark}-{number:05d}"
         ending = _write_picture(dataset, row, folder / PICTURES / name_of)
         sheet.append({"key": keys[row], "picture": f"{PICTURES}/{name_of}{ending or ''}"})
         if ending is not None:
@@ -177,7 +182,7 @@ def sample_audit(
     plan = {
         "selection": selection, "predicates": predicates, "near": near, "seed": seed, "strata": strata,
         "stratum": {keys[row]: stratum for row, stratum in chosen},
-        "pictures": {f"{name}-{number:05d}": keys[row] for number, (row, _) in enumerate(chosen)},
+        "pictures": {f"{name}-{mark}-{number:05d}": keys[row] for number, (row, _) in enumerate(chosen)},
     }  # fmt: skip
     publish_text(folder / "plan.json", json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
     return Sampled(folder, len(chosen), strata)

@@ -17,8 +17,8 @@ from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 if TYPE_CHECKING:
     from salon_curate.dataset import DataSet
     from salon_curate.pipeline import Pipeline
-    from salon_curate.planning import Quantity
-    from salon_curate.running import Progress
+    from salon_curate.planning import EstimatedTotal
+    from salon_curate.running import StageProgress
     from salon_curate.selection import Selection, YieldCurve
 
 _CONSTRUCTION = "salon_curate.construction.cli"
@@ -155,12 +155,12 @@ def run(
       salon curate run birds --workers 4
       salon curate run birds --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000 --max-cost 20
     """
-    from salon_bench.runs.limits import Limits
+    from salon_bench.runs.limits import RunLimits
     from salon_curate.cluster_engines import engine_named
     from salon_curate.running import run as run_stages
 
     opened = _opened(dataset)
-    limits = Limits(cost_usd=max_cost, calls=max_calls)
+    limits = RunLimits(cost_usd=max_cost, calls=max_calls)
     pipeline = _pipeline(dataset, judge, limits=limits, asks=True)
     chosen = _shard_range(shards, len(opened.shards))
     result = run_stages(
@@ -370,7 +370,7 @@ def drift(
                               f"{at_most:g} of all")  # fmt: skip
 
 
-def _total_of(total: "Quantity", unit: float) -> str:
+def _total_of(total: "EstimatedTotal", unit: float) -> str:
     if total.value is None:
         return "–"
     text = f"{total.value / unit:,.0f}" if unit == 1 and total.value >= 100 else f"{total.value / unit:,.3g}"
@@ -730,7 +730,10 @@ def release(
 @curate.command()
 @click.argument("folder", type=OutputPath(file_okay=False, dir_okay=True))
 @click.option(
-    "--per-category", type=click.IntRange(1), default=40, show_default=True, help="Pictures of each of 8 kinds of prompts."
+    "--per-category",
+    type=click.IntRange(1),
+    show_default="40",
+    help="Pictures of each of 8 kinds of prompts; not with --train.",
 )
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
 @click.option(
@@ -739,7 +742,7 @@ def release(
     help="Instead: filter what an unreliable teacher labelled, and train on both sets (needs salon-train; half an hour).",
 )
 @SEED
-def demo(folder: Path, per_category: int, workers: int, train: bool, seed: int) -> None:
+def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed: int) -> None:
     """Build a data set of drawn pictures from prompts to a release, offline, and measure each stage against the truth.
 
     \b
@@ -748,9 +751,12 @@ def demo(folder: Path, per_category: int, workers: int, train: bool, seed: int) 
       salon curate demo circle --train
     """
     if train:
+        if per_category is not None:
+            hint = "Leave --per-category out: 600 pictures of artifacts are drawn for each seed."
+            raise InputError("has no effect with --train:", column="per-category", value=per_category, hint=hint)
         from salon_curate.filter_study import circle
 
-        results = circle(folder, seeds=range(seed, seed + 3), tell=click.echo)
+        results = circle(folder, seeds=range(seed, seed + 3), workers=workers, tell=click.echo)
         print_table(["seed", "unfiltered", "F1", "filtered", "F1"],
                     [[str(each.seed), as_cell(each.pictures["unfiltered"]), as_cell(each.f1["unfiltered"]),
                       as_cell(each.pictures["filtered"]), as_cell(each.f1["filtered"])] for each in results])  # fmt: skip
@@ -758,7 +764,7 @@ def demo(folder: Path, per_category: int, workers: int, train: bool, seed: int) 
         return
     from salon_curate.demo import demo as build
 
-    found = build(folder, per_category=per_category, seed=seed, workers=workers)
+    found = build(folder, per_category=per_category or 40, seed=seed, workers=workers)
     print_table(["conditions up to", "kept", "precision", "recall"],
                 [[w.condition, as_cell(w.kept), as_cell(w.precision), as_cell(w.recall)] for w in found.worth])  # fmt: skip
     low, high = found.audit.precision.low, found.audit.precision.high
@@ -794,11 +800,11 @@ def _shard_range(text: str | None, count: int) -> range | None:
     return chosen
 
 
-def _watcher() -> "Callable[[Progress], None]":
+def _watcher() -> "Callable[[StageProgress], None]":
     """Return a callback that prints progress to standard error, at most once a second."""
     shown = [0.0]
 
-    def watch(progress: "Progress") -> None:
+    def watch(progress: "StageProgress") -> None:
         now = time.monotonic()
         if now - shown[0] < _WORK_SECONDS and progress.done < progress.total:
             return

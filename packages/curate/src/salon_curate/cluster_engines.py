@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from salon_curate.engine import Engine, TaskResult, answer_to, embedded, inline, outcome_of
-from salon_curate.stages import Task
+from salon_curate.stages import ShardTask
 from salon_taxonomy.errors import InputError
 
 _WITHOUT_UV_RUN: Final = "RAY_ENABLE_UV_RUN_RUNTIME_ENV"
@@ -37,7 +37,7 @@ def engine_named(name: str) -> Engine:
     return ENGINES[name]
 
 
-def ray(tasks: Sequence[Task], workers: int) -> Iterator[TaskResult]:
+def ray(tasks: Sequence[ShardTask], workers: int) -> Iterator[TaskResult]:
     """Run tasks on the Ray cluster that this process is connected to, or on a local one with ``workers`` processes.
 
     Ray tries a task again, up to three times, when its worker dies.
@@ -61,7 +61,7 @@ def ray(tasks: Sequence[Task], workers: int) -> Iterator[TaskResult]:
             yield TaskResult(task, error=f"shard {task.shard}: its worker died ({error}); set aside")
 
 
-def daft(tasks: Sequence[Task], workers: int) -> Iterator[TaskResult]:
+def daft(tasks: Sequence[ShardTask], workers: int) -> Iterator[TaskResult]:
     """Run tasks as one Daft query, ``workers`` rows at a time in processes of their own.
 
     Raises:
@@ -82,7 +82,7 @@ def daft(tasks: Sequence[Task], workers: int) -> Iterator[TaskResult]:
 
 
 def _answer(task: str) -> str:
-    return json.dumps(answer_to(Task(**json.loads(task))))
+    return json.dumps(answer_to(ShardTask(**json.loads(task))))
 
 
 _PACKAGES: Final = {"ray": "'salon-curate[ray]'", "daft": "daft"}

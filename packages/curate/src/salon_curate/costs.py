@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from salon_curate.dataset import DataSet
 from salon_curate.engine import Spent, TaskResult
-from salon_curate.errors import StorageError
 from salon_curate.stages import Stage
+from salon_taxonomy.errors import StorageError
 
 COSTS: Final = "costs.jsonl"
 

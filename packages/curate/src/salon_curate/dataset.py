@@ -43,7 +43,7 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RowSource:
     """Where rows came from.
 
     Attributes:
@@ -89,7 +89,7 @@ class DataSet:
 
     folder: Path
     name: str
-    sources: list[Source]
+    sources: list[RowSource]
     shards: list[Shard]
 
     @classmethod
@@ -115,7 +115,7 @@ class DataSet:
         path = folder / MANIFEST
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
-            sources = [Source(**each) for each in document["sources"]]
+            sources = [RowSource(**each) for each in document["sources"]]
             return cls(folder, document["name"], sources, [Shard(**each) for each in document["shards"]])
         except FileNotFoundError as error:
             raise InputError("is no data set", source=folder, hint=f"Make one: salon curate init {folder}") from error
@@ -149,7 +149,7 @@ class DataSet:
 
     def add(
         self, pictures: Iterator[Picture], name: str, kind: str, licence: str = "unknown", shard_rows: int = SHARD_ROWS
-    ) -> Source:
+    ) -> RowSource:
         """Write pictures as new shards of at most ``shard_rows``; until the manifest is replaced nothing has changed.
 
         Raises:
@@ -172,7 +172,7 @@ class DataSet:
             raise self._duplicate_key(int(twice[0]), [*self.shards, *new], name)
         if not new:
             raise InputError("contains no pictures", source=name)
-        source = Source(name, kind, sum(shard.rows for shard in new), problems, licence)
+        source = RowSource(name, kind, sum(shard.rows for shard in new), problems, licence)
         self.shards += new
         self.sources.append(source)
         self.save()

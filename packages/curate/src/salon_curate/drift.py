@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from salon_curate.dataset import DataSet, Shard, file_digest, seeded_hash
 from salon_curate.engine import inline
 from salon_curate.errors import StageError
-from salon_curate.judging import NOT_ASKED
+from salon_curate.judging import NOT_ASKED, JudgedStage
 from salon_curate.selection import read_columns
-from salon_curate.stages import Stage, Task
+from salon_curate.stages import ShardTask, Stage
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Judge, Question, Reply
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,7 +52,8 @@ def drift(
 ) -> list[ColumnDrift]:
     """Make a stage's answers about a random sample again, and compare them with those that are stored.
 
-    A judge is asked again in earnest: the journals are not looked up, and nothing in the data set changes.
+    A judge is asked again: the journals are not looked up, a judge that answers from a cache or a recording is refused, and
+    nothing in the data set changes.
 
     Args:
         name: of the stage.
@@ -60,7 +62,7 @@ def drift(
         seed: of the sample; a larger one contains a smaller one.
 
     Raises:
-        InputError: there is no such stage, it sees the whole data set, or it answered no row.
+        InputError: there is no such stage, it sees the whole data set, it answered no row, or its judge answers from a cache.
         IncompleteError: the stage has not finished, or its answers now are not complete.
     """
     import polars as pl
@@ -71,6 +73,8 @@ def drift(
     if stage.whole:
         raise InputError("sees the whole data set, so a sample says nothing of it:", column="stage", value=name)
     made = stage if now is None else replace(now, name=name)
+    if isinstance(made, JudgedStage) and made.judge is not None:
+        made = replace(made, judge=_Uncached(made.judge, name))
     if set(made.writes) != set(stage.writes):
         raise InputError("writes other columns than the stored stage:", column="stage", value=name, found=list(made.writes))
     stored = read_columns(dataset, stages, [*stage.writes, stage.problem]).collect()
@@ -82,6 +86,27 @@ def drift(
     again = _made_again(dataset, stages, made, chosen["row"])
     columns = [column for column in stage.writes if not column.endswith("_explored")]
     return [_compared(column, chosen[column], again[column]) for column in columns]
+
+
+class _Uncached:
+    """A judge that refuses replies for which nothing was asked: they are those of before, whatever is served now."""
+
+    def __init__(self, judge: Judge, stage: str) -> None:
+        self._judge, self._stage = judge, stage
+        self.name, self.version = judge.name, judge.version
+
+    async def ask(self, question: Question) -> Reply:
+        """Ask the judge.
+
+        Raises:
+            InputError: the reply comes from a cache or a recording.
+        """
+        reply = await self._judge.ask(question)
+        if reply.cached:
+            hint = "Name the judge without it: salon curate drift --now JUDGE. The data set is unchanged."
+            raise InputError("answers from a cache or a recording, so drift cannot be seen; the judge of stage",
+                             source=self.name, value=self._stage, hint=hint)  # fmt: skip
+        return reply
 
 
 def _made_again(dataset: DataSet, stages: Sequence[Stage], stage: Stage, places: "pl.Series") -> "pl.DataFrame":
@@ -104,7 +129,7 @@ def _made_again(dataset: DataSet, stages: Sequence[Stage], stage: Stage, places:
         read_columns(dataset, stages, beside).collect()[places.to_list()].write_parquet(part)
         sample = DataSet(folder, dataset.name, [], [Shard("00000", len(places), shard.stat().st_size, file_digest(shard))])
         inputs = {"inputs.parquet": beside} if beside else {}
-        task = Task(name, stage.where, stage.name, stage.parameters, "00000", len(places), inputs, "again.parquet")
+        task = ShardTask(name, stage.where, stage.name, stage.parameters, "00000", len(places), inputs, "again.parquet")
         outcome = next(iter(stage.in_this_process(sample, [task]) or inline([task])))
         if outcome.error is not None:
             raise StageError(outcome.error)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from salon_curate.dataset import seeded_hash
 from salon_curate.stages import stage
@@ -11,11 +12,20 @@ from salon_ranking.near_duplicates import near_duplicates
 from salon_taxonomy.errors import InputError
 
 
+def _shortened(rows: pl.DataFrame) -> pl.DataFrame:
+    """Keep 128 bits of each SHA-256 as two numbers instead of 64 characters."""
+    digests = np.frombuffer(bytes.fromhex("".join(rows["sha256"].fill_null("0" * 64))), ">u8").reshape(-1, 4)
+    halves = {name: pl.Series(digests[:, place].astype(np.uint64)) for place, name in enumerate(("first_half", "second_half"))}
+    known = rows["sha256"].is_not_null()
+    return rows.select("key", "phash").with_columns(pl.when(known).then(each).alias(name) for name, each in halves.items())
+
+
 @stage(
     version="1",
     reads=["sha256", "phash"],
     writes={"duplicate_of": pl.String, "near_duplicate_of": pl.String},
     scope="dataset",
+    prepare=_shortened,
 )
 def duplicates(rows: pl.DataFrame, distance: int = 3) -> pl.DataFrame:
     """Name, for every picture, the first picture that it repeats.
@@ -27,27 +37,34 @@ def duplicates(rows: pl.DataFrame, distance: int = 3) -> pl.DataFrame:
     picture that could not be decoded has no near-duplicate.
     """
     keys = rows["key"]
-    first = pl.int_range(len(rows), eager=True)
-    exact = (
-        pl.DataFrame({"sha256": rows["sha256"], "place": first})
-        .select(pl.when(pl.col("sha256").is_null()).then("place").otherwise(pl.col("place").min().over("sha256")))
-        .to_series()
-    )
-    known = rows["phash"].is_not_null().to_numpy()
+    exact, twice = np.arange(len(rows)), _repeated(rows["first_half"])
+    halves = rows.select("first_half", "second_half")[twice].with_columns(row=twice)
+    exact[twice] = halves.select(pl.col("row").min().over("first_half", "second_half")).to_series().to_numpy()
+    known = rows["phash"].is_not_null()
     near = np.arange(len(rows))
-    places = np.flatnonzero(known)
-    near[places] = places[near_duplicates(rows["phash"].filter(pl.Series(known)).to_numpy(), distance)]
-    return pl.DataFrame(
-        {
-            "key": keys,
-            "duplicate_of": _named(keys, exact.to_numpy()),
-            "near_duplicate_of": _named(keys, near),
-        },
-        schema={"key": pl.String, "duplicate_of": pl.String, "near_duplicate_of": pl.String},
+    places = np.flatnonzero(known.to_numpy())
+    near[places] = places[near_duplicates(rows["phash"].drop_nulls().to_numpy(), distance)]
+    return pl.DataFrame({"key": keys, "duplicate_of": _named(keys, exact), "near_duplicate_of": _named(keys, near)})
+
+
+def _hashed(rows: pl.DataFrame) -> pl.DataFrame:
+    """Replace the texts that rows may share, keys of first pictures and prompts, by 64-bit hashes."""
+    prompt = pl.col("prompt").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+    same = [pl.col(name).fill_null(pl.col("key")) for name in ("duplicate_of", "near_duplicate_of")]
+    return rows.select(
+        "key",
+        *(each.hash() for each in same),
+        pl.when(pl.col("prompt").is_not_null()).then(prompt.hash()).alias("prompt"),
     )
 
 
-@stage(version="1", reads=["prompt", "duplicate_of", "near_duplicate_of"], writes={"split": pl.String}, scope="dataset")
+@stage(
+    version="1",
+    reads=["prompt", "duplicate_of", "near_duplicate_of"],
+    writes={"split": pl.String},
+    scope="dataset",
+    prepare=_hashed,
+)
 def split(rows: pl.DataFrame, shares: Mapping[str, float] | None = None, seed: int = 0) -> pl.DataFrame:
     """Divide the pictures into splits, such that duplicates, near-duplicates and pictures of one prompt stay together.
 
@@ -66,21 +83,15 @@ def split(rows: pl.DataFrame, shares: Mapping[str, float] | None = None, seed: i
     if not given or min(given.values()) <= 0 or abs(sum(given.values()) - 1) > 1e-9:
         raise InputError("the shares must be above 0 and add up to 1, not", column="shares", value=given)
     keys = rows["key"]
-    group = components(
-        [
-            rows["duplicate_of"].fill_null(keys),
-            rows["near_duplicate_of"].fill_null(keys),
-            rows["prompt"].str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars(),
-        ]
-    )
+    group = components([rows[name] for name in ("duplicate_of", "near_duplicate_of", "prompt")])
     edges = np.cumsum(list(given.values()))[:-1]
     heads = np.unique(group)
-    drawn = np.array([seeded_hash(keys[int(head)], seed, "split") / 2.0**64 for head in heads])
-    names = np.array(list(given))[np.searchsorted(edges, drawn, side="right")]
-    return pl.DataFrame({"key": keys, "split": names[np.searchsorted(heads, group)]})
+    drawn = np.fromiter((seeded_hash(key, seed, "split") / 2.0**64 for key in keys.gather(heads)), np.float64, len(heads))
+    places = np.searchsorted(edges, drawn, side="right")
+    return pl.DataFrame({"key": keys, "split": pl.Series(list(given)).gather(places[np.searchsorted(heads, group)])})
 
 
-def components(labels: list[pl.Series]) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+def components(labels: list[pl.Series]) -> NDArray[np.int64]:
     """Return the smallest index of each row's component.
 
     Rows are joined where any of the label columns is equal and not null.
@@ -89,18 +100,39 @@ def components(labels: list[pl.Series]) -> "np.ndarray[tuple[int], np.dtype[np.i
         >>> components([pl.Series(["a", "a", "b", "c"]), pl.Series([None, "x", "x", None])]).tolist()
         [0, 0, 0, 3]
     """
-    frame = pl.DataFrame({f"l{number}": each for number, each in enumerate(labels)}).with_row_index("group")
-    frame = frame.with_columns(pl.col("group").cast(pl.Int64))
+    group = np.arange(len(labels[0]))
+    shared = [_shared(label) for label in labels]
     while True:
-        before = frame["group"]
-        for name in frame.columns[1:]:
-            least = pl.col("group").min().over(name)
-            frame = frame.with_columns(pl.when(pl.col(name).is_null()).then("group").otherwise(least).alias("group"))
-        if frame["group"].equals(before):
-            return before.to_numpy()
+        before = group.copy()
+        for rows, begins, sizes in shared:
+            if len(rows):
+                group[rows] = np.repeat(np.minimum.reduceat(group[rows], begins), sizes)
+        if np.array_equal(group, before):
+            return group
 
 
-def _named(keys: pl.Series, first: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> pl.Series:
+def _shared(label: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows that share a label, ordered by it; where each label begins; how many rows have it."""
+    rows = _repeated(label)
+    values = label.gather(rows).to_numpy()
+    order = np.argsort(values, kind="stable")
+    begins = np.flatnonzero(np.append(True, values[order[1:]] != values[order[:-1]])[: len(order)])
+    return rows[order], begins, np.diff(begins, append=len(order))
+
+
+def _repeated(label: pl.Series) -> NDArray[np.int64]:
+    """Return the rows whose label occurs more than once; sorted, because a table of groups takes ten times the memory."""
+    known = label.drop_nulls().to_numpy()
+    ordered = np.sort(known)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(twice):
+        return np.empty(0, np.int64)
+    place = np.searchsorted(twice, known).clip(max=len(twice) - 1)
+    rows: NDArray[np.int64] = np.flatnonzero(label.is_not_null().to_numpy())[twice[place] == known]
+    return rows
+
+
+def _named(keys: pl.Series, first: NDArray[np.int64]) -> pl.Series:
     """The key of each row's first, null where that is the row itself."""
-    own = first == np.arange(len(keys))
-    return keys.gather(first).set(pl.Series(own), None)
+    places = pl.Series(first)
+    return keys.gather(places.set(pl.Series(first == np.arange(len(first))), None))

@@ -15,9 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from salon_curate.errors import StorageError
-from salon_curate.stages import Task, work_on
-from salon_taxonomy.errors import SalonError
+from salon_curate.stages import ShardTask, stage_named, work_on
+from salon_taxonomy.errors import SalonError, StorageError
 
 ATTEMPTS: Final = 3
 _TICK: Final = 1.0
@@ -32,7 +31,8 @@ class Spent:
 
     Attributes:
         seconds: of the work itself, wall-clock time.
-        overhead: seconds from giving the task to its answer that were not work; with the start of a process where ``started``.
+        overhead: seconds from giving the task to its answer that were not work; where ``started``, also the process starting
+            and importing the stage.
         started: a worker process was started for the task.
         calls: different questions that the part's answers rest on; those already in the journal count.
         replayed: of these, answered from the journal.
@@ -55,7 +55,7 @@ class Spent:
 class TaskResult:
     """How a task ended: the receipt's counts, or an error; and what it took."""
 
-    task: Task
+    task: ShardTask
     counts: dict[str, int] = field(default_factory=dict)
     error: str | None = None
     spent: Spent = Spent()
@@ -64,27 +64,28 @@ class TaskResult:
 class Engine(Protocol):
     """Runs tasks in any order and yields each task's result once."""
 
-    def __call__(self, tasks: Sequence[Task], workers: int) -> Iterator[TaskResult]:
+    def __call__(self, tasks: Sequence[ShardTask], workers: int) -> Iterator[TaskResult]:
         """Run tasks with so many workers."""
 
 
-def inline(tasks: Sequence[Task], workers: int = 1) -> Iterator[TaskResult]:
+def inline(tasks: Sequence[ShardTask], workers: int = 1) -> Iterator[TaskResult]:
     """Run tasks in this process, one after another."""
     for task in tasks:
         yield outcome_of(task, answer_to(task))
 
 
-def answer_to(task: Task) -> dict[str, Any]:
+def answer_to(task: ShardTask) -> dict[str, Any]:
     """Work on a task and return its answer as plain values, which a worker of any engine sends back."""
-    began = time.monotonic()
     try:
+        stage_named(task.where, task.name, task.parameters)  # its imports belong to the start of the worker
+        began = time.monotonic()
         counts = work_on(task)
     except SalonError as error:
         return {"error": str(error), "kind": type(error).__name__}
     return {"counts": counts, "seconds": time.monotonic() - began}
 
 
-def outcome_of(task: Task, answer: Mapping[str, Any]) -> TaskResult:
+def outcome_of(task: ShardTask, answer: Mapping[str, Any]) -> TaskResult:
     """Return the outcome that an answer describes.
 
     Raises:
@@ -95,14 +96,14 @@ def outcome_of(task: Task, answer: Mapping[str, Any]) -> TaskResult:
     return TaskResult(task, answer.get("counts", {}), answer.get("error"), Spent(answer.get("seconds", 0.0)))
 
 
-def embedded(tasks: Sequence[Task], workers: int) -> Iterator[TaskResult]:
+def embedded(tasks: Sequence[ShardTask], workers: int) -> Iterator[TaskResult]:
     """Run tasks in worker processes of this machine.
 
     Raises:
         StorageError: a part cannot be written; the workers are ended, and finished parts are kept.
     """
     waiting = deque((task, 1) for task in tasks)
-    busy: dict[_Worker, tuple[Task, int, float, bool]] = {}
+    busy: dict[_Worker, tuple[ShardTask, int, float, bool]] = {}
     idle: list[_Worker] = []
     with selectors.DefaultSelector() as selector:
         try:
@@ -144,7 +145,7 @@ class _Worker:
         command = ["/usr/bin/env", *_ENVIRONMENT, sys.executable, "-m", "salon_curate.worker", str(os.getpid())]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
 
-    def give(self, task: Task) -> None:
+    def give(self, task: ShardTask) -> None:
         """Send a task; a worker that is dead already is noticed when its answer is read."""
         try:
             self.process.stdin.write(json.dumps(asdict(task)) + "\n")  # type: ignore[union-attr]

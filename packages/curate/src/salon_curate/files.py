@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from salon_curate.errors import StorageError
+from salon_taxonomy.errors import StorageError
 from salon_taxonomy.whole_files import replacing
 
 

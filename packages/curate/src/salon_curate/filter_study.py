@@ -116,7 +116,12 @@ class Verifier:
 
 
 def circle(
-    folder: Path, *, seeds: Sequence[int] = (0, 1, 2), size: CircleSize | None = None, tell: Callable[[str], object] = print
+    folder: Path,
+    *,
+    seeds: Sequence[int] = (0, 1, 2),
+    size: CircleSize | None = None,
+    workers: int = 1,
+    tell: Callable[[str], object] = print,
 ) -> tuple[SeedResult, ...]:
     """Filter what an unreliable teacher labelled, train on both sets with ``salon train``, and write ``circle.html``.
 
@@ -126,6 +131,7 @@ def circle(
         folder: new or empty.
         seeds: of pictures, errors and weights; one result each.
         size: see :class:`CircleSize`.
+        workers: processes for stages without a judge; training takes one thread.
         tell: called with a line about each step.
 
     Raises:
@@ -139,7 +145,7 @@ def circle(
     charts: list[Any] = []
     for seed in seeds:
         home = folder / f"seed{seed}"
-        dataset, stages = _filtered(home, sizes, seed)
+        dataset, stages = _filtered(home, sizes, seed, workers)
         names = tuple(CONDITIONS)
         worth = worth_of(dataset, stages, CONDITIONS, names)
         counts = _training_files(home, dataset, stages)
@@ -155,7 +161,7 @@ def circle(
     return tuple(found)
 
 
-def _filtered(home: Path, sizes: CircleSize, seed: int) -> tuple[DataSet, list[Any]]:
+def _filtered(home: Path, sizes: CircleSize, seed: int, workers: int) -> tuple[DataSet, list[Any]]:
     """Draw, label, import, judge and select the pictures of one seed."""
     from salon_synthetic.artifacts import Balance, draw_examples
 
@@ -199,7 +205,7 @@ def _filtered(home: Path, sizes: CircleSize, seed: int) -> tuple[DataSet, list[A
     import_pictures(dataset, home / "rows.jsonl", licence="CC0-1.0", shard_rows=200)
     verifier = judge_stage(agreement(), Verifier(truths, sizes.verifier_errs, seed), when="sharpness >= 60")
     stages = [look, fields(truth="bool"), duplicates, verifier]
-    result = run(dataset, stages)
+    result = run(dataset, stages, workers=workers)
     if result.set_aside:
         raise IncompleteError(result.set_aside[0])
     save_selection(dataset, stages, select(dataset, stages, CONDITIONS, "default"))

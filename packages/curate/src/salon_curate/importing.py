@@ -6,14 +6,14 @@ archive or key that is wrong is refused by name, and the data set stays as it wa
 
 import json
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from salon_bench.media.reading import read_inside
 from salon_bench.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoPolicy
-from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, Source, checked_key
+from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, RowSource, checked_key
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Unscored
 
@@ -52,7 +52,7 @@ def import_pictures(
     columns: Columns = FORMATS["any"],
     licence: str = "unknown",
     shard_rows: int = SHARD_ROWS,
-) -> Source:
+) -> RowSource:
     """Add the pictures of a folder, a manifest, an archive or a table to a data set.
 
     Args:
@@ -66,28 +66,57 @@ def import_pictures(
         shard_rows: pictures in a shard at most.
 
     Raises:
-        InputError: the source cannot be read, a key is wrong or occurs twice, a name leads out of its folder.
+        InputError: the source cannot be read, an argument has no effect on it, a key is wrong or occurs twice, a name leads out
+            of its folder.
         StorageError: a shard cannot be written.
     """
     if form not in FORMATS:
         raise InputError("unknown format", column="format", value=form, allowed=FORMATS)
-    if form == "artifact-bench":
-        root = pictures or (source if source.is_dir() else source.parent)
-        return dataset.add(_middle_frames(source, root), source.resolve().name, form, licence, shard_rows)
+    if not source.exists():
+        raise InputError("there is no such file or folder", source=source)
+    arrow = sorted(source.glob("data-*.arrow")) if source.is_dir() else []  # what datasets' save_to_disk writes
+    kind = _kind(source, form, arrow)
+    _refuse_unused(kind, {"pictures": pictures, "key": columns.key, "image": columns.image, "prompt": columns.prompt}, form)
     known = FORMATS[form]
     columns = Columns(columns.key or known.key, columns.image or known.image, columns.prompt or known.prompt)
+    root, named = pictures or (source if source.is_dir() else source.parent), pictures is not None
+    if kind == "artifact-bench":
+        found = _middle_frames(source, root)
+    elif kind == "arrow":
+        found = (picture for file in arrow for picture in _table(file, root, columns, f"{file.stem}-", named))
+    elif kind == "folder":
+        found = _folder(source)
+    else:
+        found = _archive(source) if kind == "webdataset" else _table(source, root, columns, needs_names=named)
+    name = source.resolve().name if source.is_dir() else source.name
+    return dataset.add(found, name, kind, licence, shard_rows)
+
+
+def _kind(source: Path, form: str, arrow: Sequence[Path]) -> str:
+    if form == "artifact-bench":
+        return form
     if source.is_dir():
-        arrow = sorted(source.glob("data-*.arrow"))  # what datasets' save_to_disk writes
-        if arrow:
-            found = (picture for file in arrow for picture in _table(file, source, columns, prefix=f"{file.stem}-"))
-            return dataset.add(found, source.resolve().name, "arrow", licence, shard_rows)
-        return dataset.add(_folder(source), source.resolve().name, "folder", licence, shard_rows)
-    if not source.is_file():
-        raise InputError("there is no such file or folder", source=source)
-    if source.suffix == ".tar":
-        return dataset.add(_archive(source), source.name, "webdataset", licence, shard_rows)
-    kind = "parquet" if source.suffix == ".parquet" else "manifest"
-    return dataset.add(_table(source, pictures or source.parent, columns), source.name, kind, licence, shard_rows)
+        return "arrow" if arrow else "folder"
+    return {".tar": "webdataset", ".parquet": "parquet"}.get(source.suffix, "manifest")
+
+
+_USED: Final[Mapping[str, Collection[str]]] = {"folder": (), "webdataset": (), "artifact-bench": ("pictures",)}
+"""The arguments with an effect, of the kinds of sources that are no tables."""
+
+
+def _refuse_unused(kind: str, given: Mapping[str, object], form: str) -> None:
+    """Refuse a format or an argument that would be ignored."""
+    used = _USED.get(kind)
+    if used is None:
+        return
+    if form not in ("any", kind):
+        raise InputError(f"is a format of tables, and the source is a {kind}:", column="format", value=form,
+                         hint="Leave --format out, or name the table.")  # fmt: skip
+    for name, value in given.items():
+        if value is not None and name not in used:
+            raise InputError(
+                f"has no effect on a source of kind {kind}:", column=name, value=value, hint=f"Leave --{name} out."
+            )
 
 
 def _folder(folder: Path) -> Iterator[Picture]:
@@ -100,7 +129,7 @@ def _folder(folder: Path) -> Iterator[Picture]:
 def _middle_frames(source: Path, root: Path) -> Iterator[Picture]:
     """The middle frame of every video that Artifact-Bench's questions name, each once, with what the questions say of it."""
     from salon_bench.media.video_sampling import sample_video
-    from salon_bench.suites.artifact_bench.rows import LETTERS, Task, read_rows
+    from salon_bench.suites.artifact_bench.rows import LETTERS, QuestionTask, read_rows
 
     rows = read_rows(source)
     if rows.left_out:
@@ -110,9 +139,9 @@ def _middle_frames(source: Path, root: Path) -> Iterator[Picture]:
         for video in row.videos:
             facts = known.setdefault(video, {"questions": []})
             facts["questions"].append(row.prompt_id)
-            if row.task is Task.RVAC:
+            if row.task is QuestionTask.RVAC:
                 facts["generated"] = row.answer == "yes"
-            elif row.task is Task.AID:
+            elif row.task is QuestionTask.AID:
                 facts["artifacts"] = [leaf for letter, leaf in zip(LETTERS, row.leaves, strict=False) if letter in row.answer]
     for number, (video, facts) in enumerate(known.items(), 1):
         data = read_inside(root / video, root, DEFAULT_VIDEO_LIMITS.most_bytes)
@@ -187,13 +216,16 @@ def _sample(key: str, parts: Mapping[str, bytes], path: Path, row: int) -> Pictu
     return Picture(checked_key(key, source=str(path), row=row), image or None, prompt, problem, meta, row)
 
 
-def _table(path: Path, root: Path, columns: Columns, prefix: str = "") -> Iterator[Picture]:
+def _table(path: Path, root: Path, columns: Columns, prefix: str = "", needs_names: bool = False) -> Iterator[Picture]:
     """The rows of a table whose picture column contains bytes, names, or the ``{bytes, path}`` of ``datasets``."""
     import polars as pl
 
     frame = _lazy(path)
     names = frame.collect_schema().names()
     image = _chosen(columns.image, _IMAGES, names, path, "image", needed=True)
+    if needs_names and frame.collect_schema()[image or ""] == pl.Binary:
+        hint = "Leave --pictures out."
+        raise InputError("the pictures are in the table, so a folder has no effect:", source=path, column=image, hint=hint)
     key = _chosen(columns.key, _KEYS, names, path, "key")
     prompt = _chosen(columns.prompt, _PROMPTS, names, path, "prompt")
     rest = [name for name in names if name not in {image, key, prompt}]

@@ -19,16 +19,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from salon_bench.media import PicturePolicy, prepare_bytes
-from salon_bench.runs.limits import Limits, Spending
+from salon_bench.runs.limits import RunLimits, Spending
 from salon_bench.suites import Inquiry
 from salon_curate.dataset import BATCH_ROWS, DataSet, seeded_hash
 from salon_curate.engine import Spent, TaskResult
-from salon_curate.errors import StageError, StorageError
+from salon_curate.errors import StageError
 from salon_curate.selection import predicate
-from salon_curate.stages import Stage, Task, checked_output, write_part
+from salon_curate.stages import ShardTask, Stage, checked_output, read_inputs, write_part
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.digest import Digestible, digest
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.protocols import Judge, Media, Question, Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -106,7 +106,7 @@ class JudgedStage(Stage):
         """Return the limit that was reached."""
         return self.spending.stopped
 
-    def in_this_process(self, dataset: DataSet, tasks: Sequence[Task]) -> Iterator[TaskResult]:
+    def in_this_process(self, dataset: DataSet, tasks: Sequence[ShardTask]) -> Iterator[TaskResult]:
         """Judge the shards of the tasks (:func:`judge_shards`)."""
         return judge_shards(dataset, self, tasks)
 
@@ -122,7 +122,7 @@ def judge_stage(
     re_asks: int = 1,
     concurrency: int = 16,
     prefix: str = "",
-    limits: Limits | None = None,
+    limits: RunLimits | None = None,
 ) -> JudgedStage:
     """Return a stage that asks a judge (see :class:`JudgedStage` for the arguments).
 
@@ -144,11 +144,11 @@ def judge_stage(
     return JudgedStage(
         own, ask.version[:8], reads, writes, _never_called, f"{__name__}:judge_stage", parameters,
         ask=ask, judge=judge, when=when, explore=explore, seed=seed, re_asks=re_asks, concurrency=concurrency, prefix=prefix,
-        spending=Spending(limits or Limits()),
+        spending=Spending(limits or RunLimits()),
     )  # fmt: skip
 
 
-def judge_shards(dataset: DataSet, stage: JudgedStage, tasks: Sequence[Task]) -> Iterator[TaskResult]:
+def judge_shards(dataset: DataSet, stage: JudgedStage, tasks: Sequence[ShardTask]) -> Iterator[TaskResult]:
     """Judge shards one after another, many questions at once; stop when a limit of the stage is reached.
 
     Raises:
@@ -163,12 +163,12 @@ def judge_shards(dataset: DataSet, stage: JudgedStage, tasks: Sequence[Task]) ->
                 return
 
 
-async def _judge_shard(dataset: DataSet, stage: JudgedStage, task: Task) -> TaskResult:
+async def _judge_shard(dataset: DataSet, stage: JudgedStage, task: ShardTask) -> TaskResult:
     import polars as pl
 
     rows: list[dict[str, Any] | None] = [None] * task.rows
     lost: list[str] = []
-    with Journal.open(journal_path(dataset.folder, stage.name, task.shard)) as journal:
+    with ReplyJournal.open(journal_path(dataset.folder, stage.name, task.shard)) as journal:
         examiner, source, turn = _Examiner(stage, journal), _rows(dataset, stage, task), asyncio.Lock()
 
         async def work() -> None:
@@ -202,13 +202,11 @@ async def _judge_shard(dataset: DataSet, stage: JudgedStage, task: Task) -> Task
     return TaskResult(task, write_part(dataset.folder / task.output, stage, frame, task.shard), spent=examiner.spent())
 
 
-async def _rows(dataset: DataSet, stage: JudgedStage, task: Task) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+async def _rows(dataset: DataSet, stage: JudgedStage, task: ShardTask) -> AsyncIterator[tuple[int, dict[str, Any]]]:
     """Yield the place and values of each row; ``_asked`` and ``_explored`` decide whether it is asked."""
     import polars as pl
 
-    beside = [pl.read_parquet(dataset.folder / part, columns=list(columns)) for part, columns in task.inputs.items()]
-    elsewhere = {column for frame in beside for column in frame.columns}
-    own = ["key", *(column for column in stage.reads if column not in elsewhere and column != "key")]
+    own, beside = read_inputs(dataset.folder, stage, task.inputs)
     wanted = pl.lit(value=True) if stage.when is None else predicate(stage.when).expression.fill_null(value=False)
     for start in range(0, task.rows, BATCH_ROWS):
         shard = pl.scan_parquet(dataset.shard_path(task.shard)).slice(start, BATCH_ROWS).select(own)
@@ -239,7 +237,7 @@ class _LostError(Exception):
 class _Examiner:
     """Walks rows through a stage's questions; several rows at once."""
 
-    def __init__(self, stage: JudgedStage, journal: "Journal") -> None:
+    def __init__(self, stage: JudgedStage, journal: "ReplyJournal") -> None:
         self._stage, self._journal = stage, journal
         self._in_flight: dict[str, asyncio.Task[Reply]] = {}
         self._used: dict[str, Reply] = {}
@@ -329,14 +327,14 @@ def journal_path(folder: Path, stage: str, shard: str) -> Path:
     return folder / "journals" / stage / f"{shard}.jsonl"
 
 
-class Journal:
+class ReplyJournal:
     """The replies about one shard, one line each, appended before they count; one process at a time."""
 
     def __init__(self, path: Path, descriptor: int, replies: dict[str, Reply]) -> None:
         self.path, self._descriptor, self._replies = path, descriptor, replies
 
     @classmethod
-    def open(cls, path: Path) -> "Journal":
+    def open(cls, path: Path) -> "ReplyJournal":
         """Open a journal for one process.
 
         Raises:
@@ -384,7 +382,7 @@ class Journal:
             raise StorageError.of(error, self.path) from error
         self._replies[request] = reply
 
-    def __enter__(self) -> "Journal":
+    def __enter__(self) -> "ReplyJournal":
         return self
 
     def __exit__(self, *_: object) -> None:

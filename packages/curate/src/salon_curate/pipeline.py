@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from salon_bench.judges import open_judge
 from salon_bench.judges.specification import read_settings
-from salon_bench.runs.limits import Limits
+from salon_bench.runs.limits import RunLimits
 from salon_curate.asks import ASKS
 from salon_curate.judging import judge_stage
 from salon_curate.stages import Stage, stage_named
@@ -92,7 +92,7 @@ def read_pipeline(
     path: Path,
     *,
     environment: Mapping[str, str],
-    limits: Limits | None = None,
+    limits: RunLimits | None = None,
     judge: str | None = None,
     asks: bool = False,
     now: tuple[str, str] | None = None,
@@ -129,7 +129,7 @@ def read_pipeline(
 def _stage(
     table: StageTable,
     environment: Mapping[str, str],
-    limits: Limits | None,
+    limits: RunLimits | None,
     judge: str | None,
     asks: bool,
     now: tuple[str, str] | None,

@@ -9,6 +9,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Final
 
 from salon_curate.costs import PartCost, recorded_costs
@@ -24,7 +25,7 @@ SIMULATIONS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class EstimatedTotal:
     """A total of a whole run, from a sample of shards.
 
     Attributes:
@@ -45,11 +46,11 @@ class StagePlan:
     stage: str
     measured: int
     shards: int
-    totals: Mapping[str, Quantity]
+    totals: Mapping[str, EstimatedTotal]
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
+class SimulatedRun:
     """One simulated run.
 
     Attributes:
@@ -142,32 +143,34 @@ def actual(dataset: DataSet, stages: Sequence[Stage]) -> list[StagePlan]:
     return estimate(dataset, dataset, stages)
 
 
-def total_of(known: Sequence[PartCost], name: str, shards: Sequence[Shard]) -> Quantity:
+def total_of(known: Sequence[PartCost], name: str, shards: Sequence[Shard]) -> EstimatedTotal:
     """Return the total of a quantity over shards, by the ratio estimator from the costs of some of them."""
     from salon_ranking.uncertainty.student import two_sided_quantile
 
     pairs = [(value, each.rows) for each in known if (value := each.quantity(name)) is not None]
     if not pairs or (name == "cost_usd" and len(pairs) < len(known)):
-        return Quantity(None)
+        return EstimatedTotal(None)
     rows, count = sum(shard.rows for shard in shards), len(pairs)
     ratio = sum(value for value, _ in pairs) / sum(size for _, size in pairs)
     if count == 1 and len(shards) > 1:
-        return Quantity(ratio * rows)
+        return EstimatedTotal(ratio * rows)
     if count == len(shards):
-        return Quantity(ratio * rows, ratio * rows, ratio * rows)
+        return EstimatedTotal(ratio * rows, ratio * rows, ratio * rows)
     variance = sum((value - ratio * size) ** 2 for value, size in pairs) / (count - 1)
     error = len(shards) * math.sqrt(variance * (1 - count / len(shards)) / count)
     reach = two_sided_quantile(0.05, count - 1) * error
-    return Quantity(ratio * rows, max(0.0, ratio * rows - reach), ratio * rows + reach)
+    return EstimatedTotal(ratio * rows, max(0.0, ratio * rows - reach), ratio * rows + reach)
 
 
 def simulate(
     dataset: DataSet, stages: Sequence[Stage], *, workers: int = 1, judges: int = 1, seed: int = 0, times: int = SIMULATIONS
-) -> Simulated:
+) -> SimulatedRun:
     """Simulate a run of all stages over all shards from the recorded costs.
 
     Events are the ends of shards: a worker or judge that is free takes the next shard in order, and a stage begins when the one
-    before it has ended. The seconds per picture of a shard that was not measured are those of a measured one, drawn at random.
+    before it has ended. A shard takes fixed seconds and seconds per picture, fitted to the measured ones; one that was not
+    measured differs from the fit by the ratio of a measured one, drawn at random, so slow shards occur as often as measured.
+    The first task of a worker process also takes its start: imports, and everything that is done once.
     What workers cost each other (memory, disk, a judge that serves several) is in the costs only if they were measured with as
     many.
 
@@ -186,21 +189,21 @@ def simulate(
     costs = recorded_costs(dataset)
     lanes = {stage.name: judges if stage.judged else 1 if stage.whole else workers for stage in stages}
     measured = {stage.name: _measured(dataset, stage, costs) for stage in stages}
-    generator = random.Random(f"simulate {seed}")  # noqa: S311 - draws of a simulation
+    draws = {name: random.Random(f"simulate {seed} {name}") for name in measured}  # noqa: S311 - draws of a simulation
     walls: list[float] = []
     by_stage = dict.fromkeys(measured, 0.0)
     working = held = 0.0
     for _ in range(times):
         wall = 0.0
         for name, known in measured.items():
-            seconds = _drawn(dataset, known, generator)
+            seconds = _drawn(dataset, known, draws[name])
             made = wall_of(seconds, lanes[name], start=known.start, gap=known.gap)
             wall, by_stage[name] = wall + made, by_stage[name] + made / times
             working, held = working + sum(seconds), held + made * lanes[name]
         walls.append(wall)
     walls.sort()
     low, high = walls[int(0.025 * (times - 1))], walls[math.ceil(0.975 * (times - 1))]
-    return Simulated(workers, judges, sum(walls) / times, low, high, by_stage, working / held if held else 0.0)
+    return SimulatedRun(workers, judges, sum(walls) / times, low, high, by_stage, working / held if held else 0.0)
 
 
 def wall_of(seconds: Sequence[float], lanes: int, *, start: float = 0.0, gap: float = 0.0) -> float:
@@ -228,16 +231,26 @@ def wall_of(seconds: Sequence[float], lanes: int, *, start: float = 0.0, gap: fl
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """Seconds of measured shards and of their pictures, and the start and gap of a worker."""
+    """What shards of a stage take, in seconds: ``fixed + per_row × rows``, times one of ``ratios``.
+
+    ``seconds`` are those of measured shards, without the first of each worker process. ``start`` is what a worker takes before
+    its first task and once within it, ``gap`` what it takes beside each later one.
+    """
 
     seconds: Mapping[str, float]
-    per_row: tuple[float, ...]
+    fixed: float
+    per_row: float
+    ratios: tuple[float, ...]
     start: float
     gap: float
 
+    def expected(self, rows: int) -> float:
+        """Return the seconds of a shard by the fit."""
+        return self.fixed + self.per_row * rows
+
 
 def _measured(dataset: DataSet, stage: Stage, costs: Mapping[tuple[str, str], PartCost]) -> _Measured:
-    known = {shard: each for (of, shard), each in costs.items() if of == stage.identity}
+    known = {shard: each for (of, shard), each in sorted(costs.items()) if of == stage.identity}  # whatever ended first
     usable = {shard: each for shard, each in known.items() if not each.spent.replayed}
     if not usable and known:
         problem = "the journals had its replies, so no judge was timed; the stage"
@@ -245,13 +258,35 @@ def _measured(dataset: DataSet, stage: Stage, costs: Mapping[tuple[str, str], Pa
     if not usable:
         hint = f"Measure it: salon curate plan {dataset.folder}"
         raise InputError("no cost is recorded of the stage", source=dataset.folder, value=stage.name, hint=hint)
-    seconds = {shard: each.spent.seconds for shard, each in usable.items()}
-    starts = sorted(each.spent.overhead for each in usable.values() if each.spent.started)
-    gaps = sorted(each.spent.overhead for each in usable.values() if not each.spent.started)
-    middle = [each[len(each) // 2] if each else 0.0 for each in (starts, gaps)]
-    return _Measured(seconds, tuple(each.spent.seconds / max(each.rows, 1) for each in usable.values()), middle[0], middle[1])
+    later = {shard: each for shard, each in usable.items() if not each.spent.started}
+    timed = later or usable  # where each worker had one task, its start is known only as far as it is not work
+    fixed, per_row = _line([(each.rows, each.spent.seconds) for each in timed.values()])
+    fits = {shard: fixed + per_row * each.rows for shard, each in usable.items()}
+    ratios = tuple(each.spent.seconds / fits[shard] if fits[shard] else 1.0 for shard, each in timed.items())
+    starts = [
+        max(0.0, each.spent.overhead + (each.spent.seconds - fits[shard] if later else 0.0))
+        for shard, each in usable.items()
+        if each.spent.started
+    ]
+    gaps = [each.spent.overhead for each in later.values()]
+    seconds = {shard: each.spent.seconds for shard, each in timed.items()}
+    return _Measured(seconds, fixed, per_row, ratios, median(starts or [0.0]), median(gaps or [0.0]))
+
+
+def _line(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
+    """Return the fixed seconds and seconds per row of shards, by least squares; neither is below 0.
+
+    Shards of one size say nothing about what is fixed: all of it then counts as per row.
+    """
+    count, rows, seconds = len(points), sum(row for row, _ in points), sum(value for _, value in points)
+    spread = sum((row - rows / count) ** 2 for row, _ in points)
+    if not spread:
+        return 0.0, seconds / max(rows, 1)
+    slope = max(0.0, sum((row - rows / count) * value for row, value in points) / spread)
+    fixed = (seconds - slope * rows) / count
+    return (fixed, slope) if fixed >= 0 else (0.0, seconds / rows)
 
 
 def _drawn(dataset: DataSet, known: _Measured, generator: random.Random) -> list[float]:
-    return [known.seconds[shard.name] if shard.name in known.seconds else generator.choice(known.per_row) * shard.rows
-            for shard in dataset.shards]  # fmt: skip
+    return [known.seconds[shard.name] if shard.name in known.seconds
+            else known.expected(shard.rows) * generator.choice(known.ratios) for shard in dataset.shards]  # fmt: skip

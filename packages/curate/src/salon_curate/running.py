@@ -1,16 +1,19 @@
 """Run a pipeline's stages over a data set, report where it stands, and verify what is stored."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from salon_curate.costs import record_cost
 from salon_curate.dataset import DataSet, file_digest
 from salon_curate.engine import Engine, Spent, TaskResult, embedded
-from salon_curate.selection import read_columns
-from salon_curate.stages import Stage, Task, checked_output, expected_parts, read_receipt, write_part
-from salon_taxonomy.errors import IncompleteError, InputError
+from salon_curate.stages import ShardTask, Stage, expected_parts, read_receipt
+from salon_taxonomy.errors import InputError
+
+Parts: TypeAlias = Sequence[tuple[str, Mapping[str, Sequence[str]]]]
+"""Each shard's part of a stage, with the parts and columns that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class StageStatus:
 
 
 @dataclass(slots=True)
-class Progress:
+class StageProgress:
     """How far one run of a stage has come; ``pictures_per_second`` and ``eta_seconds`` are of this run."""
 
     stage: str
@@ -70,7 +73,7 @@ def run(
     workers: int = 1,
     engine: Engine = embedded,
     shards: range | None = None,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Callable[[StageProgress], None] | None = None,
 ) -> RunResult:
     """Make every missing part, stage after stage; parts that exist are kept.
 
@@ -93,7 +96,7 @@ def run(
     stopped = None
     for stage in stages:
         present = parts_present(dataset, stage)
-        tasks: list[Task] = []
+        tasks: list[ShardTask] = []
         for number in wanted:
             part, inputs = expected[stage.name][number]
             if Path(part).name in present:
@@ -103,15 +106,15 @@ def run(
                 continue  # the shard was set aside by an earlier stage
             shard = dataset.shards[number]
             tasks.append(
-                Task(str(dataset.folder), stage.where, stage.name, stage.parameters, shard.name, shard.rows, inputs, part)
+                ShardTask(str(dataset.folder), stage.where, stage.name, stage.parameters, shard.name, shard.rows, inputs, part)
             )
         if not tasks:
             continue
-        progress = Progress(stage.name, 0, len(tasks), 0, sum(task.rows for task in tasks), 0, 0.0)
+        progress = StageProgress(stage.name, 0, len(tasks), 0, sum(task.rows for task in tasks), 0, 0.0)
         began = time.monotonic()
         outcomes = stage.in_this_process(dataset, tasks)
         if outcomes is None:
-            outcomes = _whole(dataset, stages, stage, tasks) if stage.whole else engine(tasks, workers)
+            outcomes = _whole(dataset, stage, expected[stage.name], tasks, engine) if stage.whole else engine(tasks, workers)
         for outcome in outcomes:
             progress.done += 1
             progress.rows += outcome.task.rows
@@ -131,24 +134,25 @@ def run(
     return RunResult(made, kept, problems, tuple(aside), stopped)
 
 
-def _whole(dataset: DataSet, stages: Sequence[Stage], stage: Stage, tasks: Sequence[Task]) -> Iterator[TaskResult]:
-    """Run a stage that sees all shards at once, and write its missing parts."""
-    began = time.monotonic()
-    try:
-        rows = read_columns(dataset, stages, stage.reads).collect()
-    except IncompleteError as error:
-        yield from (TaskResult(task, error=f"shard {task.shard}: {error}") for task in tasks)
+def _whole(dataset: DataSet, stage: Stage, parts: Parts, tasks: Sequence[ShardTask], engine: Engine) -> Iterator[TaskResult]:
+    """Run a stage over all shards as one task; its memory is returned when the process ends."""
+    missing = sum(not all((dataset.folder / each).exists() for each in inputs) for _, inputs in parts)
+    if missing:
+        unfinished = f"stage {stage.name!r} needs all shards, and {missing} of {len(parts)} are not finished"
+        yield from (TaskResult(task, error=f"shard {task.shard}: {unfinished}") for task in tasks)
         return
-    found = checked_output(stage, rows["key"], stage.function(rows, **stage.parameters), "all")
-    wanted = {task.shard: task for task in tasks}
-    share = (time.monotonic() - began) / len(tasks)
-    start = 0
-    for shard in dataset.shards:
-        if shard.name in wanted:
-            task = wanted[shard.name]
-            counts = write_part(dataset.folder / task.output, stage, found.slice(start, shard.rows), shard.name)
-            yield TaskResult(task, counts, spent=Spent(share))
-        start += shard.rows
+    wanted = {task.shard: task.output for task in tasks}
+    every = [(shard.name, shard.rows, inputs, wanted.get(shard.name))
+             for shard, (_, inputs) in zip(dataset.shards, parts, strict=True)]  # fmt: skip
+    together = replace(tasks[0], shard="all", rows=dataset.rows, inputs={}, output="", every=every)
+    for outcome in engine([together], 1):
+        spent = replace(outcome.spent, seconds=outcome.spent.seconds / len(tasks))
+        for task in tasks:
+            if outcome.error is not None:
+                yield TaskResult(task, error=f"shard {task.shard}: {outcome.error}")
+                continue
+            yield TaskResult(task, {"problems": read_receipt(dataset.folder / task.output)["problems"]}, spent=spent)
+            spent = Spent(spent.seconds)
 
 
 def parts_present(dataset: DataSet, stage: Stage) -> set[str]:

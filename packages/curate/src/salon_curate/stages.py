@@ -43,7 +43,8 @@ class Stage:
         function: takes a batch, returns ``key``, the new columns, and optionally ``problem``.
         where: ``module:name`` of the function, by which another process imports it.
         parameters: keyword arguments of the function; part of every part's name.
-        whole: the function is given the rows of all shards at once, and runs in the main process.
+        whole: the function is given the rows of all shards at once, in one process.
+        prepare: of such a stage: makes of one shard's columns what is kept of them in memory for the function.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Stage:
     where: str
     parameters: Mapping[str, Digestible] = field(default_factory=dict, hash=False)
     whole: bool = False
+    prepare: "Function | None" = None
 
     def with_parameters(self, name: str | None = None, **parameters: Digestible) -> "Stage":
         """Return the stage under another name or with parameters of its own."""
@@ -80,7 +82,7 @@ class Stage:
         """Return why the stage does no more in this run; None for a stage that asks no judge."""
         return None
 
-    def in_this_process(self, dataset: DataSet, tasks: "Sequence[Task]") -> "Iterator[TaskResult] | None":
+    def in_this_process(self, dataset: DataSet, tasks: "Sequence[ShardTask]") -> "Iterator[TaskResult] | None":
         """Return the outcomes of a stage that holds a judge; None for one that an engine runs."""
         return None
 
@@ -101,13 +103,19 @@ class Stage:
 
 
 def stage(
-    *, version: str, reads: Sequence[str], writes: "Mapping[str, Any]", scope: Literal["shard", "dataset"] = "shard"
+    *,
+    version: str,
+    reads: Sequence[str],
+    writes: "Mapping[str, Any]",
+    scope: Literal["shard", "dataset"] = "shard",
+    prepare: "Function | None" = None,
 ) -> Callable[[Function], Stage]:
     """Declare a function of a batch to be a stage (see the module's text for the contract)."""
 
     def declared(function: Function) -> Stage:
         where = f"{function.__module__}:{function.__name__}"
-        return Stage(function.__name__, version, tuple(reads), dict(writes), function, where, whole=scope == "dataset")
+        whole = scope == "dataset"
+        return Stage(function.__name__, version, tuple(reads), dict(writes), function, where, whole=whole, prepare=prepare)
 
     return declared
 
@@ -146,8 +154,8 @@ def stage_named(where: str, name: str | None = None, parameters: Mapping[str, Di
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """One stage on one shard, as plain values that any engine can carry to another process.
+class ShardTask:
+    """One stage on one shard or on all, as plain values that any engine can carry to another process.
 
     Attributes:
         folder: the data set.
@@ -155,6 +163,7 @@ class Task:
         shard: the shard's name; ``rows`` its length.
         inputs: ``part → columns`` that the stage reads from other stages' parts.
         output: the part to write, below the folder.
+        every: of a stage over the whole data set: of each shard its name, rows, inputs and part; None for a part that exists.
     """
 
     folder: str
@@ -165,10 +174,11 @@ class Task:
     rows: int
     inputs: Mapping[str, Sequence[str]]
     output: str
+    every: Sequence[tuple[str, int, Mapping[str, Sequence[str]], str | None]] = ()
 
 
-def work_on(task: Task) -> dict[str, int]:
-    """Run a stage on one shard and publish its part; return the counts of its receipt.
+def work_on(task: ShardTask) -> dict[str, int]:
+    """Run a stage on one shard, or on all; publish the parts and return the counts of their receipts.
 
     Raises:
         StageError: the stage raised an error or broke its contract.
@@ -178,17 +188,46 @@ def work_on(task: Task) -> dict[str, int]:
 
     made = stage_named(task.where, task.name, task.parameters)
     folder = Path(task.folder)
+    if made.whole:
+        return _work_on_all(folder, made, task)
     shard = folder / "shards" / f"{task.shard}.parquet"
-    beside = [pl.read_parquet(folder / part, columns=list(columns)) for part, columns in task.inputs.items()]
-    read_elsewhere = {column for columns in task.inputs.values() for column in columns}
-    own = ["key", *(column for column in made.reads if column not in read_elsewhere and column != "key")]
+    own, beside = read_inputs(folder, made, task.inputs)
     pieces = []
     for start in range(0, task.rows, BATCH_ROWS):
         batch = pl.scan_parquet(shard).slice(start, BATCH_ROWS).select(own).collect()
         batch = pl.concat([batch, *(frame.slice(start, BATCH_ROWS) for frame in beside)], how="horizontal")
-        pieces.append(checked_output(made, batch["key"], _called(made, batch, task), task.shard))
+        pieces.append(checked_output(made, batch["key"], _called(made, made.function, batch, task), task.shard))
     frame = pl.concat(pieces) if pieces else pl.DataFrame(schema=_schema(made))
     return write_part(folder / task.output, made, frame, task.shard)
+
+
+def _work_on_all(folder: Path, made: Stage, task: ShardTask) -> dict[str, int]:
+    """Run a stage on the rows of all shards, which are read and prepared one shard at a time."""
+    import polars as pl
+
+    pieces = []
+    for shard, _, inputs, _ in task.every:
+        own, beside = read_inputs(folder, made, inputs)
+        rows = pl.concat([pl.read_parquet(folder / "shards" / f"{shard}.parquet", columns=own), *beside], how="horizontal")
+        pieces.append(rows if made.prepare is None else _called(made, made.prepare, rows, task))
+    rows = pl.concat(pieces)
+    del pieces
+    found = checked_output(made, rows["key"], _called(made, made.function, rows, task), task.shard)
+    start = problems = 0
+    for shard, count, _, output in task.every:
+        if output is not None:
+            problems += write_part(folder / output, made, found.slice(start, count), shard)["problems"]
+        start += count
+    return {"rows": len(found), "problems": problems}
+
+
+def read_inputs(folder: Path, made: Stage, inputs: Mapping[str, Sequence[str]]) -> "tuple[list[str], list[pl.DataFrame]]":
+    """Return the columns to read from a shard, ``key`` first, and the columns of earlier stages, read."""
+    import polars as pl
+
+    elsewhere = {column for columns in inputs.values() for column in columns}
+    own = ["key", *(column for column in made.reads if column not in elsewhere and column != "key")]
+    return own, [pl.read_parquet(folder / part, columns=list(columns)) for part, columns in inputs.items()]
 
 
 def checked_output(made: Stage, keys: "pl.Series", found: "pl.DataFrame", shard: str) -> "pl.DataFrame":
@@ -207,7 +246,7 @@ def checked_output(made: Stage, keys: "pl.Series", found: "pl.DataFrame", shard:
     missing = [name for name in schema if name not in found.columns]
     if missing:
         raise StageError(f"stage {made.name!r}, shard {shard}: the output lacks the column {missing[0]!r}")
-    if found["key"].to_list() != keys.to_list():
+    if found.schema["key"] != keys.dtype or not found["key"].equals(keys):
         raise StageError(f"stage {made.name!r}, shard {shard}: the output must have the same keys in the same order")
     try:
         return found.select(pl.col(name).cast(kind, strict=True) for name, kind in schema.items())
@@ -272,9 +311,9 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
     return found
 
 
-def _called(made: Stage, batch: "pl.DataFrame", task: Task) -> "pl.DataFrame":
+def _called(made: Stage, function: Function, batch: "pl.DataFrame", task: ShardTask) -> "pl.DataFrame":
     try:
-        return made.function(batch, **made.parameters)
+        return function(batch, **(made.parameters if function is made.function else {}))
     except Exception as error:
         raise StageError(f"stage {made.name!r}, shard {task.shard}: {type(error).__name__}: {error}") from error
 

@@ -11,7 +11,7 @@ import sys
 from typing import Final
 
 from salon_curate.engine import answer_to
-from salon_curate.stages import Task
+from salon_curate.stages import ShardTask
 
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -27,7 +27,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a stage prints goes to standard error
     for line in sys.stdin:
-        answers.write(json.dumps(answer_to(Task(**json.loads(line)))) + "\n")
+        answers.write(json.dumps(answer_to(ShardTask(**json.loads(line)))) + "\n")
         answers.flush()
 
 

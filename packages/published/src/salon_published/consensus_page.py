@@ -10,7 +10,7 @@ from salon_published.consensus import BASELINE, Consensus
 from salon_ranking import numbers
 from salon_ranking.report.charts import bump_chart, heat_map, interval_plot
 from salon_ranking.report.leaderboard import how_it_was_made
-from salon_ranking.report.page import Code, Figure, Section, Table, render_page
+from salon_ranking.report.page import Code, Figure, PageSection, Table, render_page
 
 _LEAD = (
     "Image generators ranked by what five papers published about them. Every benchmark, track and judge counts as one rater "
@@ -35,11 +35,11 @@ def consensus_page(result: Consensus, scores: pl.DataFrame, questions: Sequence[
     """
     board = result.board.table.with_columns(name=pl.col("model").replace_strict(result.names, return_dtype=pl.String))
     sections = [
-        Section("Leaderboard", (_leaderboard(result, board),)),
-        Section("Do benchmarks agree?", (_agreement(result.agreement),)),
-        Section("Ranks by track", (_ranks(scores, result.names),)),
-        Section("What went in", (_raters(scores),)),
-        Section("Ask your own question", tuple(_questions(questions, directory))),
+        PageSection("Leaderboard", (_leaderboard(result, board),)),
+        PageSection("Do benchmarks agree?", (_agreement(result.agreement),)),
+        PageSection("Ranks by track", (_ranks(scores, result.names),)),
+        PageSection("What went in", (_raters(scores),)),
+        PageSection("Ask your own question", tuple(_questions(questions, directory))),
     ]
     return render_page(
         "Salon: a consensus of image generators",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from salon_published.manifest import Check, Derivation
 from salon_published.patterns import Pattern, Reference
 from salon_published.rounding import Quantity, Recomputed
-from salon_published.rules import RULES, RowRule
+from salon_published.rules import RULES, RowFormula
 from salon_published.tables import PublishedTable
 from salon_ranking.agreement import AgreementError
 from salon_taxonomy.errors import InputError
@@ -44,7 +44,7 @@ class InputFinder:
 
     def _apply(self) -> Recomputed | None:
         rule = RULES[self.entry.rule]
-        if not isinstance(rule, RowRule):
+        if not isinstance(rule, RowFormula):
             columns, place = self._columns()
             return rule.formula(columns, place) if columns[0] else None
         of = [item for text in self.entry.of for item in self._in_a_row(text)]

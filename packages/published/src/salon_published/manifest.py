@@ -21,7 +21,7 @@ TableId: TypeAlias = Annotated[str, Field(pattern=r"^\d{3}:\d+[a-z]?$")]
 Number: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class Direction(StrEnum):
+class BetterDirection(StrEnum):
     """Which way is better."""
 
     HIGHER = "higher"
@@ -67,13 +67,13 @@ class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Column(_Entry):
+class ColumnEntry(_Entry):
     """What sets some columns apart from the rest of their table; the first entry that matches a column counts."""
 
     match: Text
     """Column name, or a pattern with ``*``."""
     unit: Text | None = None
-    direction: Direction | None = None
+    direction: BetterDirection | None = None
     benchmark: Text | None = None
     track: Text | None = None
     dimension: Text | None = None
@@ -81,7 +81,7 @@ class Column(_Entry):
     role: Role | None = None
 
 
-class Finding(_Entry):
+class KnownMisprint(_Entry):
     """A cell that is known to disagree with its own paper, and the likely reason."""
 
     row: Text
@@ -123,7 +123,7 @@ class Check(Derivation):
     except_rows: tuple[Text, ...] = ()
     row_map: dict[Text, Text] = {}
     """Row here → row in the other table, for inputs that come from one; rows not named keep their name."""
-    finding: tuple[Finding, ...] = ()
+    finding: tuple[KnownMisprint, ...] = ()
 
 
 class Statement(Derivation):
@@ -135,7 +135,7 @@ class Statement(Derivation):
     """Where in the paper it stands."""
 
 
-class Table(_Entry):
+class TableEntry(_Entry):
     """One table of a paper, or one lettered part of it."""
 
     id: TableId
@@ -148,24 +148,24 @@ class Table(_Entry):
     rows: RowKind
     unit: Text
     """"count" and "rank" are exact numbers, "text" is no number; anything else was rounded when it was printed."""
-    direction: Direction
+    direction: BetterDirection
     benchmark: Text | None = None
     track: Text | None = None
     dimension: Text | None = None
     judge: Text | None = None
     role: Role = Role.DETAIL
-    column: tuple[Column, ...] = ()
+    column: tuple[ColumnEntry, ...] = ()
     check: tuple[Check, ...] = ()
     statement: tuple[Statement, ...] = ()
 
-    def describe(self, column: str) -> Column:
+    def describe(self, column: str) -> ColumnEntry:
         """Everything that is known about a column: its own entry over the table's defaults.
 
         Track and dimension default to the parts of the name before and after its first dot.
         """
-        own = next((entry for entry in self.column if Pattern(entry.match).matches(column)), Column(match=column))
+        own = next((entry for entry in self.column if Pattern(entry.match).matches(column)), ColumnEntry(match=column))
         head, _, tail = column.partition(".")
-        return Column(
+        return ColumnEntry(
             match=column,
             unit=own.unit or self.unit,
             direction=own.direction or self.direction,
@@ -183,7 +183,7 @@ class Paper(_Entry):
     paper: Annotated[str, Field(pattern=r"^\d{3}$")]
     title: Text
     citation: Text
-    table: Annotated[tuple[Table, ...], Field(min_length=1)]
+    table: Annotated[tuple[TableEntry, ...], Field(min_length=1)]
 
     @cached_property
     def ids(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ _MOST_TIE_BREAKS = 150
 
 
 @dataclass(frozen=True, slots=True)
-class RowRule:
+class RowFormula:
     """A formula over a few numbers. ``derives`` is False when it only tests whether a printed value is possible."""
 
     formula: RowFunction
@@ -34,13 +34,13 @@ class RowRule:
 
 @dataclass(frozen=True, slots=True)
 class ColumnRule:
-    """A formula over whole columns. ``derives`` as for :class:`RowRule`."""
+    """A formula over whole columns. ``derives`` as for :class:`RowFormula`."""
 
     formula: ColumnFunction
     derives: bool
 
 
-Rule: TypeAlias = RowRule | ColumnRule
+Rule: TypeAlias = RowFormula | ColumnRule
 
 
 def _increasing(formula: Callable[[Sequence[float]], float], of: Quantities) -> Recomputed:
@@ -260,8 +260,8 @@ _TESTING = (possible_share, between, at_most)
 _DERIVING_COLUMNS = (rank, spearman_rho, kendall_tau, pearson_r)
 
 RULES: dict[str, Rule] = {
-    **{formula.__name__: RowRule(formula, derives=True) for formula in _DERIVING},
-    **{formula.__name__: RowRule(formula, derives=False) for formula in _TESTING},
+    **{formula.__name__: RowFormula(formula, derives=True) for formula in _DERIVING},
+    **{formula.__name__: RowFormula(formula, derives=False) for formula in _TESTING},
     **{formula.__name__: ColumnRule(formula, derives=True) for formula in _DERIVING_COLUMNS},
     rank_order.__name__: ColumnRule(rank_order, derives=False),
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from salon_published.manifest import EXACT_UNITS, TEXT_UNIT, Column, Paper, Table, read_manifest
+from salon_published.manifest import EXACT_UNITS, TEXT_UNIT, ColumnEntry, Paper, TableEntry, read_manifest
 from salon_published.patterns import Pattern
 from salon_published.registry import resolve_row
 from salon_published.rounding import Quantity, decimals, quantity
@@ -55,7 +55,7 @@ class PublishedTable:
     """
 
     paper: Paper
-    spec: Table
+    spec: TableEntry
     keys: tuple[tuple[str, ...], ...]
     names: tuple[str, ...]
     printed: dict[str, tuple[str | None, ...]]
@@ -75,7 +75,7 @@ class PublishedTable:
         """The columns that are not keys."""
         return tuple(self.printed)
 
-    def describe(self, column: str) -> Column:
+    def describe(self, column: str) -> ColumnEntry:
         """Unit, direction, track and the like of one column."""
         return self.spec.describe(column)
 
@@ -218,7 +218,7 @@ def read_tables(folder: Path) -> tuple[PublishedTable, ...]:
     return tuple(_read_table(folder / spec.file, paper, spec) for paper in papers for spec in paper.table)
 
 
-def _read_table(path: Path, paper: Paper, spec: Table) -> PublishedTable:
+def _read_table(path: Path, paper: Paper, spec: TableEntry) -> PublishedTable:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             lines = list(csv.reader(file, strict=True))
@@ -240,7 +240,7 @@ def _read_table(path: Path, paper: Paper, spec: Table) -> PublishedTable:
     return PublishedTable(paper, spec, keys, _row_names(path, spec, keys), printed)
 
 
-def _column(path: Path, spec: Table, name: str, texts: Sequence[str]) -> tuple[str | None, ...]:
+def _column(path: Path, spec: TableEntry, name: str, texts: Sequence[str]) -> tuple[str | None, ...]:
     if spec.describe(name).unit != TEXT_UNIT:
         for number, text in enumerate(texts, start=1):
             if text and not _NUMBER.fullmatch(text):
@@ -248,7 +248,7 @@ def _column(path: Path, spec: Table, name: str, texts: Sequence[str]) -> tuple[s
     return tuple(text or None for text in texts)
 
 
-def _row_names(path: Path, spec: Table, keys: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def _row_names(path: Path, spec: TableEntry, keys: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """What each row is called: its key cells, or those that the manifest chooses, joined by spaces."""
     chosen = spec.keys if spec.name is None else spec.name
     unknown = set(chosen) - set(spec.keys)

@@ -14,14 +14,14 @@ from salon_store.errors import DamagedTableError, StoreError
 from salon_store.locks import locked
 from salon_store.places import Layout
 from salon_store.schemas import SCHEMAS
-from salon_store.tables import Table
+from salon_store.tables import StoreTable
 from salon_store.views import create_error_view, create_view, literal
 from salon_taxonomy.whole_files import replacing
 
 _FORMAT = "2"
 
 
-def refresh(layout: Layout, tables: Mapping[str, Table]) -> bool:
+def refresh(layout: Layout, tables: Mapping[str, StoreTable]) -> bool:
     """Bring the views up to date; returns whether a new file was made.
 
     Processes that wait for the lock find the work done by the first. A damaged table gets a view that reports the damage.
@@ -39,7 +39,7 @@ def refresh(layout: Layout, tables: Mapping[str, Table]) -> bool:
             return False
 
 
-def _refreshed(layout: Layout, tables: Mapping[str, Table]) -> bool:
+def _refreshed(layout: Layout, tables: Mapping[str, StoreTable]) -> bool:
     import duckdb
 
     head = {"format": _FORMAT, "root": str(layout.root), "columns": _columns()}
@@ -67,7 +67,7 @@ def _stamp(layout: Layout) -> Path:
     return layout.lock("catalog.stamp")
 
 
-def _version(table: Table) -> int | str:
+def _version(table: StoreTable) -> int | str:
     """Return a table's newest version, or the error of its log."""
     try:
         return table.log.version()
@@ -82,7 +82,7 @@ def _noted(layout: Layout) -> dict[str, Any]:
         return {}
 
 
-def _build(layout: Layout, tables: Mapping[str, Table], names: Iterable[str], *, from_scratch: bool) -> dict[str, int]:
+def _build(layout: Layout, tables: Mapping[str, StoreTable], names: Iterable[str], *, from_scratch: bool) -> dict[str, int]:
     """Make a new file with new views of some tables; returns the versions that they show."""
     import duckdb
 

@@ -3,11 +3,11 @@
 from salon_store.errors import NotAStoreError
 from salon_store.locks import locked
 from salon_store.metadata import Metadata, read_metadata, write_metadata
-from salon_store.places import METADATA, Directory, Place
+from salon_store.places import METADATA, Directory, StorePlace
 from salon_taxonomy.whole_files import flush
 
 
-def make_store(place: Place, *, create: bool) -> None:
+def make_store(place: StorePlace, *, create: bool) -> None:
     """Make a store without tables in an empty place; of several processes that try at once, one does it.
 
     Raises:

@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from salon_store.errors import NotAStoreError
-from salon_store.places import METADATA, Place, place_of
+from salon_store.places import METADATA, StorePlace, place_of
 from salon_taxonomy.records import TABLES
 from salon_taxonomy.store_address import is_url
 
@@ -40,7 +40,7 @@ def is_store(where: str | Path) -> bool:
     return place_of(where).read_text(METADATA) is not None
 
 
-def read_metadata(place: Place) -> Metadata:
+def read_metadata(place: StorePlace) -> Metadata:
     """Read ``store.json``.
 
     Raises:
@@ -74,13 +74,13 @@ def read_metadata(place: Place) -> Metadata:
     return metadata
 
 
-def write_metadata(place: Place, metadata: Metadata) -> Metadata:
+def write_metadata(place: StorePlace, metadata: Metadata) -> Metadata:
     """Write ``store.json``."""
     place.write_text(METADATA, json.dumps({"format": _FORMAT} | asdict(metadata), indent=2) + "\n")
     return metadata
 
 
-def refuse_old(place: Place, metadata: Metadata) -> None:
+def refuse_old(place: StorePlace, metadata: Metadata) -> None:
     """Refuse a store of an older layout, which must be opened for writing once.
 
     Raises:

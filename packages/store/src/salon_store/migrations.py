@@ -18,14 +18,14 @@ from urllib.parse import unquote
 import polars as pl
 
 from salon_store.errors import DamagedTableError
-from salon_store.places import Directory, Place
+from salon_store.places import Directory, StorePlace
 from salon_store.run_names import content_of, data_file_name
 from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.whole_files import flush
 
 if TYPE_CHECKING:
     from salon_store.delta import DataFile
-    from salon_store.tables import Table
+    from salon_store.tables import StoreTable
 
 _PART = re.compile(r"(?P<run>.+)-(?P<number>[0-9]{1,18})\.parquet", re.ASCII)
 _TRANSACTION = "salon-parts"
@@ -34,7 +34,7 @@ _DEFAULTS = {"judge_calls": {"cached": False}}
 """What rows of layout 1 lack and may not be null: there was no cache."""
 
 
-def migrate_parts(place: Place, tables: Mapping[str, "Table"]) -> None:
+def migrate_parts(place: StorePlace, tables: Mapping[str, "StoreTable"]) -> None:
     """Commit the parts of every table; the caller holds the store's lock.
 
     Raises:
@@ -45,7 +45,7 @@ def migrate_parts(place: Place, tables: Mapping[str, "Table"]) -> None:
             _migrate(place.layout.table(name), table, place)
 
 
-def remove_parts(place: Place, tables: Mapping[str, "Table"]) -> None:
+def remove_parts(place: StorePlace, tables: Mapping[str, "StoreTable"]) -> None:
     """Remove the parts of a store that was migrated."""
     if not isinstance(place, Directory):
         return
@@ -64,7 +64,7 @@ class _Part:
     content: str
 
 
-def _migrate(directory: Path, table: "Table", place: Directory) -> None:
+def _migrate(directory: Path, table: "StoreTable", place: Directory) -> None:
     directory.mkdir(exist_ok=True)
     parts = _standing(directory, place)
     schemas = {part: set(pl.read_parquet_schema(part.path)) for part in parts}
@@ -79,7 +79,7 @@ def _migrate(directory: Path, table: "Table", place: Directory) -> None:
         snapshot = table.log.snapshot()
 
 
-def _data_file(part: _Part, schema: set[str], table: "Table") -> "tuple[DataFile, str]":
+def _data_file(part: _Part, schema: set[str], table: "StoreTable") -> "tuple[DataFile, str]":
     from salon_store.delta import DataFile, statistics
 
     missing = {name: value for name, value in _DEFAULTS.get(table.name, {}).items() if name not in schema}

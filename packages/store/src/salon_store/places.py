@@ -65,7 +65,7 @@ class Layout:
         return self.locks / name
 
 
-class Place(Protocol):
+class StorePlace(Protocol):
     """What a store asks of the place it is in."""
 
     layout: Layout
@@ -124,7 +124,7 @@ class Place(Protocol):
         """
 
 
-def place_of(where: str | Path, options: Mapping[str, str] | None = None, work: str | Path | None = None) -> Place:
+def place_of(where: str | Path, options: Mapping[str, str] | None = None, work: str | Path | None = None) -> StorePlace:
     """Return the place that a path or URL names.
 
     Raises:
@@ -256,7 +256,7 @@ class Directory:
         try:
             status = path.stat()
         except FileNotFoundError:
-            raise DamagedFileError(path, file.owner, "it is missing, with its rows", self.address) from None
+            raise DamagedFileError(path, file.owner, MISSING, self.address) from None
         except OSError as error:
             raise DamagedFileError(path, file.owner, str(error.strerror), self.address) from error
         if status.st_size != file.bytes:
@@ -269,6 +269,7 @@ class Directory:
         return path
 
 
+MISSING = "it is missing, with its rows"
 ALTERED = "its bytes are not those that were written"
 
 
@@ -410,7 +411,7 @@ class Bucket:
             if content_of(file.name) is None:
                 raise DamagedFileError(url, file.owner, "it was not written by Salon", self.address)
             if file.name not in listed:
-                raise DamagedFileError(url, file.owner, "it is missing, with its rows", self.address)
+                raise DamagedFileError(url, file.owner, MISSING, self.address)
             if listed[file.name].bytes != file.bytes:
                 raise DamagedFileError(url, file.owner, f"{listed[file.name].bytes:,} of {file.bytes:,} bytes", self.address)
 

@@ -6,7 +6,7 @@ tree is looked at first: one statement, made of nothing but selections, calling 
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from datetime import date
@@ -21,7 +21,7 @@ import polars as pl
 from salon_store.delta import At, Snapshot
 from salon_store.errors import DamagedTableError, QueryError
 from salon_store.schemas import SCHEMAS
-from salon_store.tables import Table, altered
+from salon_store.tables import StoreTable, altered
 from salon_store.views import create_error_view, create_view, file_pattern, identifier, literal
 from salon_taxonomy.visible_text import visible
 
@@ -48,7 +48,7 @@ _READS = "Write one SELECT (or WITH … SELECT, FROM, SHOW TABLES, DESCRIBE, SUM
 
 
 def run_query(
-    query: str, tables: Mapping[str, Table], *, store: str, timeout: float | None = None, at: At = None
+    query: str, tables: Mapping[str, StoreTable], *, store: str, timeout: float | None = None, at: At = None
 ) -> pl.DataFrame:
     """Return the result of one reading query over the tables.
 
@@ -69,7 +69,7 @@ def run_query(
             continue
 
 
-def _attempt(query: str, tables: Mapping[str, Table], *, store: str, timeout: float | None, at: At) -> pl.DataFrame:
+def _attempt(query: str, tables: Mapping[str, StoreTable], *, store: str, timeout: float | None, at: At) -> pl.DataFrame:
     """Run the query in a thread of its own: DuckDB itself notices Ctrl-C in some phases of a query only."""
     import duckdb
 
@@ -104,7 +104,7 @@ def _attempt(query: str, tables: Mapping[str, Table], *, store: str, timeout: fl
 
 
 def _answered(
-    query: str, tables: Mapping[str, Table], connection: "duckdb.DuckDBPyConnection", stopped: Event, *, store: str, at: At
+    query: str, tables: Mapping[str, StoreTable], connection: "duckdb.DuckDBPyConnection", stopped: Event, *, store: str, at: At
 ) -> pl.DataFrame:
     """Return the result of the query on a new connection, which is locked down first."""
     import duckdb
@@ -115,7 +115,8 @@ def _answered(
     try:
         marker = uuid4().hex
         query, tree = _checked(_marked_pivots(query, marker, connection), connection)
-        names = sorted(_table_names(tree) & tables.keys())
+        read = _table_names(tree)
+        names = sorted(read & tables.keys())
         if isinstance(at, int) and len(names) != 1:
             raise QueryError(
                 "a version is of one table; the query reads",
@@ -132,7 +133,8 @@ def _answered(
                 if name not in given:
                     raise
                 damaged[name] = error  # ``WITH name AS …``: perhaps the table is not read at all
-        _create_views(connection, used, damaged)
+        hidden = bool(read) and read <= tables.keys() | given  # nothing in the query can show another table
+        _create_views(connection, used, damaged, () if hidden else SCHEMAS)
         if marker in query:
             query, _ = _checked(_with_pivot_values(query, tree, marker, connection), connection)
         return _collected(connection.sql(query))
@@ -156,15 +158,16 @@ def _create_views(
     connection: "duckdb.DuckDBPyConnection",
     used: Mapping[str, tuple[Snapshot, list[Path]]],
     damaged: Mapping[str, DamagedTableError],
+    shown: Collection[str],
 ) -> None:
-    """Make a view of each table, and let the connection open the files of these views and nothing else."""
+    """Make a view of each table that is used, damaged or shown; let the connection open their files and nothing else."""
     files: set[str] = set()
     for schema in SCHEMAS.values():
         if schema.name in used:
             snapshot, paths = used[schema.name]
             create_view(connection, schema, paths, missing_columns=snapshot.missing_columns)
             files |= {name for path in paths for name in (str(path), file_pattern(path))}
-        else:  # has columns, for DESCRIBE, and must never answer with rows
+        elif schema.name in damaged or schema.name in shown:  # has columns, for DESCRIBE, and must never answer with rows
             create_error_view(connection, schema, str(damaged.get(schema.name, "the query does not name it")))
     connection.execute(f"SET allowed_paths = [{', '.join(map(literal, sorted(files)))}]")
     connection.execute("SET enable_external_access = false")

@@ -22,11 +22,11 @@ from salon_store.leases import Lease
 from salon_store.locks import locked
 from salon_store.metadata import FORMAT_VERSION, Metadata, columns_digest, read_metadata, refuse_old, write_metadata
 from salon_store.migrations import migrate_parts, remove_parts
-from salon_store.places import METADATA, Bucket, Directory, Place, place_of
+from salon_store.places import METADATA, Bucket, Directory, StorePlace, place_of
 from salon_store.query import run_query
 from salon_store.run_names import file_stem
 from salon_store.schemas import SCHEMAS, table_schema
-from salon_store.tables import RETENTION, TARGET_BYTES, Appended, Compacted, OnDuplicate, Table, TableInfo
+from salon_store.tables import RETENTION, TARGET_BYTES, Appended, Compacted, OnDuplicate, StoreTable, TableInfo
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Record
 from salon_taxonomy.whole_files import flush
@@ -47,11 +47,11 @@ class ResultStore:
         [('m', 4.0)]
     """
 
-    def __init__(self, place: Place, metadata: Metadata, *, read_only: bool) -> None:
+    def __init__(self, place: StorePlace, metadata: Metadata, *, read_only: bool) -> None:
         self._place = place
         self._layout = place.layout
         self._metadata = metadata
-        self._tables = {name: Table(schema, place) for name, schema in SCHEMAS.items()}
+        self._tables = {name: StoreTable(schema, place) for name, schema in SCHEMAS.items()}
         self.read_only = read_only
         self.recovered: tuple[Folded, ...] = ()
         """Journals of writers that died, folded when the store was opened."""

@@ -8,11 +8,11 @@ import polars as pl
 
 from salon_store import journal
 from salon_store.checks import checked
-from salon_store.delta import DataFile
+from salon_store.delta import LOG, DataFile
 from salon_store.errors import DamagedFileError, DamagedTableError, RowError, StoreError
-from salon_store.places import ALTERED, Place
+from salon_store.places import ALTERED, StorePlace
 from salon_store.run_names import content_of
-from salon_store.tables import Table, scanned
+from salon_store.tables import StoreTable, scanned
 
 _MOST_KEYS = 5
 _TEMPORARY = ".tmp"
@@ -53,7 +53,7 @@ class Verified:
         return not self.problems
 
 
-def verify_store(place: Place, tables: Mapping[str, Table], *, set_aside: bool) -> Verified:
+def verify_store(place: StorePlace, tables: Mapping[str, StoreTable], *, set_aside: bool) -> Verified:
     """Check every file of every table; with ``set_aside`` take damaged and missing ones out of their tables.
 
     What is left of a damaged or foreign file is moved to ``set-aside/<table>/``.
@@ -63,6 +63,10 @@ def verify_store(place: Place, tables: Mapping[str, Table], *, set_aside: bool) 
     for table in tables.values():
         try:
             snapshot = table.log.snapshot()
+            lost = snapshot.version + 1 - len(table.log.commits(snapshot.table))
+            if lost:
+                detail = f"{lost} of {snapshot.version + 1} commits are missing or empty; what they did is not in the history"
+                problems.append(Problem(table.path_of(LOG), "log", detail))
             found = [problem for file in snapshot.files if (problem := _damage(place, table, file)) is not None]
             latest = table.log.snapshot()
             if latest.version != snapshot.version:  # what was merged meanwhile is not missing
@@ -93,7 +97,7 @@ def verify_store(place: Place, tables: Mapping[str, Table], *, set_aside: bool) 
     return Verified(files, rows, tuple(problems), tuple(journal.waiting(place.layout.journals)))
 
 
-def _damage(place: Place, table: Table, file: DataFile) -> Problem | None:
+def _damage(place: StorePlace, table: StoreTable, file: DataFile) -> Problem | None:
     path = table.path_of(file.name)
     try:
         content = place.content(table.name, file.name)
@@ -108,7 +112,7 @@ def _damage(place: Place, table: Table, file: DataFile) -> Problem | None:
     return None if content == content_of(file.name) else Problem(path, "altered", f"{file.owner}: {ALTERED}")
 
 
-def _rows(place: Place, table: Table, file: DataFile) -> tuple[int, Problem | None]:
+def _rows(place: StorePlace, table: StoreTable, file: DataFile) -> tuple[int, Problem | None]:
     path = table.path_of(file.name)
     try:
         (local,) = place.local(table.name, [file])
@@ -130,7 +134,7 @@ def _rows(place: Place, table: Table, file: DataFile) -> tuple[int, Problem | No
     return frame.height, None
 
 
-def _duplicates(place: Place, table: Table, files: list[DataFile]) -> Iterator[Problem]:
+def _duplicates(place: StorePlace, table: StoreTable, files: list[DataFile]) -> Iterator[Problem]:
     keys = scanned(place.local(table.name, files), table.schema).group_by(table.schema.key).len().filter(pl.col("len") > 1)
     twice = keys.sort("len", *table.schema.key, descending=True).collect()
     if twice.height:
@@ -140,7 +144,7 @@ def _duplicates(place: Place, table: Table, files: list[DataFile]) -> Iterator[P
         yield Problem(table.path_of(""), "duplicates", f"{count} there more than once: {shown}{more}")
 
 
-def _foreign(place: Place, table: Table, counted: set[str]) -> Iterator[Problem]:
+def _foreign(place: StorePlace, table: StoreTable, counted: set[str]) -> Iterator[Problem]:
     """List the files that Salon did not write; leftovers of other versions and killed writers are fine."""
     for name in sorted(place.listing(table.name).keys() - counted):
         if name.endswith(_TEMPORARY):
@@ -150,7 +154,7 @@ def _foreign(place: Place, table: Table, counted: set[str]) -> Iterator[Problem]
             yield Problem(table.path_of(name), "foreign", "this is no file of the table; its rows are not read")
 
 
-def _moved(place: Place, table: Table, problem: Problem) -> Problem:
+def _moved(place: StorePlace, table: StoreTable, problem: Problem) -> Problem:
     """Move what is left of a file out of the table's directory."""
     source = place.layout.table(table.name) / PurePath(str(problem.path)).name
     if not source.exists():
@@ -165,7 +169,7 @@ def _moved(place: Place, table: Table, problem: Problem) -> Problem:
     return replace(problem, moved_to=moved_to)
 
 
-def _earlier(place: Place, *, skip: set[Path | None]) -> Iterator[Problem]:
+def _earlier(place: StorePlace, *, skip: set[Path | None]) -> Iterator[Problem]:
     for directory in (place.layout.set_aside, place.layout.journals / journal.SET_ASIDE):
         for path in sorted(directory.rglob("*")) if directory.is_dir() else ():
             if path.is_file() and path not in skip:

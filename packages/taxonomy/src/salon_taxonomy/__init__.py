@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         IncompleteError,
         InputError,
         SalonError,
+        StorageError,
         TaxonomyError,
         UnknownLabelError,
     )
@@ -55,6 +56,7 @@ __all__ = [
     "SalonError",
     "Scored",
     "Source",
+    "StorageError",
     "Tally",
     "Taxonomy",
     "TaxonomyError",
@@ -83,6 +85,7 @@ _BY_MODULE = {
         "IncompleteError",
         "InputError",
         "SalonError",
+        "StorageError",
         "TaxonomyError",
         "UnknownLabelError",
     ),

@@ -6,22 +6,28 @@
     │   ├── UnknownLabelError    a taxonomy has no label of that name
     │   └── AmbiguousLabelError  a taxonomy has several labels of that name
     └── IncompleteError          the command stopped before its work was done
+        └── StorageError         a disk or database refused a write; the same command continues once it can write
 
 Packages derive their own from these two, so ``except SalonError`` catches every mistake that Salon can explain and
 nothing else. A command line turns any of them into one message and exit code 2 (1 for ``IncompleteError``).
 """
 
+import errno
 import struct
 import zlib
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
+from typing import Self
 
 from salon_taxonomy.visible_text import visible
 
 _LONGEST_VALUE = 120
 _MOST_ALLOWED = 24
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
 class SalonError(Exception):
@@ -30,6 +36,27 @@ class SalonError(Exception):
 
 class IncompleteError(SalonError):
     """Work was left undone; what was finished is stored and a second call goes on from there."""
+
+
+class StorageError(IncompleteError):
+    """A file or database cannot be written or read now. Finished work is kept; the same call continues later."""
+
+    @classmethod
+    def of(cls, error: OSError, path: Path) -> Self:
+        """Return the error for a file that the operating system refused, with what to do about it.
+
+        Example:
+            >>> str(StorageError.of(OSError(errno.ENOSPC, "No space left on device"), Path("a.csv")))
+            'a.csv: cannot be written (No space left on device). Free the disk, then run the same command again.'
+        """
+        problem, remedy = "cannot be written", f"Check {path.parent}"
+        if error.errno in _FULL:
+            remedy = "Free the disk"
+        elif error.errno in _FORBIDDEN:
+            remedy = f"Make {path.parent} writable"
+        elif error.errno in _NO_LOCKS:
+            problem, remedy = "cannot be locked", "Move it to a file system with locks, such as a local disk"
+        return cls(f"{path}: {problem} ({error.strerror or error}). {remedy}, then run the same command again.")
 
 
 class InputError(SalonError):

@@ -53,7 +53,7 @@ class Frozen(BaseModel):
 
 
 class Deduction(Frozen):
-    """What a judge takes off the full score for one kind of failure: ``low`` to ``high`` points, both 0 or more."""
+    """The points that a judge takes off for one kind of failure: from ``low`` to ``high``, both 0 or more."""
 
     name: Name
     low: Annotated[StrictInt, Field(ge=0)]

@@ -1,9 +1,11 @@
-"""Contracts of the judges and editors that installed packages bring through entry points.
+"""Contracts of the judges, editors and scorers that installed packages bring through entry points.
 
     [project.entry-points."salon.judges"]
     pixels = "salon_synthetic.pixel_judge.kind:kind"      a JudgeKind
     [project.entry-points."salon.editors"]
     draw = "salon_synthetic.draw_editor.editor:kind"          an EditorKind
+    [project.entry-points."salon.scorers"]
+    clip-score = "my_metrics:clip_score"                      a function, a Scorer or a ScorerKind
 
 The name of the entry point is the word before the colon on a command line: ``--judge pixels:blur=2``.
 """
@@ -11,6 +13,7 @@ The name of the entry point is the word before the colon on a command line: ``--
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypeVar, runtime_checkable
@@ -19,12 +22,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Editor, Judge
+from salon_taxonomy.protocols import Editor, Judge, Scorer
 
 JUDGES: Final = "salon.judges"
 """The group of entry points whose objects are :class:`JudgeKind`."""
 EDITORS: Final = "salon.editors"
 """The group of entry points whose objects are :class:`EditorKind`."""
+SCORERS: Final = "salon.scorers"
+"""The group of entry points whose objects are functions, :class:`Scorer` or :class:`ScorerKind`."""
 
 _Kind = TypeVar("_Kind")
 
@@ -142,6 +147,19 @@ class EditorKind:
     open: Callable[[str, Mapping[str, str]], ManagedEditor]
 
 
+@dataclass(frozen=True, slots=True)
+class ScorerKind:
+    """One kind of scorer that takes settings, such as the weights of a model.
+
+    Attributes:
+        name: the word before the colon on a command line.
+        open: makes the scorer, given the text after the colon and the environment in which secrets are found.
+    """
+
+    name: str
+    open: Callable[[str, Mapping[str, str]], Scorer]
+
+
 def installed(group: str) -> list[str]:
     """Return the names that installed packages bring in a group of entry points, in alphabetical order."""
     return sorted({entry.name for entry in entry_points(group=group)})
@@ -176,15 +194,42 @@ def plugin(group: str, name: str, expected: type[_Kind], *, members: Sequence[st
         raise InputError("several packages bring this name:", source=group, value=name, allowed=packages, hint="Uninstall one.")
     [entry] = found.values()
     source = f"{group}, {name} = {entry.value} ({package_of(entry)})"
+    return checked_load(entry.load, expected, source=source, members=members, value=name, hint=partial(_hint, entry))
+
+
+def checked_load(
+    load: Callable[[], object],
+    expected: type[_Kind],
+    *,
+    source: str,
+    members: Sequence[str] = (),
+    value: str | None = None,
+    hint: str | Callable[[Exception], str],
+) -> _Kind:
+    """Run foreign code that makes an object, and check the object's type.
+
+    Args:
+        load: imports the code and returns the object.
+        expected: the type or the runtime-checkable protocol of the object.
+        source: where the code is, for messages.
+        members: of a protocol, to name those that the object lacks.
+        value: the name of the object, for messages.
+        hint: what to do when the import fails; a function receives the error.
+
+    Raises:
+        InputError: the import fails, or the object is of another type.
+    """
     try:
-        loaded = entry.load()
-    except Exception as error:  # code of another package: importing it may raise anything
+        loaded = load()
+    except Exception as error:  # foreign code: importing it may raise anything
         problem = f"cannot be imported ({type(error).__name__}: {error})"
-        raise InputError(problem, source=source, value=name, hint=_hint(entry, error)) from error
+        next_step = hint if isinstance(hint, str) else hint(error)
+        raise InputError(problem, source=source, value=value, hint=next_step) from error
     if not isinstance(loaded, expected):
         lacking = [member for member in members if not hasattr(loaded, member)]
         what = f"is no {expected.__name__}; it lacks" if lacking else f"must be of type {expected.__name__}, not"
-        raise InputError(what, source=source, value=lacking or type(loaded).__name__)
+        shown = hint if isinstance(hint, str) else None
+        raise InputError(what, source=source, value=lacking or type(loaded).__name__, hint=shown)
     return loaded
 
 

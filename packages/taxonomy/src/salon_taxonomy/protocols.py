@@ -1,8 +1,8 @@
-"""The two contracts that everything else asks: a judge answers questions about media, an editor changes an image.
+"""The contracts that everything else asks: a judge answers questions about media, an editor edits, a scorer rates.
 
-Clients (HTTP, local models, replay, panels) live in ``salon_bench``; rewards and loops take any object that fits. Neither
-contract raises for what the other side did: a time-out, a refusal or a broken connection comes back as a value, so one
-lost answer never ends a run.
+Clients (HTTP, local models, replay, panels) live in ``salon_bench``; rewards and loops take any object that fits. Judge and
+editor never raise for what the other side did: a time-out, a refusal or a broken connection comes back as a value, so one
+lost answer never ends a run. A scorer may be any function; ``salon_taxonomy.scorers`` loads it and checks what it returns.
 
     Question ── ask ──► Reply ── text ──► answers.parse_… ──► Parsed | Unparsed
         │                 └── problem() ──► Unscored, where no text was had
@@ -10,10 +10,10 @@ lost answer never ends a run.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from salon_taxonomy.digest import Digestible, digest, file_sha256
 from salon_taxonomy.errors import InputError
@@ -151,6 +151,8 @@ class Question:
         system: the system message, or None.
         response_schema: a JSON Schema for guided decoding, for judges that can; None asks for free text.
         decoding: how the reply is drawn.
+        prompt: the text that the picture was made for, as it is, where the question asks for a score; scorers read it in place
+            of ``parts``. None: the question cannot be answered by a scorer.
 
     Raises:
         InputError: when there is no part at all, or ``parts`` is a text instead of a tuple.
@@ -165,6 +167,7 @@ class Question:
     system: str | None = None
     response_schema: Mapping[str, Digestible] | None = field(default=None, hash=False)
     decoding: Decoding = Decoding()
+    prompt: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.parts, str) or not self.parts:
@@ -188,6 +191,8 @@ class Question:
         parts: list[Digestible] = [part if isinstance(part, str) else _content(part) for part in self.parts]
         decoding: dict[str, Digestible] = {name: getattr(self.decoding, name) for name in Decoding.__slots__}
         whole = {"parts": parts, "system": self.system, "schema": self.response_schema, "decoding": decoding}
+        if self.prompt is not None:  # questions without one keep the digest that they had
+            whole["prompt"] = self.prompt
         return digest("question", whole, length=_SHA256_DIGITS)
 
 
@@ -334,6 +339,39 @@ class Editor(Protocol):
 
         Returns an :class:`Edit` whatever the other side does; raises only for an image that the editor cannot take at
         all (``InputError``) and when the task is cancelled.
+        """
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """A function of pictures and the texts that they were made for, such as CLIPScore."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+
+    @property
+    def version(self) -> str:
+        """A digest of everything that shapes its scores; results of two versions are never mixed."""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The lowest and the highest score that is possible; infinite where there is no bound, or none is known."""
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a higher score is a better picture."""
+
+    def __call__(self, images: Sequence[Any], prompts: Sequence[str]) -> Any:
+        """Return a score for each picture, or an awaitable of them.
+
+        Args:
+            images: ``PIL.Image.Image`` in RGB, upright.
+            prompts: the text of each picture.
+
+        Returns:
+            As many numbers as pictures, in order: a list, a tuple, an array or a tensor of shape (pictures,); None for one
+            without a score.
         """
 
 

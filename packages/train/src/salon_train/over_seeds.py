@@ -9,7 +9,7 @@ from salon_ranking.uncertainty.student import two_sided_quantile
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class SeedMean:
     """A mean over seeds.
 
     Attributes:
@@ -24,11 +24,11 @@ class Estimate:
     seeds: int
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Estimate":
+    def of(cls, values: Sequence[float]) -> "SeedMean":
         """From one value per seed.
 
         Example:
-            >>> estimate = Estimate.of([0.2, 0.3, 0.4])
+            >>> estimate = SeedMean.of([0.2, 0.3, 0.4])
             >>> round(estimate.mean, 3), round(estimate.low, 3), round(estimate.high, 3)
             (0.3, 0.052, 0.548)
         """

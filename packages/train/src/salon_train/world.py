@@ -17,7 +17,7 @@ from salon_taxonomy.file_options import OutputPath
 
 if TYPE_CHECKING:
     from salon_synthetic.artifacts.difficulty import Difficulty
-    from salon_synthetic.artifacts.example_folder import Source, Watch
+    from salon_synthetic.artifacts.example_folder import PictureSource, Watch
 
 _KNOBS: Final = ("smallness", "pose", "clutter", "palette", "camera", "light", "subtlety")
 _SEED = click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same pictures.")
@@ -173,7 +173,7 @@ def kinds(form: str) -> None:
 
 def _source(
     seed: int, size: int, level: float, knobs: tuple[str, ...], balance: str, artifact_share: float | None
-) -> tuple["Source", dict[str, Any]]:
+) -> tuple["PictureSource", dict[str, Any]]:
     """What draws, and a description of it."""
     from salon_synthetic.artifacts.balance import BALANCES
     from salon_synthetic.artifacts.drawing import draw_examples
@@ -210,7 +210,7 @@ def _difficulty(level: float, knobs: tuple[str, ...]) -> "Difficulty":
 
 def _photograph_source(
     seed: int, size: int, level: float, artifact_share: float | None, chosen: tuple[str, ...]
-) -> tuple["Source", dict[str, Any]]:
+) -> tuple["PictureSource", dict[str, Any]]:
     from salon_synthetic.artifacts.photographs import PHOTOGRAPHS, damaged_photographs
 
     share = 0.5 if artifact_share is None else artifact_share
@@ -228,7 +228,7 @@ def _photograph_source(
     return source, described
 
 
-def _write(output: Path, source: "Source", count: int, workers: int, described: dict[str, Any]) -> None:
+def _write(output: Path, source: "PictureSource", count: int, workers: int, described: dict[str, Any]) -> None:
     """Write with a progress bar, and say what there is now."""
     import PIL
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import polars as pl
 
-from salon_bench.analysis.comparison import Change, Comparison, Gap, Move, Side
+from salon_bench.analysis.comparison import ChangedPrompt, ComparedSide, Comparison, Gap, ScoreChange
 from salon_bench.runs.status import RunState, RunStatus, run_status
 from salon_bench.runs.view import RunView
 from salon_ranking.agreement import paired_bootstrap
@@ -86,7 +86,7 @@ def compare(
 # ---------------------------------------------------------------------------------------------------------------- the sides
 
 
-def _side(view: RunView, subject: str | None) -> tuple[Side, pl.DataFrame]:
+def _side(view: RunView, subject: str | None) -> tuple[ComparedSide, pl.DataFrame]:
     subjects = view.subjects
     if not subjects:
         raise InputError("the run holds no scores yet", value=view.run_id, hint="salon bench status says how far it is.")
@@ -97,11 +97,11 @@ def _side(view: RunView, subject: str | None) -> tuple[Side, pl.DataFrame]:
         raise InputError(f"the run {view.run_id} has no subject", value=subject, allowed=subjects)
     mine = view.of(subject or subjects[0])
     first = mine.row(0, named=True)
-    side = Side(view.run_id, first["suite"], first["subject_model"], first["judge"], first["judge_version"] or "")
+    side = ComparedSide(view.run_id, first["suite"], first["subject_model"], first["judge"], first["judge_version"] or "")
     return side, mine
 
 
-def _refuse(a: Side, b: Side, *, across_versions: bool) -> None:
+def _refuse(a: ComparedSide, b: ComparedSide, *, across_versions: bool) -> None:
     if a.suite != b.suite:
         raise InputError("the runs are of different suites", value=f"{a.suite}, {b.suite}")
     if (a.run_id, a.subject) == (b.run_id, b.subject):
@@ -183,7 +183,7 @@ def _mean(values: pl.Series) -> float | None:
     return float(values.to_numpy().mean()) if len(values) else None
 
 
-def _changes(pairs: pl.DataFrame) -> list[Change]:
+def _changes(pairs: pl.DataFrame) -> list[ChangedPrompt]:
     """Every prompt on which the sides part, the biggest change first; its text is filled in later."""
     both = pairs.drop_nulls(["a", "b"])
     lowest, highest = pl.min_horizontal("a", "b").min(), pl.max_horizontal("a", "b").max()
@@ -193,16 +193,16 @@ def _changes(pairs: pl.DataFrame) -> list[Change]:
     found = []
     for (prompt_id,), part in moved.group_by("prompt_id", maintain_order=True):
         rows = part.sort(pl.col("part").abs(), "dimension", "task", descending=[True, False, False])
-        moves = tuple(Move(*row) for row in rows.select("task", "dimension", "a", "b").iter_rows())
+        moves = tuple(ScoreChange(*row) for row in rows.select("task", "dimension", "a", "b").iter_rows())
         ids = [tuple(sorted({each for row in part[f"generations_{mark}"] for each in row})) for mark in "ab"]
         size, balance = float(rows["part"].abs().sum()), float(rows["part"].sum())
-        found.append(Change(str(prompt_id), tuple(sorted(set(part["task"]))), None, moves, size, balance, *ids))
+        found.append(ChangedPrompt(str(prompt_id), tuple(sorted(set(part["task"]))), None, moves, size, balance, *ids))
     return sorted(found, key=lambda each: (-round(each.size, 9), each.categories, each.prompt_id))
 
 
 def _notes(
-    a: Side,
-    b: Side,
+    a: ComparedSide,
+    b: ComparedSide,
     stands: tuple[RunStatus, RunStatus],
     rows_a: pl.DataFrame,
     rows_b: pl.DataFrame,

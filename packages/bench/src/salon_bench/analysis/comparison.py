@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedSide:
     """One of the two: a subject in a run, under one judge version."""
 
     run_id: str
@@ -55,7 +55,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class ScoreChange:
     """One number about a prompt that differs between the sides; means over the samples of each."""
 
     category: str
@@ -65,7 +65,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedPrompt:
     """A prompt on which the two sides part.
 
     Attributes:
@@ -81,7 +81,7 @@ class Change:
     prompt_id: str
     categories: tuple[str, ...]
     text: str | None
-    moves: tuple[Move, ...]
+    moves: tuple[ScoreChange, ...]
     size: float
     balance: float
     generations_a: tuple[str, ...]
@@ -96,10 +96,10 @@ class Comparison:
     ``notes``: sentences for people, among them that judge versions differ.
     """
 
-    a: Side
-    b: Side
+    a: ComparedSide
+    b: ComparedSide
     gaps: tuple[Gap, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[ChangedPrompt, ...]
     changed: int
     prompts: int
     confidence: float

@@ -147,6 +147,7 @@ def judge_together(plans: Sequence[RunPlan], store: StoreAddress) -> Panel:
         plans[0].suite,
         subject=plans[0].subjects[0].name if len(plans[0].subjects) == 1 else None,
         judge=("panel", judge_version),
+        settings=None if plans[0].suite_file is None else {"suite_file": plans[0].suite_file},
         source=f"panel of {', '.join(plan.run_id for plan in plans)}; {tied} labels tied",
     )
     counted = {"cases_done": 0, "cases_total": 0, "at": now, "detail": f"{tied} labels tied"}

@@ -36,18 +36,18 @@ def rows_(rows: tuple[Path, ...], videos: Path | None, form: str) -> None:
       salon bench artifact-bench rows task/ --videos videos/
       salon bench artifact-bench rows task1_meta.jsonl task2_meta.jsonl task3_meta.jsonl
     """
-    from salon_bench.suites.artifact_bench.rows import Level, Task, read_rows
+    from salon_bench.suites.artifact_bench.rows import QuestionLevel, QuestionTask, read_rows
 
     found = read_rows(*rows)
     counts = Counter((each.task, each.level) for each in found)
     missing = sorted({path for each in found for path in each.videos if videos and not (videos / path).is_file()})
     if form == "json":
-        by_task = {task.value: {level.value: counts[task, level] for level in Level} for task in Task}
+        by_task = {task.value: {level.value: counts[task, level] for level in QuestionLevel} for task in QuestionTask}
         problems = [str(each.error) for each in found.left_out]
         print_json({"questions": by_task, "missing_videos": missing, "left_out": problems})
     else:
-        lines = [[task.value, *(str(counts[task, level]) for level in Level)] for task in Task]
-        print_table(["task", *(level.value for level in Level)], lines)
+        lines = [[task.value, *(str(counts[task, level]) for level in QuestionLevel)] for task in QuestionTask]
+        print_table(["task", *(level.value for level in QuestionLevel)], lines)
         click.echo(f"{len(found)} questions")
     if found.left_out:
         click.echo("\n".join(found.remarks()), err=True)

@@ -13,7 +13,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 
 if TYPE_CHECKING:
-    from salon_bench.runs.limits import Limits
+    from salon_bench.runs.limits import RunLimits
     from salon_bench.runs.progress import Watcher
     from salon_bench.runs.suite_runner import Pace
     from salon_taxonomy.plugins import ManagedJudge
@@ -104,19 +104,19 @@ def opened(settings: Any, work: Mapping[str, Any], environment: Mapping[str, str
     return open_settings(settings if concurrency is None else with_concurrency(settings, concurrency), environment)
 
 
-def limits_of(work: Mapping[str, Any]) -> "Limits":
+def limits_of(work: Mapping[str, Any]) -> "RunLimits":
     """Return the limits on cost, tokens, calls and time.
 
     Raises:
         InputError: for a limit that is not above 0; names the option.
     """
-    from salon_bench.runs.limits import Limits
+    from salon_bench.runs.limits import RunLimits
 
     for option in _LIMITS:
         limit = work[option]
         if limit is not None and not 0 < limit < math.inf:
             raise InputError("a limit must be a number above 0, not", source=f"--{option.replace('_', '-')}", value=limit)
-    return Limits(work["max_cost"], work["max_tokens"], work["max_calls"], work["deadline"])
+    return RunLimits(work["max_cost"], work["max_tokens"], work["max_calls"], work["deadline"])
 
 
 def pace_of(judge: "Judge", work: Mapping[str, Any]) -> "Pace":

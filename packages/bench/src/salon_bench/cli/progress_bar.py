@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from salon_bench.runs.progress import Progress
+from salon_bench.runs.progress import RunProgress
 from salon_taxonomy.records import RunEvent
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Bar:
         """Take the bar away."""
         self._drawn.stop()
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, progress: RunProgress) -> None:
         """Draw the new state."""
         done = progress.done + progress.open
         self._drawn.update(self._task, completed=done, total=progress.total, facts=facts_of(progress))
@@ -40,12 +40,12 @@ class Bar:
         """Nothing to draw."""
 
 
-def facts_of(progress: Progress) -> str:
+def facts_of(progress: RunProgress) -> str:
     """Rate, cost and errors in a few words.
 
     Example:
         >>> from salon_taxonomy.verdict import Reason
-        >>> facts_of(Progress(done=30, calls=60, seconds=2.0, cost_usd=0.5, reasons={Reason.TIMEOUT: 2}))
+        >>> facts_of(RunProgress(done=30, calls=60, seconds=2.0, cost_usd=0.5, reasons={Reason.TIMEOUT: 2}))
         '15.0/s  $0.50  2 timeout'
     """
     parts = [f"{progress.rate:.1f}/s"]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from contextlib import AbstractContextManager
 
-    from salon_bench.runs.limits import Limits
-    from salon_bench.runs.progress import Progress, Watcher
+    from salon_bench.runs.limits import RunLimits
+    from salon_bench.runs.progress import RunProgress, Watcher
     from salon_bench.runs.session import RunSession
     from salon_bench.suites.r3_bench.workspace import Workspace
     from salon_taxonomy.answers.reading import Fidelity
@@ -319,14 +319,14 @@ class _Chain:
 
         return watching(self._work, stage)
 
-    def _left(self, stage: str) -> "Limits":
+    def _left(self, stage: str) -> "RunLimits":
         """What the stages before have left of the limits."""
         why = self._spending.refusal()
         if why is not None:
             self._leave(f"{stage}: not begun, {why}")
         return self._spending.left()
 
-    def _ended(self, stage: str, things: str, progress: "Progress", stopped: str | None, more: str = "") -> None:
+    def _ended(self, stage: str, things: str, progress: "RunProgress", stopped: str | None, more: str = "") -> None:
         from salon_bench.cli.reporting import remark
 
         self._spending.add(progress)

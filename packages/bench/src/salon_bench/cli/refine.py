@@ -43,7 +43,7 @@ _METHODS = ["refine", "verifier", "resubmit", "best-of-n"]
     multiple=True,
     metavar="SPEC",
     help="Who answers yes/no questions: for best-of-n and --check. decompose=SPEC and check=SPEC: one that finds the "
-    "questions, one that answers them.",
+    "questions, one that answers them. scorer:FUNCTION gives every picture its score instead.",
 )
 @click.option(
     "--method", type=click.Choice(_METHODS), default="refine", show_default=True, help="The loop, or what it is compared with."
@@ -143,7 +143,7 @@ def refine(
             raise IncompleteError("stopped at once; the same command again goes on") from None
     page = output / PAGE
     write_trace_page(page, refined.subject, refined.traces)
-    _show(refined, page, form)
+    _show(refined, page, form, models)
     _say_what_is_left(refined, models, allowed=allow_incomplete)
 
 
@@ -207,9 +207,11 @@ def _judge(specifications: Sequence[str], work: Mapping[str, Any]) -> "Judge | N
     return opened(judges[0], {**work, "concurrency": None}, os.environ) if judges else None
 
 
-def _show(refined: "Refined", page: Path, form: str) -> None:
+def _show(refined: "Refined", page: Path, form: str, models: "RefineModels") -> None:
+    from salon_bench.judges.scorer import ScorerJudge
     from salon_taxonomy.verdict import Scored
 
+    scored_by = models.scorer.name if isinstance(models.scorer, ScorerJudge) else None
     ends = Counter(str(trace.stopped) for trace in refined.traces)
     reasons = Counter(trace.why for trace in refined.traces if trace.why is not None)
     checked = [each.checked for each in refined.traces if each.checked is not None]
@@ -241,7 +243,8 @@ def _show(refined: "Refined", page: Path, form: str) -> None:
     if document["illusory"]:
         click.echo(f"{document['illusory']} instructions rewrite the prompt instead of the picture")
     if both:
-        click.echo(f"Questions answered rightly: {document['before']:.4f} before, {document['after']:.4f} after")
+        what = f"Mean of {scored_by}" if scored_by else "Questions answered rightly"
+        click.echo(f"{what}: {document['before']:.4f} before, {document['after']:.4f} after")
     if checked:
         click.echo(f"Checked: {len(both)} scored, {len(checked) - len(both)} unscored")
     click.echo(f"Pictures of every round: {page}")

@@ -14,8 +14,8 @@ from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
-    from salon_bench.analysis.reliability.comparing import Comparison
-    from salon_bench.analysis.reliability.evaluators import Swap
+    from salon_bench.analysis.reliability.comparing import SubjectComparison
+    from salon_bench.analysis.reliability.evaluators import JudgeSwap
     from salon_bench.analysis.reliability.human import HumanValidation
     from salon_bench.analysis.reliability.score_table import ScoreTable
 
@@ -105,7 +105,7 @@ def _sizes(text: str | None) -> list[int] | None:
 
 
 def _document(
-    compared: "Sequence[tuple[ScoreTable, Comparison]]", swap: "Swap | None", human: "_People | None"
+    compared: "Sequence[tuple[ScoreTable, SubjectComparison]]", swap: "JudgeSwap | None", human: "_People | None"
 ) -> dict[str, Any]:
     judges = [
         {
@@ -130,7 +130,7 @@ def _people(judge: str, found: "HumanValidation | InputError") -> dict[str, Any]
     return {"judge": judge, "problem": None, **asdict(found)}
 
 
-def _show(table: "ScoreTable", comparison: "Comparison") -> None:
+def _show(table: "ScoreTable", comparison: "SubjectComparison") -> None:
     share = f", {table.left_out} left out because a subject has no verdict on them" if table.left_out else ""
     click.echo(f"{table.dimension} by {table.judge}: {len(table.items)} items{share}")
     header = ["rank", "with ties", "subject", "mean", "unscored"]
@@ -156,7 +156,7 @@ def _show(table: "ScoreTable", comparison: "Comparison") -> None:
     )
 
 
-def _show_swap(swap: "Swap") -> None:
+def _show_swap(swap: "JudgeSwap") -> None:
     click.echo("\nThe same subjects by several judges (score and rank)")
     header = ["subject", *(f"{judge} {what}" for judge in swap.judges for what in ("score", "rank"))]
     lines = [

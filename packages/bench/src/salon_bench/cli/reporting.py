@@ -9,10 +9,10 @@ from salon_bench.runs.case_runner import CaseResult
 from salon_bench.runs.session import SessionResult
 from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.suite import Suite
-from salon_bench.suites.contract.table_rows import Rows
+from salon_bench.suites.contract.table_rows import UsableRows
 from salon_taxonomy.store_address import StoreAddress
 
-R = TypeVar("R", bound=Rows[Any])
+R = TypeVar("R", bound=UsableRows[Any])
 
 MOST_NAMED = 5
 """So many pictures that could not be used are named after a run."""

@@ -16,7 +16,7 @@ from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
-    from salon_bench.runs.plan import Planned
+    from salon_bench.runs.plan import LoadedPlan
     from salon_bench.suites.contract.suite import Suite
     from salon_taxonomy.protocols import Judge
 
@@ -46,6 +46,10 @@ _COMMANDS = {
     ),
     "export": LazyCommand(
         "salon_bench.cli.report:export", "Write the verdicts of runs as one table, with prompts, pictures and labels."
+    ),
+    "generate": LazyCommand(
+        "salon_bench.cli.generate:generate",
+        "Make a picture for every prompt of PROMPTS with a diffusers pipeline, an images server or any command; resumable.",
     ),
     "leaderboard": LazyCommand(
         "salon_bench.cli.report:leaderboard",
@@ -111,9 +115,15 @@ def bench() -> None:
     "--judge",
     "judges",
     multiple=True,
-    required=True,
     metavar="SPEC",
     help="KIND:MODEL@URL or a TOML file; several: a panel. STEP=SPEC: the judge of one step of the suite.",
+)
+@click.option(
+    "--scorer",
+    "scorers",
+    multiple=True,
+    metavar="SPEC",
+    help="For the suite scorer: MODULE:FUNCTION, ./FILE.py:FUNCTION or an installed scorer; the same as --judge scorer:SPEC.",
 )
 @click.option("--prompts", type=InputPath(), help="Your copy of the suite's prompts. Default: the suite's own.")
 @click.option("--limit", type=click.IntRange(1), help="So many prompts, drawn with the seed. Default: all.")
@@ -146,6 +156,7 @@ def run(
     names: tuple[str, ...],
     sources: tuple[Path, ...],
     judges: tuple[str, ...],
+    scorers: tuple[str, ...],
     prompts: Path | None,
     limit: int | None,
     seed: int,
@@ -160,8 +171,11 @@ def run(
 ) -> None:
     """Judge the pictures of a model with SUITE; every reply is on the disk before it counts.
 
+    SUITE is the name of an installed suite (`salon bench suites`) or a file: ./suite.toml declares questions and answers,
+    ./suite.py defines a suite in Python.
+
     The same command means the same run: a finished run is shown, a started one continues with --resume. With several
-    --judge each is a run of its own, and a further run holds what the panel says.
+    --judge or --scorer each is a run of its own, and a further run holds what the panel says.
 
     Each draw of --repeat is a run of its own, too: the first is the run without it, the others ask the same questions with
     decoding seeds of their own. Without --limit and --repeat, --seed changes nothing.
@@ -175,16 +189,21 @@ def run(
     Example:
       salon bench run prism --subject our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
       salon bench run magicbench --subject a --generations a/ --judge judge.toml --limit 50 --max-cost 2.50
+      salon bench run ./posters.toml --subject a --generations a/ --judge judge.toml
       salon bench run magic-bench-377 --subject a --generations a/ --subject b --generations b.csv --judge judge.toml --resume
+      salon bench run scorer --subject a --generations a/ --prompts prompts.csv --scorer ./metrics.py:clip_score
     """
     from salon_bench.judges.specification import read_judges, read_settings
-    from salon_bench.runs.plan import Subject, planned
+    from salon_bench.runs.plan import SubjectModel, planned
     from salon_bench.suites.contract.registry import suite_named
 
+    judges += tuple(f"scorer:{each}" for each in scorers)
+    if not judges:
+        raise click.UsageError("give --judge SPEC, or --scorer SPEC with the suite scorer")
     if len(names) != len(sources):
         raise click.UsageError(f"{len(names)} --subject but {len(sources)} --generations: give one for each, in the same order")
     suite = suite_named(suite_name)
-    subjects = [Subject(name, source) for name, source in zip(names, sources, strict=True)]
+    subjects = [SubjectModel(name, source) for name, source in zip(names, sources, strict=True)]
     second = None if extractor is None else read_settings(extractor)
     plans = []
     for draw, settings in product(range(repeat), read_judges(judges)):
@@ -313,7 +332,13 @@ def _opened(settings: Any, work: Mapping[str, Any]) -> "Judge":
 
 
 def _judged(
-    planned: "Planned", judge: "Judge", extractor: "Judge | None", store: StoreAddress, *, resume: bool, work: Mapping[str, Any]
+    planned: "LoadedPlan",
+    judge: "Judge",
+    extractor: "Judge | None",
+    store: StoreAddress,
+    *,
+    resume: bool,
+    work: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Start the run or go on with it, and report; a finished one is reported as it stands."""
     import asyncio
@@ -364,7 +389,7 @@ def _judged(
     return report_of(planned.suite, store, planned.plan.run_id, outcome)
 
 
-def _panel(plans: "Sequence[Planned]", suite: "Suite", store: StoreAddress) -> dict[str, Any]:
+def _panel(plans: "Sequence[LoadedPlan]", suite: "Suite", store: StoreAddress) -> dict[str, Any]:
     """Combine the finished runs of several judges, and report."""
     from salon_bench.analysis.panel import judge_together
     from salon_bench.cli.reporting import report_of

@@ -1,4 +1,4 @@
-"""An editor on this machine: any image-to-image pipeline of diffusers that takes a prompt. Needs ``salon-bench[diffusers]``."""
+"""Pipelines of diffusers on this machine, and the editor that runs one on a picture. Needs ``salon-bench[diffusers]``."""
 
 import asyncio
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from salon_bench.judges.local_weights import pipeline_digest
 from salon_bench.media.decoding import decode
@@ -21,11 +21,8 @@ from salon_taxonomy.verdict import Unscored
 _INSTALL: Final = "Install it: pip install 'salon-bench[diffusers]'."
 
 
-class DiffusersEditor(Closing):
-    """Load a pipeline at first use, and run one edit at a time in a thread.
-
-    The pipeline is whatever ``DiffusionPipeline.from_pretrained`` makes of the folder or name (InstructPix2Pix, FLUX Kontext,
-    Qwen-Image-Edit, …); it is called with ``image``, ``prompt`` and, where a seed is given, ``generator``.
+class LocalPipeline(Closing):
+    """A pipeline that is loaded at first use and runs one call at a time in a thread.
 
     Args:
         model: a folder, or a name on the Hugging Face hub.
@@ -34,6 +31,9 @@ class DiffusersEditor(Closing):
         options: further arguments of every call, such as ``num_inference_steps``.
         name: what tables call it; the model by default.
     """
+
+    kind: ClassVar[str]
+    """The word for it in digests."""
 
     def __init__(
         self,
@@ -64,24 +64,25 @@ class DiffusersEditor(Closing):
         """
         folder = Path(self._model)
         model: dict[str, Digestible] = {"weights": pipeline_digest(folder)} if folder.is_dir() else {"model": self._model}
-        return digest("editor", {"kind": "diffusers", **model, "dtype": self._dtype, "options": self._options})
-
-    async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
-        """The pipeline's picture as PNG; ``REJECTED`` with the reason where the pipeline fails, ``UNREACHABLE`` without memory.
-
-        Raises:
-            InputError: for a video or a picture that cannot be decoded, and when the pipeline cannot be loaded.
-        """
-        self._lock = self._lock or asyncio.Lock()
-        async with self._lock:
-            return await asyncio.to_thread(self._edit, image, instruction, seed)
+        return digest(self.kind, {"kind": "diffusers", **model, "dtype": self._dtype, "options": self._options})
 
     async def close(self) -> None:
         """Let go of the model."""
         self._pipeline = None
 
-    def _edit(self, image: Media, instruction: str, seed: int | None) -> Edit:
-        picture = _picture(image)
+    async def run(self, seed: int | None, **inputs: object) -> Edit:
+        """Call the pipeline, and return its first picture as PNG.
+
+        ``REJECTED`` with the reason where the pipeline fails, ``UNREACHABLE`` without memory.
+
+        Raises:
+            InputError: the pipeline cannot be loaded.
+        """
+        self._lock = self._lock or asyncio.Lock()
+        async with self._lock:
+            return await asyncio.to_thread(self._run, seed, inputs)
+
+    def _run(self, seed: int | None, inputs: Mapping[str, object]) -> Edit:
         pipeline = self._loaded()
         torch = import_module("torch")
         options = dict(self._options)
@@ -89,7 +90,7 @@ class DiffusersEditor(Closing):
             options["generator"] = torch.Generator("cpu").manual_seed(seed)
         began = perf_counter()
         try:
-            made = pipeline(image=picture, prompt=instruction, **options).images[0]
+            made = pipeline(**inputs, **options).images[0]
         except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:  # what pipelines raise on bad calls
             failed = f"the pipeline failed ({type(error).__name__}: {str(error)[:200]})"
             full = isinstance(error, torch.OutOfMemoryError)  # says nothing of the picture or the instruction
@@ -105,7 +106,7 @@ class DiffusersEditor(Closing):
         try:
             diffusers, torch = import_module("diffusers"), import_module("torch")
         except ImportError as error:
-            raise InputError("editors on this machine need diffusers", value=self._model, hint=_INSTALL) from error
+            raise InputError("pipelines on this machine need diffusers", value=self._model, hint=_INSTALL) from error
         options = {} if self._dtype is None else {"torch_dtype": getattr(torch, self._dtype)}
         try:
             pipeline = diffusers.DiffusionPipeline.from_pretrained(self._model, **options)
@@ -115,6 +116,26 @@ class DiffusersEditor(Closing):
         pipeline.set_progress_bar_config(disable=True)
         self._pipeline = pipeline.to(device)
         return self._pipeline
+
+
+class DiffusersEditor(LocalPipeline):
+    """Run any image-to-image pipeline that takes a prompt, one edit at a time.
+
+    The pipeline is whatever ``DiffusionPipeline.from_pretrained`` makes of the folder or name (InstructPix2Pix, FLUX Kontext,
+    Qwen-Image-Edit, …); it is called with ``image``, ``prompt`` and, where a seed is given, ``generator``. Arguments as for
+    :class:`LocalPipeline`.
+    """
+
+    kind = "editor"
+
+    async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
+        """Return the pipeline's picture, or why it failed (:meth:`LocalPipeline.run`).
+
+        Raises:
+            InputError: for a video or a picture that cannot be decoded, and when the pipeline cannot be loaded.
+        """
+        picture = await asyncio.to_thread(_picture, image)
+        return await self.run(seed, image=picture, prompt=instruction)
 
 
 def _picture(image: Media) -> Any:

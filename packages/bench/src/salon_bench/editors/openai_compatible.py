@@ -1,4 +1,4 @@
-"""An editor behind an OpenAI-compatible server: ``POST {base_url}/images/edits``, multipart there, base64 back.
+"""Servers that send pictures, and the editor behind one: ``POST {base_url}/images/edits``, multipart there, base64 back.
 
 The same settings, secrets, pacing, retries and deadlines as judges have (``salon_bench.judges``).
 """
@@ -9,7 +9,7 @@ import binascii
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import aiohttp
 
@@ -26,15 +26,85 @@ from salon_taxonomy.plugins import Closing
 from salon_taxonomy.protocols import Edit, Media
 from salon_taxonomy.records import CallStatus, Finish, MediaKind
 
-PROTOCOL = "images-edits-1"
-"""Raised when the same settings begin to make other requests, or replies to be read otherwise."""
 _REFUSALS: Final = (400, 413, 415, 422, 451)
 """What a server answers that looked at the request; other failures are about keys, models, quotas and the server itself."""
 _MOST_REPLY_BYTES: Final = 64 << 20
 _BOUNDARY: Final = "salon-part-6f1d2c9e5b7a4380"
 
 
-class OpenAICompatibleEditor(Closing):
+class ImagesServer(Closing):
+    """A server that answers each request with a picture in base64.
+
+    The same settings, secrets, pacing, retries and deadlines as judges have.
+
+    Args:
+        settings: the server, the model and the limits; replies may have up to 64 MiB at least.
+        environment: where the secrets are found that the settings name.
+        clock: tells the time; a test's need not wait.
+
+    Raises:
+        InputError: when a secret that the settings name is not in the environment.
+    """
+
+    kind: ClassVar[str]
+    """The word for it in digests."""
+    protocol: ClassVar[str]
+    """Raised when the same settings begin to make other requests, or replies to be read otherwise."""
+    path: ClassVar[str]
+    """Below the base URL."""
+    content_type: ClassVar[str]
+    """Of the requests."""
+
+    def __init__(
+        self, settings: ChatSettings, environment: Mapping[str, str] | None = None, *, clock: Clock | None = None
+    ) -> None:
+        most = max(settings.limits.most_reply_bytes, _MOST_REPLY_BYTES)
+        limits = settings.limits.model_copy(update={"most_reply_bytes": most})
+        self.settings = settings.model_copy(update={"limits": limits})
+        shaping: dict[str, Digestible] = settings.model_dump(mode="json", include={"model", "headers", "extra_body"})
+        self.version = digest(self.kind, {"protocol": self.protocol, **shaping})
+        clock = clock or SystemClock()
+        self._secrets = Secrets.of(settings, environment or {})
+        self._endpoint = Endpoint(
+            self.settings,
+            self._secrets,
+            self.version,
+            clock,
+            path=self.path,
+            content_type=self.content_type,
+            read=read_picture,
+        )
+        self._calls = Calls(limits, self._endpoint, clock)
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return self.settings.title
+
+    def hide(self, text: str) -> str:
+        """Return the text without the keys that are sent."""
+        return self._secrets.hide(text)
+
+    async def close(self) -> None:
+        """Close all connections; the next request opens new ones."""
+        await self._endpoint.close()
+
+    async def request(self, body: bytes) -> Edit:
+        """Send a request; every failure is an :class:`~salon_taxonomy.protocols.Edit` that says so.
+
+        ``REJECTED`` is what the server says of the request. A wrong key, an unknown model or a server that is too busy says
+        nothing of it: ``UNREACHABLE``, so that a later start asks again.
+        """
+        reply = await self._calls.reply([body])
+        if reply.status != CallStatus.OK:
+            turned_away = reply.status == CallStatus.REJECTED and reply.http_status not in _REFUSALS
+            status = CallStatus.UNREACHABLE if turned_away else reply.status
+            return Edit(None, status, self.version, reply.latency_ms, reply.error)
+        picture = Media.from_bytes(base64.b64decode(reply.text))
+        return Edit(picture, version=self.version, latency_ms=reply.latency_ms)
+
+
+class OpenAICompatibleEditor(ImagesServer):
     """Sends picture and instruction, one picture per call.
 
     ``settings.extra_body`` holds further form fields (``size``, ``quality``, ``response_format``), ``settings.decoding`` is
@@ -59,57 +129,19 @@ class OpenAICompatibleEditor(Closing):
         True
     """
 
-    def __init__(
-        self, settings: ChatSettings, environment: Mapping[str, str] | None = None, *, clock: Clock | None = None
-    ) -> None:
-        most = max(settings.limits.most_reply_bytes, _MOST_REPLY_BYTES)
-        limits = settings.limits.model_copy(update={"most_reply_bytes": most})
-        self.settings = settings.model_copy(update={"limits": limits})
-        shaping: dict[str, Digestible] = settings.model_dump(mode="json", include={"model", "headers", "extra_body"})
-        self.version = digest("editor", {"protocol": PROTOCOL, **shaping})
-        clock = clock or SystemClock()
-        self._secrets = Secrets.of(settings, environment or {})
-        self._endpoint = Endpoint(
-            self.settings,
-            self._secrets,
-            self.version,
-            clock,
-            path="/images/edits",
-            content_type=f"multipart/form-data; boundary={_BOUNDARY}",
-            read=read_picture,
-        )
-        self._calls = Calls(limits, self._endpoint, clock)
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        return self.settings.title
-
-    def hide(self, text: str) -> str:
-        """Return the text without the keys that this editor sends."""
-        return self._secrets.hide(text)
-
-    async def close(self) -> None:
-        """Close all connections; the next edit opens new ones."""
-        await self._endpoint.close()
+    kind = "editor"
+    protocol = "images-edits-1"
+    path = "/images/edits"
+    content_type = f"multipart/form-data; boundary={_BOUNDARY}"
 
     async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
-        """The server's picture; every failure is an :class:`~salon_taxonomy.protocols.Edit` that says so.
-
-        ``REJECTED`` is what the server says of the picture or the instruction. A wrong key, an unknown model or a server
-        that is too busy says nothing of them: ``UNREACHABLE``, so that a later start asks again.
+        """Return the server's picture, or why it failed (:meth:`ImagesServer.request`).
 
         Raises:
             InputError: for a video, a file that cannot be read, or one that is no picture.
         """
         data = await asyncio.to_thread(_bytes, image)
-        reply = await self._calls.reply([await self._form(image, data, instruction, seed)])
-        if reply.status != CallStatus.OK:
-            turned_away = reply.status == CallStatus.REJECTED and reply.http_status not in _REFUSALS
-            status = CallStatus.UNREACHABLE if turned_away else reply.status
-            return Edit(None, status, self.version, reply.latency_ms, reply.error)
-        picture = Media.from_bytes(base64.b64decode(reply.text))
-        return Edit(picture, version=self.version, latency_ms=reply.latency_ms)
+        return await self.request(await self._form(image, data, instruction, seed))
 
     async def _form(self, image: Media, data: bytes, instruction: str, seed: int | None) -> bytes:
         """Return the multipart body; equal edits have equal bytes, hence a fixed boundary (`aiohttp.FormData` draws one)."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from salon_bench.judges.pictures import PictureParts
     from salon_bench.judges.replay import Recording, RecordingJudge, ReplayFileJudge
     from salon_bench.judges.routing import RoutedJudge, RoutedSettings
-    from salon_bench.judges.settings import ChatSettings, DecodingOverrides, JsonMode, Limits, Prices, TokensField
+    from salon_bench.judges.settings import ChatSettings, DecodingOverrides, JsonMode, Prices, ServerLimits, TokensField
     from salon_bench.judges.specification import open_judge, open_settings, read_judges, read_settings, restore_settings
     from salon_bench.judges.wrapping import WrappedSettings
 
@@ -39,7 +39,6 @@ __all__ = [
     "DecodingOverrides",
     "Ingested",
     "JsonMode",
-    "Limits",
     "OpenAICompatibleJudge",
     "PictureParts",
     "Prices",
@@ -50,6 +49,7 @@ __all__ = [
     "ResponseCache",
     "RoutedJudge",
     "RoutedSettings",
+    "ServerLimits",
     "SystemClock",
     "TokensField",
     "TransformersJudge",
@@ -73,7 +73,7 @@ _BY_MODULE = {
     "pictures": ("PictureParts",),
     "replay": ("Recording", "RecordingJudge", "ReplayFileJudge"),
     "routing": ("RoutedJudge", "RoutedSettings"),
-    "settings": ("ChatSettings", "DecodingOverrides", "JsonMode", "Limits", "Prices", "TokensField"),
+    "settings": ("ChatSettings", "DecodingOverrides", "JsonMode", "ServerLimits", "Prices", "TokensField"),
     "specification": ("open_judge", "open_settings", "read_judges", "read_settings", "restore_settings"),
     "wrapping": ("WrappedSettings",),
 }

@@ -41,7 +41,7 @@ _OLDEST = """DELETE FROM replies WHERE key IN (SELECT key FROM
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class DamagedEntry:
     """An entry that cannot be used. It is treated as missing, and overwritten when the judge replies."""
 
     path: Path
@@ -49,7 +49,7 @@ class Damage:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class CacheSize:
     """How much a folder holds."""
 
     entries: int
@@ -57,7 +57,7 @@ class Size:
 
 
 @dataclass(slots=True)
-class Counts:
+class CacheCounts:
     """Hits, misses and writes since opening.
 
     Attributes:
@@ -71,7 +71,7 @@ class Counts:
     hits: int = 0
     misses: int = 0
     kept: int = 0
-    damaged: list[Damage] = field(default_factory=list)
+    damaged: list[DamagedEntry] = field(default_factory=list)
     not_kept: str | None = None
 
 
@@ -82,7 +82,7 @@ class ResponseCache:
         folder: created when it is missing.
 
     Attributes:
-        counts: see :class:`Counts`.
+        counts: see :class:`CacheCounts`.
 
     Raises:
         InputError: when the folder cannot be made.
@@ -98,7 +98,7 @@ class ResponseCache:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self.counts = Counts()
+        self.counts = CacheCounts()
         self._path = self.folder / _FILE
         self._opened: sqlite3.Connection | None = None
         try:
@@ -124,7 +124,7 @@ class ResponseCache:
         if isinstance(found, Reply):
             return found
         if len(self.counts.damaged) < _MOST_DAMAGE_TOLD:
-            self.counts.damaged.append(Damage(self._path, found))
+            self.counts.damaged.append(DamagedEntry(self._path, found))
         return None
 
     def keep(self, version: str, request_sha256: str, reply: Reply) -> bool:
@@ -144,17 +144,17 @@ class ResponseCache:
         self.counts.kept += 1
         return True
 
-    def size(self) -> Size:
+    def size(self) -> CacheSize:
         """Return the number of entries and their bytes.
 
         Raises:
             InputError: when the file cannot be read.
         """
         if not os.path.lexists(self._path):
-            return Size(0, 0)
-        return Size(*self._execute("SELECT count(*), coalesce(sum(length(body)), 0) FROM replies").fetchone())
+            return CacheSize(0, 0)
+        return CacheSize(*self._execute("SELECT count(*), coalesce(sum(length(body)), 0) FROM replies").fetchone())
 
-    def prune(self, most_bytes: int) -> Size:
+    def prune(self, most_bytes: int) -> CacheSize:
         """Delete the entries that were used longest ago until the others fit; returns what was deleted.
 
         Raises:
@@ -164,12 +164,12 @@ class ResponseCache:
             raise InputError("a size in bytes is counted from 0, not", value=most_bytes)
         before = self.size()
         if before.size_bytes <= most_bytes:
-            return Size(0, 0)
+            return CacheSize(0, 0)
         self._execute(_OLDEST, most_bytes)
         after = self.size()
         with suppress(sqlite3.OperationalError):  # another process is writing: the file shrinks next time
             self._database().execute("VACUUM")
-        return Size(before.entries - after.entries, before.size_bytes - after.size_bytes)
+        return CacheSize(before.entries - after.entries, before.size_bytes - after.size_bytes)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""

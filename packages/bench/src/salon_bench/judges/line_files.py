@@ -16,7 +16,7 @@ _TAIL_STEP = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class NumberedLine:
     """A line with its end; ``number`` counts from 1, ``offset`` is that of its first byte."""
 
     number: int
@@ -64,7 +64,7 @@ class LineFile:
             self._file.close()
 
 
-def lines_of(path: Path, most_bytes: int) -> Iterator[Line]:
+def lines_of(path: Path, most_bytes: int) -> Iterator[NumberedLine]:
     """The lines of a file that are not blank; a last one without its end is given as it is.
 
     Raises:
@@ -79,7 +79,7 @@ def lines_of(path: Path, most_bytes: int) -> Iterator[Line]:
                 if len(content) > most_bytes:
                     raise InputError(f"a line longer than {most_bytes} bytes", source=path, line=number)
                 if not content.isspace():
-                    yield Line(number, offset, content)
+                    yield NumberedLine(number, offset, content)
                 offset += len(content)
     except OSError as error:
         raise InputError(f"the file cannot be read ({error.strerror})", source=path) from error

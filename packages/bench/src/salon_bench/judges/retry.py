@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import Protocol
 
 from salon_bench.judges.pacing import Clock, Congestion, Pacing, Permit
-from salon_bench.judges.settings import Limits
+from salon_bench.judges.settings import ServerLimits
 from salon_taxonomy.protocols import Reply, Usage
 
 RETRIED_STATUSES = frozenset({408, 409, 425, 429, *range(500, 600)})
@@ -60,7 +60,7 @@ class Calls:
         pacing: how fast the server is asked.
     """
 
-    def __init__(self, limits: Limits, endpoint: Posts, clock: Clock) -> None:
+    def __init__(self, limits: ServerLimits, endpoint: Posts, clock: Clock) -> None:
         self.pacing = Pacing(
             limits.concurrency,
             requests_per_minute=limits.requests_per_minute,
@@ -150,7 +150,7 @@ class Backoff:
     seed: int = 0
 
     @classmethod
-    def of(cls, limits: Limits) -> "Backoff":
+    def of(cls, limits: ServerLimits) -> "Backoff":
         """The waits that the settings ask for."""
         return cls(limits.first_wait_s, limits.longest_wait_s, limits.seed)
 

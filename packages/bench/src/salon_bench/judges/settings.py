@@ -122,7 +122,7 @@ class DecodingOverrides(_Settings):
     omit: tuple[Literal["temperature", "top_p", "max_tokens", "seed", "stop"], ...] = ()
 
 
-class Limits(_Settings):
+class ServerLimits(_Settings):
     """How hard the server may be worked, and how long it is waited for. None of it shapes a reply.
 
     Attributes:
@@ -192,7 +192,7 @@ class ChatSettings(JudgeSettings):
 
     Example:
         >>> one = ChatSettings(model="qwen2.5-vl-7b", base_url="http://a:8000/v1")
-        >>> two = ChatSettings(model="qwen2.5-vl-7b", base_url="http://b:8000/v1", limits=Limits(concurrency=4))
+        >>> two = ChatSettings(model="qwen2.5-vl-7b", base_url="http://b:8000/v1", limits=ServerLimits(concurrency=4))
         >>> one.version == two.version, one.title
         (True, 'qwen2.5-vl-7b')
     """
@@ -209,7 +209,7 @@ class ChatSettings(JudgeSettings):
     decoding: DecodingOverrides = DecodingOverrides()
     extra_body: dict[str, JsonValue] = Field(default_factory=dict)
     videos: VideoInput = VideoInput()
-    limits: Limits = Limits()
+    limits: ServerLimits = ServerLimits()
     prices: Prices | None = None
 
     @property

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from salon_bench.judges.local_settings import ReplaySettings, TransformersSettings
 from salon_bench.judges.routing import ELSE, RoutedJudge, RoutedSettings, step_and_judge
+from salon_bench.judges.scorer import KIND as SCORER
 from salon_bench.judges.settings import ChatSettings, without_credentials
 from salon_bench.judges.wrapping import WrappedSettings, path_and_judge, within
 from salon_taxonomy.errors import InputError
@@ -299,6 +300,7 @@ _KINDS: dict[str, JudgeKind] = {
         _wrapped_kind("record", _open_recording),
         _wrapped_kind("batch", _open_batch),
         JudgeKind("routed", RoutedSettings, _routed_completed, _routed_text, _open_routed),
+        SCORER,
     )
 }
 """The kinds of this package, by name."""

@@ -2,7 +2,7 @@
 
 from salon_bench.media.picture_cache import PictureCache
 from salon_bench.media.policy import Encoding, PicturePolicy, SourceLimits
-from salon_bench.media.preparing import Prepared, prepare_bytes, prepare_picture
+from salon_bench.media.preparing import PreparedPicture, prepare_bytes, prepare_picture
 from salon_bench.media.video_policy import VideoLimits, VideoPolicy
 from salon_bench.media.video_sampling import SampledVideo, prepare_video, sample_video
 
@@ -10,7 +10,7 @@ __all__ = [
     "Encoding",
     "PictureCache",
     "PicturePolicy",
-    "Prepared",
+    "PreparedPicture",
     "SampledVideo",
     "SourceLimits",
     "VideoLimits",

@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 from cachetools import LRUCache, cached
 
 from salon_bench.media.policy import DEFAULT_LIMITS, PicturePolicy, SourceLimits
-from salon_bench.media.preparing import Prepared, prepare_bytes
+from salon_bench.media.preparing import PreparedPicture, prepare_bytes
 from salon_bench.media.reading import read_inside
 from salon_bench.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoLimits
 from salon_bench.media.video_sampling import prepare_video_bytes
@@ -21,7 +21,7 @@ _OVERHEAD: Final = 1024  # of the objects around the bytes
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-Outcome: TypeAlias = Prepared | Unscored
+Outcome: TypeAlias = PreparedPicture | Unscored
 
 
 class ByteCache(Generic[K, V]):
@@ -116,7 +116,7 @@ class PictureCache:
         """What the pictures that are kept weigh."""
         return self._cache.bytes
 
-    def prepare(self, path: Path, policy: PicturePolicy, root: Path) -> Prepared | Unscored:
+    def prepare(self, path: Path, policy: PicturePolicy, root: Path) -> PreparedPicture | Unscored:
         """A picture or video, ready to be sent, or ``Unscored(BAD_MEDIA)``; never raises for what a file is."""
         video = policy.video
         data = read_inside(path, root, self._limits.most_bytes if video is None else self._video_limits.most_bytes)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedPicture:
     """A picture that a judge can be shown.
 
     Attributes:
@@ -44,7 +44,7 @@ class Prepared:
 
 def prepare_picture(
     path: Path, policy: PicturePolicy, root: Path, *, limits: SourceLimits = DEFAULT_LIMITS
-) -> Prepared | Unscored:
+) -> PreparedPicture | Unscored:
     """Read, check, resize and encode one picture.
 
     Args:
@@ -73,7 +73,7 @@ def prepare_picture(
 
 def prepare_bytes(
     data: bytes, policy: PicturePolicy, *, limits: SourceLimits = DEFAULT_LIMITS, sha256: str | None = None
-) -> Prepared | Unscored:
+) -> PreparedPicture | Unscored:
     """The same for a file that is in memory already; ``sha256`` is of ``data``, where the caller knows it.
 
     The encoded bytes are the same on every machine with the same version of Pillow; another version may compress otherwise,
@@ -88,7 +88,7 @@ def prepare_bytes(
     stays = may_stay and not decoded.changed and shown == (decoded.width, decoded.height)
     if stays and (decoded.kind is PNG or (policy.encoding is Encoding.KEEP and decoded.kind.sendable)):
         media = Media(sha256, data=data)
-        return Prepared(media, *shown, sha256, decoded.width, decoded.height, decoded.notes)
+        return PreparedPicture(media, *shown, sha256, decoded.width, decoded.height, decoded.notes)
     if not decoded.whole:
         decoded = decode(data, limits)
         if isinstance(decoded, Unscored):
@@ -96,7 +96,7 @@ def prepare_bytes(
     return _encoded(decoded, policy, shown, sha256)
 
 
-def _encoded(decoded: Decoded, policy: PicturePolicy, shown: tuple[int, int], sha256: str) -> Prepared | Unscored:
+def _encoded(decoded: Decoded, policy: PicturePolicy, shown: tuple[int, int], sha256: str) -> PreparedPicture | Unscored:
     from PIL.Image import Resampling
 
     notes = decoded.notes
@@ -108,7 +108,7 @@ def _encoded(decoded: Decoded, policy: PicturePolicy, shown: tuple[int, int], sh
         media = Media.from_bytes(_written(image, policy))
     except picture_failures() as error:
         return bad_media(f"the picture cannot be encoded ({str(error) or type(error).__name__})")
-    return Prepared(media, *shown, sha256, decoded.width, decoded.height, notes)
+    return PreparedPicture(media, *shown, sha256, decoded.width, decoded.height, notes)
 
 
 def _written(image: "Image", policy: PicturePolicy) -> bytes:

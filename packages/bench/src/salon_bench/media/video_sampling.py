@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from salon_bench.media.preparing import Prepared
+from salon_bench.media.preparing import PreparedPicture
 from salon_bench.media.reading import bad_media, read_inside
 from salon_bench.media.video_container import Outline, opened, outline, require_av, video_failures
 from salon_bench.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoLimits, VideoPolicy, thinned, times_at
@@ -40,10 +40,10 @@ class SampledVideo:
 
 def prepare_video(
     path: Path, policy: VideoPolicy, root: Path, *, limits: VideoLimits = DEFAULT_VIDEO_LIMITS
-) -> Prepared | Unscored:
+) -> PreparedPicture | Unscored:
     """Read, check and sample one video: as :func:`~salon_bench.media.preparing.prepare_picture` for pictures.
 
-    ``Prepared.media`` refers to the file (``uri``) and holds the frames (``film``); the file's own bytes are not kept.
+    ``PreparedPicture.media`` refers to the file (``uri``) and holds the frames (``film``); the file's own bytes are not kept.
 
     Args:
         path: the file.
@@ -74,7 +74,7 @@ def prepare_video(
 
 def prepare_video_bytes(
     data: bytes, policy: VideoPolicy, *, uri: str, limits: VideoLimits = DEFAULT_VIDEO_LIMITS, sha256: str | None = None
-) -> Prepared | Unscored:
+) -> PreparedPicture | Unscored:
     """Prepare a video whose bytes were read already; ``sha256`` is its hash where it is known."""
     sampled = sample_video(data, policy, limits=limits)
     if isinstance(sampled, Unscored):
@@ -83,7 +83,7 @@ def prepare_video_bytes(
     rate, pixels = policy.frames_per_second, policy.most_pixels
     media = Media(sha256, uri, None, MediaKind.VIDEO, rate, pixels, sampled.film)
     size = (sampled.width, sampled.height)
-    return Prepared(media, *size, sha256, *size, sampled.film.notes)
+    return PreparedPicture(media, *size, sha256, *size, sampled.film.notes)
 
 
 def sample_video(data: bytes, policy: VideoPolicy, *, limits: VideoLimits = DEFAULT_VIDEO_LIMITS) -> SampledVideo | Unscored:

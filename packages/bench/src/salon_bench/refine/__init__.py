@@ -9,7 +9,7 @@ The command is ``salon refine``. R³-Refiner, section 3.1.
 
 from salon_bench.refine.batch import Refined, refine_all
 from salon_bench.refine.items import RefineItem, read_refine_items
-from salon_bench.refine.loop import METHODS, Effort, Method, Round, Steps, Stopped, Trace
+from salon_bench.refine.loop import METHODS, Effort, Method, RefineSteps, Round, Stopped, Trace
 from salon_bench.refine.steps import ModelSteps, RefineModels
 
 __all__ = [
@@ -19,9 +19,9 @@ __all__ = [
     "ModelSteps",
     "RefineItem",
     "RefineModels",
+    "RefineSteps",
     "Refined",
     "Round",
-    "Steps",
     "Stopped",
     "Trace",
     "read_refine_items",

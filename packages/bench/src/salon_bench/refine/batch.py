@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from salon_bench.refine.items import ROUNDS, RefineItem, listing
-from salon_bench.refine.loop import METHODS, Effort, Method, Trace
+from salon_bench.refine.loop import METHODS, Effort, Method, Round, Trace
 from salon_bench.refine.steps import ModelSteps, RefineModels
 from salon_bench.refine.turns import SUITE, Turns
 from salon_bench.runs.case_runner import StopAskingError
 from salon_bench.runs.checkpoint import Fold, fold_here
-from salon_bench.runs.limits import Limits
-from salon_bench.runs.progress import Progress, Watcher
+from salon_bench.runs.limits import RunLimits
+from salon_bench.runs.progress import RunProgress, Watcher
 from salon_bench.runs.session import RunSession, opened_models, run_row, run_session
 from salon_bench.suites.r3_bench.workspace import link
 from salon_taxonomy.digest import Digestible, digest
@@ -48,7 +48,7 @@ class Refined:
     open: int
     calls: int
     stopped: str | None = None
-    progress: Progress = field(default_factory=Progress)
+    progress: RunProgress = field(default_factory=RunProgress)
 
 
 async def refine_all(
@@ -62,7 +62,7 @@ async def refine_all(
     check: bool = False,
     seed: int = 0,
     concurrency: int = 4,
-    limits: Limits | None = None,
+    limits: RunLimits | None = None,
     watcher: Watcher | None = None,
     fold: Fold = fold_here,
     on_start: Callable[[RunSession], None] | None = None,
@@ -131,6 +131,8 @@ async def _refined(
         first = await asyncio.to_thread(_first, item, folder)
         try:
             trace = await METHODS[method](item, first, steps, effort)
+            if steps.scores_pictures and method is not Method.BEST_OF_N:
+                trace = replace(trace, rounds=tuple([await _rated(each, item, steps) for each in trace.rounds]))
             if check:
                 before = await steps.check(item, first, "first", 0)
                 after = before if trace.final == first else await steps.check(item, trace.final, "final", trace.final_round)
@@ -144,6 +146,10 @@ async def _refined(
         if trace.why is not None:
             session.reasons[Reason(trace.why)] += 1
         return trace
+
+
+async def _rated(this: Round, item: RefineItem, steps: ModelSteps) -> Round:
+    return replace(this, score=await steps.rate(item, this.picture, this.number))
 
 
 def _first(item: RefineItem, folder: Path) -> Path:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from salon_bench.suites.contract.table_rows import BadRow, Rows, TableRow, read_each, unique_rows
+from salon_bench.suites.contract.table_rows import BadRow, TableRow, UsableRows, read_each, unique_rows
 from salon_bench.suites.r3_bench.rows import read_items
 from salon_taxonomy.errors import InputError
 
@@ -49,7 +49,7 @@ class RefineItem:
             raise InputError("every question needs its answer", column="questions", value=len(self.questions))
 
 
-def read_refine_items(path: Path, images: Path | None = None) -> Rows[RefineItem]:
+def read_refine_items(path: Path, images: Path | None = None) -> UsableRows[RefineItem]:
     """Read a file with ``prompt, image`` and maybe ``id``, or released rows of R³-Bench.
 
     Args:

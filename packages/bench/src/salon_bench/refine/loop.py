@@ -54,7 +54,7 @@ class Round:
         number: 0 is the picture that was given.
         picture: the file.
         verdict: what the judge said about it; None when it was not asked.
-        score: what the scorer said about it, 0 to 1; None when it was not asked.
+        score: what the scorer said about it: 0 to 1, or a scorer's own unit, higher is better; None when it was not asked.
         instruction: what the editor was then told; None when it was not.
         edit: the next picture, or the reason against it; None without an instruction.
     """
@@ -76,7 +76,8 @@ class Trace:
         rounds: in order, the first about the given picture.
         final: the picture that the method ends with.
         stopped: why it ended.
-        checked: the share of the prompt's questions that the first and the final picture answer rightly; None without a check.
+        checked: the share of the prompt's questions that the first and the final picture answer rightly, or their scores; None
+            without a check.
     """
 
     item: RefineItem
@@ -108,7 +109,7 @@ class Trace:
         return sum(not each.matches and illusory(each.edit_prompt) is not None for each in said)
 
 
-class Steps(Protocol):
+class RefineSteps(Protocol):
     """What a method may do. Nothing here raises for what a judge or an editor did."""
 
     async def reflect(self, item: RefineItem, picture: Path, number: int) -> Verdict[R3Answer]:
@@ -118,7 +119,7 @@ class Steps(Protocol):
         """Have a picture changed; ``number`` is that of the new picture."""
 
     async def rate(self, item: RefineItem, picture: Path, number: int) -> Verdict[float]:
-        """Ask the scorer how much of the prompt a picture shows, 0 to 1."""
+        """Ask the scorer how much of the prompt a picture shows; higher is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ class Effort:
                 raise InputError("must be 1 or more, not", column=name, value=getattr(self, name))
 
 
-async def refine(item: RefineItem, first: Path, steps: Steps, effort: Effort) -> Trace:
+async def refine(item: RefineItem, first: Path, steps: RefineSteps, effort: Effort) -> Trace:
     """The loop. The last picture is judged as well, so that the trace says whether the loop reached its end."""
     rounds: list[Round] = []
     picture = first
@@ -164,7 +165,7 @@ async def refine(item: RefineItem, first: Path, steps: Steps, effort: Effort) ->
     return _ended(item, rounds, Round(effort.most_rounds, picture, verdict), Stopped.MAX_ROUNDS)
 
 
-async def resubmit(item: RefineItem, first: Path, steps: Steps, effort: Effort) -> Trace:
+async def resubmit(item: RefineItem, first: Path, steps: RefineSteps, effort: Effort) -> Trace:
     """Tell the editor the prompt itself, again and again."""
     rounds: list[Round] = []
     picture = first
@@ -178,7 +179,7 @@ async def resubmit(item: RefineItem, first: Path, steps: Steps, effort: Effort) 
     return _ended(item, rounds, Round(effort.most_rounds, picture), Stopped.MAX_ROUNDS)
 
 
-async def best_of_n(item: RefineItem, first: Path, steps: Steps, effort: Effort) -> Trace:
+async def best_of_n(item: RefineItem, first: Path, steps: RefineSteps, effort: Effort) -> Trace:
     """Make candidates and keep the one with the highest score; the earliest among equals, the given picture before all.
 
     A candidate without a score is not chosen; when nothing has a score, the given picture stays.
@@ -199,7 +200,7 @@ async def best_of_n(item: RefineItem, first: Path, steps: Steps, effort: Effort)
 class Work(Protocol):
     """A method as a function."""
 
-    async def __call__(self, item: RefineItem, first: Path, steps: Steps, effort: Effort) -> Trace:
+    async def __call__(self, item: RefineItem, first: Path, steps: RefineSteps, effort: Effort) -> Trace:
         """Work on one picture."""
 
 

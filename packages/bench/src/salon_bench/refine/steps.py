@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from salon_bench.judges.scorer import ScoreAnswer, ScorerJudge
 from salon_bench.media import PictureCache, PicturePolicy
 from salon_bench.refine.items import RefineItem
 from salon_bench.refine.turns import SUITE, Turns
 from salon_bench.runs.case_runner import AskPolicy, CaseRunner
-from salon_bench.runs.edit_runner import CALL_FAILED, EditRunner, Task
+from salon_bench.runs.edit_runner import CALL_FAILED, EditRunner, EditTask
 from salon_bench.runs.pictures import with_pictures
 from salon_bench.runs.session import RunSession
 from salon_bench.suites.contract.generations import Generated
@@ -32,7 +33,8 @@ class RefineModels:
     Attributes:
         editor: changes pictures.
         judge: says what to change; None for methods without a judge.
-        scorer: answers yes/no questions about pictures; None: nothing is scored or checked.
+        scorer: answers yes/no questions about pictures, or is a :class:`~salon_bench.judges.scorer.ScorerJudge`, which scores
+            them; None: nothing is scored or checked.
         re_asks: how often a reply that cannot be read is asked for again.
     """
 
@@ -82,6 +84,11 @@ class ModelSteps:
         self._cache = PictureCache(_CACHE_BYTES)
         self.failed: set[str] = set()
 
+    @property
+    def scores_pictures(self) -> bool:
+        """Whether the scorer is a function of picture and prompt, which needs no questions."""
+        return isinstance(self._models.scorer, ScorerJudge)
+
     async def reflect(self, item: RefineItem, picture: Path, number: int) -> Verdict[R3Answer]:
         """Ask the judge about a picture."""
         return await self._ask(self._judge, item, "reflect", f"round {number}", picture, number, {})
@@ -89,7 +96,7 @@ class ModelSteps:
     async def change(self, item: RefineItem, picture: Path, instruction: str, number: int) -> Verdict[Path]:
         """Have a picture changed."""
         folder = self._folder / item.item_id
-        task = Task(
+        task = EditTask(
             prompt=_prompt(item),
             source=picture,
             instruction=instruction,
@@ -108,11 +115,14 @@ class ModelSteps:
         return made
 
     async def rate(self, item: RefineItem, picture: Path, number: int) -> Verdict[float]:
-        """Ask the scorer the item's questions, which it first finds itself where the item has none."""
+        """Ask the scorer the item's questions, which it first finds itself where the item has none, or for its score."""
         return await self.check(item, picture, f"candidate {number}", number)
 
     async def check(self, item: RefineItem, picture: Path, task: str, number: int) -> Verdict[float]:
         """The same under another name: ``first`` and ``final``."""
+        if self.scores_pictures:
+            said: Verdict[ScoreAnswer] = await self._ask(self._scorer, item, "score", task, picture, number, {})
+            return said.value.verdict if isinstance(said, Scored) else said
         asked = await self._asked(item)
         if isinstance(asked, Unscored):
             return asked

@@ -2,6 +2,7 @@
 
     reflect     does it match, what differs, what should the editor do?   rows: scores ``matches`` and ``illusory``, assessment
     check       yes or no to the prompt's questions                       row: score ``v``, the share answered rightly
+    score       which score does a scorer give?                           rows as those of the suite ``scorer``
     decompose   which questions are these?                                no rows
 
 R³-Refiner, figures 17, 19 and 20.
@@ -10,9 +11,11 @@ R³-Refiner, figures 17, 19 and 20.
 import json
 from typing import Final
 
+from salon_bench.judges.scorer import ScoreAnswer
 from salon_bench.suites.contract.suite import Case, Examination
 from salon_bench.suites.r3_bench.questions import check, decompose, reflect, words_version
 from salon_bench.suites.r3_bench.reflecting import MATCHES, TAXONOMY
+from salon_bench.suites.scorer import ask_for_score, score_rows
 from salon_rewards import illusory
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
@@ -40,6 +43,9 @@ class Turns:
             right = list(truth) if isinstance(truth, list | tuple) else []
             answers: Verdict[tuple[bool, ...]] = yield check(case.image, listed, step="check")
             return [case.score(task, "v", shared(answers, right))]
+        if case.facts["ask"] == "score":
+            scored: Verdict[ScoreAnswer] = yield ask_for_score(case.image, case.prompt.text)
+            return score_rows(case, task, scored)
         said: Verdict[R3Answer] = yield reflect(case.image, case.prompt.text)
         if not isinstance(said, Scored):
             return [case.score(task, "matches", said)]

@@ -6,7 +6,7 @@ from salon_bench.analysis.leaderboard import Entry, SuiteBoard, number
 from salon_bench.report.gallery import plain
 from salon_bench.report.run_page import interval_text, number_text
 from salon_ranking import numbers
-from salon_ranking.report.page import Block, Section, Table, render_page
+from salon_ranking.report.page import Block, PageSection, Table, render_page
 
 _LEAD = (
     "The suite's own numbers for every subject that was judged. Verdicts of different judge versions are never on one board. A "
@@ -16,7 +16,7 @@ _LEAD = (
 
 def board_page(boards: Sequence[SuiteBoard]) -> str:
     """The page as one string of self-contained HTML, the most recent board first; needs at least one board."""
-    sections = [Section(plain(f"{each.judge}, version {each.judge_version}"), tuple(_blocks(each))) for each in boards]
+    sections = [PageSection(plain(f"{each.judge}, version {each.judge_version}"), tuple(_blocks(each))) for each in boards]
     return render_page(f"Leaderboard of {plain(boards[0].suite)}", lead=_LEAD, facts=[], sections=sections)
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import polars as pl
 
-from salon_bench.analysis.comparison import Change, Comparison, Gap
+from salon_bench.analysis.comparison import ChangedPrompt, Comparison, Gap
 from salon_bench.report.gallery import plain, value_text
-from salon_bench.report.thumbnails import SIDE, NoThumbnail, Source, Thumbnail, folders_of, thumbnails
+from salon_bench.report.thumbnails import SIDE, JudgedFile, NoThumbnail, Thumbnail, folders_of, thumbnails
 from salon_bench.runs.view import RunView
 from salon_ranking import numbers
-from salon_ranking.report.page import Block, Fragment, Section, Table, page_template, read_text, render_page
+from salon_ranking.report.page import Block, Fragment, PageSection, Table, page_template, read_text, render_page
 from salon_taxonomy.store_address import StoreAddress
 
 _WIDTH, _MIDDLE = 160, 80
@@ -36,7 +36,7 @@ def comparison_page(store: StoreAddress, comparison: Comparison, *, side: int = 
         "out 0, it is set in bold."
     )
     blocks: tuple[Block, ...] = (_drawn(comparison), *map(plain, comparison.notes))
-    sections = [Section("Differences", blocks), Section("Biggest changes", (_changes(store, comparison, side),))]
+    sections = [PageSection("Differences", blocks), PageSection("Biggest changes", (_changes(store, comparison, side),))]
     title = f"{plain(a.suite)}: {plain(a.subject)} and {plain(b.subject)}"
     if a.subject == b.subject:
         title = f"{plain(a.suite)}: {plain(a.subject)} by {plain(a.judge)} and by {plain(b.judge)}"
@@ -69,7 +69,7 @@ def gap_header() -> tuple[str, ...]:
     return _COLUMNS
 
 
-def move_names(change: Change) -> list[tuple[str, float, float]]:
+def move_names(change: ChangedPrompt) -> list[tuple[str, float, float]]:
     """What differs, with both values; the task is named where the prompt has several."""
     several = len(change.categories) > 1
     return [(f"{each.category}: {each.dimension}" if several else each.dimension, each.a, each.b) for each in change.moves]
@@ -116,7 +116,7 @@ def _changes(store: StoreAddress, comparison: Comparison, side: int) -> Fragment
     views = [RunView(store, each) for each in (comparison.a.run_id, comparison.b.run_id)]
     rows = views[0].read("generations")
     found = rows.filter(pl.col("generation_id").is_in(sorted(wanted))).select("generation_id", "uri", "sha256").collect()
-    sources = {generation_id: Source(uri, sha256) for generation_id, uri, sha256 in found.iter_rows()}
+    sources = {generation_id: JudgedFile(uri, sha256) for generation_id, uri, sha256 in found.iter_rows()}
     small = thumbnails(sources.values(), side, folders_of(folder for view in views for folder in view.generation_folders))
     pictures = {generation_id: small[source] for generation_id, source in sources.items()}
     names = (plain(f"A: {comparison.a.subject}"), plain(f"B: {comparison.b.subject}"))
@@ -125,7 +125,7 @@ def _changes(store: StoreAddress, comparison: Comparison, side: int) -> Fragment
     return Fragment(str(html), style=_style())
 
 
-def _change(change: Change, pictures: dict[str, Thumbnail | NoThumbnail], names: tuple[str, str]) -> dict[str, Any]:
+def _change(change: ChangedPrompt, pictures: dict[str, Thumbnail | NoThumbnail], names: tuple[str, str]) -> dict[str, Any]:
     sides = [
         {"name": name, "picture": _picture(ids, pictures), "more": len(ids) - 1}
         for name, ids in zip(names, (change.generations_a, change.generations_b), strict=True)

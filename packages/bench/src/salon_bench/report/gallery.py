@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
-from salon_bench.report.gathering import Card, Column, PromptGroup, Reply, SuiteGallery
+from salon_bench.report.gathering import Card, PromptGroup, RunColumn, ShownReply, SuiteGallery
 from salon_bench.report.thumbnails import Thumbnail
 from salon_ranking.numbers import counted
 from salon_ranking.report.page import Fragment, page_template, read_text
@@ -33,7 +33,7 @@ def value_text(value: float) -> str:
     return f"{value:.4f}".rstrip("0").rstrip(".")
 
 
-def column_names(columns: Iterable[Column]) -> list[str]:
+def column_names(columns: Iterable[RunColumn]) -> list[str]:
     """What each column is called: its subject, with judge or run where the subject alone would not tell."""
     given = list(columns)
     names = [each.subject for each in given]
@@ -131,7 +131,7 @@ def _card(card: Card, prompt: PromptGroup, name: str, *, several_tasks: bool) ->
     }
 
 
-def _reply(reply: Reply) -> dict[str, Any]:
+def _reply(reply: ShownReply) -> dict[str, Any]:
     said = [reply.step, f"attempt {reply.attempt}" if reply.attempt > 1 else "", "" if reply.status == "ok" else reply.status]
     said += [reply.parse_status or "", reply.error or ""]
     return {

@@ -8,10 +8,9 @@ from typing import Any, Final, TypedDict
 
 import polars as pl
 
-from salon_bench.report.thumbnails import SIDE, NoThumbnail, Source, Thumbnail, folders_of, thumbnails
+from salon_bench.report.thumbnails import SIDE, JudgedFile, NoThumbnail, Thumbnail, folders_of, thumbnails
 from salon_bench.runs.status import RunStatus, run_status
 from salon_bench.runs.view import RunView, SubjectSummary
-from salon_bench.suites.contract.registry import suite_named
 from salon_bench.suites.contract.suite import Suite, whole_case_id
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError
@@ -24,7 +23,7 @@ _SEVERAL: Final = NoThumbnail("about several pictures at once")
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ShownReply:
     """One attempt of one question, with its reply and status. ``cut``: characters of the text that are left out."""
 
     step: str
@@ -47,7 +46,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class ShownLabel:
     """A label that was given, in the words of its taxonomy, with what was said for it."""
 
     name: str
@@ -66,8 +65,8 @@ class Card:
     pictures: tuple[Thumbnail | NoThumbnail, ...]
     names: tuple[str, ...]
     numbers: tuple[Number, ...]
-    labels: tuple[Label, ...]
-    replies: tuple[Reply, ...]
+    labels: tuple[ShownLabel, ...]
+    replies: tuple[ShownReply, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ class PromptGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RunColumn:
     """A subject in a run; ``summary`` is None when its suite is not installed here."""
 
     run: RunStatus
@@ -106,7 +105,7 @@ class SuiteGallery:
     """
 
     suite: str
-    columns: tuple[Column, ...]
+    columns: tuple[RunColumn, ...]
     prompts: tuple[PromptGroup, ...]
     left_out: int
     elsewhere: int
@@ -173,7 +172,7 @@ def _gallery(suite: str, runs: Sequence[RunView], most: int, longest_reply: int,
     return SuiteGallery(suite, tuple(columns), prompts, cards.height - kept.height, about.elsewhere)
 
 
-def _columns(run: RunView) -> list[Column]:
+def _columns(run: RunView) -> list[RunColumn]:
     try:
         numbers = {each.subject: each for each in run.summaries()}
     except InputError:  # a suite of another package, or of another version: the rows are shown all the same
@@ -184,7 +183,7 @@ def _columns(run: RunView) -> list[Column]:
         first = mine.row(0, named=True)
         scored = mine["value"].count()
         found.append(
-            Column(
+            RunColumn(
                 run.status, name, first["judge"], first["judge_version"] or "", numbers.get(name), scored, mine.height - scored
             )
         )
@@ -216,7 +215,7 @@ class _About:
         suite: str,
     ) -> None:
         self._suite = suite
-        known = _installed(suite)
+        known = _suite_of(runs[0])
         self._names: tuple[str, ...] = tuple(known.picture_names) if known else ()
         wanted = pl.concat([cards["generation_id"].drop_nulls(), self._whole_cases(cards)]).unique().implode()
         whole = pl.col("prompt_id").is_in(cards["prompt_id"].unique().implode()) if self._names else pl.lit(False)
@@ -251,7 +250,7 @@ class _About:
             key=lambda each: (each.task, each.dimension),
         )
         labels = {
-            Label(_label_name(each["taxonomy"], each["label"]), each["explanation"])
+            ShownLabel(_label_name(each["taxonomy"], each["label"]), each["explanation"])
             for each in self._labels.get(key, ())
             if each["present"]
         }
@@ -276,11 +275,11 @@ class _About:
         """In the suite's order of asking, where it says one."""
         return self._steps.get(str(call["step"]).partition("#")[0], len(self._steps))
 
-    def _reply(self, call: Mapping[str, Any]) -> Reply:
+    def _reply(self, call: Mapping[str, Any]) -> ShownReply:
         text, most = call["response_text"], self._longest_reply
         cut = max(len(text or "") - most, 0)
         shown = text[:most] if cut else text
-        return Reply(call["step"] or "", call["attempt"], call["status"], call["parse_status"], shown, cut, call["error"])
+        return ShownReply(call["step"] or "", call["attempt"], call["status"], call["parse_status"], shown, cut, call["error"])
 
 
 class _Whole:
@@ -290,7 +289,7 @@ class _Whole:
         self,
         generations: pl.DataFrame,
         folders: Mapping[str, Sequence[Path]],
-        small: Mapping[Source, Thumbnail | NoThumbnail],
+        small: Mapping[JudgedFile, Thumbnail | NoThumbnail],
     ) -> None:
         self._folders = folders
         self._small = small
@@ -325,16 +324,16 @@ def _names(given: Sequence[str], count: int) -> tuple[str, ...]:
     return tuple(given[place] if place < len(given) else str(place + 1) for place in range(count)) if count > 1 else ()
 
 
-def _installed(suite: str) -> Suite | None:
-    """Return a suite by name; None where no installed package brings it."""
+def _suite_of(run: RunView) -> Suite | None:
+    """Return the suite of a run; None where it is not installed, or its file is gone."""
     try:
-        return suite_named(suite)
+        return run.suite
     except InputError:
         return None
 
 
-def _source(generation: Mapping[str, Any]) -> Source:
-    return Source(generation["uri"], generation["sha256"])
+def _source(generation: Mapping[str, Any]) -> JudgedFile:
+    return JudgedFile(generation["uri"], generation["sha256"])
 
 
 def _by_card(rows: pl.DataFrame, wanted: pl.Series) -> dict[tuple[str, str], list[dict[str, Any]]]:

@@ -6,10 +6,10 @@ from typing import Unpack
 from salon_bench.analysis.compare import compare
 from salon_bench.report.comparison_page import gap_table
 from salon_bench.report.gallery import column_names, gallery_fragment, plain
-from salon_bench.report.gathering import Column, PageLimits, SuiteGallery, gather
+from salon_bench.report.gathering import PageLimits, RunColumn, SuiteGallery, gather
 from salon_bench.runs.status import RunState
 from salon_ranking import numbers
-from salon_ranking.report.page import Block, Section, Table, render_page
+from salon_ranking.report.page import Block, PageSection, Table, render_page
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
 
@@ -59,7 +59,7 @@ def _facts(galleries: Sequence[SuiteGallery]) -> list[tuple[str, str]]:
     return facts
 
 
-def _about_run(column: Column) -> str:
+def _about_run(column: RunColumn) -> str:
     run = column.run
     when = "" if run.started_at is None else f", {run.started_at:%Y-%m-%d}"
     left = run.state in (RunState.RUNNING, RunState.UNFINISHED)
@@ -67,11 +67,11 @@ def _about_run(column: Column) -> str:
     return plain(f"{run.run_id}: {run.suite}, judged by {column.judge} {column.judge_version}{when}{state}")
 
 
-def _sections(store: StoreAddress, gallery: SuiteGallery, ending: str) -> list[Section]:
-    sections = [Section(f"Numbers{ending}", tuple(_numbers(gallery)))]
+def _sections(store: StoreAddress, gallery: SuiteGallery, ending: str) -> list[PageSection]:
+    sections = [PageSection(f"Numbers{ending}", tuple(_numbers(gallery)))]
     if len(gallery.columns) == 2:
-        sections.append(Section(f"Differences{ending}", tuple(_differences(store, gallery))))
-    return [*sections, Section(f"Pictures{ending}", (gallery_fragment(gallery),))]
+        sections.append(PageSection(f"Differences{ending}", tuple(_differences(store, gallery))))
+    return [*sections, PageSection(f"Pictures{ending}", (gallery_fragment(gallery),))]
 
 
 def _numbers(gallery: SuiteGallery) -> list[Block]:

@@ -26,7 +26,7 @@ _SHEET_FRAMES: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class JudgedFile:
     """A judged file: where it lay, and the hash of what was judged (``generations.uri``, ``generations.sha256``)."""
 
     uri: str
@@ -50,8 +50,8 @@ class NoThumbnail:
 
 
 def thumbnails(
-    sources: Iterable[Source], side: int = SIDE, folders: Iterable[Path] = ()
-) -> dict[Source, Thumbnail | NoThumbnail]:
+    sources: Iterable[JudgedFile], side: int = SIDE, folders: Iterable[Path] = ()
+) -> dict[JudgedFile, Thumbnail | NoThumbnail]:
     """A small copy of every picture; each different picture is encoded once.
 
     A file whose bytes are no longer those that were judged is not shown, so a page shows what the verdicts are about, and a
@@ -67,11 +67,11 @@ def thumbnails(
         >>> from PIL import Image
         >>> path = Path(tempfile.mkdtemp()) / "cat.png"
         >>> Image.new("RGB", (800, 400)).save(path)
-        >>> judged = Source(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
+        >>> judged = JudgedFile(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
         >>> small = thumbnails([judged], side=100)[judged]
         >>> small.width, small.height, small.url[:23]
         (100, 50, 'data:image/webp;base64,')
-        >>> list(thumbnails([Source(str(path), "0" * 64)]).values())
+        >>> list(thumbnails([JudgedFile(str(path), "0" * 64)]).values())
         [NoThumbnail(why='the file has changed since it was judged')]
     """
     wanted = sorted(set(sources), key=lambda each: (each.sha256, each.uri))
@@ -88,7 +88,7 @@ def folders_of(generations: Iterable[Path]) -> list[Path]:
     return [folder for each in generations for folder in (each, *each.parents)]
 
 
-def _made(source: Source, policy: PicturePolicy, bases: Sequence[Path]) -> Thumbnail | NoThumbnail:
+def _made(source: JudgedFile, policy: PicturePolicy, bases: Sequence[Path]) -> Thumbnail | NoThumbnail:
     data = _judged_bytes(source, bases)
     if isinstance(data, NoThumbnail):
         return data
@@ -113,7 +113,7 @@ def _sheet(data: bytes) -> bytes | NoThumbnail:
     return NoThumbnail(sampled.detail) if isinstance(sampled, Unscored) else contact_sheet(sampled.film, columns=3)
 
 
-def _judged_bytes(source: Source, bases: Sequence[Path]) -> bytes | NoThumbnail:
+def _judged_bytes(source: JudgedFile, bases: Sequence[Path]) -> bytes | NoThumbnail:
     if "://" in source.uri:
         return NoThumbnail("the file is not on this machine")
     problem = NoThumbnail("there is no such file")

@@ -38,7 +38,7 @@ def write_trace_page(path: Path, title: str, traces: Sequence[Trace]) -> None:
 
 def trace_page(title: str, traces: Sequence[Trace]) -> str:
     """Return the page as HTML."""
-    from salon_ranking.report.page import Fragment, Section, page_template, read_text, render_page
+    from salon_ranking.report.page import Fragment, PageSection, page_template, read_text, render_page
 
     ends = Counter(trace.stopped for trace in traces)
     counts = [("Items", len(traces)), ("Pictures made", sum(trace.edits for trace in traces))]
@@ -52,7 +52,7 @@ def trace_page(title: str, traces: Sequence[Trace]) -> str:
         title,
         lead="Each row begins with the picture that was given. The one with a green frame is the final one.",
         facts=[(name, f"{count:,}") for name, count in counts],
-        sections=[Section("Items", (Fragment(html, style=read_text("salon_bench.report", "trace.css")),))],
+        sections=[PageSection("Items", (Fragment(html, style=read_text("salon_bench.report", "trace.css")),))],
     )
 
 
@@ -60,7 +60,7 @@ def _trace(trace: Trace) -> dict[str, Any]:
     checked = ""
     if trace.checked is not None:
         before, after = map(_number, trace.checked)
-        checked = f"questions answered rightly: {before} before, {after} after"
+        checked = f"checked: {before} before, {after} after"
     return {
         "item": trace.item.item_id,
         "prompt": trace.item.prompt,
@@ -80,7 +80,7 @@ def _round(each: Round, trace: Trace) -> dict[str, Any]:
     said = each.verdict.value if isinstance(each.verdict, Scored) else None
     verdict = "" if said is None else "matches the prompt" if said.matches else "does not match the prompt"
     if each.score is not None:
-        verdict = f"score {_number(each.score)}"
+        verdict += f"{'; ' if verdict else ''}score {_number(each.score)}"
     return {
         "name": "Given picture" if each.number == 0 else f"Picture {each.number}",
         "picture": picture,

@@ -53,7 +53,7 @@ class StoredReply:
         return self.reply.status == CallStatus.OK
 
 
-class Checkpoint:
+class RunCheckpoint:
     """The journal of one run, open for writing, and the replies of its earlier starts.
 
     Not for several threads. Close it in any case: what was recorded is folded then.

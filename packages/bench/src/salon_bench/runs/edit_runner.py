@@ -35,7 +35,7 @@ _LONGEST_DETAIL: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class EditTask:
     """One picture to be made.
 
     Attributes:
@@ -86,7 +86,7 @@ class EditRunner:
         self._gate = asyncio.Semaphore(concurrency)
         self._cache = PictureCache(_CACHE_BYTES)
 
-    async def make(self, task: Task) -> Verdict[Made]:
+    async def make(self, task: EditTask) -> Verdict[Made]:
         """Make one picture, unless an earlier start of the run has.
 
         Returns:
@@ -131,13 +131,13 @@ class EditRunner:
         await self._note_picture(task, result)
         return Scored(Made(result, attempted=True))
 
-    async def _asked(self, source: Media, task: Task) -> Edit:
+    async def _asked(self, source: Media, task: EditTask) -> Edit:
         try:
             return await self._editor.edit(source, task.instruction, seed=task.seed)
         except InputError as error:  # the editor was not asked: a picture that cannot be sent, a model that cannot be loaded
             return Edit(None, CallStatus.CANCELLED, self._editor.version, error=str(error)[:_LONGEST_DETAIL])
 
-    async def _written(self, edit: Edit, task: Task) -> Path | Unscored:
+    async def _written(self, edit: Edit, task: EditTask) -> Path | Unscored:
         problem = edit.problem()
         if problem is not None or edit.image is None:
             return problem or Unscored(Reason.ABSTAINED)
@@ -153,14 +153,14 @@ class EditRunner:
             return prepared
         return await asyncio.to_thread(_write, data, task.target)
 
-    def _names(self, task: Task, source: Media) -> tuple[str, str]:
+    def _names(self, task: EditTask, source: Media) -> tuple[str, str]:
         asked: dict[str, Digestible] = {"picture": source.sha256, "instruction": task.instruction, "seed": task.seed}
         request = digest("edit", {**asked, "editor": self._editor.version}, length=64)
         name = {"run": self._context.run_id, "prompt": task.prompt.prompt_id, "step": task.step, "request": request}
         return digest("judge_call", name), request
 
     def _row(
-        self, call_id: str, request: str, task: Task, edit: Edit, result: Path | Unscored, attempt: int, seconds: float
+        self, call_id: str, request: str, task: EditTask, edit: Edit, result: Path | Unscored, attempt: int, seconds: float
     ) -> JudgeCall:
         """Return the row of an attempt; ``response_text`` is the picture's SHA-256, empty without one."""
         made = "" if isinstance(result, Unscored) else _sha256(result)
@@ -180,7 +180,7 @@ class EditRunner:
             error=_plain(edit.error or (result.detail if isinstance(result, Unscored) else None)),
         )
 
-    async def _note_picture(self, task: Task, path: Path) -> None:
+    async def _note_picture(self, task: EditTask, path: Path) -> None:
         picture = Generated(task.prompt.prompt_id, task.model, task.sample, path, task.root)
         case = Case("", "", task.model, task.prompt, pictures=(picture,))
         _, rows = await asyncio.to_thread(with_pictures, case, PicturePolicy(), self._cache)

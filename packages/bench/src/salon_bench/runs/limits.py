@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from salon_bench.runs.progress import Progress
+from salon_bench.runs.progress import RunProgress
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply
 
@@ -13,7 +13,7 @@ _INSTANT = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RunLimits:
     """How far a run may go; None sets no limit.
 
     When a limit is reached no new question is asked; those in flight are waited for and count, so a cost or a number of
@@ -46,12 +46,12 @@ class Spending:
     """What was spent so far, held against the limits. ``stopped``: why nothing more may be asked, whatever the limits.
 
     Example:
-        >>> spending = Spending(Limits(calls=1))
+        >>> spending = Spending(RunLimits(calls=1))
         >>> spending.begin_call(), spending.begin_call()
         (None, 'the limit of 1 calls is reached')
     """
 
-    limits: Limits = Limits()
+    limits: RunLimits = RunLimits()
     clock: Callable[[], float] = time.monotonic
     calls: int = 0
     attempts: int = 0
@@ -101,7 +101,7 @@ class Spending:
         self.attempts += 1
         self.failed_attempts += failed
 
-    def add(self, progress: Progress) -> None:
+    def add(self, progress: RunProgress) -> None:
         """Count what a run has spent that shares these limits with others."""
         self.calls += progress.calls
         self.attempts += progress.attempts
@@ -110,17 +110,17 @@ class Spending:
         if progress.cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + progress.cost_usd
 
-    def left(self) -> Limits:
+    def left(self) -> RunLimits:
         """What the next run may spend; to be asked only while nothing refuses (:meth:`refusal`).
 
         Example:
-            >>> spending = Spending(Limits(calls=10, cost_usd=1.0))
-            >>> spending.add(Progress(calls=4, cost_usd=0.25))
+            >>> spending = Spending(RunLimits(calls=10, cost_usd=1.0))
+            >>> spending.add(RunProgress(calls=4, cost_usd=0.25))
             >>> spending.left().calls, spending.left().cost_usd
             (6, 0.75)
         """
         limits, tokens = self.limits, self.prompt_tokens + self.completion_tokens
-        return Limits(
+        return RunLimits(
             None if limits.cost_usd is None else limits.cost_usd - (self.cost_usd or 0.0),
             None if limits.tokens is None else limits.tokens - tokens,
             None if limits.calls is None else limits.calls - self.calls,

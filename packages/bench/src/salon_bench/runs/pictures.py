@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from salon_bench.media import PictureCache, PicturePolicy, Prepared
+from salon_bench.media import PictureCache, PicturePolicy, PreparedPicture
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case
 from salon_taxonomy.digest import Digestible, digest
@@ -50,7 +50,7 @@ def narrowed(policy: PicturePolicy, judge_settings: Mapping[str, Any] | None) ->
     return replace(policy, video=policy.video.narrowed(most_frames=frames, most_pixels=pixels))
 
 
-def _row(picture: Generated, prepared: Prepared) -> Generation:
+def _row(picture: Generated, prepared: PreparedPicture) -> Generation:
     """The row of a file; its key is a digest of prompt, model, sample and the file's own bytes."""
     sha256 = prepared.original_sha256
     name: dict[str, Digestible] = {

@@ -16,8 +16,9 @@ from salon_bench.judges.routing import ELSE
 from salon_bench.runs.case_runner import AskPolicy
 from salon_bench.runs.session import run_row
 from salon_bench.suites.contract.generations import Generations
+from salon_bench.suites.contract.registry import file_of
 from salon_bench.suites.contract.suite import RunContext, Suite, SuitePrompt
-from salon_bench.suites.contract.table_rows import Rows
+from salon_bench.suites.contract.table_rows import UsableRows
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
@@ -31,7 +32,7 @@ SHARDS: Final = "shards"
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class SubjectModel:
     """A model under test, and the folder or table of what it made."""
 
     name: str
@@ -61,11 +62,12 @@ class RunPlan:
         extractor_alone: that model's own version.
         inputs: a digest of the prompts, and of the names and sizes of the files.
         left_out: sentences about the rows of the prompt file that cannot be used; empty for none.
+        suite_file: the file that defines the suite; None for an installed one.
     """
 
     suite: str
     suite_version: str
-    subjects: tuple[Subject, ...]
+    subjects: tuple[SubjectModel, ...]
     judge: str
     judge_settings: Mapping[str, Any]
     judge_version: str
@@ -81,6 +83,7 @@ class RunPlan:
     left_out: tuple[str, ...] = ()
     shard: tuple[int, int] | None = None
     all_prompts: str = ""
+    suite_file: str | None = None
 
     @property
     def run_id(self) -> str:
@@ -151,7 +154,7 @@ class RunPlan:
         try:
             content = json.loads(text or "")
             content.pop("whole_id", None)
-            content["subjects"] = tuple(Subject(name, Path(path)) for name, path in content["subjects"])
+            content["subjects"] = tuple(SubjectModel(name, Path(path)) for name, path in content["subjects"])
             content["prompts"] = None if content["prompts"] is None else Path(content["prompts"])
             content["left_out"] = tuple(content.get("left_out", ()))
             content["shard"] = tuple(content["shard"]) if content.get("shard") else None
@@ -163,7 +166,7 @@ class RunPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class LoadedPlan:
     """A plan with what it speaks of, loaded."""
 
     plan: RunPlan
@@ -174,7 +177,7 @@ class Planned:
 
 def planned(
     suite: Suite,
-    subjects: Sequence[Subject],
+    subjects: Sequence[SubjectModel],
     judge: Judge,
     *,
     judge_settings: Mapping[str, Any] | None = None,
@@ -186,7 +189,7 @@ def planned(
     re_asks: int = 1,
     extractor: Judge | None = None,
     extractor_settings: Mapping[str, Any] | None = None,
-) -> Planned:
+) -> LoadedPlan:
     """Read the prompts, look for the pictures, and name the run.
 
     Args:
@@ -231,10 +234,12 @@ def planned(
     files = [file for one in found for name in one.models for prompt_id in ids for file in one.of(prompt_id, name)]
     generations = Generations(files, left_out=[path for one in found for path in one.left_out])
     suite.cases(kept, generations)  # a suite that cannot judge these subjects says so before anything is written
+    file = file_of(suite)
     plan = RunPlan(
         suite=suite.name,
+        suite_file=None if file is None else str(file),
         suite_version=suite.version,
-        subjects=tuple(Subject(subject.name, subject.generations.absolute()) for subject in subjects),
+        subjects=tuple(SubjectModel(subject.name, subject.generations.absolute()) for subject in subjects),
         judge=judge.name,
         judge_settings=dict(judge_settings or {}),
         judge_version=version_of(suite, AskPolicy(judge, RunContext("", "", ""), re_asks, extractor)),
@@ -248,10 +253,10 @@ def planned(
         extractor_settings=extractor_settings,
         extractor_alone=None if extractor is None else extractor.version,
         inputs=digest("inputs", {"prompts": [_facts(item) for item in kept], "files": _listing(generations, ids)}),
-        left_out=usable.remarks() if isinstance(usable, Rows) else (),
+        left_out=usable.remarks() if isinstance(usable, UsableRows) else (),
         all_prompts="" if shard is None else digest("prompts", [_facts(item) for item in whole]),
     )
-    return Planned(plan, suite, kept, generations)
+    return LoadedPlan(plan, suite, kept, generations)
 
 
 def _check_routes(suite: Suite, judge: Judge) -> None:

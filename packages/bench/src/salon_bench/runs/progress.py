@@ -11,7 +11,7 @@ from salon_taxonomy.verdict import Reason
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """The counts of one moment of a run.
 
     Attributes:
@@ -59,7 +59,7 @@ class Progress:
 class Watcher(Protocol):
     """Receives the progress of a run, on the thread of its event loop; its methods must be quick."""
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, progress: RunProgress) -> None:
         """Receive the counts, every fifth of a second and at the end."""
 
     def happened(self, event: RunEvent) -> None:
@@ -69,7 +69,7 @@ class Watcher(Protocol):
 class NoWatcher:
     """A watcher that ignores everything."""
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, progress: RunProgress) -> None:
         """Ignore the counts."""
 
     def happened(self, event: RunEvent) -> None:
@@ -82,7 +82,7 @@ class JsonLog:
     Example:
         >>> import io
         >>> text = io.StringIO()
-        >>> JsonLog(text).progressed(Progress(done=3, total=10, calls=6, seconds=1.5))
+        >>> JsonLog(text).progressed(RunProgress(done=3, total=10, calls=6, seconds=1.5))
         >>> json.loads(text.getvalue())["done"]
         3
     """
@@ -92,7 +92,7 @@ class JsonLog:
         self._every = every_seconds
         self._last: float | None = None
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, progress: RunProgress) -> None:
         """Write a line of counts, if the last one is old enough."""
         if self._last is None or progress.seconds - self._last >= self._every:
             self._last = progress.seconds
@@ -113,7 +113,7 @@ class Watchers:
 
     all: Sequence[Watcher]
 
-    def progressed(self, progress: Progress) -> None:
+    def progressed(self, progress: RunProgress) -> None:
         """Pass the counts to each."""
         for watcher in self.all:
             watcher.progressed(progress)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from salon_bench.runs.case_runner import AskPolicy
 from salon_bench.runs.checkpoint import Fold, fold_here
-from salon_bench.runs.plan import Planned, version_of
+from salon_bench.runs.plan import LoadedPlan, version_of
 from salon_bench.runs.progress import Watcher
 from salon_bench.runs.session import SessionResult, run_session
 from salon_bench.runs.suite_runner import run_cases
@@ -77,7 +77,7 @@ class Rescored:
 
 
 async def rescore(
-    planned: Planned, run_id: str, store: StoreAddress, *, watcher: Watcher | None = None, fold: Fold = fold_here
+    planned: LoadedPlan, run_id: str, store: StoreAddress, *, watcher: Watcher | None = None, fold: Fold = fold_here
 ) -> Rescored:
     """Read the replies of a run again.
 

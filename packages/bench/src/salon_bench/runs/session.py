@@ -15,9 +15,9 @@ from importlib.metadata import version
 from itertools import groupby
 
 from salon_bench.judges.chat_reply import error_text
-from salon_bench.runs.checkpoint import Checkpoint, Fold
-from salon_bench.runs.limits import Limits, Spending
-from salon_bench.runs.progress import NoWatcher, Progress, Watcher
+from salon_bench.runs.checkpoint import Fold, RunCheckpoint
+from salon_bench.runs.limits import RunLimits, Spending
+from salon_bench.runs.progress import NoWatcher, RunProgress, Watcher
 from salon_bench.runs.status import RunStatus, known_run
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
@@ -51,7 +51,7 @@ class SessionResult:
         complete: every case has its rows.
     """
 
-    progress: Progress
+    progress: RunProgress
     stopped: str | None
     complete: bool
 
@@ -76,7 +76,7 @@ class RunSession:
     """
 
     run_id: str
-    checkpoint: Checkpoint
+    checkpoint: RunCheckpoint
     status: RunStatus | None
     spending: Spending
     watcher: Watcher = field(default_factory=NoWatcher)
@@ -111,10 +111,10 @@ class RunSession:
         for table, rows in groupby(ordered, key=lambda row: _TABLE_OF[type(row)]):
             self.checkpoint.record(table, list(rows))
 
-    def progress(self) -> Progress:
+    def progress(self) -> RunProgress:
         """Return the counts of this moment."""
         spent = self.spending
-        return Progress(
+        return RunProgress(
             done=self.done,
             open=self.open,
             total=self.total,
@@ -183,7 +183,7 @@ def run_session(
     *,
     prompts: Iterable[Prompt] = (),
     total: int | None = None,
-    limits: Limits | None = None,
+    limits: RunLimits | None = None,
     watcher: Watcher | None = None,
     models: Sequence[Judge | Editor | None] = (),
     resume: bool = True,
@@ -211,7 +211,7 @@ def run_session(
         JournalInUseError: another process works on the run.
         SalonError: the directory is no store.
     """
-    checkpoint = Checkpoint.open(store, row.run_id, fold, replies_of=replies_of)
+    checkpoint = RunCheckpoint.open(store, row.run_id, fold, replies_of=replies_of)
     try:
         before = known_run(store, row.run_id)
         finished = before is not None and before.finished
@@ -224,7 +224,7 @@ def run_session(
             # The run's row last: a start that was killed before it is a first start again, and equal rows are stored once.
             _note_prompts(checkpoint, row.run_id, list(prompts))
             checkpoint.note("runs", row)
-        spending = Spending(limits or Limits())
+        spending = Spending(limits or RunLimits())
         session = RunSession(row.run_id, checkpoint, before, spending, watcher or NoWatcher(), tuple(models), total)
         if not finished:
             session.note_event(RunEventKind.STARTED if before is None else RunEventKind.RESUMED)
@@ -247,7 +247,7 @@ def _end(session: RunSession) -> None:
     session.note_event(RunEventKind.FINISHED if complete else RunEventKind.STOPPED, None if complete else detail)
 
 
-def _note_prompts(checkpoint: Checkpoint, run_id: str, prompts: Sequence[Prompt]) -> None:
+def _note_prompts(checkpoint: RunCheckpoint, run_id: str, prompts: Sequence[Prompt]) -> None:
     """Write the prompts under the digest of their content, and which of them the run uses."""
     for first in range(0, len(prompts), _PROMPTS_AT_ONCE):
         some = [_keyed(each) for each in prompts[first : first + _PROMPTS_AT_ONCE]]

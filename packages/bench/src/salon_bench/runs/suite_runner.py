@@ -17,9 +17,9 @@ from pydantic import BaseModel
 from salon_bench.media import PictureCache, PicturePolicy
 from salon_bench.runs.case_runner import AskPolicy, CaseResult, CaseRunner, StopAskingError
 from salon_bench.runs.checkpoint import Fold, fold_here
-from salon_bench.runs.limits import Limits
+from salon_bench.runs.limits import RunLimits
 from salon_bench.runs.pictures import narrowed, with_pictures
-from salon_bench.runs.plan import Planned
+from salon_bench.runs.plan import LoadedPlan
 from salon_bench.runs.progress import Watcher
 from salon_bench.runs.session import RunSession, SessionResult, opened_models, run_session
 from salon_bench.suites.contract.suite import Case
@@ -56,12 +56,12 @@ class Pace:
 
 
 async def execute(
-    planned: Planned,
+    planned: LoadedPlan,
     judge: Judge,
     store: StoreAddress,
     *,
     extractor: Judge | None = None,
-    limits: Limits | None = None,
+    limits: RunLimits | None = None,
     pace: Pace | None = None,
     keep_lost: bool = False,
     resume: bool = False,
@@ -114,7 +114,7 @@ def _own_settings(judge: Judge) -> Mapping[str, Any]:
 
 
 async def run_cases(
-    planned: Planned,
+    planned: LoadedPlan,
     policy: AskPolicy,
     session: RunSession,
     judge_settings: Mapping[str, Any],

@@ -3,13 +3,14 @@
 Reports, comparisons, exports, leaderboards and reliability read runs through :class:`RunView`.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from salon_bench.runs.plan import SHARDS, Planned, RunPlan, planned
+from salon_bench.runs.plan import SHARDS, LoadedPlan, RunPlan, planned
 from salon_bench.runs.status import RunState, RunStatus, run_status
 from salon_bench.suites.contract.registry import suite_named
 from salon_bench.suites.contract.suite import Suite, Summary
@@ -76,6 +77,25 @@ class RunView:
         if self.status.state == RunState.IMPORTED:
             raise InputError("the rows of this run were imported, so it cannot be started again", value=self.run_id)
         return RunPlan.from_settings(self.run_id, self.status.settings)
+
+    @cached_property
+    def suite(self) -> Suite:
+        """The suite of the run: the installed one of its name, or that of the file which the run names.
+
+        Raises:
+            InputError: the suite is not installed, or its file is missing, wrong, or defines another suite.
+        """
+        parts = [RunView(self.store, part).status for part in self.status.parts]
+        named = [json.loads(each.settings or "{}").get("suite_file") for each in parts or [self.status]]
+        file = next((name for name in named if name and Path(name).is_file()), named[0])
+        if file is None:
+            return suite_named(self.status.suite)
+        if Path(file).resolve() != Path(file):  # a link could lead to code of someone else's
+            raise InputError("the suite file of the run is a link now; its code is not run", source=file, value=self.run_id)
+        found = suite_named(file)
+        if found.name != self.status.suite:
+            raise InputError("the suite file of the run defines another suite:", source=file, value=found.name)
+        return found
 
     @cached_property
     def scores(self) -> "pl.DataFrame":
@@ -160,7 +180,7 @@ class RunView:
         """
         import polars as pl
 
-        asked = suite or suite_named(self.status.suite)
+        asked = suite or self.suite
         generations = self.read("generations").filter(
             pl.col("generation_id").is_in(self.assessments["generation_id"].unique().implode())
         )
@@ -177,7 +197,7 @@ class RunView:
             found.append(SubjectSummary(subject, replace(summary, notes=notes), scored, unscored))
         return found
 
-    def planned(self, judge: Judge, extractor: Judge | None = None, *, suite: Suite | None = None) -> Planned:
+    def planned(self, judge: Judge, extractor: Judge | None = None, *, suite: Suite | None = None) -> LoadedPlan:
         """Return the plan with its prompts and pictures as the files are now.
 
         Raises:
@@ -185,7 +205,7 @@ class RunView:
         """
         plan = self.plan
         return planned(
-            suite or suite_named(plan.suite),
+            suite or self.suite,
             plan.subjects,
             judge,
             judge_settings=plan.judge_settings,

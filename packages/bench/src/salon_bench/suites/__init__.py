@@ -5,8 +5,9 @@ folder is one suite: its prompts (``*.jinja``), rules and README. ``dry_run`` tr
 """
 
 from salon_bench.suites.contract.base import SuiteBase
-from salon_bench.suites.contract.dry_run import DryRun, dry_run, shape
+from salon_bench.suites.contract.dry_run import SuiteDryRun, dry_run, shape
 from salon_bench.suites.contract.generations import Generated, Generations, read_generations
+from salon_bench.suites.contract.prompt_files import read_prompts
 from salon_bench.suites.contract.registry import SuiteListing, suite_named, suite_names, suites
 from salon_bench.suites.contract.suite import (
     Case,
@@ -18,11 +19,10 @@ from salon_bench.suites.contract.suite import (
     Summary,
     one_picture_cases,
 )
-from salon_bench.suites.contract.templates import Templates
+from salon_bench.suites.contract.templates import Templates, foreign
 
 __all__ = [
     "Case",
-    "DryRun",
     "Examination",
     "Generated",
     "Generations",
@@ -30,13 +30,16 @@ __all__ = [
     "RunContext",
     "Suite",
     "SuiteBase",
+    "SuiteDryRun",
     "SuiteListing",
     "SuitePrompt",
     "Summary",
     "Templates",
     "dry_run",
+    "foreign",
     "one_picture_cases",
     "read_generations",
+    "read_prompts",
     "shape",
     "suite_named",
     "suite_names",

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from salon_ranking import _core
-from salon_ranking.battles.encoding import Columns, counting, encode, numbered, weight_of
+from salon_ranking.battles.encoding import BattleColumns, counting, encode, numbered, weight_of
 from salon_ranking.battles.repeated_ids import ID, refuse_repeated
 from salon_ranking.battles.vote_formats import VoteFormat, alike_names, format_of, merged_names, renamed
 from salon_ranking.errors import BattleError, OptionError
@@ -110,7 +110,7 @@ class Battles:
                 remarks.append(f"{counted(left_out, 'anchor battle')} left out")
         lazy = lazy if names is None or isinstance(names, str) else renamed(lazy, names)
         try:
-            encoded = encode(lazy, Columns(weight=column, cluster=clusters), source)
+            encoded = encode(lazy, BattleColumns(weight=column, cluster=clusters), source)
         except BattleError as error:
             raise _and_repeated(error, counting(numbered(lazy), column), ids, source) from error.__cause__
         refuse_repeated(lazy, ids, source, rows=encoded.cells.battles, weight=column)
@@ -120,7 +120,7 @@ class Battles:
         if alike and names == "merge":
             chosen = merged_names(alike, encoded.models, encoded.cells.records()[0])
             lazy = renamed(lazy, chosen)
-            encoded = encode(lazy, Columns(weight=column, cluster=clusters), source)
+            encoded = encode(lazy, BattleColumns(weight=column, cluster=clusters), source)
             remarks.append("merged " + ", ".join(f"{other!r} into {name!r}" for other, name in chosen.items()))
         elif alike:
             pairs = ", ".join(" and ".join(map(repr, group)) for group in alike)

@@ -31,7 +31,7 @@ _BAD_WEIGHT = "a weight that cannot be used:"
 
 
 @dataclass(frozen=True)
-class Columns:
+class BattleColumns:
     """Which columns of the frame hold the optional parts of a battle."""
 
     weight: str | None = None
@@ -46,7 +46,7 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Key:
+class ClusterKey:
     """A cluster column: its values in ascending order, and the number of the value of each of the cells' clusters."""
 
     values: tuple[str, ...]
@@ -59,7 +59,7 @@ class Encoded:
 
     cells: _core.Cells
     models: tuple[str, ...]
-    keys: tuple[Key, ...]
+    keys: tuple[ClusterKey, ...]
 
 
 class _Names:
@@ -92,7 +92,7 @@ class _Clusters:
             code = crosser.number(code, column)
         return code
 
-    def finish(self, columns: list[_Names]) -> tuple[NDArray[np.uint32], tuple[Key, ...]]:
+    def finish(self, columns: list[_Names]) -> tuple[NDArray[np.uint32], tuple[ClusterKey, ...]]:
         """Return the final number of every code, in ascending order of its values, and what the values are."""
         if not columns:
             return np.empty(0, dtype=np.uint32), ()
@@ -108,7 +108,7 @@ class _Clusters:
         order = np.lexsort(ranks[::-1])
         numbers = np.empty(len(order), dtype=np.uint32)
         numbers[order] = np.arange(len(order), dtype=np.uint32)
-        return numbers, tuple(Key(tuple(sorted(names)), rank[order]) for names, rank in zip(values, ranks, strict=True))
+        return numbers, tuple(ClusterKey(tuple(sorted(names)), rank[order]) for names, rank in zip(values, ranks, strict=True))
 
 
 def numbered(frame: pl.LazyFrame) -> pl.LazyFrame:
@@ -116,7 +116,7 @@ def numbered(frame: pl.LazyFrame) -> pl.LazyFrame:
     return frame if "__row" in frame.collect_schema() else frame.with_row_index("__row", offset=1)
 
 
-def encode(frame: pl.LazyFrame, columns: Columns, source: str) -> Encoded:
+def encode(frame: pl.LazyFrame, columns: BattleColumns, source: str) -> Encoded:
     """Aggregate all battles of a frame; rows of weight 0 are left out.
 
     Raises:
@@ -129,7 +129,7 @@ def encode(frame: pl.LazyFrame, columns: Columns, source: str) -> Encoded:
 
     ends: list[float] = []
 
-    def take(at: "Batch", menu: list[int]) -> None:
+    def take(at: "CodeBatch", menu: list[int]) -> None:
         if at.weight is not None:
             seen = [*ends, float(at.weight.min()), float(at.weight.max())]
             ends[:] = [min(seen), max(seen)]
@@ -151,7 +151,7 @@ class Names:
     clusters: "list[_Names]"
 
 
-def stream(frame: pl.LazyFrame, columns: Columns, source: str, take: "Callable[[Batch, list[int]], object]") -> Names:
+def stream(frame: pl.LazyFrame, columns: BattleColumns, source: str, take: "Callable[[CodeBatch, list[int]], object]") -> Names:
     """Pass all battles to ``take`` as codes, in batches and in order, with the outcome of every winner code.
 
     Raises:
@@ -164,7 +164,7 @@ def stream(frame: pl.LazyFrame, columns: Columns, source: str, take: "Callable[[
     menu: list[int] = []
     with reading(source):
         for batch in _coded(frame, columns, models, winners, clusters):
-            codes = Batch.of(batch)
+            codes = CodeBatch.of(batch)
             if codes is not None:
                 menu += _menu(winners, len(menu), codes.largest_winner)
             if codes is None or 3 in menu:
@@ -179,7 +179,7 @@ def stream(frame: pl.LazyFrame, columns: Columns, source: str, take: "Callable[[
     return Names(names, clusters)
 
 
-def _check_schema(schema: pl.Schema, columns: Columns, source: str) -> None:
+def _check_schema(schema: pl.Schema, columns: BattleColumns, source: str) -> None:
     missing = [name for name in columns.names if name not in schema]
     if missing:
         hint = f"Missing too: {', '.join(map(repr, missing[1:]))}." if missing[1:] else None
@@ -207,7 +207,7 @@ def counting(frame: pl.LazyFrame, weight: str | None) -> pl.LazyFrame:
 
 
 def _coded(
-    frame: pl.LazyFrame, columns: Columns, models: _Names, winners: _Names, clusters: list[_Names]
+    frame: pl.LazyFrame, columns: BattleColumns, models: _Names, winners: _Names, clusters: list[_Names]
 ) -> Iterator[pl.DataFrame]:
     """Yield the frame in batches, in order, as codes."""
     coded = [
@@ -224,7 +224,7 @@ def _coded(
 
 
 @dataclass(frozen=True)
-class Batch:
+class CodeBatch:
     """One batch of codes, as contiguous arrays of equal length."""
 
     model_a: NDArray[np.uint32]
@@ -234,7 +234,7 @@ class Batch:
     cluster: tuple[NDArray[np.uint32], ...]
 
     @classmethod
-    def of(cls, frame: pl.DataFrame) -> "Batch | None":
+    def of(cls, frame: pl.DataFrame) -> "CodeBatch | None":
         """Return the arrays of a batch; None when some row of it is wrong."""
         if any(frame.null_count().row(0)):
             return None
@@ -269,7 +269,7 @@ def by_name(names: list[str]) -> NDArray[np.uint32]:
     return numbers
 
 
-def _first_wrong(frame: pl.LazyFrame, columns: Columns, source: str) -> BattleError:
+def _first_wrong(frame: pl.LazyFrame, columns: BattleColumns, source: str) -> BattleError:
     """Return the error for all kinds of wrong rows; only called when there is one."""
     rows = counting(numbered(frame).select("__row", *columns.names), columns.weight)
     winner = pl.col("winner").cast(pl.String)
@@ -292,7 +292,7 @@ def _first_wrong(frame: pl.LazyFrame, columns: Columns, source: str) -> BattleEr
     return all_wrong(found, source, BattleError)
 
 
-def _too_far_apart(frame: pl.LazyFrame, columns: Columns, source: str, least: float) -> BattleError:
+def _too_far_apart(frame: pl.LazyFrame, columns: BattleColumns, source: str, least: float) -> BattleError:
     """Return the error for weights that differ by more than ``MOST_RATIO``, which names the first of the too large ones."""
     weight = weight_of(columns.weight)
     rows = numbered(frame).select("__row", weight.alias("weight"))

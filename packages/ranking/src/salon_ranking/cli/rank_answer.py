@@ -11,7 +11,7 @@ from salon_ranking.battles import Battles
 from salon_ranking.battles.encoding import counting
 from salon_ranking.battles.repeated_ids import ID
 from salon_ranking.cli.output import Stage
-from salon_ranking.cli.rank_request import Request
+from salon_ranking.cli.rank_request import RankRequest
 from salon_ranking.diagnostics.both_bad import settle_both_bad
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import json_text
@@ -44,7 +44,7 @@ class RankInput:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class RankAnswer:
     """Leaderboards, the battles that they rank, and the analyses beside each."""
 
     boards: tuple[Leaderboard, ...]
@@ -55,7 +55,7 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreTable:
+class OtherTable:
     """A table that is not a leaderboard of a fit, and how it was made.
 
     Attributes:
@@ -81,7 +81,7 @@ class ScoreTable:
         return json_text({**self.made, "header": self.header, "rows": rows_of(self.table), **tables})
 
 
-def read_input(request: Request) -> RankInput:
+def read_input(request: RankRequest) -> RankInput:
     """Read the votes; leave out flagged raters where that is asked for.
 
     Raters are checked by the default policy, or taken from the table ``--raters``. A page checks them in any case, where
@@ -124,7 +124,7 @@ def _report(battles: Battles) -> "RaterReport":
     return check_raters(Votes.from_frame(counting(everything, battles.weight), battles.source, ids=None))
 
 
-def compared(request: Request, battles: Battles) -> ScoreTable:
+def compared(request: RankRequest, battles: Battles) -> OtherTable:
     """Compare the votes with those of ``--against``.
 
     Raises:
@@ -135,10 +135,10 @@ def compared(request: Request, battles: Battles) -> ScoreTable:
     other = read_input(replace(request, battles=request.against)).battles  # type: ignore[arg-type]
     how = {**request.choice.model, "confidence": request.confidence, "prior_ties": request.prior_ties}
     found = compare_votes(battles, other, **how)  # type: ignore[arg-type]
-    return ScoreTable(found.header, found.table, is_comparison=True)
+    return OtherTable(found.header, found.table, is_comparison=True)
 
 
-def score_table(request: Request, rank_input: RankInput, stage: Stage) -> ScoreTable:
+def score_table(request: RankRequest, rank_input: RankInput, stage: Stage) -> OtherTable:
     """Score the models by a method that is not a fitted model; the header reports flagged raters left out.
 
     Raises:
@@ -181,10 +181,10 @@ def score_table(request: Request, rank_input: RankInput, stage: Stage) -> ScoreT
         excluded=None if rank_input.exclusion is None else rank_input.exclusion.counts,
     )
     header = found.header if rank_input.exclusion is None else f"{found.header} {rank_input.exclusion.header}"
-    return ScoreTable(header, found.table, made, {} if acceptable is None else {"acceptability": acceptable})
+    return OtherTable(header, found.table, made, {} if acceptable is None else {"acceptability": acceptable})
 
 
-def rank_boards(request: Request, rank_input: RankInput, stage: Stage) -> Answer:
+def rank_boards(request: RankRequest, rank_input: RankInput, stage: Stage) -> RankAnswer:
     """Make one board, or one per group, with the analyses that were asked for.
 
     Raises:
@@ -210,7 +210,7 @@ def rank_boards(request: Request, rank_input: RankInput, stage: Stage) -> Answer
         diagnose=request.choice.diagnose,
         held_out=unseen,
     )
-    return Answer(
+    return RankAnswer(
         boards=boards,
         rated=rated,
         analyses=analyses,
@@ -219,7 +219,7 @@ def rank_boards(request: Request, rank_input: RankInput, stage: Stage) -> Answer
     )
 
 
-def _boards(request: Request, rated: Battles, progress: Progress) -> tuple[Leaderboard, ...]:
+def _boards(request: RankRequest, rated: Battles, progress: Progress) -> tuple[Leaderboard, ...]:
     options = {
         "baseline": request.baseline,
         "replicates": request.replicates,
@@ -240,7 +240,7 @@ def _boards(request: Request, rated: Battles, progress: Progress) -> tuple[Leade
     return (rank(rated, **options),)  # type: ignore[arg-type]
 
 
-def _differences(request: Request, board: Leaderboard, rated: Battles, progress: Progress) -> "Differences":
+def _differences(request: RankRequest, board: Leaderboard, rated: Battles, progress: Progress) -> "Differences":
     from salon_ranking.leaderboard.differences import differences
 
     # As many replicates as were asked for, even where the board's intervals became sandwiches.
@@ -248,7 +248,7 @@ def _differences(request: Request, board: Leaderboard, rated: Battles, progress:
     return differences(rated, threads=request.threads, progress=progress, **options)  # type: ignore[arg-type]
 
 
-def _contributions(request: Request, board: Leaderboard, rated: Battles, progress: Progress) -> "Contributions":
+def _contributions(request: RankRequest, board: Leaderboard, rated: Battles, progress: Progress) -> "Contributions":
     from salon_ranking.leaderboard.contributions import contributions
 
     baseline = board.baselines[0] if board.baselines else None

@@ -9,8 +9,8 @@ import polars as pl
 import rich_click as click
 
 from salon_ranking.cli.output import console, deliver, plain
-from salon_ranking.cli.rank_answer import Answer, RankInput, ScoreTable
-from salon_ranking.cli.rank_request import RECORD_ENDINGS, Request
+from salon_ranking.cli.rank_answer import OtherTable, RankAnswer, RankInput
+from salon_ranking.cli.rank_request import RECORD_ENDINGS, RankRequest
 from salon_ranking.files import PAGE_ENDINGS, write_table
 from salon_ranking.leaderboard.analyses import Analyses
 from salon_ranking.leaderboard.board import Leaderboard
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _WIDTH = 120
 
 
-def show_answer(request: Request, answer: Answer) -> None:
+def show_answer(request: RankRequest, answer: RankAnswer) -> None:
     """Print the answer on standard output, in the wanted format; remarks for people on standard error."""
     boards = answer.boards
     if request.explain is not None:
@@ -51,7 +51,7 @@ def show_answer(request: Request, answer: Answer) -> None:
         _show_analyses(board, analyses, beside)
 
 
-def show_scores(scores: ScoreTable, request: Request) -> None:
+def show_scores(scores: OtherTable, request: RankRequest) -> None:
     """Print scores or a comparison, and write them to the file of ``--output``."""
     from salon_ranking.cli.terminal import MOST_SHOWN, more_rows, scores_table, value_table
 
@@ -71,7 +71,7 @@ def show_scores(scores: ScoreTable, request: Request) -> None:
     deliver(scores.table, format_=request.format_, output=request.output, show=show, json=scores.document)
 
 
-def _is_quiet(request: Request) -> bool:
+def _is_quiet(request: RankRequest) -> bool:
     """Return whether the answer is wanted in a file alone: one is named, and ``--format`` is not."""
     from click.core import ParameterSource
 
@@ -79,7 +79,7 @@ def _is_quiet(request: Request) -> bool:
     return request.output is not None and source is ParameterSource.DEFAULT
 
 
-def _show_boards(answer: Answer, *, quiet: bool) -> None:
+def _show_boards(answer: RankAnswer, *, quiet: bool) -> None:
     """Print each board as a table, with its header, parameters and analyses."""
     from salon_ranking.cli.terminal import board_table, more_rows
 
@@ -143,7 +143,7 @@ def _write_exactly(text: str) -> None:
     click.echo(text, nl=False, color=True)  # color: click takes nothing out of the text
 
 
-def write_answer(request: Request, rank_input: RankInput, answer: Answer) -> None:
+def write_answer(request: RankRequest, rank_input: RankInput, answer: RankAnswer) -> None:
     """Write every file that the options name."""
     for path, found in ((request.differences, answer.differences), (request.contributions, answer.contributions)):
         if path is not None and found is not None:
@@ -193,12 +193,12 @@ def write_boards(
     write_table(combined(boards), path, endings=PAGE_ENDINGS, texts=texts)
 
 
-def _records(request: Request, answer: Answer) -> pl.DataFrame:
+def _records(request: RankRequest, answer: RankAnswer) -> pl.DataFrame:
     """Return the rows of all boards for a store's table ``leaderboards``; groups differ in the column ``group``."""
     return pl.concat([board.records(request.board_name) for board in answer.boards])
 
 
-def store_answer(request: Request, rank_input: RankInput, answer: Answer, sink: "Sink") -> None:
+def store_answer(request: RankRequest, rank_input: RankInput, answer: RankAnswer, sink: "Sink") -> None:
     """Add rows to a result store: the reasons of flags first, so that no board is stored without them."""
     from salon_ranking.numbers import counted
 

@@ -82,7 +82,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Request:
+class RankRequest:
     """The options of ``salon rank``.
 
     ``choice`` has those that choose a model, ``votes`` those of :meth:`salon_ranking.Battles.read`.
@@ -129,7 +129,7 @@ class Request:
         return "overall" if self.by is None else f"by {self.by}"
 
 
-def check_request(request: Request) -> None:
+def check_request(request: RankRequest) -> None:
     """Check that options can be combined and paths can be written, before any work is done.
 
     Raises:
@@ -151,7 +151,8 @@ def check_request(request: Request) -> None:
     check_path(request.differences)
     check_path(request.contributions)
     _check_groups(request)
-    if request.held_out is not None and request.held_out == request.battles:
+    held_out, battles = request.held_out, request.battles
+    if held_out is not None and held_out.exists() and battles.exists() and held_out.samefile(battles):
         hint = "Give votes that were not ranked."
         raise OptionError("the ratings are fitted to these votes, so they are not held out:", value=request.held_out, hint=hint)
     if request.against is not None:
@@ -176,7 +177,7 @@ def check_request(request: Request) -> None:
         raise OptionError("nothing was asked for that uses the table of", value="--raters", hint=hint)
 
 
-def _of_one_board(request: Request) -> dict[str, object]:
+def _of_one_board(request: RankRequest) -> dict[str, object]:
     return {
         "--listing": request.listing,
         "--explain": request.explain,
@@ -185,7 +186,7 @@ def _of_one_board(request: Request) -> dict[str, object]:
     }
 
 
-def _check_groups(request: Request) -> None:
+def _check_groups(request: RankRequest) -> None:
     if request.side_by_side and request.by is None:
         raise OptionError("--side-by-side sets groups beside each other; it needs", value="--by COLUMN")
     for name, value in _of_one_board(request).items():
@@ -194,7 +195,7 @@ def _check_groups(request: Request) -> None:
             raise OptionError("is about one board and does not go with --by:", value=name, hint=hint)
 
 
-def _board_options(request: Request) -> dict[str, object]:
+def _board_options(request: RankRequest) -> dict[str, object]:
     """Return the options that need a leaderboard."""
     return {
         "--by": request.by,

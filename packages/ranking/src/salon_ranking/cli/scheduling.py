@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from salon_ranking.scheduling.inventory import Inventory
-    from salon_ranking.scheduling.planning import Plan
+    from salon_ranking.scheduling.planning import BattlePlan
 
 _RULES = ["proportional", "mef", "information", "uniform"]
 _MOST_SHOWN = 100
@@ -172,7 +172,7 @@ def plan(
             most_per_model=most,
             progress=stage("simulating"),
         )
-    title = "Plan" if battles is None else f"Plan: {battles.name}"
+    title = "BattlePlan" if battles is None else f"Plan: {battles.name}"
 
     def page() -> str:
         with drawing():
@@ -238,7 +238,7 @@ def _show_pairs(plan: "pl.DataFrame") -> None:
         click.echo(f"… and {plan.height - _MOST_SHOWN:,} more (--output or --format shows all)", err=True)
 
 
-def _show_plan(found: "Plan") -> None:
+def _show_plan(found: "BattlePlan") -> None:
     from salon_ranking.scheduling.planning import GOAL_HEADS, goal_rows
 
     terminal = console()

@@ -18,7 +18,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnosis:
+class FitDiagnosis:
     """Goodness of fit and cycles of majorities.
 
     Attributes:
@@ -42,7 +42,7 @@ class Analyses:
     """
 
     acceptability: pl.DataFrame | None = None
-    diagnosis: Diagnosis | None = None
+    diagnosis: FitDiagnosis | None = None
     held_out: LogLoss | None = None
 
     def document(self) -> dict[str, object]:
@@ -106,7 +106,7 @@ def analyses_of(
     return tuple(found)
 
 
-def diagnosis(battles: Battles, ratings: Ratings) -> Diagnosis:
+def diagnosis(battles: Battles, ratings: Ratings) -> FitDiagnosis:
     """Return how well a fit fits.
 
     Raises:
@@ -120,7 +120,7 @@ def diagnosis(battles: Battles, ratings: Ratings) -> Diagnosis:
         "triads": cycles.triads,
         "cyclic_share": cycles.share,
     }
-    return Diagnosis(fitness.note, numbers, {"worst_fitting_pairs": fitness.pairs.head(_SHOWN), "cycles": cycles.worst})
+    return FitDiagnosis(fitness.note, numbers, {"worst_fitting_pairs": fitness.pairs.head(_SHOWN), "cycles": cycles.worst})
 
 
 def rows_of(table: pl.DataFrame) -> list[dict[str, object]]:

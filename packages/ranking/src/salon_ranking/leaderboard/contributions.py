@@ -13,7 +13,7 @@ import polars as pl
 
 from salon_ranking import _core
 from salon_ranking.battles import Battles
-from salon_ranking.battles.encoding import Columns, encode
+from salon_ranking.battles.encoding import BattleColumns, encode
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.models.options import MAX_ITERATIONS, TOLERANCE
 from salon_ranking.models.ratings import POINTS_PER_UNIT, fit
@@ -108,7 +108,7 @@ def contributions(
     if column in _OWN:
         raise OptionError("the table has a column of this name; rename that of the battles:", value=column)
     number = workers(threads)
-    encoded = encode(battles.frame, Columns(weight=battles.weight, cluster=(column,)), battles.source)
+    encoded = encode(battles.frame, BattleColumns(weight=battles.weight, cluster=(column,)), battles.source)
     ratings = fit(battles, baseline=baseline, prior_ties=prior_ties)
     values, models = encoded.keys[0].values, encoded.models
     told = None if progress is None else lambda done: progress(done, len(values))

@@ -8,7 +8,7 @@ import polars as pl
 
 from salon_ranking import _core
 from salon_ranking.battles import Battles, cluster_columns
-from salon_ranking.battles.encoding import Columns, counting, encode
+from salon_ranking.battles.encoding import BattleColumns, counting, encode
 from salon_ranking.errors import BattleError, UnratableError
 from salon_ranking.files import reading
 from salon_ranking.leaderboard.board import NOT_GIVEN, Leaderboard
@@ -123,7 +123,7 @@ def groups_of(battles: Battles, column: str) -> dict[str, Battles]:
     if isinstance(dtype, pl.List | pl.Array):
         frame = frame.explode(_GROUP)
     frame = frame.with_columns(pl.col(_GROUP).fill_null(NOT_GIVEN))
-    encoded = encode(frame, Columns(weight=battles.weight, cluster=(_GROUP, *clusters)), battles.source)
+    encoded = encode(frame, BattleColumns(weight=battles.weight, cluster=(_GROUP, *clusters)), battles.source)
     group = encoded.keys[0]
     found = {}
     for name, part in zip(group.values, _core.parts(encoded.cells, group.number, bool(clusters)), strict=True):

@@ -14,7 +14,7 @@ from salon_ranking.errors import CovariateCollinearityError, CovariateError, Cov
 from salon_ranking.files import reading
 from salon_ranking.models.covariates import Covariate, Term, terms_of
 from salon_ranking.models.league import League
-from salon_ranking.models.likelihood import Codes, DrawPlan, Estimate, Floats, Groups, Replicates, RowScores
+from salon_ranking.models.likelihood import Codes, DrawPlan, Floats, Groups, LeagueFit, Replicates, RowScores
 from salon_ranking.models.options import FitOptions
 from salon_taxonomy.enums import Winner
 
@@ -25,7 +25,7 @@ _CERTAIN = 20.0
 """Log-odds of a battle from which a fit that does not converge counts as separated."""
 
 
-class Rows(NamedTuple):
+class AlikeBattles(NamedTuple):
     """Rows of alike battles: models, score of the first, battles and the weight of each, covariates (rows, k)."""
 
     first: Codes
@@ -45,7 +45,7 @@ class Design:
     """
 
     terms: tuple[Term, ...]
-    rows: Rows
+    rows: AlikeBattles
     clusters: Groups
     source: str
 
@@ -56,7 +56,7 @@ class Design:
         first, second = place[self.rows.first], place[self.rows.second]
         kept = (first >= 0) & (second >= 0)
         numbers = [np.ascontiguousarray(side[kept].astype(np.uint32)) for side in (first, second)]
-        rows = Rows(numbers[0], numbers[1], *(np.ascontiguousarray(column[kept]) for column in self.rows[2:]))
+        rows = AlikeBattles(numbers[0], numbers[1], *(np.ascontiguousarray(column[kept]) for column in self.rows[2:]))
         clusters = tuple(np.unique(codes[kept], return_inverse=True)[1].astype(np.uint32) for codes in self.clusters)
         return CovariateLikelihood(league.cells, options, self.terms, rows, clusters, self.source)
 
@@ -68,7 +68,7 @@ class CovariateLikelihood:
     cells: _core.Cells
     options: FitOptions
     terms: tuple[Term, ...]
-    rows: Rows
+    rows: AlikeBattles
     clusters: Groups
     source: str
 
@@ -85,7 +85,7 @@ class CovariateLikelihood:
         _, crossings = np.unique(np.stack(self.clusters), axis=1, return_inverse=True)
         return (*self.clusters, np.ascontiguousarray(crossings.ravel(), dtype=np.uint32))
 
-    def fit(self, start: Floats | None = None) -> Estimate:
+    def fit(self, start: Floats | None = None) -> LeagueFit:
         """As ``Likelihood.fit``; ``start`` is not used.
 
         Raises:
@@ -99,7 +99,7 @@ class CovariateLikelihood:
         if not found.converged and (not found.determined or found.largest_log_odds > _CERTAIN):
             raise self._separated(found.coefficients)
         values = np.append(found.log_strengths, found.coefficients)
-        return Estimate(values, found.converged, found.iterations, found.gradient_norm)
+        return LeagueFit(values, found.converged, found.iterations, found.gradient_norm)
 
     def at(self, values: Floats) -> RowScores:
         """As ``Likelihood.at``."""
@@ -189,6 +189,6 @@ def design_of(battles: Battles, covariates: Sequence[Covariate], standardize: bo
     design = design.sort(pl.all())
     x = np.ascontiguousarray(design.select(names).to_numpy(), dtype=np.float64)
     first, second, score, weight = (np.ascontiguousarray(design[name].to_numpy()) for name in kept[:4])
-    rows = Rows(first, second, score, np.ascontiguousarray(design["__count"].to_numpy(), dtype=np.float64), weight, x)
+    rows = AlikeBattles(first, second, score, np.ascontiguousarray(design["__count"].to_numpy(), dtype=np.float64), weight, x)
     codes = tuple(np.ascontiguousarray(design[name].to_numpy() - 1, dtype=np.uint32) for name in groups)
     return Design(tuple(terms), rows, codes, battles.source)

@@ -38,7 +38,7 @@ MOST_MODELS = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class LeagueFit:
     """A fit of one league.
 
     Attributes:
@@ -115,7 +115,7 @@ class Likelihood(Protocol):
     def size(self) -> int:
         """Number of further parameters."""
 
-    def fit(self, start: Floats | None = None) -> Estimate:
+    def fit(self, start: Floats | None = None) -> LeagueFit:
         """Maximise it, from given log-strengths where the model can."""
 
     def at(self, values: Floats) -> ScoreSums:
@@ -204,7 +204,7 @@ class PairLikelihood:
         """Groups of the cells' clusters."""
         return cluster_groups(self.cells) if self.clustered else ()
 
-    def fit(self, start: Floats | None = None) -> Estimate:
+    def fit(self, start: Floats | None = None) -> LeagueFit:
         """As :meth:`Likelihood.fit`."""
         tolerance, most, prior = self.options.tolerance, self.options.max_iterations, self.options.prior_ties
         if self.options.estimator == "firth":
@@ -213,7 +213,7 @@ class PairLikelihood:
             found = _core.fit_from(self.cells, start, prior, tolerance, most)
         else:
             found = _core.fit(self.cells, prior, tolerance, most)
-        return Estimate(found.log_strengths, found.converged, found.iterations, found.gradient_norm)
+        return LeagueFit(found.log_strengths, found.converged, found.iterations, found.gradient_norm)
 
     def at(self, values: Floats) -> PairScores:
         """As :meth:`Likelihood.at`."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from salon_ranking import _core
 from salon_ranking.battles import Battles
-from salon_ranking.battles.encoding import Columns, numbered, stream
+from salon_ranking.battles.encoding import BattleColumns, numbered, stream
 from salon_ranking.errors import BattleError, OptionError, OrderError
 from salon_ranking.files import reading
 from salon_ranking.models.ratings import RANK_DIGITS
@@ -103,7 +103,7 @@ def online_elo(
     if order_by is not None:
         frame = _ordered(frame, order_by, out_of_order, source)
     engine = _core.OnlineElo(k, base, scale, initial, orders > 0)
-    names = stream(frame, Columns(), source, lambda at, menu: engine.add(at.model_a, at.model_b, at.winner, menu)).models
+    names = stream(frame, BattleColumns(), source, lambda at, menu: engine.add(at.model_a, at.model_b, at.winner, menu)).models
     if not names:
         raise BattleError("there are no battles", source=source)
     wins, losses, ties = engine.records()

@@ -24,7 +24,7 @@ from salon_ranking.errors import UnknownModelError
 from salon_ranking.models.covariate_likelihood import CovariateLikelihood, design_of
 from salon_ranking.models.covariates import Covariate
 from salon_ranking.models.league import League, default_baseline, leagues_of
-from salon_ranking.models.likelihood import Estimate, Likelihood, PairLikelihood, check_size
+from salon_ranking.models.likelihood import LeagueFit, Likelihood, PairLikelihood, check_size
 from salon_ranking.models.options import (
     MAX_ITERATIONS,
     TOLERANCE,
@@ -60,7 +60,7 @@ class FittedLeague:
     members: NDArray[np.int64]
     base: int
     likelihood: Likelihood
-    estimate: Estimate
+    estimate: LeagueFit
 
     @property
     def log_strengths(self) -> Floats:

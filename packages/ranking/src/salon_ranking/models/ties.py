@@ -23,9 +23,9 @@ from salon_ranking.models.likelihood import (
     Codes,
     DrawnValues,
     DrawPlan,
-    Estimate,
     Floats,
     Groups,
+    LeagueFit,
     Replicates,
     RowScores,
     cluster_groups,
@@ -74,12 +74,12 @@ class TieLikelihood:
         """Return ν or κ; without ties the value at which a tie has probability 0."""
         return float(values[-1]) if self.size else 0.0 if self.model == "davidson" else 1.0
 
-    def fit(self, start: Floats | None = None) -> Estimate:
+    def fit(self, start: Floats | None = None) -> LeagueFit:
         """As ``Likelihood.fit``; ``start`` is not used."""
         how = self.options
         found = _core.fit_ties(self.cells, self.model, how.prior_ties, how.tolerance, how.max_iterations)
         values = np.append(found.log_strengths, [math.exp(found.tie)] * self.size)
-        return Estimate(values, found.converged, found.iterations, found.gradient_norm)
+        return LeagueFit(values, found.converged, found.iterations, found.gradient_norm)
 
     def at(self, values: Floats) -> RowScores:
         """As ``Likelihood.at``, in the tie parameter itself (not in its logarithm)."""

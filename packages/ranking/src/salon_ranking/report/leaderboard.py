@@ -12,7 +12,7 @@ from salon_ranking.leaderboard.ranking import ranked_like
 from salon_ranking.numbers import counted
 from salon_ranking.raters.rater_report import RaterReport
 from salon_ranking.report.charts import interval_plot
-from salon_ranking.report.page import Block, Figure, Section, Table, render_page
+from salon_ranking.report.page import Block, Figure, PageSection, Table, render_page
 from salon_ranking.report.sections import (
     beside,
     compared_groups,
@@ -92,7 +92,7 @@ def leaderboard_page(
         >>> "<h1>Votes</h1>" in leaderboard_page([rank(Battles.from_frame(votes), replicates=20)], title="Votes")
         True
     """
-    sections = [Section(board.group or "Leaderboard", _board(board, alone=len(boards) == 1)) for board in boards]
+    sections = [PageSection(board.group or "Leaderboard", _board(board, alone=len(boards) == 1)) for board in boards]
     sections += parameters(boards)
     sections += _beneath(boards, battles)
     sections += beside(boards, analyses) if analyses else []
@@ -100,7 +100,7 @@ def leaderboard_page(
     return render_page(title, lead=_LEAD, facts=how_it_was_made(boards[0]) if len(boards) == 1 else [], sections=sections)
 
 
-def _beneath(boards: Sequence[Leaderboard], battles: Battles | None) -> list[Section]:
+def _beneath(boards: Sequence[Leaderboard], battles: Battles | None) -> list[PageSection]:
     """Rank intervals, groups beside each other, and what only the battles themselves can tell."""
     alone = len(boards) == 1
     sections = [*rank_intervals(boards[0]), *listing_status(boards[0])] if alone else compared_groups(boards, battles)

@@ -9,7 +9,7 @@ from salon_ranking.opinion.checks import Checks
 from salon_ranking.opinion.summary import MosSummary
 from salon_ranking.opinion.weights import Weights
 from salon_ranking.report.mos_charts import dot_plot, share_wheel, value_map
-from salon_ranking.report.page import Block, Figure, Section, Table, render_page
+from salon_ranking.report.page import Block, Figure, PageSection, Table, render_page
 
 ALL = "all"
 """How a null group is written for people."""
@@ -21,13 +21,13 @@ def mos_page(summary: MosSummary, *, title: str) -> str:
         "Points are mean opinion scores, bars their intervals. The intervals take the prompts as they are: they tell what "
         "other pictures for the same prompts would have changed, not what other prompts would."
     )
-    sections = [Section(dimension, tuple(_dimension(summary, dimension))) for dimension in summary.scales]
+    sections = [PageSection(dimension, tuple(_dimension(summary, dimension))) for dimension in summary.scales]
     if summary.comparisons.height:
-        sections.append(Section("Which models differ", (_compared(summary),)))
+        sections.append(PageSection("Which models differ", (_compared(summary),)))
     if summary.stability.height:
-        sections.append(Section("How many samples per prompt are enough", (_stability(summary),)))
+        sections.append(PageSection("How many samples per prompt are enough", (_stability(summary),)))
     if summary.correlations.height:
-        sections.append(Section("Do raters keep the dimensions apart", tuple(_raters(summary))))
+        sections.append(PageSection("Do raters keep the dimensions apart", tuple(_raters(summary))))
     return render_page(title, lead=lead, facts=[("How", summary.header)], sections=sections)
 
 
@@ -66,16 +66,16 @@ def weights_page(weights: Weights, *, title: str) -> str:
         {"Dimension"},
     )
     sections = [
-        Section("Weights", (figure,)),
-        Section("What one standard deviation is", ("In marks, over all rated pictures.", standards)),
-        Section("Coefficients", ("Logits per standard deviation.", _coefficients(weights))),
+        PageSection("Weights", (figure,)),
+        PageSection("What one standard deviation is", ("In marks, over all rated pictures.", standards)),
+        PageSection("Coefficients", ("Logits per standard deviation.", _coefficients(weights))),
     ]
     if weights.unfitted.height:
         left = [
             (group_name(*row[:2]), numbers.count(row[2]), str(row[3]))
             for row in weights.unfitted.select("persona", "scenario", "battles", "reason").iter_rows()
         ]
-        sections.append(Section("Groups without weights", (_table(("Group", "Battles", "Why"), left, {"Group", "Why"}),)))
+        sections.append(PageSection("Groups without weights", (_table(("Group", "Battles", "Why"), left, {"Group", "Why"}),)))
     return render_page(title, lead=lead, facts=[("How", weights.header)], sections=sections)
 
 
@@ -107,7 +107,7 @@ def checks_page(points: Checks, *, title: str, confidence: float = 0.95) -> str:
         title,
         lead="A check asks one thing of one picture; it is fully met or not.",
         facts=[("How", points.header)],
-        sections=[Section("Test points", blocks)],
+        sections=[PageSection("Test points", blocks)],
     )
 
 

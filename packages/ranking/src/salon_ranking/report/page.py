@@ -68,14 +68,14 @@ Block: TypeAlias = str | Table | Figure | Code | Fragment
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """A heading with what stands under it."""
 
     title: str
     blocks: tuple[Block, ...] = field(default=())
 
 
-def render_page(title: str, *, lead: str, facts: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
+def render_page(title: str, *, lead: str, facts: Sequence[tuple[str, str]], sections: Sequence[PageSection]) -> str:
     """Return the whole page as one string of HTML.
 
     Args:
@@ -85,7 +85,7 @@ def render_page(title: str, *, lead: str, facts: Sequence[tuple[str, str]], sect
         sections: in reading order.
 
     Example:
-        >>> page = render_page("Votes", lead="Two models.", facts=[("Seed", "0")], sections=[Section("Empty")])
+        >>> page = render_page("Votes", lead="Two models.", facts=[("Seed", "0")], sections=[PageSection("Empty")])
         >>> page.startswith("<!doctype html>")
         True
     """

@@ -2,20 +2,20 @@
 
 from salon_ranking.report.charts import Specification
 from salon_ranking.report.curves import width_curve
-from salon_ranking.report.page import Figure, Section, Table, render_page
-from salon_ranking.scheduling.planning import GOAL_HEADS, Plan, goal_rows
+from salon_ranking.report.page import Figure, PageSection, Table, render_page
+from salon_ranking.scheduling.planning import GOAL_HEADS, BattlePlan, goal_rows
 
 _MEASURES = {"median_width": "median interval", "widest": "widest interval"}
 
 
-def plan_chart(plan: Plan) -> Specification:
+def plan_chart(plan: BattlePlan) -> Specification:
     """Draw widths of intervals against matches per model, one colour per rule; the goal as a dashed line."""
     data = plan.curve.unpivot(list(_MEASURES), index=["rule", "matches_per_model"], variable_name="measure", value_name="width")
     data = data.with_columns(data["measure"].replace(_MEASURES))
     return width_curve(data, title="Width of the interval (Elo)", goal=plan.goals.width, colour="rule", dash="measure")
 
 
-def plan_page(plan: Plan, *, title: str) -> str:
+def plan_page(plan: BattlePlan, *, title: str) -> str:
     """Return one self-contained HTML page.
 
     Example:
@@ -42,11 +42,11 @@ def plan_page(plan: Plan, *, title: str) -> str:
         title,
         lead="How many battles a leaderboard needs, simulated.",
         facts=[("Assumed", plan.header)],
-        sections=[Section("Goals", (goals, note)), Section("Intervals", (figure,))],
+        sections=[PageSection("Goals", (goals, note)), PageSection("Intervals", (figure,))],
     )
 
 
-def chart_svg(plan: Plan) -> str:
+def chart_svg(plan: BattlePlan) -> str:
     """Return the curves of a plan as a picture in SVG."""
     import vl_convert  # only a picture needs it
 

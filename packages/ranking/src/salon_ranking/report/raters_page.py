@@ -5,7 +5,7 @@ from dataclasses import asdict
 from salon_ranking.numbers import MISSING, counted
 from salon_ranking.raters.rater_report import RaterReport
 from salon_ranking.raters.table_rows import headings, lines
-from salon_ranking.report.page import Section, Table, render_page
+from salon_ranking.report.page import PageSection, Table, render_page
 
 _LEAD = (
     "A flag is a finding, not a verdict on a person: it says which of the checks a rater's answers failed. Nothing was "
@@ -35,10 +35,10 @@ def raters_page(report: RaterReport) -> str:
     ]
     thresholds = [(name, _shown(value)) for name, value in asdict(report.policy).items()]
     sections = [
-        Section("Reasons", (reasons(report) if count else "No rater is flagged.",)),
-        Section("Flagged", (Table(columns, rows[:count], numeric) if count else "None.",)),
-        Section("Others", (Table(columns, rows[count:], numeric) if rows[count:] else "None.",)),
-        Section("Thresholds", (Table(("Name", "Value"), thresholds, frozenset({"Value"})),)),
+        PageSection("Reasons", (reasons(report) if count else "No rater is flagged.",)),
+        PageSection("Flagged", (Table(columns, rows[:count], numeric) if count else "None.",)),
+        PageSection("Others", (Table(columns, rows[count:], numeric) if rows[count:] else "None.",)),
+        PageSection("Thresholds", (Table(("Name", "Value"), thresholds, frozenset({"Value"})),)),
     ]
     return render_page("Raters", lead=_LEAD, facts=facts, sections=sections)
 

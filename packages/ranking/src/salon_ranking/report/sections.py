@@ -11,7 +11,7 @@ from salon_ranking.diagnostics.convergence import MOST_MODELS, convergence
 from salon_ranking.diagnostics.head_to_head import head_to_head
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import read_table
-from salon_ranking.leaderboard.analyses import Analyses, Diagnosis
+from salon_ranking.leaderboard.analyses import Analyses, FitDiagnosis
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.leaderboard.excluded import ExcludedRaters
 from salon_ranking.leaderboard.listing import MOST_EFFECT, MOST_WIDTH, listing_cells
@@ -20,7 +20,7 @@ from salon_ranking.raters.rater_report import RaterReport
 from salon_ranking.report.curves import width_curve
 from salon_ranking.report.heat import rank_map, win_rate_map
 from salon_ranking.report.mos_charts import dot_plot
-from salon_ranking.report.page import Block, Figure, Section, Table
+from salon_ranking.report.page import Block, Figure, PageSection, Table
 from salon_ranking.report.raters_page import quality, reasons
 
 MOST_COMPARED = 40
@@ -30,7 +30,7 @@ LISTED_WIDTH = 20.0
 _MOST_RATERS = 1000
 
 
-def rank_intervals(board: Leaderboard) -> list[Section]:
+def rank_intervals(board: Leaderboard) -> list[PageSection]:
     """Intervals of ranks, if the table has them in ``rank_low`` and ``rank_high``."""
     if not {"rank_low", "rank_high"} <= set(board.table.columns):
         return []
@@ -43,10 +43,10 @@ def rank_intervals(board: Leaderboard) -> list[Section]:
     )
     caption = "The ranks that the votes allow. Where two bars share no rank, the order of the two models is settled."
     chart = dot_plot(rows, label="model", value="rank", title="Rank", whole=True)
-    return [Section("Rank intervals", (Figure(chart, caption, table),))]
+    return [PageSection("Rank intervals", (Figure(chart, caption, table),))]
 
 
-def compared_groups(boards: Sequence[Leaderboard], battles: Battles | None) -> list[Section]:
+def compared_groups(boards: Sequence[Leaderboard], battles: Battles | None) -> list[PageSection]:
     """Each group's ranks beside those of all battles (of the first group, when the battles are not given)."""
     if len(boards) < 2:
         return []
@@ -73,17 +73,17 @@ def compared_groups(boards: Sequence[Leaderboard], battles: Battles | None) -> l
     columns = ("Model", f"{first} ", *groups)
     caption = f"Ranks by group; colour says how many places a model gains or loses against {first.lower()}."
     table = Table(columns, rows, frozenset(columns[1:]), "Ranks by group, with places gained or lost")
-    return [Section("Groups compared", (Figure(rank_map(ranks, order=order, groups=groups), caption, table),))]
+    return [PageSection("Groups compared", (Figure(rank_map(ranks, order=order, groups=groups), caption, table),))]
 
 
-def parameters(boards: Sequence[Leaderboard]) -> list[Section]:
+def parameters(boards: Sequence[Leaderboard]) -> list[PageSection]:
     """Return the tie parameter or the coefficients of each board, and position bias; nothing for plain Bradley-Terry."""
     sections = []
     for board in boards:
         of = "" if board.group is None else f": {board.group}"
         tables = (("Parameters", board.parameters), ("Position bias", board.position_bias))
         blocks = tuple(_plain_table(name, table) for name, table in tables if table.height)
-        sections += [Section(f"Parameters{of}", blocks)] if blocks else []
+        sections += [PageSection(f"Parameters{of}", blocks)] if blocks else []
     return sections
 
 
@@ -93,7 +93,7 @@ def _plain_table(name: str, table: pl.DataFrame) -> Table:
     return Table(heads, [tuple(_cell(value) for value in row) for row in table.iter_rows()], numeric, name)
 
 
-def win_rates(battles: Battles, board: Leaderboard) -> list[Section]:
+def win_rates(battles: Battles, board: Leaderboard) -> list[PageSection]:
     """Return observed win rates between the best models, at most ``MOST_COMPARED``."""
     order = board.table.drop_nulls("component")["model"].to_list()[:MOST_COMPARED]
     pairs = head_to_head(battles, order)
@@ -117,13 +117,13 @@ def win_rates(battles: Battles, board: Leaderboard) -> list[Section]:
         f"{shown}How often the row's model won against the column's, a tie as half a win. Columns are in the order of the rows."
     )
     table = Table(columns, rows, frozenset(columns[2:]), "Pairs that met")
-    return [Section("Win rates", (Figure(win_rate_map(pairs, order=order), caption, table),))]
+    return [PageSection("Win rates", (Figure(win_rate_map(pairs, order=order), caption, table),))]
 
 
-def interval_convergence(battles: Battles, board: Leaderboard) -> list[Section]:
+def interval_convergence(battles: Battles, board: Leaderboard) -> list[PageSection]:
     """Return how the intervals shrank as battles came in."""
     blocks = _convergence(battles, board)
-    return [Section("Convergence", blocks)] if blocks else []
+    return [PageSection("Convergence", blocks)] if blocks else []
 
 
 def _convergence(battles: Battles, board: Leaderboard) -> tuple[Block, ...]:
@@ -170,7 +170,7 @@ def _convergence(battles: Battles, board: Leaderboard) -> tuple[Block, ...]:
     return (verdict, figure)
 
 
-def listing_status(board: Leaderboard) -> list[Section]:
+def listing_status(board: Leaderboard) -> list[PageSection]:
     """Return which models MEF's rule lists, if the table has the columns of ``with_listing``."""
     if "listed" not in board.table.columns:
         return []
@@ -187,20 +187,20 @@ def listing_status(board: Leaderboard) -> list[Section]:
     )
     columns = ("Rank", "Model", "Listed", "Width", "One match", "Matches")
     table = Table(columns, rows, frozenset({"Rank", "Width", "One match", "Matches"}), "Listing")
-    return [Section("Listing", (said, table))]
+    return [PageSection("Listing", (said, table))]
 
 
-def beside(boards: Sequence[Leaderboard], analyses: Sequence[Analyses]) -> list[Section]:
+def beside(boards: Sequence[Leaderboard], analyses: Sequence[Analyses]) -> list[PageSection]:
     """Return acceptability, goodness of fit and prediction under headings of their own, by group where there are several."""
     sections = []
     for board, found in zip(boards, analyses, strict=True):
         of = "" if board.group is None else f": {board.group}"
         if found.acceptability is not None:
-            sections.append(Section(f"Acceptability{of}", _acceptability(found.acceptability, board.confidence)))
+            sections.append(PageSection(f"Acceptability{of}", _acceptability(found.acceptability, board.confidence)))
         if found.diagnosis is not None:
-            sections.append(Section(f"Goodness of fit{of}", _fitness(found.diagnosis)))
+            sections.append(PageSection(f"Goodness of fit{of}", _fitness(found.diagnosis)))
         if found.held_out is not None:
-            sections.append(Section(f"Prediction{of}", (found.held_out.sentence,)))
+            sections.append(PageSection(f"Prediction{of}", (found.held_out.sentence,)))
     return sections
 
 
@@ -220,7 +220,7 @@ def _acceptability(found: pl.DataFrame, confidence: float) -> tuple[Block, ...]:
     return said, Table(columns, rows, frozenset(columns) - {"Model"}, "Acceptability")
 
 
-def _fitness(found: Diagnosis) -> tuple[Block, ...]:
+def _fitness(found: FitDiagnosis) -> tuple[Block, ...]:
     values = [(name.replace("_", " ").capitalize(), _cell(value)) for name, value in found.numbers.items()]
     blocks: list[Block] = [found.note] if found.note else []
     blocks.append(Table(("What", "Value"), values, frozenset({"Value"}), "Goodness of fit"))
@@ -228,7 +228,7 @@ def _fitness(found: Diagnosis) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def rater_quality(raters: RaterReport | Path | None, excluded: ExcludedRaters | None = None) -> list[Section]:
+def rater_quality(raters: RaterReport | Path | None, excluded: ExcludedRaters | None = None) -> list[PageSection]:
     """Return the raters of the votes, from a report or a file, with those left out of the board.
 
     Raises:
@@ -238,7 +238,7 @@ def rater_quality(raters: RaterReport | Path | None, excluded: ExcludedRaters | 
         return []
     blocks = _report(raters, excluded) if isinstance(raters, RaterReport) else _rater_file(raters)
     said = () if excluded is None else (excluded.sentence,)
-    return [Section("Raters", (*said, *blocks))]
+    return [PageSection("Raters", (*said, *blocks))]
 
 
 def _report(report: RaterReport, excluded: ExcludedRaters | None) -> tuple[Block, ...]:

@@ -14,9 +14,9 @@ from salon_ranking.errors import OptionError
 from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.options import checked, shaped
 from salon_ranking.scheduling.pairs import RULES, Rule
-from salon_ranking.scheduling.simulation import Checkpoint, Goals, SimulatedLeague, Voting
+from salon_ranking.scheduling.simulation import Goals, SimulatedLeague, SimulatedState, Voting
 
-__all__ = ["Plan", "assumed_ratings", "check_models", "plan"]
+__all__ = ["BattlePlan", "assumed_ratings", "check_models", "plan"]
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], object]
@@ -30,7 +30,7 @@ _MOST_LEAGUES = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class BattlePlan:
     """What the simulation found.
 
     Attributes:
@@ -92,7 +92,7 @@ def plan(
     seed: int = 0,
     most_per_model: int = 50_000,
     progress: Progress | None = None,
-) -> Plan:
+) -> BattlePlan:
     """Simulate schedules until the goals are met.
 
     Goals of a new arena: the median model's interval, and every model's, is at most ``goals.width``; and all neighbours that
@@ -133,15 +133,17 @@ def plan(
                 found.append(_run(arena, rule, goals, len(truth), most_per_model, newcomer, tell))
             done += 1
     curve = pl.concat(_curve(rule, found.together, len(truth)) for rule, found in runs.items())
-    return Plan(_table(runs, goals, len(truth)), curve, tuple(truth.tolist()), voting, goals, leagues, seed, most_per_model)
+    return BattlePlan(
+        _table(runs, goals, len(truth)), curve, tuple(truth.tolist()), voting, goals, leagues, seed, most_per_model
+    )
 
 
 @dataclass(frozen=True)
 class _Runs:
     """The leagues of one rule: those in which all models began together, and those in which one came later."""
 
-    together: list[list[Checkpoint]]
-    newcomer: list[list[Checkpoint]]
+    together: list[list[SimulatedState]]
+    newcomer: list[list[SimulatedState]]
 
 
 def _run(
@@ -152,12 +154,12 @@ def _run(
     most_per_model: int,
     newcomer: int | None,
     tell: Callable[[float], None],
-) -> list[Checkpoint]:
+) -> list[SimulatedState]:
     """Simulate one league until every goal is met; battles count from the newcomer's arrival."""
     most = most_per_model * models // 2
     before = 0 if newcomer is None else _settle(arena, newcomer, goals, most_per_model)
     target = max(_FIRST_PER_MODEL * models // 2, 1) if newcomer is None else _FIRST_PER_MODEL
-    found: list[Checkpoint] = []
+    found: list[SimulatedState] = []
     while True:
         arena.play(rule, before + target - arena.battles)
         here = arena.checkpoint(goals, 0, newcomer)
@@ -180,7 +182,7 @@ def _settle(arena: SimulatedLeague, newcomer: int, goals: Goals, most_per_model:
     return arena.battles
 
 
-_Measure = Callable[[Checkpoint], float]
+_Measure = Callable[[SimulatedState], float]
 
 
 def _measures(goals: Goals) -> list[tuple[str, _Measure]]:
@@ -223,7 +225,7 @@ def _table(runs: dict[Rule, _Runs], goals: Goals, models: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={**schema, "matches_per_model": part, "saved": part, "reached": part})
 
 
-def _crossing(run: list[Checkpoint], measure: _Measure) -> int | None:
+def _crossing(run: list[SimulatedState], measure: _Measure) -> int | None:
     """Battles after which the measure is at most 1, from there on; None when it never is."""
     if measure(run[-1]) > 1.0:
         return None
@@ -245,7 +247,7 @@ def _median(counts: list[int | None]) -> int | None:
     return None if len(known) < 2 else round(sum(known) / 2)
 
 
-def _curve(rule: Rule, runs: list[list[Checkpoint]], models: int) -> pl.DataFrame:
+def _curve(rule: Rule, runs: list[list[SimulatedState]], models: int) -> pl.DataFrame:
     rows = [
         (rule, at.battles, 2.0 * at.battles / models, at.mean_width, at.median_width, at.widest, at.separated)
         for run in runs

@@ -74,7 +74,7 @@ class Goals:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class SimulatedState:
     """What stands after some battles. Widths are in Elo points."""
 
     battles: int
@@ -148,7 +148,7 @@ class SimulatedLeague:
             self._streams[stream] += self._random.multinomial(np.where(old, (each + 1 - stream) // 2, 0), self._outcomes)
         self._fit()
 
-    def checkpoint(self, goals: Goals, baseline: int, newcomer: int | None = None) -> Checkpoint:
+    def checkpoint(self, goals: Goals, baseline: int, newcomer: int | None = None) -> SimulatedState:
         """Intervals with ``baseline`` fixed, of the ``newcomer`` and of the others, and the power to tell neighbours apart."""
         gap = self.log_strengths[self._first] - self.log_strengths[self._second]
         p = 1.0 / (1.0 + np.exp(-gap))
@@ -161,7 +161,7 @@ class SimulatedLeague:
         covariance = bread @ laplacian(self._square(spread)) @ bread + (bread * prior) @ bread
         every = interval_widths(covariance, baseline, goals.confidence)
         widths = np.delete(every, [baseline] if newcomer is None else [baseline, newcomer])
-        return Checkpoint(
+        return SimulatedState(
             self.battles,
             float(widths.mean()),
             float(np.median(widths)),

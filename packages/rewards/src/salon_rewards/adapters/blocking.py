@@ -11,9 +11,11 @@ import os
 from collections.abc import Coroutine, Sequence
 from functools import cache
 from threading import Lock, Thread
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from salon_rewards.callables.reward import RewardFunction
+
+T = TypeVar("T")
 
 _ONE_AT_A_TIME: Final = Lock()
 
@@ -21,10 +23,11 @@ _ONE_AT_A_TIME: Final = Lock()
 def called(reward: RewardFunction, completions: Sequence[Any], **columns: Any) -> list[float | None]:
     """What the reward pays; a coroutine is run to its end, in the thread for those."""
     given = reward(completions, **columns)
-    return list(_waited(given) if inspect.iscoroutine(given) else given)
+    return list(waited(given) if inspect.iscoroutine(given) else given)
 
 
-def _waited(coroutine: Coroutine[Any, Any, Sequence[float | None]]) -> Sequence[float | None]:
+def waited(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, in the thread of this process for those."""
     with _ONE_AT_A_TIME:
         loop = _loop(os.getpid())
     return asyncio.run_coroutine_threadsafe(coroutine, loop).result()

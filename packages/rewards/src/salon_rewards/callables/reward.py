@@ -4,16 +4,21 @@ A reward by rule answers at once; one that asks a judge or an editor is a corout
 other. Both are frozen dataclasses, so that they pickle and say what they are.
 """
 
+import inspect
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, runtime_checkable
 
 from salon_rewards.batch import Batch
 from salon_rewards.group_mask import Abstention, Component, Paid, abstention_of, plain, together
 from salon_rewards.judge_batching import Answers
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question
-from salon_taxonomy.verdict import Scored, Unscored, Verdict
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+
+_NOT_PAID: Final = Unscored(Reason.NOT_REPORTED, "the reward gave no number")
 
 LogMetric: TypeAlias = Callable[[str, float], None]
 
@@ -165,6 +170,30 @@ class JudgedReward(AskingReward):
             0.0 if question is None else verdict.value if isinstance(verdict, Scored) else verdict
             for question, verdict in zip(questions, await answers.ask(questions), strict=True)
         ]
+
+
+async def each_paid(reward: RewardFunction, completions: Sequence[Any], columns: Mapping[str, Any]) -> list[Paid]:
+    """Return what each completion earns for itself, without its group, or why that is unknown.
+
+    For trainers and servers that have a policy of their own for missing rewards.
+
+    Args:
+        reward: Salon's, or a function of a user's own, whose None and NaN are ``not_reported``.
+        completions: texts, or lists of chat messages.
+        columns: lists with one value for each completion, by name.
+
+    Raises:
+        InputError: for a column that is missing or holds something else, or a reward that returns another number of values.
+    """
+    if isinstance(reward, AskingReward):
+        return await reward.verdicts(Batch(completions, columns))
+    if isinstance(reward, RuleReward):
+        return reward.score(Batch(completions, columns))
+    given = reward(completions, **columns)
+    values = await given if inspect.isawaitable(given) else given
+    if len(values) != len(completions):
+        raise InputError(f"the reward returned another number of values than {len(completions)}:", value=len(values))
+    return [_NOT_PAID if value is None or math.isnan(value) else float(value) for value in values]
 
 
 def report(name: str, paid: Sequence[Paid], columns: dict[str, Any]) -> None:

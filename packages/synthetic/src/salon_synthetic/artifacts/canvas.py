@@ -21,7 +21,7 @@ _HALF: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FigurePlace:
     """Where a figure stands: an affine map from its own square (0 to 1, y downwards) to the picture's."""
 
     a: float = 1.0
@@ -36,20 +36,20 @@ class Place:
         return (self.a * x + self.b * y + self.c, self.d * x + self.e * y + self.f)
 
     @classmethod
-    def box(cls, centre: Point, side: float, *, turned: float = 0.0, mirrored: bool = False) -> "Place":
+    def box(cls, centre: Point, side: float, *, turned: float = 0.0, mirrored: bool = False) -> "FigurePlace":
         """Return a square with this centre and side, turned clockwise by so many degrees."""
         cos, sin = math.cos(math.radians(turned)) * side, math.sin(math.radians(turned)) * side
         flip = -1.0 if mirrored else 1.0
         a, b, d, e = cos * flip, -sin, sin * flip, cos
         return cls(a, b, centre[0] - 0.5 * (a + b), d, e, centre[1] - 0.5 * (d + e))
 
-    def turned(self, degrees: float, around: Point) -> "Place":
+    def turned(self, degrees: float, around: Point) -> "FigurePlace":
         """Return the same place after a clockwise turn of the figure about one of its own points."""
         cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
         x, y = around
         a, b, c = cos, -sin, x - cos * x + sin * y
         d, e, f = sin, cos, y - sin * x - cos * y
-        return Place(
+        return FigurePlace(
             self.a * a + self.b * d,
             self.a * b + self.b * e,
             self.a * c + self.b * f + self.c,
@@ -58,10 +58,10 @@ class Place:
             self.d * c + self.e * f + self.f,
         )
 
-    def shifted(self, x: float, y: float) -> "Place":
+    def shifted(self, x: float, y: float) -> "FigurePlace":
         """Return the same place, moved by so many parts of its own side."""
         c, f = self.at(x, y)
-        return Place(self.a, self.b, c, self.d, self.e, f)
+        return FigurePlace(self.a, self.b, c, self.d, self.e, f)
 
     @property
     def scale(self) -> float:
@@ -114,11 +114,11 @@ class Pen:
     """
 
     canvas: Canvas
-    place: Place
+    place: FigurePlace
     ink: Colour
     line: float = 0.018
 
-    def moved(self, place: Place) -> "Pen":
+    def moved(self, place: FigurePlace) -> "Pen":
         """Return the same pen elsewhere."""
         return Pen(self.canvas, place, self.ink, self.line)
 

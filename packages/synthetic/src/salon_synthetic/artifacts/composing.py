@@ -8,7 +8,7 @@ proportions). Such pairs are two pictures side by side.
 
 from typing import TYPE_CHECKING, Final
 
-from salon_synthetic.artifacts.canvas import Canvas, Pen, Place
+from salon_synthetic.artifacts.canvas import Canvas, FigurePlace, Pen
 from salon_synthetic.artifacts.difficulty import Difficulty
 from salon_synthetic.artifacts.figures.animal import draw_animal, species_of
 from salon_synthetic.artifacts.figures.face import draw_face
@@ -18,7 +18,7 @@ from salon_synthetic.artifacts.figures.person import draw_person
 from salon_synthetic.artifacts.figures.table import draw_table, small_thing_of
 from salon_synthetic.artifacts.kinds import Subject
 from salon_synthetic.artifacts.palette import Palette, drawn_palette, mixed
-from salon_synthetic.artifacts.planning import Part, Plan
+from salon_synthetic.artifacts.planning import PicturePlan, PlannedFigure
 from salon_synthetic.rng import Rng
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _HALF: Final = 0.55
 """How large a figure is that shares the picture with another."""
 
 
-def composed(rng: Rng, plan: Plan, size: int, difficulty: Difficulty) -> tuple["Image", str]:
+def composed(rng: Rng, plan: PicturePlan, size: int, difficulty: Difficulty) -> tuple["Image", str]:
     """Return the picture and the prompt that it answers."""
     palette = drawn_palette(rng.fork("look"), difficulty)
     canvas = Canvas(size, palette.wall)
@@ -62,7 +62,7 @@ def composed(rng: Rng, plan: Plan, size: int, difficulty: Difficulty) -> tuple["
     return _seen(canvas.finished(), palette, rng.fork("film"), difficulty), prompt
 
 
-def _of_one_scale(rng: Rng, plan: Plan, difficulty: Difficulty) -> bool:
+def _of_one_scale(rng: Rng, plan: PicturePlan, difficulty: Difficulty) -> bool:
     """Return whether two figures may stand on one floor, drawn equally high, without being out of proportion."""
     if not any(part.kind.subject is Subject.PERSON for part in plan.parts):
         return False
@@ -76,7 +76,7 @@ def _scene(
     canvas: Canvas,
     palette: Palette,
     rng: Rng,
-    parts: list[Part],
+    parts: list[PlannedFigure],
     difficulty: Difficulty,
     *,
     middle: float,
@@ -89,14 +89,14 @@ def _scene(
     free = (side - shrunk) / 2
     turned = camera.around(0, 10) * difficulty.camera
     down = (1 - shrunk) / 2 * camera.uniform(-0.3, 0.7) if side == 1.0 else (1 - shrunk) / 2 * camera.uniform(0.1, 0.5)
-    figures: list[tuple[Pen, Part, Rng]] = []
+    figures: list[tuple[Pen, PlannedFigure, Rng]] = []
     for number, part in enumerate(parts, first):
         aside = camera.around(0, free + 0.03 * side)
         flip = part.kind.subject is not Subject.TABLE and camera.chance(0.5 * difficulty.camera)
         at = (middle if number == first else 1 - middle) + aside
         shown = shrunk * camera.around(0.96, 0.04)
         level = 0.5 + down + (shrunk - shown) / 2 + camera.around(0, 0.02) * side
-        place = Place.box((at, level), shown, turned=turned, mirrored=flip)
+        place = FigurePlace.box((at, level), shown, turned=turned, mirrored=flip)
         figures.append((Pen(canvas, place, palette.ink), part, rng.fork(str(number))))
     floor = all(part.kind.subject in _ON_THE_FLOOR for part in parts)
     if floor:
@@ -115,7 +115,7 @@ def _scene(
             _PAINTERS[subject](pen, palette, own, difficulty, part.flaw)
 
 
-def _named(rng: Rng, part: Part, difficulty: Difficulty) -> str:
+def _named(rng: Rng, part: PlannedFigure, difficulty: Difficulty) -> str:
     """Return the figure in a prompt's words."""
     subject = part.kind.subject
     if subject is Subject.OBJECT:

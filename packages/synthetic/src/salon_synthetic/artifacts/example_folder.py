@@ -29,7 +29,7 @@ Watch = Callable[[int, int], object]
 """Called with how many pictures are done and how many there will be."""
 
 
-class Source(Protocol):
+class PictureSource(Protocol):
     """Draws pictures by number; must be picklable when several processes draw."""
 
     def __call__(self, count: int, *, start: int) -> Iterator[TrainingExample]:
@@ -38,7 +38,7 @@ class Source(Protocol):
 
 def write_examples(
     folder: Path,
-    source: Source,
+    source: PictureSource,
     count: int,
     *,
     settings: Mapping[str, Any],
@@ -115,7 +115,7 @@ def _opened(folder: Path, settings: Mapping[str, Any], count: int) -> int:
     return done
 
 
-def _written(folder: Path, source: Source, waiting: list[range], workers: int) -> Iterator[range]:
+def _written(folder: Path, source: PictureSource, waiting: list[range], workers: int) -> Iterator[range]:
     if workers == 1 or len(waiting) < 2:
         for chunk in waiting:
             _write_chunk(folder, source, chunk)
@@ -132,7 +132,7 @@ def _written(folder: Path, source: Source, waiting: list[range], workers: int) -
             raise
 
 
-def _write_chunk(folder: Path, source: Source, chunk: range) -> None:
+def _write_chunk(folder: Path, source: PictureSource, chunk: range) -> None:
     """Draw some pictures; their rows are there only when all of them are."""
     lines = []
     for example in source(len(chunk), start=chunk.start):

@@ -41,7 +41,7 @@ _FACE_SCALE: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class PhotographDamage:
     """One way to damage one photograph.
 
     Attributes:
@@ -69,7 +69,7 @@ class Photograph:
 
     file: str
     prompt: str
-    damages: tuple[Damage, ...]
+    damages: tuple[PhotographDamage, ...]
 
 
 def _again(start: Spot, targets: Sequence[Spot], radii: Spot) -> _Act:
@@ -154,11 +154,13 @@ PHOTOGRAPHS: Mapping[str, Photograph] = MappingProxyType(
             "astronaut.png",
             "A portrait of an astronaut.",
             (
-                Damage("extra-eye", Subject.FACE, (165, 45, 285, 175), _again((204, 101), ((225, 80), (225, 103)), (17, 11))),
-                Damage("missing-eye", Subject.FACE, (165, 45, 285, 175), _gone(((204, 99), (247, 102)), (22, 15))),
-                Damage("uneven-face", Subject.FACE, (165, 45, 285, 175), _lowered((247, 102), 28, (19, 12))),
-                Damage("uneven-face", Subject.FACE, (165, 45, 285, 175), _twisted(((225, 125),), 62)),
-                Damage(
+                PhotographDamage(
+                    "extra-eye", Subject.FACE, (165, 45, 285, 175), _again((204, 101), ((225, 80), (225, 103)), (17, 11))
+                ),
+                PhotographDamage("missing-eye", Subject.FACE, (165, 45, 285, 175), _gone(((204, 99), (247, 102)), (22, 15))),
+                PhotographDamage("uneven-face", Subject.FACE, (165, 45, 285, 175), _lowered((247, 102), 28, (19, 12))),
+                PhotographDamage("uneven-face", Subject.FACE, (165, 45, 285, 175), _twisted(((225, 125),), 62)),
+                PhotographDamage(
                     "sunken", Subject.FACE, (140, 30, 330, 300), _cut_in("astronaut.png", ((222, 220), (190, 250)), (62, 50))
                 ),
             ),
@@ -167,16 +169,18 @@ PHOTOGRAPHS: Mapping[str, Photograph] = MappingProxyType(
             "chelsea.png",
             "A portrait of a cat.",
             (
-                Damage(
+                PhotographDamage(
                     "animal-extra-eye",
                     Subject.ANIMAL,
                     (120, 30, 360, 275),
                     _again((172, 112), ((248, 75), (240, 170)), (42, 38)),
                 ),
-                Damage("animal-missing-eye", Subject.ANIMAL, (120, 30, 360, 275), _gone(((172, 112),), (50, 44))),
-                Damage("animal-missing-eye", Subject.ANIMAL, (120, 30, 360, 275), _gone(((318, 137),), (38, 40))),
-                Damage("animal-twisted-head", Subject.ANIMAL, (120, 30, 360, 275), _twisted(((250, 190), (240, 150)), 110)),
-                Damage(
+                PhotographDamage("animal-missing-eye", Subject.ANIMAL, (120, 30, 360, 275), _gone(((172, 112),), (50, 44))),
+                PhotographDamage("animal-missing-eye", Subject.ANIMAL, (120, 30, 360, 275), _gone(((318, 137),), (38, 40))),
+                PhotographDamage(
+                    "animal-twisted-head", Subject.ANIMAL, (120, 30, 360, 275), _twisted(((250, 190), (240, 150)), 110)
+                ),
+                PhotographDamage(
                     "sunken",
                     Subject.ANIMAL,
                     (100, 20, 380, 290),
@@ -188,50 +192,60 @@ PHOTOGRAPHS: Mapping[str, Photograph] = MappingProxyType(
             "coffee.png",
             "A cup of espresso.",
             (
-                Damage(
+                PhotographDamage(
                     "object-extra-part",
                     Subject.OBJECT,
                     (150, 5, 430, 345),
                     _again((224, 268), ((160, 165), (418, 140)), (38, 50)),
                 ),
-                Damage("object-bent-part", Subject.OBJECT, (150, 5, 430, 345), _twisted(((285, 130), (240, 150)), 135)),
-                Damage("object-loose-part", Subject.OBJECT, (150, 5, 430, 345), _shoved((150, 0, 430, 130), 60)),
-                Damage(
+                PhotographDamage(
+                    "object-bent-part", Subject.OBJECT, (150, 5, 430, 345), _twisted(((285, 130), (240, 150)), 135)
+                ),
+                PhotographDamage("object-loose-part", Subject.OBJECT, (150, 5, 430, 345), _shoved((150, 0, 430, 130), 60)),
+                PhotographDamage(
                     "sunken",
                     Subject.OBJECT,
                     (110, 5, 480, 380),
                     _cut_in("coffee.png", ((285, 100), (200, 180), (380, 190)), (75, 68)),
                 ),
-                Damage("wrong-shadow", Subject.OBJECT, (200, 5, 595, 395), _shaded(((515, 90), (525, 335)), (80, 65))),
+                PhotographDamage(
+                    "wrong-shadow", Subject.OBJECT, (200, 5, 595, 395), _shaded(((515, 90), (525, 335)), (80, 65))
+                ),
             ),
         ),
         "motorcycle": Photograph(
             "motorcycle_left.png",
             "A red motorcycle in a garage.",
             (
-                Damage("object-missing-part", Subject.OBJECT, _REAR, _gone(((205, 330),), (110, 100))),
-                Damage("object-missing-part", Subject.OBJECT, _FRONT, _gone(((608, 365),), (100, 105))),
-                Damage("object-extra-part", Subject.OBJECT, _REAR, _again((205, 321), ((390, 360), (330, 180)), (92, 92))),
-                Damage("object-bent-part", Subject.OBJECT, _REAR, _twisted(((205, 321), (380, 250)), 135, 0.3)),
-                Damage("object-bent-part", Subject.OBJECT, _FRONT, _twisted(((600, 360), (450, 250)), 135, 0.3)),
-                Damage("object-loose-part", Subject.OBJECT, _REAR, _lowered((205, 321), 88, (92, 92))),
-                Damage("sunken", Subject.OBJECT, _REAR, _cut_in("motorcycle_left.png", ((350, 280), (250, 200)), (95, 80))),
+                PhotographDamage("object-missing-part", Subject.OBJECT, _REAR, _gone(((205, 330),), (110, 100))),
+                PhotographDamage("object-missing-part", Subject.OBJECT, _FRONT, _gone(((608, 365),), (100, 105))),
+                PhotographDamage(
+                    "object-extra-part", Subject.OBJECT, _REAR, _again((205, 321), ((390, 360), (330, 180)), (92, 92))
+                ),
+                PhotographDamage("object-bent-part", Subject.OBJECT, _REAR, _twisted(((205, 321), (380, 250)), 135, 0.3)),
+                PhotographDamage("object-bent-part", Subject.OBJECT, _FRONT, _twisted(((600, 360), (450, 250)), 135, 0.3)),
+                PhotographDamage("object-loose-part", Subject.OBJECT, _REAR, _lowered((205, 321), 88, (92, 92))),
+                PhotographDamage(
+                    "sunken", Subject.OBJECT, _REAR, _cut_in("motorcycle_left.png", ((350, 280), (250, 200)), (95, 80))
+                ),
             ),
         ),
         "rocket": Photograph(
             "rocket.jpg",
             "A rocket on its launch pad.",
             (
-                Damage("object-missing-part", Subject.OBJECT, (220, 100, 420, 427), _gone(((320, 250),), (30, 70))),
-                Damage("object-loose-part", Subject.OBJECT, (220, 100, 420, 427), _shoved((40, 0, 600, 250), 34)),
-                Damage(
+                PhotographDamage("object-missing-part", Subject.OBJECT, (220, 100, 420, 427), _gone(((320, 250),), (30, 70))),
+                PhotographDamage("object-loose-part", Subject.OBJECT, (220, 100, 420, 427), _shoved((40, 0, 600, 250), 34)),
+                PhotographDamage(
                     "object-extra-part",
                     Subject.OBJECT,
                     (220, 100, 420, 427),
                     _again((320, 240), ((265, 240), (375, 240)), (24, 130)),
                 ),
-                Damage("object-bent-part", Subject.OBJECT, (220, 100, 420, 427), _twisted(((320, 260), (320, 220)), 95, 0.2)),
-                Damage(
+                PhotographDamage(
+                    "object-bent-part", Subject.OBJECT, (220, 100, 420, 427), _twisted(((320, 260), (320, 220)), 95, 0.2)
+                ),
+                PhotographDamage(
                     "sunken", Subject.OBJECT, (220, 100, 420, 427), _cut_in("rocket.jpg", ((320, 230), (320, 320)), (46, 46))
                 ),
             ),
@@ -240,10 +254,12 @@ PHOTOGRAPHS: Mapping[str, Photograph] = MappingProxyType(
             "camera.png",
             "A man with a camera on a tripod.",
             (
-                Damage("object-missing-part", Subject.OBJECT, (150, 60, 460, 505), _gone(((295, 420),), (120, 85))),
-                Damage("uneven-face", Subject.FACE, (130, 40, 340, 250), _twisted(((205, 130), (220, 150)), 75, 0.3)),
-                Damage("wrong-shadow", Subject.OBJECT, (150, 60, 480, 505), _shaded(((430, 340), (440, 470)), (75, 50))),
-                Damage(
+                PhotographDamage("object-missing-part", Subject.OBJECT, (150, 60, 460, 505), _gone(((295, 420),), (120, 85))),
+                PhotographDamage("uneven-face", Subject.FACE, (130, 40, 340, 250), _twisted(((205, 130), (220, 150)), 75, 0.3)),
+                PhotographDamage(
+                    "wrong-shadow", Subject.OBJECT, (150, 60, 480, 505), _shaded(((430, 340), (440, 470)), (75, 50))
+                ),
+                PhotographDamage(
                     "sunken", Subject.OBJECT, (100, 60, 420, 420), _cut_in("camera.png", ((270, 250), (140, 300)), (62, 55))
                 ),
             ),
@@ -252,10 +268,10 @@ PHOTOGRAPHS: Mapping[str, Photograph] = MappingProxyType(
             "lfw_subset.npy",
             "A small portrait.",
             (
-                Damage("extra-eye", Subject.FACE, (4, 4, 96, 96), _again((32, 40), ((50, 22), (50, 40)), (14, 9))),
-                Damage("missing-eye", Subject.FACE, (4, 4, 96, 96), _gone(((32, 40), (66, 40)), (20, 13))),
-                Damage("uneven-face", Subject.FACE, (4, 4, 96, 96), _shoved((0, 0, 50, 100), 0, 22)),
-                Damage("uneven-face", Subject.FACE, (4, 4, 96, 96), _twisted(((50, 55),), 46, 0.25)),
+                PhotographDamage("extra-eye", Subject.FACE, (4, 4, 96, 96), _again((32, 40), ((50, 22), (50, 40)), (14, 9))),
+                PhotographDamage("missing-eye", Subject.FACE, (4, 4, 96, 96), _gone(((32, 40), (66, 40)), (20, 13))),
+                PhotographDamage("uneven-face", Subject.FACE, (4, 4, 96, 96), _shoved((0, 0, 50, 100), 0, 22)),
+                PhotographDamage("uneven-face", Subject.FACE, (4, 4, 96, 96), _twisted(((50, 55),), 46, 0.25)),
             ),
         ),
     }
@@ -320,7 +336,7 @@ def damaged_photographs(
 
 
 def _examples(
-    numbers: range, seed: int, size: int, subtlety: float, share: float, choices: list[tuple[Photograph, Damage]]
+    numbers: range, seed: int, size: int, subtlety: float, share: float, choices: list[tuple[Photograph, PhotographDamage]]
 ) -> Iterator[TrainingExample]:
     for number in numbers:
         rng = Rng(f"photographs/{seed}/{number}")

@@ -12,7 +12,7 @@ _ORDER: Final = {l2: place for place, l2 in enumerate(MAGICMIRROR_MENU)}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlannedFigure:
     """One figure.
 
     Attributes:
@@ -30,17 +30,17 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PicturePlan:
     """One or two figures, of different L2 labels.
 
     Attributes:
         parts: from left to right.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[PlannedFigure, ...]
 
     @property
-    def wrong(self) -> tuple[Part, ...]:
+    def wrong(self) -> tuple[PlannedFigure, ...]:
         """The figures that show an artifact, in the taxonomy's order of their labels."""
         return tuple(sorted((part for part in self.parts if part.planted), key=lambda part: _ORDER[part.kind.artifact.l2]))
 
@@ -61,7 +61,7 @@ class Plan:
         return self.truth.normal and any(part.kind.subject in HARD_SUBJECTS for part in self.parts)
 
 
-def planned(rng: Rng, balance: Balance) -> Plan:
+def planned(rng: Rng, balance: Balance) -> PicturePlan:
     """Decide what one picture shows."""
     wrong = rng.chance(balance.artifact_share)
     while True:
@@ -71,7 +71,7 @@ def planned(rng: Rng, balance: Balance) -> Plan:
         if wrong and two:
             both = rng.chance(balance.two_artifacts / balance.two_figures)
             flawed = {0, 1} if both else {rng.integer(0, 1)}
-        plan = Plan(tuple(Part(kind, number in flawed) for number, kind in enumerate(kinds)))
+        plan = PicturePlan(tuple(PlannedFigure(kind, number in flawed) for number, kind in enumerate(kinds)))
         if not plan.hard_positive or rng.chance(balance.hard_positives):
             return plan
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from salon_synthetic.draw_editor.instructions import Add, Change, Command, Move, Remove, SetCount, Swap, Tie, Untie
+from salon_synthetic.draw_editor.instructions import Add, ChangeAttributes, Command, Move, Remove, SetCount, Swap, Tie, Untie
 from salon_synthetic.scenes.claims import ATTRIBUTES, Description
 from salon_synthetic.scenes.placing import free_places, strings_clear
 from salon_synthetic.scenes.scene import MOST_ITEMS, Item, Scene
@@ -95,7 +95,7 @@ def _remove(scene: Scene, command: Remove) -> Scene:
     return scene
 
 
-def _change(scene: Scene, command: Change) -> Scene:
+def _change(scene: Scene, command: ChangeAttributes) -> Scene:
     changes: dict[str, Any] = {name: value for name in ATTRIBUTES if (value := getattr(command.to, name)) is not None}
     for place in _targets(scene, command.kind, command.number):
         item = scene.items[place]
@@ -198,7 +198,7 @@ def _untie(scene: Scene, command: Untie) -> Scene:
 _HANDLERS: Final[dict[type[Command], Callable[[Scene, Any], Scene]]] = {
     Add: _add,
     Remove: _remove,
-    Change: _change,
+    ChangeAttributes: _change,
     Move: _move,
     Swap: _swap,
     SetCount: _set_count,

@@ -33,7 +33,7 @@ class Remove:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangeAttributes:
     """Give objects of a kind other attributes; ``number`` None: all of them. ``larger`` steps the size up (1) or down (-1)."""
 
     kind: Description
@@ -83,7 +83,7 @@ class Untie:
     other: Description | None
 
 
-Command: TypeAlias = Add | Remove | Change | Move | Swap | SetCount | Tie | Untie
+Command: TypeAlias = Add | Remove | ChangeAttributes | Move | Swap | SetCount | Tie | Untie
 
 _VERBS: Final = (
     "add|draw|put|insert|place|create|include|remove|delete|erase|take|get rid|make|turn|change|paint|recolou?r|repaint|"
@@ -205,11 +205,11 @@ def _changed(subject: str, said: str) -> Command | None:
         return None
     step = {"larger": 1, "bigger": 1, "smaller": -1}.get(said.strip())
     if step is not None:
-        return Change(target.kind, _number(target, subject), Description(), step)
+        return ChangeAttributes(target.kind, _number(target, subject), Description(), step)
     look = read_phrase(said)
     if look is None or look.kind == Description() or (look.exact and look.number != 1):
         return None
-    return Change(target.kind, _number(target, subject), look.kind)
+    return ChangeAttributes(target.kind, _number(target, subject), look.kind)
 
 
 def _resize(match: re.Match[str]) -> Command | None:

@@ -17,7 +17,7 @@ _SIDES = (Relation.LEFT, Relation.RIGHT, Relation.ABOVE, Relation.BELOW)
 
 
 @dataclass(frozen=True, slots=True)
-class Composition:
+class ComposedScene:
     """A prompt and its truth.
 
     Attributes:
@@ -33,7 +33,7 @@ class Composition:
     scene: Scene
 
 
-def compose(category: Category, generator: random.Random) -> Composition:
+def compose(category: Category, generator: random.Random) -> ComposedScene:
     """Draw a prompt of a category and a scene for it.
 
     Example:
@@ -44,7 +44,7 @@ def compose(category: Category, generator: random.Random) -> Composition:
     prompt, scene = _COMPOSERS[category](generator)
     claims = read_prompt(prompt)
     assert claims is not None  # noqa: S101 - wording and reading are two halves of one grammar
-    return Composition(category, prompt, claims, scene)
+    return ComposedScene(category, prompt, claims, scene)
 
 
 def _drawn(values: type[T], number: int, generator: random.Random) -> list[T]:

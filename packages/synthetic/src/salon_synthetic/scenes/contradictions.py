@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from enum import Enum
 
-from salon_synthetic.scenes.composing import Composition
+from salon_synthetic.scenes.composing import ComposedScene
 from salon_synthetic.scenes.diagnosis import Finding, findings
 from salon_synthetic.scenes.placing import free_place
 from salon_synthetic.scenes.scene import Item, Scene
@@ -15,7 +15,7 @@ _SECOND = 0.3
 _TRIES = 400
 
 
-def contradicted(composition: Composition, generator: random.Random) -> tuple[Scene, tuple[Finding, ...]]:
+def contradicted(composition: ComposedScene, generator: random.Random) -> tuple[Scene, tuple[Finding, ...]]:
     """A scene that fails the prompt in one or two ways of its category, and what is wrong with it.
 
     The contradictions are seen from the truth: there is one finding for each that was planted.

@@ -12,6 +12,13 @@ text, and each takes time linear in its length. Every ``render_…`` writes the 
     R³                 parse_r3                 render_r3             R3Answer
     PRISM-Bench        parse_prism              render_prism          PrismAnswer
 
+and by the generic forms, for questions of one's own:
+
+    yes or no          parse_yes_or_no          –                     bool
+    a label of a menu  parse_choice             –                     str
+    a mark of a scale  parse_scale              –                     int
+    a JSON object      parse_object             –                     what the caller makes of it
+
 Example:
     >>> parse_prism('{"justification": "One finger too many.", "score": 7}')
     Parsed(answer=PrismAnswer(score=7.0, justification='One finger too many.'), reasoning=None, notes=())
@@ -27,6 +34,7 @@ from salon_taxonomy.answers.artifact_bench import (
     parse_video_choice,
     parse_yes_no,
 )
+from salon_taxonomy.answers.forms import OffMenuError, parse_choice, parse_object, parse_scale, parse_yes_or_no
 from salon_taxonomy.answers.magicmirror import (
     MAGICMIRROR_MENU,
     Artifact,
@@ -47,6 +55,7 @@ __all__ = [
     "Fidelity",
     "MagicMirrorAnswer",
     "Note",
+    "OffMenuError",
     "OptionLettersAnswer",
     "Outcome",
     "Parsed",
@@ -56,13 +65,17 @@ __all__ = [
     "VideoChoiceAnswer",
     "YesNoAnswer",
     "magicmirror_json",
+    "parse_choice",
     "parse_magicmirror",
     "parse_magicmirror_json",
+    "parse_object",
     "parse_option_letters",
     "parse_prism",
     "parse_r3",
+    "parse_scale",
     "parse_video_choice",
     "parse_yes_no",
+    "parse_yes_or_no",
     "render_magicmirror",
     "render_prism",
     "render_r3",

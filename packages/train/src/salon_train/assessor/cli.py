@@ -16,7 +16,7 @@ from salon_train.run.cli import FILE, changes_of, set_option, stage_options, tra
 
 if TYPE_CHECKING:
     from salon_train.configuration import Configuration
-    from salon_train.run.dry_run import DryRun
+    from salon_train.run.dry_run import StageDryRun
     from salon_train.run.stage import Trained
 
 
@@ -170,7 +170,7 @@ def preset(name: str, launching: bool) -> None:
 def _train(stage: Literal["sft", "grpo"], file: Path, changes: tuple[str, ...], **given: Any) -> None:
     configuration = _read(file, changes)
 
-    def plan(environment: Mapping[str, str]) -> "DryRun":
+    def plan(environment: Mapping[str, str]) -> "StageDryRun":
         from salon_train.assessor.dry_run import dry_run
 
         return dry_run(configuration, stage, environment)

@@ -18,7 +18,7 @@ from salon_train.assessor.rewards import judges_of, name_of, open_rewards
 from salon_train.assessor.stages import steps_of
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
 from salon_train.models.loading import line
-from salon_train.run.dry_run import UNKNOWN_TOKENS, Checked, DryRun, ask_judges, first_unreadable, overlap, planned, spread
+from salon_train.run.dry_run import UNKNOWN_TOKENS, Checked, StageDryRun, ask_judges, first_unreadable, overlap, planned, spread
 from salon_train.run.folder import RunFolder, Stage
 from salon_train.run.greedy import picture_of
 from salon_train.sampling.prompt_order import counted, quotas
@@ -28,7 +28,7 @@ _LETTERS: Final = 3
 """Of a token, about, where the processor is not here to count them."""
 
 
-def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str, str]) -> DryRun:
+def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str, str]) -> StageDryRun:
     """Check a stage and plan it; no weights are loaded, nothing is written, and each judge is asked one question.
 
     Args:

@@ -20,7 +20,7 @@ from salon_train.run.folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportedModel:
     """What was written.
 
     Attributes:
@@ -34,7 +34,7 @@ class Exported:
     merged: bool
 
 
-def export(configuration: Configuration, which: str, folder: Path) -> Exported:
+def export(configuration: Configuration, which: str, folder: Path) -> ExportedModel:
     """Write a model that a run made, whole.
 
     Args:
@@ -60,7 +60,7 @@ def export(configuration: Configuration, which: str, folder: Path) -> Exported:
             if folder.exists():
                 folder.rmdir()
             part.replace(folder)
-    return Exported(folder, sum(parameter.numel() for parameter in model.parameters()), merged)
+    return ExportedModel(folder, sum(parameter.numel() for parameter in model.parameters()), merged)
 
 
 def card(configuration: Configuration, which: str, measured: Mapping[str, Any]) -> str:

@@ -8,13 +8,13 @@ from salon_taxonomy.answers import magicmirror_json
 from salon_taxonomy.training_example import TrainingExample
 from salon_train.configuration.schema import Configuration, DataSection
 from salon_train.data import Wording, grpo_dataset, question_of, read_examples, sft_dataset
-from salon_train.run.folder import Rows
+from salon_train.run.folder import StageRows
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
 
-def rows_of(files: Sequence[str], section: DataSection, *, limit: int | None = None) -> Rows[TrainingExample]:
+def rows_of(files: Sequence[str], section: DataSection, *, limit: int | None = None) -> StageRows[TrainingExample]:
     """Read the examples of some files, in their order; rows that cannot be used are left out and counted.
 
     Raises:
@@ -25,24 +25,24 @@ def rows_of(files: Sequence[str], section: DataSection, *, limit: int | None = N
     notes = [f"{count} rows cannot be used ({fault})" for fault, count in read.unusable.items()]
     if notes:
         notes.append(f"the first of them: {read.first_unusable[0]}")
-    return Rows(tuple(read.examples[:limit]), tuple(notes), _identity)
+    return StageRows(tuple(read.examples[:limit]), tuple(notes), _identity)
 
 
 def _identity(example: TrainingExample) -> tuple[object, ...]:
     return (example.example_id, magicmirror_json(example.truth), example.prompt, example.reasoning, example.hard_positive)
 
 
-def stage_rows(configuration: Configuration, stage: str) -> Rows[TrainingExample]:
+def stage_rows(configuration: Configuration, stage: str) -> StageRows[TrainingExample]:
     """Read the training examples of a stage."""
     data = configuration.data
     files = data.sft if stage == "sft" and data.sft else data.train
     return rows_of(files, data, limit=data.limit)
 
 
-def held_out_rows(configuration: Configuration) -> Rows[TrainingExample]:
+def held_out_rows(configuration: Configuration) -> StageRows[TrainingExample]:
     """Read the held-out examples; none if no file is configured."""
     data = configuration.data
-    return rows_of(data.held_out, data, limit=configuration.evaluation.limit) if data.held_out else Rows((), (), _identity)
+    return rows_of(data.held_out, data, limit=configuration.evaluation.limit) if data.held_out else StageRows((), (), _identity)
 
 
 def question(example: TrainingExample, section: DataSection) -> str:

@@ -26,13 +26,13 @@ PAPER_RATIO = {NORMAL: 4, **{bucket: 1 for bucket in MAIN_BUCKETS if bucket != N
 """4:1:1:1:1 (MagicMirror, section 3.1)."""
 
 
-class Section(BaseModel):
+class ConfigurationTable(BaseModel):
     """One table of the file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class RunSection(Section):
+class RunSection(ConfigurationTable):
     """Folder and random seed of a run.
 
     Attributes:
@@ -46,7 +46,7 @@ class RunSection(Section):
     threads: Whole | None = None
 
 
-class LoraSection(Section):
+class LoraSection(ConfigurationTable):
     """Low-rank adapters (peft).
 
     Attributes:
@@ -63,7 +63,7 @@ class LoraSection(Section):
     targets: Literal["language", "all"] | tuple[str, ...] = "language"
 
 
-class ModelSection(Section):
+class ModelSection(ConfigurationTable):
     """Which model learns.
 
     Attributes:
@@ -102,7 +102,7 @@ class ModelSection(Section):
         return self
 
 
-class DataSection(Section):
+class DataSection(ConfigurationTable):
     """What is learned from.
 
     Attributes:
@@ -126,14 +126,14 @@ class DataSection(Section):
     limit: Whole | None = None
 
 
-def _refuse_void(section: Section, options: Sequence[str], needs: str, fulfilled: bool) -> None:
+def _refuse_void(section: ConfigurationTable, options: Sequence[str], needs: str, fulfilled: bool) -> None:
     """Refuse options with another value than the default that do nothing, because another option makes them void."""
     for option in () if fulfilled else options:
         if getattr(section, option) != type(section).model_fields[option].get_default(call_default_factory=True):
             raise ValueError(f"{option} does nothing without {needs}: set that, or take {option} out")
 
 
-class SamplingSection(Section):
+class SamplingSection(ConfigurationTable):
     """Which rows come up, and how often (MagicMirror, section 3.1).
 
     Attributes:
@@ -163,7 +163,7 @@ class SamplingSection(Section):
 Weight = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class LinearWeight(Section):
+class LinearWeight(ConfigurationTable):
     """A weight that changes in a straight line.
 
     In a file: ``{ start = 0.0, end = 2.0, last = 100 }``.
@@ -187,7 +187,7 @@ class LinearWeight(Section):
         return self
 
 
-class StepWeight(Section):
+class StepWeight(ConfigurationTable):
     """A weight that changes at given steps: ``weight = { steps = [[0, 1.0], [100, 0.25]] }``.
 
     Attributes:
@@ -205,12 +205,12 @@ class StepWeight(Section):
 
 
 def _form_of_weight(given: object) -> str:
-    if isinstance(given, Mapping | Section):
+    if isinstance(given, Mapping | ConfigurationTable):
         return "/steps" if isinstance(given, StepWeight) or (isinstance(given, Mapping) and "steps" in given) else "/line"
     return "/number"
 
 
-class RewardSection(Section):
+class RewardSection(ConfigurationTable):
     """One reward of GRPO, by name (``salon reward list``).
 
     Attributes:
@@ -238,7 +238,7 @@ class RewardSection(Section):
         return self
 
 
-class CompositionSection(Section):
+class CompositionSection(ConfigurationTable):
     """How rewards with a gate or a changing weight become one (``docs/rewards.md``).
 
     Attributes:
@@ -256,7 +256,7 @@ class CompositionSection(Section):
         return self
 
 
-class LearningSection(Section):
+class LearningSection(ConfigurationTable):
     """Learning settings of every stage.
 
     Attributes:
@@ -302,7 +302,7 @@ class SftSection(LearningSection):
     longest: Whole | None = None
 
 
-class VllmSection(Section):
+class VllmSection(ConfigurationTable):
     """Completions by vLLM (``pip install 'trl[vllm]'``).
 
     Attributes:
@@ -376,7 +376,7 @@ class GrpoSection(LearningSection):
         return self
 
 
-class EvaluationSection(Section):
+class EvaluationSection(ConfigurationTable):
     """Evaluation on the held-out pictures while training goes on, with the metrics of what learns (assessor or refiner).
 
     Attributes:
@@ -394,7 +394,7 @@ class EvaluationSection(Section):
     limit: Whole | None = None
 
 
-class CheckpointSection(Section):
+class CheckpointSection(ConfigurationTable):
     """What a killed run goes on from.
 
     Attributes:
@@ -406,7 +406,7 @@ class CheckpointSection(Section):
     keep: Whole = 2
 
 
-class DegenerationSection(Section):
+class DegenerationSection(ConfigurationTable):
     """When a run is given up; 0 never does. Loss or gradient that is no number always does.
 
     Attributes:
@@ -420,7 +420,7 @@ class DegenerationSection(Section):
     unscored: Counted = 3
 
 
-class MonitorsSection(Section):
+class MonitorsSection(ConfigurationTable):
     """Monitors of policies that game their reward (``docs/monitors.md``), shown every generation batch of
     ``salon train grpo`` and ``salon train refine``.
 
@@ -442,7 +442,7 @@ class MonitorsSection(Section):
     on_stop: Literal["log", "stop"] = "stop"
 
 
-class LogSection(Section):
+class LogSection(ConfigurationTable):
     """What is logged, and where; ``log.jsonl`` in the run folder is always written.
 
     Attributes:
@@ -464,7 +464,7 @@ class LogSection(Section):
         return self
 
 
-class StoreSection(Section):
+class StoreSection(ConfigurationTable):
     """Completions that are kept in a result store, with their rewards and the events of the run.
 
     Attributes:
@@ -481,7 +481,7 @@ class StoreSection(Section):
         return self
 
 
-class StageConfiguration(Section):
+class StageConfiguration(ConfigurationTable):
     """Settings that every stage has.
 
     Attributes:

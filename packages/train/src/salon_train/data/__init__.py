@@ -16,13 +16,13 @@ from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from salon_train.data.conversion import grpo_dataset, sft_dataset
-    from salon_train.data.counts import Counts, count, published_counts
+    from salon_train.data.counts import DataCounts, count, published_counts
     from salon_train.data.lengths import TokenLengths, count_tokens, token_lengths
     from salon_train.data.pictures import Look
     from salon_train.data.question import Wording, answered, asked, question_of
     from salon_train.data.reading import (
-        Fault,
         ReadExamples,
+        RowFault,
         SplitExample,
         UnusableRow,
         buckets_of,
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Counts",
-    "Fault",
+    "DataCounts",
     "Look",
     "ReadExamples",
+    "RowFault",
     "SplitExample",
     "TokenLengths",
     "UnusableRow",
@@ -55,11 +55,11 @@ __all__ = [
 
 _BY_MODULE = {
     "conversion": ["grpo_dataset", "sft_dataset"],
-    "counts": ["Counts", "count", "published_counts"],
+    "counts": ["DataCounts", "count", "published_counts"],
     "lengths": ["TokenLengths", "count_tokens", "token_lengths"],
     "pictures": ["Look"],
     "question": ["Wording", "answered", "asked", "question_of"],
-    "reading": ["Fault", "ReadExamples", "SplitExample", "UnusableRow", "buckets_of", "example_rows", "read_examples"],
+    "reading": ["RowFault", "ReadExamples", "SplitExample", "UnusableRow", "buckets_of", "example_rows", "read_examples"],
 }
 
 __getattr__, __dir__ = lazy_names(globals(), _BY_MODULE)

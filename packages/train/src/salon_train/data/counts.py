@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class DataCounts:
     """Counts of a data set.
 
     Attributes:
@@ -41,7 +41,7 @@ class Counts:
     artifacts_without_label: int
 
 
-def count(rows: Sequence[SplitExample], *, ratio: Ratio = DEFAULT_RATIO) -> Counts:
+def count(rows: Sequence[SplitExample], *, ratio: Ratio = DEFAULT_RATIO) -> DataCounts:
     """Count labels and buckets.
 
     Args:
@@ -63,7 +63,7 @@ def count(rows: Sequence[SplitExample], *, ratio: Ratio = DEFAULT_RATIO) -> Coun
         MagicDataRow(row.example.example_id, row.example.prompt, row.example.truth, row.example.reasoning, row.split)
         for row in rows
     )
-    return Counts(
+    return DataCounts(
         _with_published(found.table),
         _buckets(rows, ratio),
         sum(row.example.hard_positive for row in rows),

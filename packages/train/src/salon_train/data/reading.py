@@ -19,7 +19,7 @@ MOST_UNUSABLE = 1_000
 _MOST_KEPT = 20
 
 
-class Fault(StrEnum):
+class RowFault(StrEnum):
     """Why a row cannot be used."""
 
     ROW = "row"
@@ -51,7 +51,7 @@ class UnusableRow:
     column: str | None
     value: object
     problem: str
-    fault: Fault
+    fault: RowFault
     split: str | None = None
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class ReadExamples:
     """
 
     rows: tuple[SplitExample, ...]
-    unusable: Counter[Fault] = field(default_factory=Counter)
+    unusable: Counter[RowFault] = field(default_factory=Counter)
     first_unusable: tuple[UnusableRow, ...] = ()
     shared: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -182,7 +182,7 @@ class _Gathered:
         self._most = most
         self.rows: dict[int, SplitExample] = {}
         self.first: list[UnusableRow] = []
-        self._unusable = Counter[Fault]()
+        self._unusable = Counter[RowFault]()
         self._by_picture: dict[str, list[int]] = {}
         self._spoiled: set[str] = set()
         self._next = 0
@@ -197,14 +197,14 @@ class _Gathered:
         if key in self._spoiled or any(not _agree(other.example, row.example) for other in earlier):
             self._spoiled.add(key)
             for other in earlier:
-                self._refuse(_repetition(other, row, Fault.CONTRADICTION))
+                self._refuse(_repetition(other, row, RowFault.CONTRADICTION))
             for place in places:
                 self.rows.pop(place, None)
-            self._refuse(_repetition(row, earlier[0] if earlier else None, Fault.CONTRADICTION))
+            self._refuse(_repetition(row, earlier[0] if earlier else None, RowFault.CONTRADICTION))
             return
         again = next((other for other in earlier if other.split == row.split), None)
         if again is not None:
-            self._refuse(_repetition(row, again, Fault.REPEATED))
+            self._refuse(_repetition(row, again, RowFault.REPEATED))
             return
         places.append(self._next)
         self.rows[self._next] = row
@@ -233,22 +233,22 @@ def _agree(one: TrainingExample, other: TrainingExample) -> bool:
     return one.truth.normal == other.truth.normal and first == second
 
 
-def _repetition(row: SplitExample, other: SplitExample | None, fault: Fault) -> UnusableRow:
+def _repetition(row: SplitExample, other: SplitExample | None, fault: RowFault) -> UnusableRow:
     where = "before" if other is None else f"in row {other.number} of {other.source.name}"
-    same = "with other labels" if fault is Fault.CONTRADICTION else "with the same labels"
+    same = "with other labels" if fault is RowFault.CONTRADICTION else "with the same labels"
     problem = f"the picture also stands {where}, {same}:"
     return UnusableRow(row.source, row.number, "images", row.example.example_id, problem, fault, row.split)
 
 
 def _unreadable(row: UnreadableRow) -> UnusableRow:
     problem = row.problem.partition(": ")[2] or row.problem
-    return UnusableRow(row.source, row.number, row.column, row.value, problem, Fault.ROW, row.split)
+    return UnusableRow(row.source, row.number, row.column, row.value, problem, RowFault.ROW, row.split)
 
 
 def _found(row: MagicDataRow, source: Path, number: int, folder: Path, look: Look) -> SplitExample | UnusableRow:
     picture = look_at(row.image, folder, look)
     if not isinstance(picture, Seen):
-        return UnusableRow(source, number, "images", row.image, f"{picture}:", Fault.PICTURE, row.split)
+        return UnusableRow(source, number, "images", row.image, f"{picture}:", RowFault.PICTURE, row.split)
     example = TrainingExample(row.image, picture.path, row.answer, row.prompt, row.reasoning, row.hard_positive)
     return SplitExample(example, row.split, source, number, picture.sha256)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
 
-    from salon_train.demo.experiment import Measured, Progress
+    from salon_train.demo.experiment import ArmNumbers, SeedProgress
 
 
 @click.command()
@@ -59,14 +59,14 @@ def demo(
     check_page_libraries()
     from rich.console import Console
 
-    from salon_train.demo.experiment import Arm
+    from salon_train.demo.experiment import Ablation
     from salon_train.demo.page import study_page
     from salon_train.demo.recipe import QUICK, Recipe
     from salon_train.demo.study import ABLATIONS, DEMO, run_study
 
     recipe = QUICK if quick else Recipe()
-    wanted = {*DEMO, *(ABLATIONS if ablations else ()), *([Arm.IMPROVE_EVEN] if even else ())}
-    arms = tuple(arm for arm in Arm if arm in wanted)
+    wanted = {*DEMO, *(ABLATIONS if ablations else ()), *([Ablation.IMPROVE_EVEN] if even else ())}
+    arms = tuple(arm for arm in Ablation if arm in wanted)
     numbers = range(first_seed, first_seed + (1 if quick else seeds))
     err = Console(stderr=True)
     try:
@@ -101,7 +101,7 @@ class _Bars:
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         self._bar.stop()
 
-    def __call__(self, told: "str | Progress") -> None:
+    def __call__(self, told: "str | SeedProgress") -> None:
         if isinstance(told, str):
             self._console.print(told, highlight=False)
             return
@@ -111,26 +111,26 @@ class _Bars:
         self._bar.update(task, description=f"seed {told.seed}: {told.doing}", completed=told.step, total=told.steps)
 
 
-def _print(measured: "Sequence[Measured]") -> None:
+def _print(measured: "Sequence[ArmNumbers]") -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
     from salon_train.demo import page, summary
-    from salon_train.demo.experiment import Arm
-    from salon_train.over_seeds import Estimate
+    from salon_train.demo.experiment import Ablation
+    from salon_train.over_seeds import SeedMean
 
     console = Console()
     table = Table("GRPO", "macro F1 before", "after", "rise within seeds", "seeds")
-    for arm in Arm:
+    for arm in Ablation:
         risen = summary.rise(measured, arm)
         if risen.seeds:
-            before = Estimate.of(list(summary.starts(measured, arm, "f1_macro").values()))
+            before = SeedMean.of(list(summary.starts(measured, arm, "f1_macro").values()))
             table.add_row(arm, str(before), str(summary.end(measured, arm, "f1_macro")), str(risen), str(risen.seeds))
     console.print(table)
-    longer = summary.end(measured, Arm.SFT_MORE, "f1_macro")
+    longer = summary.end(measured, Ablation.SFT_MORE, "f1_macro")
     if longer.seeds:
-        console.print(f"{Arm.SFT_MORE}: macro F1 {longer}", highlight=False)
+        console.print(f"{Ablation.SFT_MORE}: macro F1 {longer}", highlight=False)
     rows = page.ablation_rows(measured)
     if len(rows) > 4:
         console.print(page.ABLATIONS_SAY, highlight=False)

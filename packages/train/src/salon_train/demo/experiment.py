@@ -22,7 +22,7 @@ from salon_train.run.events import TrainingEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SeedProgress:
     """How far a stage of one seed has come.
 
     Attributes:
@@ -38,11 +38,11 @@ class Progress:
     steps: int
 
 
-Tell = Callable[["str | Progress"], object]
+Tell = Callable[["str | SeedProgress"], object]
 """Called with a line about what begins, and with the progress of each stage."""
 
 
-class Arm(StrEnum):
+class Ablation(StrEnum):
     """What is left out of GRPO, after the biased cold start (MagicMirror, Tables 4 and 6)."""
 
     FULL = "full"
@@ -59,7 +59,7 @@ class Arm(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ArmNumbers:
     """The numbers of one arm and seed at one moment.
 
     Attributes:
@@ -76,7 +76,7 @@ class Measured:
         wall_s: seconds on the clock since the stage began.
     """
 
-    arm: Arm
+    arm: Ablation
     seed: int
     stage: str
     step: int
@@ -96,10 +96,10 @@ def run_seed(
     recipe: Recipe,
     *,
     seed: int,
-    arms: tuple[Arm, ...],
+    arms: tuple[Ablation, ...],
     tell: Tell = lambda _: None,
     reward: str = "magicmirror",
-) -> Iterator[Measured]:
+) -> Iterator[ArmNumbers]:
     """All wanted arms of one seed; the cold starts are shared, as they do not depend on the arm.
 
     Args:
@@ -117,26 +117,26 @@ def run_seed(
     model = build_tiny_model(folder / "tiny", [QUESTION, *pictures.answers], seed=seed, shape=recipe.shape)
     tell(f"seed {seed}: cold start of {model.parameters:,} random weights")
     clean = _Run(folder / "clean", recipe, pictures, seed, reward, tell)
-    yield from clean.sft(model.folder, pictures.reasoned, recipe.sft_steps, recipe.sft_rate, arm=Arm.IMPROVE)
+    yield from clean.sft(model.folder, pictures.reasoned, recipe.sft_steps, recipe.sft_rate, arm=Ablation.IMPROVE)
     start = clean.folder / "sft" / "model"
-    from_bias = [arm for arm in arms if arm not in (Arm.IMPROVE, Arm.IMPROVE_EVEN, Arm.SFT_MORE)]
+    from_bias = [arm for arm in arms if arm not in (Ablation.IMPROVE, Ablation.IMPROVE_EVEN, Ablation.SFT_MORE)]
     if from_bias:
         tell(f"seed {seed}: imitating a teacher who misses {recipe.teacher_misses:.0%} of all artifacts")
         biased = _Run(folder / "biased", recipe, pictures, seed, reward, tell)
-        yield from biased.sft(start, pictures.biased, recipe.bias_steps, recipe.bias_rate, arm=Arm.SFT)
+        yield from biased.sft(start, pictures.biased, recipe.bias_steps, recipe.bias_rate, arm=Ablation.SFT)
         for arm in from_bias:
-            if arm is not Arm.SFT:
+            if arm is not Ablation.SFT:
                 tell(f"seed {seed}: GRPO, {arm}")
                 run = _Run(folder / arm.name.lower(), recipe, pictures, seed, reward, tell)
                 yield from run.grpo(biased.folder / "sft" / "model", arm)
-    for unbiased in (Arm.IMPROVE, Arm.IMPROVE_EVEN):
+    for unbiased in (Ablation.IMPROVE, Ablation.IMPROVE_EVEN):
         if unbiased in arms:
             tell(f"seed {seed}: GRPO, {unbiased}")
             yield from _Run(folder / unbiased.name.lower(), recipe, pictures, seed, reward, tell).grpo(start, unbiased)
-    if Arm.SFT_MORE in arms:
-        tell(f"seed {seed}: {Arm.SFT_MORE}")
+    if Ablation.SFT_MORE in arms:
+        tell(f"seed {seed}: {Ablation.SFT_MORE}")
         run = _Run(folder / "sft_more", recipe, pictures, seed, reward, tell)
-        yield from run.sft(start, pictures.reasoned, 4 * recipe.grpo_steps, recipe.sft_rate / 2, arm=Arm.SFT_MORE)
+        yield from run.sft(start, pictures.reasoned, 4 * recipe.grpo_steps, recipe.sft_rate / 2, arm=Ablation.SFT_MORE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +151,9 @@ class _Run:
     def happened(self, event: TrainingEvent) -> None:
         """Pass the progress on; a run is the watcher of its own stages."""
         if event.what in ("started", "learned", "finished"):
-            self.tell(Progress(self.seed, self.folder.name.replace("_", " "), event.step, event.steps))
+            self.tell(SeedProgress(self.seed, self.folder.name.replace("_", " "), event.step, event.steps))
 
-    def sft(self, model: Path, data: Path, steps: int, rate: float, *, arm: Arm) -> Iterator[Measured]:
+    def sft(self, model: Path, data: Path, steps: int, rate: float, *, arm: Ablation) -> Iterator[ArmNumbers]:
         """Imitation of one file's answers."""
         from salon_train.assessor import train_sft
 
@@ -171,13 +171,13 @@ class _Run:
         trained = train_sft(configuration, watcher=self)
         yield from self._measured("sft", arm, None if trained.already else time.process_time() - began)
 
-    def grpo(self, model: Path, arm: Arm) -> Iterator[Measured]:
+    def grpo(self, model: Path, arm: Ablation) -> Iterator[ArmNumbers]:
         """Learning from rewards, with what the arm leaves out."""
         from salon_train.assessor import train_grpo
 
         recipe = self.recipe
         rewards: list[dict[str, Any]] = [{"name": self.reward}]
-        if arm is not Arm.NO_CONSISTENCY:
+        if arm is not Ablation.NO_CONSISTENCY:
             name = f"{supports.__module__}:RuleConsistency"
             rewards.append({"name": name, "weight": recipe.consistency})
         section: dict[str, Any] = {
@@ -189,11 +189,11 @@ class _Run:
             "top_p": 0.95,
         }
         sampling = {
-            "strategy": "shuffled" if arm is Arm.NO_BUCKETS else "multi_bucket",
-            "hard_positives": 1.0 if arm in (Arm.NO_RESAMPLING, Arm.IMPROVE_EVEN) else recipe.resampled,
+            "strategy": "shuffled" if arm is Ablation.NO_BUCKETS else "multi_bucket",
+            "hard_positives": 1.0 if arm in (Ablation.NO_RESAMPLING, Ablation.IMPROVE_EVEN) else recipe.resampled,
         }
         data = self.pictures.train
-        if arm is Arm.IMPROVE_EVEN:
+        if arm is Ablation.IMPROVE_EVEN:
             data = self.pictures.even
             section |= {
                 "steps": recipe.even_steps,
@@ -223,7 +223,7 @@ class _Run:
             }
         )
 
-    def _measured(self, stage: str, arm: Arm, cpu_s: float | None) -> Iterator[Measured]:
+    def _measured(self, stage: str, arm: Ablation, cpu_s: float | None) -> Iterator[ArmNumbers]:
         """Read the log of a finished stage."""
         from salon_train.run.events import read_log
 
@@ -246,7 +246,7 @@ class _Run:
                 if name in _LEARNED and all(isinstance(each.get(name), int | float) for each in since)
             }
             since = []
-            yield Measured(
+            yield ArmNumbers(
                 arm,
                 self.seed,
                 stage,

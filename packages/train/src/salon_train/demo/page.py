@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from salon_train.demo.experiment import Arm, Measured
+from salon_train.demo.experiment import Ablation, ArmNumbers
 from salon_train.demo.recipe import Recipe
-from salon_train.demo.summary import LABELS, PAPER, Direction, directions, end, rise
-from salon_train.over_seeds import Estimate
+from salon_train.demo.summary import LABELS, PAPER, AblationEffect, directions, end, rise
+from salon_train.over_seeds import SeedMean
 
 if TYPE_CHECKING:
-    from salon_ranking.report.page import Figure, Section, Table
+    from salon_ranking.report.page import Figure, PageSection, Table
 
 CURVES: Final[Mapping[str, str]] = {
     "f1_macro": "Macro F1 of the four labels, held-out pictures",
@@ -26,7 +26,7 @@ _SHORT: Final[Mapping[str, str]] = dict(zip(LABELS, ("Interaction", "Human", "An
 """The labels in a word each."""
 
 
-def study_page(measured: Sequence[Measured], recipe: Recipe, *, title: str) -> str:
+def study_page(measured: Sequence[ArmNumbers], recipe: Recipe, *, title: str) -> str:
     """The page.
 
     Args:
@@ -34,10 +34,10 @@ def study_page(measured: Sequence[Measured], recipe: Recipe, *, title: str) -> s
         recipe: that it was run with.
         title: its heading.
     """
-    from salon_ranking.report.page import Section, render_page
+    from salon_ranking.report.page import PageSection, render_page
 
     seeds = sorted({each.seed for each in measured})
-    arms = [arm for arm in Arm if any(each.arm is arm and each.stage == "grpo" for each in measured)]
+    arms = [arm for arm in Ablation if any(each.arm is arm and each.stage == "grpo" for each in measured)]
     facts = [
         ("Seeds", ", ".join(map(str, seeds))),
         ("Pictures", f"{recipe.pictures:,} to learn from, {recipe.held_out:,} held out, {recipe.shape.image_size} pixels"),
@@ -48,11 +48,13 @@ def study_page(measured: Sequence[Measured], recipe: Recipe, *, title: str) -> s
     ]  # fmt: skip
     sections = [
         *_kinds(measured, arms),
-        Section("Curves", tuple(_curve(measured, name, words) for name, words in CURVES.items() if _points(measured, name))),
+        PageSection(
+            "Curves", tuple(_curve(measured, name, words) for name, words in CURVES.items() if _points(measured, name))
+        ),
     ]
     if sum(arm in PAPER for arm in arms) > 1:
-        sections.append(Section("Ablations", tuple(_ablations(measured, arms))))
-    sections.append(Section("Recipe", (_recipe(recipe),)))
+        sections.append(PageSection("Ablations", tuple(_ablations(measured, arms))))
+    sections.append(PageSection("Recipe", (_recipe(recipe),)))
     lead = (
         "A vision-language model with random weights learns to assess drawn pictures: first by imitation, then from "
         "rewards (GRPO). A rising reward proves nothing, so what counts here is F1 on pictures that it never learned from. "
@@ -61,10 +63,10 @@ def study_page(measured: Sequence[Measured], recipe: Recipe, *, title: str) -> s
     return render_page(title, lead=lead, facts=facts, sections=sections)
 
 
-def ablation_rows(measured: Sequence[Measured]) -> list[list[str]]:
+def ablation_rows(measured: Sequence[ArmNumbers]) -> list[list[str]]:
     """The table of ablations: macro F1, binary F1 and the labels' recalls, ours and then the paper's."""
     rows = []
-    for arm in (Arm.FULL, Arm.NO_BUCKETS, Arm.NO_RESAMPLING, Arm.NO_CONSISTENCY, Arm.SFT):
+    for arm in (Ablation.FULL, Ablation.NO_BUCKETS, Ablation.NO_RESAMPLING, Ablation.NO_CONSISTENCY, Ablation.SFT):
         if not end(measured, arm, "f1/macro").seeds:
             continue
         metrics = ("f1/macro", "f1/artifact", *(f"recall/{label}" for label in LABELS))
@@ -82,7 +84,7 @@ ABLATIONS_SAY = "Ablations: macro and binary F1, and the recalls of the four lab
 """Text of those columns."""
 
 
-def direction_rows(found: Sequence[Direction]) -> list[list[str]]:
+def direction_rows(found: Sequence[AblationEffect]) -> list[list[str]]:
     """What leaving something out did, here and in the paper."""
     rows = []
     for place, each in enumerate(found):
@@ -92,25 +94,25 @@ def direction_rows(found: Sequence[Direction]) -> list[list[str]]:
     return rows
 
 
-DIRECTION_COLUMNS = ("Left out", "Number", "Paper", "Here", "Direction")
+DIRECTION_COLUMNS = ("Left out", "Number", "Paper", "Here", "AblationEffect")
 """Headings of :func:`direction_rows`."""
 
 
-def _kinds(measured: Sequence[Measured], arms: Sequence[Arm]) -> "list[Section]":
-    from salon_ranking.report.page import Section
+def _kinds(measured: Sequence[ArmNumbers], arms: Sequence[Ablation]) -> "list[PageSection]":
+    from salon_ranking.report.page import PageSection
 
     told = {
-        Arm.FULL: (
+        Ablation.FULL: (
             "GRPO undoes a biased cold start",
             "The cold start was taught last by a teacher that calls most artifacts normal. The model can tell more than it "
             "says; rewards bring it out. Nothing new is learned to be seen.",
         ),
-        Arm.IMPROVE: (
+        Ablation.IMPROVE: (
             "GRPO after the best cold start",
             "The cold start is as good as imitation made it on the same pictures, without any bias. What GRPO adds here it "
             "adds beyond imitation; whether it does is an open question, and this is the answer of these seeds.",
         ),
-        Arm.IMPROVE_EVEN: (
+        Ablation.IMPROVE_EVEN: (
             "The same, where no subject tells",
             "Right and wrong pictures show every subject equally often, so that its rate is nothing to learn, and every step "
             "sees more pictures.",
@@ -119,33 +121,33 @@ def _kinds(measured: Sequence[Measured], arms: Sequence[Arm]) -> "list[Section]"
     sections = []
     for arm, (heading, words) in told.items():
         if arm in arms:
-            control = _control(measured) if arm is Arm.IMPROVE else ()
-            sections.append(Section(heading, (words, _rises(measured, arm), *control)))
+            control = _control(measured) if arm is Ablation.IMPROVE else ()
+            sections.append(PageSection(heading, (words, _rises(measured, arm), *control)))
     return sections
 
 
-def _control(measured: Sequence[Measured]) -> tuple[str, ...]:
+def _control(measured: Sequence[ArmNumbers]) -> tuple[str, ...]:
     """What imitation made of the same cold start in about the same time."""
-    longer = end(measured, Arm.SFT_MORE, "f1_macro")
+    longer = end(measured, Ablation.SFT_MORE, "f1_macro")
     if not longer.seeds:
         return ()
     return (f"The control, imitation for about as long from the same cold start: macro F1 {longer}.",)
 
 
-def _rises(measured: Sequence[Measured], arm: Arm) -> "Table":
+def _rises(measured: Sequence[ArmNumbers], arm: Ablation) -> "Table":
     from salon_ranking.report.page import Table
     from salon_train.demo.summary import starts
 
     rows = []
     metrics = {"f1_macro": "Macro F1", "f1_binary": "Binary F1", "normal": "Says normal", "invalid": "Cannot be read"}
     for metric, words in metrics.items():
-        before = Estimate.of(list(starts(measured, arm, metric).values()))
+        before = SeedMean.of(list(starts(measured, arm, metric).values()))
         rows.append([words, str(before), str(end(measured, arm, metric)), _signed(rise(measured, arm, metric))])
     columns = ("Held-out", "Cold start", "After GRPO", "Rise within seeds")
     return Table(columns, rows, frozenset(columns[1:]), "Means over seeds with 95 % intervals.")
 
 
-def _points(measured: Sequence[Measured], name: str) -> list[dict[str, Any]]:
+def _points(measured: Sequence[ArmNumbers], name: str) -> list[dict[str, Any]]:
     points = []
     for each in measured:
         if each.stage != "grpo":
@@ -156,7 +158,7 @@ def _points(measured: Sequence[Measured], name: str) -> list[dict[str, Any]]:
     return points
 
 
-def _curve(measured: Sequence[Measured], name: str, words: str) -> "Figure":
+def _curve(measured: Sequence[ArmNumbers], name: str, words: str) -> "Figure":
     import altair as alt
     import polars as pl
 
@@ -188,7 +190,7 @@ def _curve(measured: Sequence[Measured], name: str, words: str) -> "Figure":
     return Figure(specification, caption, numbers)
 
 
-def _ablations(measured: Sequence[Measured], arms: Sequence[Arm]) -> "list[str | Table]":
+def _ablations(measured: Sequence[ArmNumbers], arms: Sequence[Ablation]) -> "list[str | Table]":
     from salon_ranking.report.page import Table
 
     blocks: list[str | Table] = [
@@ -211,7 +213,7 @@ def _recipe(recipe: Recipe) -> "Table":
     return Table(("Setting", "Value"), [[name, f"{value:g}"] for name, value in values.items()], frozenset({"Value"}))
 
 
-def _minutes(measured: Sequence[Measured]) -> str:
+def _minutes(measured: Sequence[ArmNumbers]) -> str:
     spent = [each.cpu_s for each in measured if each.cpu_s is not None]
     return f"{sum(spent) / 60:.1f} minutes of training" if spent else "not measured"
 
@@ -224,11 +226,11 @@ def _words(metric: str) -> str:
     return {"f1/macro": "Macro F1", "f1/artifact": "Binary F1"}.get(metric, f"{kind.capitalize()}, {of} or not")
 
 
-def _short(estimate: Estimate) -> str:
+def _short(estimate: SeedMean) -> str:
     return f"{estimate.mean:.3f}" if estimate.seeds else "–"
 
 
-def _signed(estimate: Estimate) -> str:
+def _signed(estimate: SeedMean) -> str:
     if not estimate.seeds:
         return "–"
     if math.isnan(estimate.low):

@@ -12,15 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from salon_taxonomy.errors import InputError
-from salon_train.demo.experiment import Arm, Measured, Progress, Tell, run_seed
+from salon_train.demo.experiment import Ablation, ArmNumbers, SeedProgress, Tell, run_seed
 from salon_train.demo.recipe import Recipe
 
 if TYPE_CHECKING:
     from multiprocessing.queues import Queue
 
-DEMO: tuple[Arm, ...] = (Arm.SFT, Arm.FULL, Arm.IMPROVE, Arm.SFT_MORE)
+DEMO: tuple[Ablation, ...] = (Ablation.SFT, Ablation.FULL, Ablation.IMPROVE, Ablation.SFT_MORE)
 """What `salon train demo` shows: GRPO undoing a biased cold start; GRPO after the best cold start, and its control."""
-ABLATIONS: tuple[Arm, ...] = (Arm.SFT, Arm.FULL, Arm.NO_BUCKETS, Arm.NO_RESAMPLING, Arm.NO_CONSISTENCY)
+ABLATIONS: tuple[Ablation, ...] = (
+    Ablation.SFT,
+    Ablation.FULL,
+    Ablation.NO_BUCKETS,
+    Ablation.NO_RESAMPLING,
+    Ablation.NO_CONSISTENCY,
+)
 """The rows of the paper's Table 4."""
 
 
@@ -29,11 +35,11 @@ def run_study(
     recipe: Recipe,
     *,
     seeds: Sequence[int],
-    arms: tuple[Arm, ...],
+    arms: tuple[Ablation, ...],
     processes: int = 1,
     again: bool = False,
     tell: Tell = lambda _: None,
-) -> list[Measured]:
+) -> list[ArmNumbers]:
     """Run all seeds; what comes out does not depend on the number of processes.
 
     Args:
@@ -57,9 +63,9 @@ def run_study(
     if processes == 1 or len(seeds) == 1:
         return [measured for seed in seeds for measured in _one(folder, recipe, seed, arms, tell)]
     context = get_context("spawn")
-    results: dict[int, list[Measured]] = {}
+    results: dict[int, list[ArmNumbers]] = {}
     with context.Manager() as manager:
-        said: Queue[str | Progress] = manager.Queue()  # type: ignore[assignment]  # a proxy of one
+        said: Queue[str | SeedProgress] = manager.Queue()  # type: ignore[assignment]  # a proxy of one
         with ProcessPoolExecutor(min(processes, len(seeds)), mp_context=context) as pool:
             work = {pool.submit(_in_process, folder, recipe, seed, arms, said): seed for seed in seeds}
             waiting = set(work)
@@ -72,11 +78,11 @@ def run_study(
     return [measured for seed in seeds for measured in results[seed]]
 
 
-def _in_process(folder: Path, recipe: Recipe, seed: int, arms: tuple[Arm, ...], said: Any) -> list[Measured]:
+def _in_process(folder: Path, recipe: Recipe, seed: int, arms: tuple[Ablation, ...], said: Any) -> list[ArmNumbers]:
     return list(_one(folder, recipe, seed, arms, said.put))
 
 
-def _one(folder: Path, recipe: Recipe, seed: int, arms: tuple[Arm, ...], tell: Tell) -> Iterator[Measured]:
+def _one(folder: Path, recipe: Recipe, seed: int, arms: tuple[Ablation, ...], tell: Tell) -> Iterator[ArmNumbers]:
     own = folder / f"seed-{seed}"
     own.mkdir(parents=True, exist_ok=True)
     with (own / "measured.jsonl").open("w", encoding="utf-8") as file:
@@ -86,7 +92,7 @@ def _one(folder: Path, recipe: Recipe, seed: int, arms: tuple[Arm, ...], tell: T
             yield measured
 
 
-def _heard(said: Any) -> "Iterator[str | Progress]":
+def _heard(said: Any) -> "Iterator[str | SeedProgress]":
     """What was said so far; waits a moment for the first word."""
     from queue import Empty
 

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Final
 
 from salon_taxonomy.training_example import MAIN_BUCKETS
-from salon_train.demo.experiment import Arm, Measured
-from salon_train.over_seeds import Estimate
+from salon_train.demo.experiment import Ablation, ArmNumbers
+from salon_train.over_seeds import SeedMean
 
 LABELS: Final = MAIN_BUCKETS[1:]
 """The four main L2 labels."""
@@ -20,19 +20,19 @@ def _paper(f1: float, artifact: tuple[float, float, float], recalls: tuple[float
     return MappingProxyType(numbers | dict(zip(kinds, artifact, strict=True)))
 
 
-PAPER: Mapping[Arm, Mapping[str, float]] = MappingProxyType(
+PAPER: Mapping[Ablation, Mapping[str, float]] = MappingProxyType(
     {
-        Arm.FULL: _paper(0.5261, (0.7756, 0.6381, 0.7001), (0.4621, 0.6177, 0.6563, 0.3616)),
-        Arm.NO_BUCKETS: _paper(0.4177, (0.5337, 0.9652, 0.6874), (0.0097, 0.8955, 0.9071, 0.5233)),
-        Arm.NO_RESAMPLING: _paper(0.5153, (0.7725, 0.5937, 0.6714), (0.4917, 0.5624, 0.6322, 0.3529)),
-        Arm.NO_CONSISTENCY: _paper(0.5120, (0.7448, 0.6026, 0.6662), (0.5523, 0.5488, 0.6579, 0.3735)),
-        Arm.SFT: _paper(0.4306, (0.7205, 0.6936, 0.7068), (0.4567, 0.7382, 0.4615, 0.0798)),
+        Ablation.FULL: _paper(0.5261, (0.7756, 0.6381, 0.7001), (0.4621, 0.6177, 0.6563, 0.3616)),
+        Ablation.NO_BUCKETS: _paper(0.4177, (0.5337, 0.9652, 0.6874), (0.0097, 0.8955, 0.9071, 0.5233)),
+        Ablation.NO_RESAMPLING: _paper(0.5153, (0.7725, 0.5937, 0.6714), (0.4917, 0.5624, 0.6322, 0.3529)),
+        Ablation.NO_CONSISTENCY: _paper(0.5120, (0.7448, 0.6026, 0.6662), (0.5523, 0.5488, 0.6579, 0.3735)),
+        Ablation.SFT: _paper(0.4306, (0.7205, 0.6936, 0.7068), (0.4567, 0.7382, 0.4615, 0.0798)),
     }
 )
 """Table 4 (macro F1 of the labels; precision, recall and F1 of artifact or not) and Table 6 (recalls) of MagicMirror."""
 
 
-def ends(measured: Iterable[Measured], arm: Arm, metric: str) -> dict[int, float]:
+def ends(measured: Iterable[ArmNumbers], arm: Ablation, metric: str) -> dict[int, float]:
     """The last number of an arm, by seed; a seed without one is left out."""
     return {
         each.seed: value
@@ -41,7 +41,7 @@ def ends(measured: Iterable[Measured], arm: Arm, metric: str) -> dict[int, float
     }
 
 
-def starts(measured: Iterable[Measured], arm: Arm, metric: str) -> dict[int, float]:
+def starts(measured: Iterable[ArmNumbers], arm: Ablation, metric: str) -> dict[int, float]:
     """What an arm of GRPO began with, by seed: its cold start."""
     return {
         each.seed: value
@@ -50,25 +50,25 @@ def starts(measured: Iterable[Measured], arm: Arm, metric: str) -> dict[int, flo
     }
 
 
-def rise(measured: Sequence[Measured], arm: Arm, metric: str = "f1_macro") -> Estimate:
+def rise(measured: Sequence[ArmNumbers], arm: Ablation, metric: str = "f1_macro") -> SeedMean:
     """How much a metric rose over the cold start, within seeds."""
     before, after = starts(measured, arm, metric), ends(measured, arm, metric)
-    return Estimate.of([after[seed] - before[seed] for seed in sorted(before.keys() & after.keys())])
+    return SeedMean.of([after[seed] - before[seed] for seed in sorted(before.keys() & after.keys())])
 
 
-def difference(measured: Sequence[Measured], arm: Arm, metric: str, *, to: Arm = Arm.FULL) -> Estimate:
+def difference(measured: Sequence[ArmNumbers], arm: Ablation, metric: str, *, to: Ablation = Ablation.FULL) -> SeedMean:
     """How much an arm's last number differs from another's, within seeds."""
     one, other = ends(measured, arm, metric), ends(measured, to, metric)
-    return Estimate.of([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())])
+    return SeedMean.of([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())])
 
 
-def end(measured: Sequence[Measured], arm: Arm, metric: str) -> Estimate:
+def end(measured: Sequence[ArmNumbers], arm: Ablation, metric: str) -> SeedMean:
     """The last number of an arm, over seeds."""
-    return Estimate.of(list(ends(measured, arm, metric).values()))
+    return SeedMean.of(list(ends(measured, arm, metric).values()))
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
+class AblationEffect:
     """Whether leaving something out moved a number the way the paper's did.
 
     Attributes:
@@ -78,10 +78,10 @@ class Direction:
         ours: ours, within seeds.
     """
 
-    arm: Arm
+    arm: Ablation
     metric: str
     paper: float
-    ours: Estimate
+    ours: SeedMean
 
     @property
     def verdict(self) -> str:
@@ -91,25 +91,25 @@ class Direction:
         return "same" if (self.ours.mean > 0) == (self.paper > 0) else "other"
 
 
-def directions(measured: Sequence[Measured]) -> list[Direction]:
+def directions(measured: Sequence[ArmNumbers]) -> list[AblationEffect]:
     """Every number that the paper's text makes something of."""
     wanted = [
-        (Arm.NO_BUCKETS, "f1/macro"),
-        *((Arm.NO_BUCKETS, f"recall/{label}") for label in LABELS),
-        (Arm.NO_RESAMPLING, "f1/macro"),
-        (Arm.NO_RESAMPLING, "precision/artifact"),
-        (Arm.NO_CONSISTENCY, "f1/macro"),
-        (Arm.NO_CONSISTENCY, "f1/artifact"),
-        (Arm.SFT, "f1/macro"),
-        (Arm.SFT, "f1/artifact"),
+        (Ablation.NO_BUCKETS, "f1/macro"),
+        *((Ablation.NO_BUCKETS, f"recall/{label}") for label in LABELS),
+        (Ablation.NO_RESAMPLING, "f1/macro"),
+        (Ablation.NO_RESAMPLING, "precision/artifact"),
+        (Ablation.NO_CONSISTENCY, "f1/macro"),
+        (Ablation.NO_CONSISTENCY, "f1/artifact"),
+        (Ablation.SFT, "f1/macro"),
+        (Ablation.SFT, "f1/artifact"),
     ]
     return [
-        Direction(arm, metric, PAPER[arm][metric] - PAPER[Arm.FULL][metric], difference(measured, arm, metric))
+        AblationEffect(arm, metric, PAPER[arm][metric] - PAPER[Ablation.FULL][metric], difference(measured, arm, metric))
         for arm, metric in wanted
         if ends(measured, arm, metric)
     ]
 
 
-def _is_end(each: Measured) -> bool:
+def _is_end(each: ArmNumbers) -> bool:
     """Return whether a stage is the last of its arm; the clean warm-up is not."""
-    return each.stage == "grpo" or each.arm in (Arm.SFT, Arm.SFT_MORE)
+    return each.stage == "grpo" or each.arm in (Ablation.SFT, Ablation.SFT_MORE)

@@ -14,9 +14,9 @@ from salon_taxonomy.file_options import InputPath
 from salon_train.run.cli import changes_of, stage_options, train_and_show
 
 if TYPE_CHECKING:
-    from salon_train.over_seeds import Estimate
+    from salon_train.over_seeds import SeedMean
     from salon_train.refiner.study import ArmResult
-    from salon_train.run.dry_run import DryRun
+    from salon_train.run.dry_run import StageDryRun
     from salon_train.run.stage import Trained
 
 _ARMS = ["reason", "questions", "hrm", "hrm-ungated", "hrm-guarded"]
@@ -46,7 +46,7 @@ def refine(file: Path, changes: tuple[str, ...], **given: Any) -> None:
 
     configuration = read_refiner_configuration(file, changes=changes_of(changes))
 
-    def plan(environment: Mapping[str, str]) -> "DryRun":
+    def plan(environment: Mapping[str, str]) -> "StageDryRun":
         from salon_train.refiner.dry_run import dry_run
 
         return dry_run(configuration, environment)
@@ -102,7 +102,7 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from salon_train.over_seeds import Estimate
+    from salon_train.over_seeds import SeedMean
     from salon_train.refiner.study import PUBLISHED, Arm, paired
 
     table = Table("reward", "S_ref", "S_rect", "verdict", "illusory", "R³-Bench: S_ref", "R³-Bench: S_rect")
@@ -112,7 +112,7 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
             continue
         cells = [[each.s_ref for each in mine], [each.s_rect for each in mine], [each.verdict for each in mine]]
         evasive = [each.illusory for each in mine if each.illusory is not None]
-        shown = [_figure(Estimate.of(values)) if values else "none" for values in (*cells, evasive)]
+        shown = [_figure(SeedMean.of(values)) if values else "none" for values in (*cells, evasive)]
         table.add_row(arm, *shown, *(f"{value:.2f}" for value in PUBLISHED.get(arm, ())))
     differences = Table("difference, paired by seed", "S_ref", "S_rect")
     pairs = [
@@ -124,7 +124,7 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
         found = paired(results, arm, other)
         if found:
             s_ref, s_rect = zip(*found.values(), strict=True)
-            differences.add_row(f"{arm} − {other}", _figure(Estimate.of(s_ref), "+.3f"), _figure(Estimate.of(s_rect), "+.3f"))
+            differences.add_row(f"{arm} − {other}", _figure(SeedMean.of(s_ref), "+.3f"), _figure(SeedMean.of(s_rect), "+.3f"))
     console = Console(width=110)
     console.print(table)
     console.print(differences)
@@ -132,6 +132,6 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
     click.echo(f"{seeds} {'seed' if seeds == 1 else 'seeds'}; 95 % intervals over seeds. Policies: {folder}")
 
 
-def _figure(value: "Estimate", form: str = ".3f") -> str:
+def _figure(value: "SeedMean", form: str = ".3f") -> str:
     mean = format(value.mean, form)
     return mean if value.seeds < 2 else f"{mean} ± {value.half_width:.3f}"

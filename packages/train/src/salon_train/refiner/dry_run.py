@@ -17,7 +17,7 @@ from salon_taxonomy.records import CallStatus
 from salon_train.refiner.rows import RefinerRow, prepare, refining_dataset
 from salon_train.refiner.settings import RefinerConfiguration
 from salon_train.refiner.stage import STAGE
-from salon_train.run.dry_run import Checked, DryRun, ask_judges, first_unreadable, overlap, planned
+from salon_train.run.dry_run import Checked, StageDryRun, ask_judges, first_unreadable, overlap, planned
 
 _INSTRUCTION: Final = "Make the picture a little brighter."
 _LOADED: Final = ("diffusers",)
@@ -25,7 +25,7 @@ _UNTRIED: Final = (*_LOADED, "replay")
 """Kinds of editors that are not tried: they would load weights, or know only what was recorded."""
 
 
-def dry_run(configuration: RefinerConfiguration, environment: Mapping[str, str]) -> DryRun:
+def dry_run(configuration: RefinerConfiguration, environment: Mapping[str, str]) -> StageDryRun:
     """Check a run and plan it; no weights are loaded and nothing is written.
 
     The editor makes one edit of one row's picture (a refusal is an answer, too), unless it would load weights for that.

@@ -7,9 +7,9 @@ from typing import Any
 
 from salon_bench.editors import open_editor
 from salon_bench.judges import open_judge
-from salon_bench.suites.contract.table_rows import Rows
+from salon_bench.suites.contract.table_rows import UsableRows
 from salon_bench.suites.r3_bench.questions import templates
-from salon_bench.suites.r3_bench.rows import Item, read_items
+from salon_bench.suites.r3_bench.rows import R3Row, read_items
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor
 from salon_train.refiner.settings import RefinerConfiguration
@@ -86,7 +86,7 @@ def refining_dataset(rows: Sequence[RefinerRow]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRows:
     """What is ready.
 
     Attributes:
@@ -104,7 +104,7 @@ class Prepared:
     left_out: tuple[str, ...] = ()
 
 
-def prepare(configuration: RefinerConfiguration, environment: Mapping[str, str]) -> Prepared:
+def prepare(configuration: RefinerConfiguration, environment: Mapping[str, str]) -> PreparedRows:
     """Read the rows, and open editor and judge; neither is asked, nothing is loaded.
 
     Raises:
@@ -113,16 +113,16 @@ def prepare(configuration: RefinerConfiguration, environment: Mapping[str, str])
     section, settings = configuration.rows, configuration.refine
     found = _items(section.file, section.pictures)
     items = found[: section.limit]
-    held_out = _items(section.held_out, section.pictures) if section.held_out else Rows(Path())
+    held_out = _items(section.held_out, section.pictures) if section.held_out else UsableRows(Path())
     editor: Editor | None = None
     if settings.stage_two and configuration.editor is not None:
         editor = open_editor(configuration.editor.name, environment)
     rows, measured = (tuple(map(_row, some)) for some in (items, held_out[: configuration.evaluation.limit]))
     left_out = (*found.remarks(), *held_out.remarks())
-    return Prepared(rows, measured, editor, _questions(configuration, items, environment), left_out)
+    return PreparedRows(rows, measured, editor, _questions(configuration, items, environment), left_out)
 
 
-def _items(file: str, pictures: str | None) -> Rows[Item]:
+def _items(file: str, pictures: str | None) -> UsableRows[R3Row]:
     items = read_items(Path(file), None if pictures is None else Path(pictures))
     missing = next((item.picture for item in items if not item.picture.is_file()), None)
     if missing is not None:
@@ -130,12 +130,12 @@ def _items(file: str, pictures: str | None) -> Rows[Item]:
     return items
 
 
-def _row(item: Item) -> RefinerRow:
+def _row(item: R3Row) -> RefinerRow:
     return RefinerRow(item.idx, item.prompt, item.picture, item.aligned)
 
 
 def _questions(
-    configuration: RefinerConfiguration, items: Sequence[Item], environment: Mapping[str, str]
+    configuration: RefinerConfiguration, items: Sequence[R3Row], environment: Mapping[str, str]
 ) -> QuestionVerifier | None:
     settings = configuration.refine
     if settings.judged_by != "questions" or settings.judge is None:

@@ -15,11 +15,11 @@ from salon_rewards.callables.r3 import Illusory, Refusal
 from salon_train.configuration.reading import read_as
 from salon_train.configuration.schema import (
     NEAR,
+    ConfigurationTable,
     Counted,
     GrpoSection,
     NonNegative,
     Positive,
-    Section,
     SftSection,
     Share,
     StageConfiguration,
@@ -28,7 +28,7 @@ from salon_train.configuration.schema import (
 )
 
 
-class RowsSection(Section):
+class RowsSection(ConfigurationTable):
     """Training rows.
 
     Attributes:
@@ -45,7 +45,7 @@ class RowsSection(Section):
     limit: Whole | None = None
 
 
-class EditorSection(Section):
+class EditorSection(ConfigurationTable):
     """The frozen editor that executes instructions.
 
     Attributes:
@@ -59,7 +59,7 @@ class EditorSection(Section):
     concurrency: Whole = 8
 
 
-class RefinementSettings(Section):
+class RefinementSettings(ConfigurationTable):
     """How GRPO runs. The defaults are those of R³-Bench's Table 11 (R³-Refiner); what it does not print is ours.
 
     Ours: ``most_thought``, ``loss`` (GRPO's own; the table has "advantage estimator GRPO"), ``refusal``, ``wrong_verdict``, and

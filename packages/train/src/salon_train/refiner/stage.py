@@ -10,11 +10,11 @@ from salon_rewards.monitors import AnswerForm
 from salon_taxonomy.errors import InputError
 from salon_train.refiner.held_out import METRIC, HeldOutReplies, asked_about
 from salon_train.refiner.rewards import refining_rewards, weights_of
-from salon_train.refiner.rows import Lesson, Prepared, RefinerRow, prepare, refining_dataset, warm_up_dataset
+from salon_train.refiner.rows import Lesson, PreparedRows, RefinerRow, prepare, refining_dataset, warm_up_dataset
 from salon_train.refiner.settings import RefinerConfiguration
 from salon_train.run.completion_parsing import SampledCompletions, read_refinement
 from salon_train.run.early_abort import Hints, degenerated
-from salon_train.run.folder import Rows
+from salon_train.run.folder import StageRows
 from salon_train.run.held_out import measure_of
 from salon_train.run.stage import Setting, StageCall, Trained, run_stage
 from salon_train.sampling.prompt_order import shuffled_plan
@@ -79,7 +79,7 @@ def train_refiner(configuration: RefinerConfiguration, **call: Unpack[StageCall]
     return run_stage(
         configuration,
         STAGE,
-        rows=lambda: Rows(prepared.rows, prepared.left_out, lambda row: (row.example_id, row.prompt, row.matches)),
+        rows=lambda: StageRows(prepared.rows, prepared.left_out, lambda row: (row.example_id, row.prompt, row.matches)),
         make=lambda setting: _trainer(setting, configuration, prepared),
         measure=lambda _: measure_of(HeldOutReplies, prepared.held_out, asked_about, configuration.evaluation),
         hints=HINTS,
@@ -113,7 +113,7 @@ def train_warm_up(configuration: RefinerConfiguration, lessons: Sequence[Lesson]
     return run_stage(
         configuration,
         "sft",
-        rows=lambda: Rows(tuple(lessons), (), lambda lesson: (str(lesson.picture), lesson.prompt, lesson.reply)),
+        rows=lambda: StageRows(tuple(lessons), (), lambda lesson: (str(lesson.picture), lesson.prompt, lesson.reply)),
         make=make,
         **call,
     )
@@ -125,7 +125,7 @@ def _weights_are_apart(trainer: Any) -> bool:
     return plugin is not None and plugin.zero_stage == 3
 
 
-def _trainer(setting: Setting[RefinerRow], configuration: RefinerConfiguration, prepared: Prepared) -> "PolicyTrainer":
+def _trainer(setting: Setting[RefinerRow], configuration: RefinerConfiguration, prepared: PreparedRows) -> "PolicyTrainer":
     from salon_train.run.recorders import look_on, watch_of
     from salon_train.trl.grpo import policy_trainer
 

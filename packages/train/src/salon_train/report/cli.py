@@ -10,7 +10,7 @@ import rich_click as click
 from salon_taxonomy.file_options import InputPath, OutputPath
 
 if TYPE_CHECKING:
-    from salon_train.report.folders import Run
+    from salon_train.report.folders import ReportedRun
 
 
 @click.command("report")
@@ -82,7 +82,7 @@ def _write(text: str, path: Path) -> None:
     write_whole(path, text, flushed=True)
 
 
-def _say(runs: "Sequence[Run]") -> None:
+def _say(runs: "Sequence[ReportedRun]") -> None:
     from salon_bench.report.gallery import plain
 
     for run in runs:

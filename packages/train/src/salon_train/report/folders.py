@@ -35,7 +35,7 @@ class StageRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ReportedRun:
     """One run.
 
     Attributes:
@@ -49,7 +49,7 @@ class Run:
     stages: Mapping[str, StageRun]
 
 
-def read_runs(folders: Sequence[Path]) -> list[Run]:
+def read_runs(folders: Sequence[Path]) -> list[ReportedRun]:
     """The runs of some folders, in their order.
 
     Args:
@@ -66,7 +66,7 @@ def read_runs(folders: Sequence[Path]) -> list[Run]:
             raise InputError("stands twice", source=folder)
         found[folder.resolve()] = _stages(folder)
     names = _names(list(found))
-    return [Run(name, folder, stages) for name, folder, stages in zip(names, folders, found.values(), strict=True)]
+    return [ReportedRun(name, folder, stages) for name, folder, stages in zip(names, folders, found.values(), strict=True)]
 
 
 def _stages(folder: Path) -> dict[str, StageRun]:

@@ -27,7 +27,7 @@ _FARTHEST: Final = 1e150
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Curve:
     """One curve.
 
     Attributes:
@@ -74,7 +74,7 @@ class Upright:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class LegendEntry:
     """One entry of the legend: what a colour means, or a dash (without a colour), or both."""
 
     label: str
@@ -97,8 +97,8 @@ class LineChart:
     """
 
     title: str
-    lines: Sequence[Line]
-    keys: Sequence[Key] = ()
+    lines: Sequence[Curve]
+    keys: Sequence[LegendEntry] = ()
     levels: Sequence[Threshold] = ()
     uprights: Sequence[Upright] = ()
     steps: tuple[int, int] = (0, 1)
@@ -228,7 +228,7 @@ def _near(level: Threshold, values: Sequence[float]) -> bool:
     return min(values, default=0.0) - room <= level.value <= max(values, default=0.0) + room
 
 
-def _line(line: Line, points: Sequence[tuple[int, float | None]], place: _Place) -> dict[str, Any]:
+def _line(line: Curve, points: Sequence[tuple[int, float | None]], place: _Place) -> dict[str, Any]:
     parts: list[list[str]] = [[]]
     for step, value in points:
         if value is None:
@@ -270,7 +270,7 @@ def _thinned(points: Mapping[int, float | None]) -> list[tuple[int, float | None
     return kept
 
 
-def _strips(lines: Sequence[Line], place: _Place) -> list[dict[str, Any]]:
+def _strips(lines: Sequence[Curve], place: _Place) -> list[dict[str, Any]]:
     """Draw vertical strips, one for one or several steps; the browser shows their text on hover."""
     steps = _evenly(sorted({step for line in lines for step in line.points}), _MOST_STRIPS)
     middles = [place.x(step) for step in steps]
@@ -285,14 +285,14 @@ def _strips(lines: Sequence[Line], place: _Place) -> list[dict[str, Any]]:
     ]
 
 
-def _at(lines: Sequence[Line], step: int) -> Iterable[str]:
+def _at(lines: Sequence[Curve], step: int) -> Iterable[str]:
     for line in lines:
         if step in line.points:
             alarm = f" ({line.alarms[step]})" if step in line.alarms else ""
             yield f"{shown(line.label)}: {value_text(line.points[step])}{alarm}"
 
 
-def _rows(lines: Sequence[Line]) -> list[list[str]]:
+def _rows(lines: Sequence[Curve]) -> list[list[str]]:
     steps = _evenly(sorted({step for line in lines for step in line.points}), _MOST_ROWS)
     return [[f"{step:,}", *(value_text(line.points[step]) if step in line.points else "" for line in lines)] for step in steps]
 
@@ -304,7 +304,7 @@ def _evenly(steps: Sequence[int], most: int) -> list[int]:
     return [steps[round(place * (len(steps) - 1) / (most - 1))] for place in range(most)]
 
 
-def _said(line: Line) -> str:
+def _said(line: Curve) -> str:
     """A line in a sentence."""
     known = [(step, value) for step, value in sorted(line.points.items()) if value is not None]
     if not known:

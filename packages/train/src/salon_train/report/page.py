@@ -7,12 +7,12 @@ templates escape them, and what acts unseen is made visible.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from salon_ranking.report.page import Block, Fragment, Section, Table, page_template, render_page
+from salon_ranking.report.page import Block, Fragment, PageSection, Table, page_template, render_page
 from salon_train.report import line_chart
 from salon_train.report.curve_table import CurveGroup, colours, curve_groups
-from salon_train.report.folders import STAGES, Run, StageRun
+from salon_train.report.folders import STAGES, ReportedRun, StageRun
 from salon_train.report.history import HELD_OUT, MONITOR, History, last_value
-from salon_train.report.line_chart import Key, Line, LineChart, Threshold, Upright, shown, value_text
+from salon_train.report.line_chart import Curve, LegendEntry, LineChart, Threshold, Upright, shown, value_text
 from salon_train.report.samples import Sample, read_samples
 from salon_train.report.settings import is_usual, says, setting_text, settings_of
 from salon_train.report.thresholds import drawn_levels, thresholds_of
@@ -28,7 +28,7 @@ _LEAD: Final = (
 )
 
 
-def training_page(runs: Sequence[Run], *, title: str = "") -> str:
+def training_page(runs: Sequence[ReportedRun], *, title: str = "") -> str:
     """The page.
 
     Args:
@@ -40,32 +40,32 @@ def training_page(runs: Sequence[Run], *, title: str = "") -> str:
     """
     names = ", ".join(shown(run.name) for run in runs)
     sections = [
-        Section("In short", tuple(_in_short(runs))),
-        Section("Settings", tuple(_settings(runs))),
+        PageSection("In short", tuple(_in_short(runs))),
+        PageSection("Settings", tuple(_settings(runs))),
         *(
-            Section(f"{heading} ({stage})", tuple(_curves(runs, stage)))
+            PageSection(f"{heading} ({stage})", tuple(_curves(runs, stage)))
             for stage, heading in STAGES.items()
             if _of(runs, stage)
         ),
     ]
     samples = list(_samples(runs))
     if samples:
-        sections.append(Section("What the policy wrote", tuple(samples)))
-    sections.append(Section("Last numbers", tuple(_last_numbers(runs))))
+        sections.append(PageSection("What the policy wrote", tuple(samples)))
+    sections.append(PageSection("Last numbers", tuple(_last_numbers(runs))))
     facts = [("Folder" if len(runs) == 1 else shown(run.name), shown(str(run.folder), _LONGEST_SENTENCE)) for run in runs]
     return render_page(shown(title) or f"Training: {names}", lead=_LEAD, facts=facts, sections=sections)
 
 
-def _of(runs: Sequence[Run], stage: str) -> list[tuple[int, Run, StageRun]]:
+def _of(runs: Sequence[ReportedRun], stage: str) -> list[tuple[int, ReportedRun, StageRun]]:
     """The runs that have a stage, with their places."""
     return [(place, run, run.stages[stage]) for place, run in enumerate(runs) if stage in run.stages]
 
 
-def _name(runs: Sequence[Run], run: Run, stage: str) -> str:
+def _name(runs: Sequence[ReportedRun], run: ReportedRun, stage: str) -> str:
     return f"{shown(run.name)}, {stage}" if len(runs) > 1 else stage
 
 
-def _in_short(runs: Sequence[Run]) -> Iterator[Block]:
+def _in_short(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     standing = []
     for run in runs:
         for stage, of in run.stages.items():
@@ -118,7 +118,7 @@ def _spent(history: History) -> str:
     return f"It took {spent}."
 
 
-def _settings(runs: Sequence[Run]) -> Iterator[Block]:
+def _settings(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     told = [settings_of(run) for run in runs]
     if not any(told):
         yield "The folders do not say what the runs were told."
@@ -144,7 +144,7 @@ def _settings(runs: Sequence[Run]) -> Iterator[Block]:
         yield _fragment("folded", f"{len(usual)} settings as usual", columns, [row(key, [_known(key, told)]) for key in usual])
 
 
-def _differs(key: str, runs: Sequence[Run], told: Sequence[Mapping[str, object]]) -> bool:
+def _differs(key: str, runs: Sequence[ReportedRun], told: Sequence[Mapping[str, object]]) -> bool:
     """Return whether the settings of the runs differ; a missing setting differs from any other."""
     said = [setting_text(each[key]) if key in each else None for each in told]
     return len({text for run, text in zip(runs, said, strict=True) if text is not None or says(run, key)}) > 1
@@ -155,7 +155,7 @@ def _known(key: str, told: Sequence[Mapping[str, object]]) -> Mapping[str, objec
     return next(each for each in told if key in each)
 
 
-def _curves(runs: Sequence[Run], stage: str) -> Iterator[Block]:
+def _curves(runs: Sequence[ReportedRun], stage: str) -> Iterator[Block]:
     present = _of(runs, stage)
     histories = [of.history for _, _, of in present]
     names = list(dict.fromkeys(name for history in histories for name in history.curves))
@@ -194,14 +194,14 @@ def _curves(runs: Sequence[Run], stage: str) -> Iterator[Block]:
         yield "Nothing was measured yet."
 
 
-def _whose(runs: Sequence[Run], run: Run, words: str) -> str:
+def _whose(runs: Sequence[ReportedRun], run: ReportedRun, words: str) -> str:
     first = words.splitlines()[0] if words else ""
     return f"{run.name}: {first}" if len(runs) > 1 else first
 
 
 def _chart(
-    runs: Sequence[Run],
-    present: Sequence[tuple[int, Run, StageRun]],
+    runs: Sequence[ReportedRun],
+    present: Sequence[tuple[int, ReportedRun, StageRun]],
     group: CurveGroup,
     reach: int,
     uprights: Sequence[Upright],
@@ -215,12 +215,14 @@ def _chart(
             if curve := of.history.curves.get(name):
                 label = called if not several else run.name if one else f"{called}, {run.name}"
                 alarms = of.history.alarms.get(name.removeprefix(MONITOR), {}) if name.startswith(MONITOR) else {}
-                lines.append(Line(label, curve, place if one else colour_of[name], 0 if one else place + number // 8, alarms))
+                lines.append(Curve(label, curve, place if one else colour_of[name], 0 if one else place + number // 8, alarms))
     keys = (
-        [] if one else [Key(called, colour_of[name], number // 8) for number, (name, called) in enumerate(group.names.items())]
+        []
+        if one
+        else [LegendEntry(called, colour_of[name], number // 8) for number, (name, called) in enumerate(group.names.items())]
     )
     if several:
-        keys += [Key(run.name, place, 0) if one else Key(run.name, None, place) for place, run, _ in present]
+        keys += [LegendEntry(run.name, place, 0) if one else LegendEntry(run.name, None, place) for place, run, _ in present]
     levels: list[Threshold] = []
     if group.heading == "Monitors":
         (monitor,) = group.names.values()
@@ -231,7 +233,7 @@ def _chart(
     return LineChart(group.title, lines, keys, levels, uprights, (0, max(1, reach)), left_out)
 
 
-def _samples(runs: Sequence[Run]) -> Iterator[Block]:
+def _samples(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     for run in runs:
         for stage, of in run.stages.items():
             samples = read_samples(of.folder)
@@ -254,7 +256,7 @@ def _card(sample: Sample) -> dict[str, Any]:
     }
 
 
-def _last_numbers(runs: Sequence[Run]) -> Iterable[Block]:
+def _last_numbers(runs: Sequence[ReportedRun]) -> Iterable[Block]:
     """For each stage: what every curve began and ended with."""
     for stage, heading in STAGES.items():
         present = _of(runs, stage)

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from salon_train.report.folders import STAGES, Run, StageRun
+from salon_train.report.folders import STAGES, ReportedRun, StageRun
 
 CHANGEABLE = frozenset({"log", "store", "evaluation", "checkpoints", "degeneration", "monitors"})
 """Sections that may change between calls; they are kept in ``changeable.json``."""
 _LONGEST = 400
 
 
-def settings_of(run: Run) -> dict[str, object]:
+def settings_of(run: ReportedRun) -> dict[str, object]:
     """All settings of a run by dotted key; where two stages were told different things, ``STAGE: key`` for each.
 
     Empty where the folder does not say.
@@ -28,7 +28,7 @@ def settings_of(run: Run) -> dict[str, object]:
     return merged
 
 
-def says(run: Run, key: str) -> bool:
+def says(run: ReportedRun, key: str) -> bool:
     """Whether a run's folder would tell of a setting: it has the setting's stage, or the file of changeable sections."""
     stage, colon, rest = key.partition(": ")
     section = (rest if colon and stage in STAGES else key).partition(".")[0]

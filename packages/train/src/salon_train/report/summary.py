@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from salon_train.report.folders import Run, StageRun
+from salon_train.report.folders import ReportedRun, StageRun
 from salon_train.report.samples import read_samples
 from salon_train.report.settings import is_usual, settings_of
 from salon_train.report.thresholds import thresholds_of
 
 
-def summary(runs: Sequence[Run]) -> dict[str, Any]:
+def summary(runs: Sequence[ReportedRun]) -> dict[str, Any]:
     """All that the page shows, and every number of every curve; a threshold that is never reached is null.
 
     Raises:
@@ -20,7 +20,7 @@ def summary(runs: Sequence[Run]) -> dict[str, Any]:
     return {"runs": [_run(run) for run in runs]}
 
 
-def _run(run: Run) -> dict[str, Any]:
+def _run(run: ReportedRun) -> dict[str, Any]:
     settings = settings_of(run)
     return {
         "name": run.name,

@@ -15,7 +15,7 @@ from salon_taxonomy.file_options import InputPath
 from salon_train.run.processes import Processes, leave, said_elsewhere
 
 if TYPE_CHECKING:
-    from salon_train.run.dry_run import DryRun
+    from salon_train.run.dry_run import StageDryRun
     from salon_train.run.stage import Trained
 
 FILE = click.argument("file", metavar="CONFIG.toml", type=InputPath())
@@ -40,7 +40,7 @@ def stage_options(example: str = "grpo.steps=10") -> Decorator:
 
 
 def train_and_show(
-    plan: Callable[[Mapping[str, str]], "DryRun"],
+    plan: Callable[[Mapping[str, str]], "StageDryRun"],
     train: Callable[[], Callable[..., "Trained"]],
     *,
     again: bool,
@@ -110,7 +110,7 @@ def report_once() -> Iterator[None]:
     leave()
 
 
-def show_plan(plan: "DryRun", form: str) -> None:
+def show_plan(plan: "StageDryRun", form: str) -> None:
     """Print what a stage would do, as a table or as JSON."""
     if form == "json":
         print_json(plan.as_dict())

@@ -10,7 +10,7 @@ from salon_train.run.early_abort import SampledBatch
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedCompletion:
     """The result of parsing one completion.
 
     Attributes:
@@ -44,7 +44,7 @@ class SampledCompletion:
     group: int
     text: str
     tokens: int
-    reading: Reading
+    reading: ParsedCompletion
     rewards: Mapping[str, float | None]
     total: float | None
     truth: str | None = None
@@ -98,27 +98,27 @@ class SampledCompletions:
         return SampledBatch(groups, sum(each.reading.readable for each in self.completions))
 
 
-def read_assessment(text: str) -> Reading:
+def read_assessment(text: str) -> ParsedCompletion:
     r"""Parse a completion in MagicMirror's grammar.
 
     Example:
         >>> read_assessment(r'\boxed{{"Whether Normal": true}}'), read_assessment("fine")
-        (Reading(readable=True, verdict='normal'), Reading(readable=False, verdict=None))
+        (ParsedCompletion(readable=True, verdict='normal'), ParsedCompletion(readable=False, verdict=None))
     """
     outcome = parse_magicmirror(text)
     if not isinstance(outcome, Parsed):
-        return Reading(False)
-    return Reading(True, "normal" if outcome.answer.normal else "artifact")
+        return ParsedCompletion(False)
+    return ParsedCompletion(True, "normal" if outcome.answer.normal else "artifact")
 
 
-def read_refinement(text: str) -> Reading:
+def read_refinement(text: str) -> ParsedCompletion:
     """Parse a completion in R³-Refiner's grammar.
 
     Example:
         >>> read_refinement('{"answer": true}'), read_refinement("fine")
-        (Reading(readable=True, verdict='matches'), Reading(readable=False, verdict=None))
+        (ParsedCompletion(readable=True, verdict='matches'), ParsedCompletion(readable=False, verdict=None))
     """
     outcome = parse_r3(text)
     if not isinstance(outcome, Parsed):
-        return Reading(False)
-    return Reading(True, "matches" if outcome.answer.matches else "differs")
+        return ParsedCompletion(False)
+    return ParsedCompletion(True, "matches" if outcome.answer.matches else "differs")

@@ -33,7 +33,7 @@ UNKNOWN_TOKENS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class DryRun:
+class StageDryRun:
     """The plan of a stage.
 
     Attributes:
@@ -131,7 +131,7 @@ def planned(
     section: SftSection | GrpoSection,
     checked: Checked[Any],
     environment: Mapping[str, str],
-) -> DryRun:
+) -> StageDryRun:
     """The plan of a stage whose data, rewards and helpers have been checked; no weights are loaded.
 
     The hub is asked for a model's configuration and processor, once it is known to answer; else its cache is.
@@ -160,7 +160,7 @@ def planned(
         assumed = checked.assumed(config)
         notes.append(f"No processor is here to count tokens: memory is estimated for {assumed:,} of picture and question.")
     notes += [str(problem).replace("\n", ". ") for problem in missing(configuration, stage)]
-    return DryRun(
+    return StageDryRun(
         stage=stage,
         model=model.name,
         own_configuration=own_files,

@@ -38,19 +38,19 @@ class TrainingWatcher(Protocol):
         """Something happened."""
 
 
-class NoWatcher:
+class NoTrainingWatcher:
     """Ignore every event."""
 
     def happened(self, event: TrainingEvent) -> None:
         """Ignore the event."""
 
 
-NO_WATCHER: Final = NoWatcher()
+NO_WATCHER: Final = NoTrainingWatcher()
 """For runs without an observer; the log file is written all the same."""
 
 
 @dataclass(slots=True)
-class Watchers:
+class TrainingWatchers:
     """Tells several, in their order; more may join at any time."""
 
     all: list[TrainingWatcher]

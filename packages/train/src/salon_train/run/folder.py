@@ -40,7 +40,7 @@ _OTHER_STAGES: Final = {"sft": ("grpo", "refine", "editor"), "grpo": ("sft",), "
 
 
 @dataclass(frozen=True, slots=True)
-class Rows(Generic[Row]):
+class StageRows(Generic[Row]):
     """The rows of a stage.
 
     Attributes:
@@ -119,7 +119,7 @@ class RunFolder:
                 value=told.get(key), hint="Choose another run.folder, or begin again with --again.",
             )  # fmt: skip
 
-    def learn_from(self, rows: Rows[Any]) -> None:
+    def learn_from(self, rows: StageRows[Any]) -> None:
         """Compare the rows of the stage with those that it began with; :meth:`begin` writes their number and digest.
 
         Raises:

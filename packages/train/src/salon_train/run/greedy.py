@@ -13,7 +13,7 @@ from salon_taxonomy.training_example import TrainingExample
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GreedyAnswer:
     """One answer.
 
     Attributes:
@@ -35,7 +35,7 @@ def answers(
     batch: int,
     longest: int,
     compute: Callable[[], AbstractContextManager[Any]] = nullcontext,
-) -> Iterator[Answer]:
+) -> Iterator[GreedyAnswer]:
     """Answer questions, each about one picture, with the likeliest tokens; random generators are left as they were.
 
     Args:
@@ -67,7 +67,7 @@ def opened(data: bytes) -> Any:
         return picture.convert("RGB")
 
 
-def _answered(model: Any, processor: Any, some: Sequence[tuple[str, Any]], longest: int) -> list[Answer]:
+def _answered(model: Any, processor: Any, some: Sequence[tuple[str, Any]], longest: int) -> list[GreedyAnswer]:
     messages = [
         [{"role": "user", "content": [{"type": "image", "image": picture}, {"type": "text", "text": question}]}]
         for question, picture in some
@@ -98,10 +98,10 @@ def _answered(model: Any, processor: Any, some: Sequence[tuple[str, Any]], longe
     return [_answer(tokenizer, tokens, ends) for tokens in written]
 
 
-def _answer(tokenizer: Any, tokens: list[int], ends: set[int]) -> Answer:
+def _answer(tokenizer: Any, tokens: list[int], ends: set[int]) -> GreedyAnswer:
     length = next((place for place, token in enumerate(tokens) if token in ends), len(tokens))
     text = tokenizer.decode(tokens[:length], skip_special_tokens=True)
-    return Answer(text, min(length + 1, len(tokens)), length < len(tokens))
+    return GreedyAnswer(text, min(length + 1, len(tokens)), length < len(tokens))
 
 
 def _ends(model: Any, tokenizer: Any) -> set[int]:

@@ -5,6 +5,7 @@ asks neither rewards nor judges.
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import EvaluationSection
-from salon_train.run.greedy import Answer, answers
+from salon_train.run.greedy import GreedyAnswer, answers
 from salon_train.run.processes import Processes
 from salon_train.run.stage import Measure
 
@@ -27,7 +28,7 @@ RowT = TypeVar("RowT", bound=_Identified)
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOut(Generic[RowT]):
+class HeldOut(ABC, Generic[RowT]):
     """Answers about held-out rows; a stage's own subclass adds its metrics.
 
     Attributes:
@@ -40,9 +41,9 @@ class HeldOut(Generic[RowT]):
     texts: tuple[str, ...]
     tokens: tuple[int, ...]
 
+    @abstractmethod
     def metrics(self) -> Mapping[str, float | None]:
         """Return the numbers that are followed during training; None where one is undefined."""
-        raise NotImplementedError
 
     def write(self, path: Path) -> None:
         """Write the answers as JSON Lines: ``id`` and ``response``, as ``salon bench assessor evaluate`` reads them.
@@ -86,7 +87,7 @@ def ask_about(
         compute: makes the context in which the model runs (autocast).
         progressed: called with the number of rows of each batch.
     """
-    given: list[Answer] = []
+    given: list[GreedyAnswer] = []
     for start in range(0, len(rows), settings.batch):
         some = [asked(row) for row in rows[start : start + settings.batch]]
         given += answers(model, processor, some, batch=settings.batch, longest=settings.longest, compute=compute)

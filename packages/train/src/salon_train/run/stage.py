@@ -22,8 +22,8 @@ from salon_train.run.callbacks import EventTeller, HeldOutEvaluation, open_proje
 from salon_train.run.checkpoints import Checkpoint, undamaged, writing
 from salon_train.run.completion_parsing import SampledCompletions
 from salon_train.run.early_abort import ASSESSOR_HINTS, DegeneratedError, DegenerationMonitor, Hints
-from salon_train.run.events import NO_WATCHER, Fact, LogFile, TrainingEvent, TrainingWatcher, Watchers, read_log
-from salon_train.run.folder import Row, Rows, RunFolder, Stage
+from salon_train.run.events import NO_WATCHER, Fact, LogFile, TrainingEvent, TrainingWatcher, TrainingWatchers, read_log
+from salon_train.run.folder import Row, RunFolder, Stage, StageRows
 from salon_train.run.processes import Processes
 
 _NO_NUMBERS = ("step", "steps", "seconds")
@@ -71,7 +71,7 @@ class Setting(Generic[Row]):
     configuration: StageConfiguration
     folder: RunFolder
     loaded: LoadedModel
-    watchers: Watchers
+    watchers: TrainingWatchers
     listeners: list[Callable[[SampledCompletions], None]]
     environment: Mapping[str, str]
     processes: Processes
@@ -79,7 +79,7 @@ class Setting(Generic[Row]):
     rows: tuple[Row, ...]
 
 
-class Measured(Protocol):
+class HeldOutAnswers(Protocol):
     """A model's answers about what is held out."""
 
     def metrics(self) -> Mapping[str, float | None]:
@@ -94,7 +94,7 @@ class Measure(Protocol):
 
     def __call__(
         self, model: Any, processor: Any, compute: Callable[[], AbstractContextManager[Any]], processes: Processes
-    ) -> Measured:
+    ) -> HeldOutAnswers:
         """``compute`` makes the context in which the model runs (autocast); each process asks about its share, and has all."""
 
 
@@ -114,7 +114,7 @@ def run_stage(
     configuration: StageConfiguration,
     stage: Stage,
     *,
-    rows: Callable[[], Rows[Row]],
+    rows: Callable[[], StageRows[Row]],
     make: Callable[[Setting[Row]], Any],
     start: Callable[[], Path | None] = lambda: None,
     measure: Callable[[list[str]], Measure | None] = lambda _: None,
@@ -146,7 +146,7 @@ def run_stage(
             facts = begun.finished
             return Trained(folder.model, facts["steps"], None, facts["evaluation"], True, *_first_and_last(folder))
         checkpoint = begun.checkpoint
-        watchers = Watchers([LogFile(folder.log), call.get("watcher", NO_WATCHER)] if processes.first else [])
+        watchers = TrainingWatchers([LogFile(folder.log), call.get("watcher", NO_WATCHER)] if processes.first else [])
 
         def ready() -> tuple[Setting[Row], Measure | None, Any]:
             for problem in missing(configuration, stage):

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from salon_taxonomy.errors import InputError
-from salon_train.sampling.draws import ChunkStream, Draws, Resampling
+from salon_train.sampling.draws import ChunkStream, PoolDraws, Resampling
 from salon_train.sampling.ratio import DEFAULT_RATIO, Ratio
 
 
@@ -126,7 +126,7 @@ class MultiBucketPlan:
     def stream(self) -> ChunkStream:
         """The chunks from the first of epoch 0 on, without end; for :meth:`next_chunk` and :meth:`advance`."""
         draws = {
-            bucket: Draws(bucket, pool, self.seed, self._hard_in(bucket), self.resampling)
+            bucket: PoolDraws(bucket, pool, self.seed, self._hard_in(bucket), self.resampling)
             for bucket, pool in self.pools.items()
         }
         return ChunkStream(draws, self.seed)

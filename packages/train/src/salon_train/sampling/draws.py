@@ -63,7 +63,7 @@ class Resampling:
         return float(weight / total) if total else float("nan")
 
 
-class Draws:
+class PoolDraws:
     """One pool: its examples in random order, again and again.
 
     An example that the chunk already contains waits for the next chunk, at the front.
@@ -133,7 +133,7 @@ class ChunkStream:
         seed: of the order within chunks.
     """
 
-    def __init__(self, pools: Mapping[str, Draws], seed: int) -> None:
+    def __init__(self, pools: Mapping[str, PoolDraws], seed: int) -> None:
         self._pools = pools
         self._seed = seed
         self._random = Random(f"order within chunks/{seed}")  # noqa: S311 - no secret

@@ -20,7 +20,7 @@ from salon_rewards.group_mask import plain
 from salon_train.configuration.schema import GrpoSection
 from salon_train.data.lengths import check_lengths
 from salon_train.run.arguments import grpo_arguments
-from salon_train.run.completion_parsing import Reading, SampledCompletion, SampledCompletions
+from salon_train.run.completion_parsing import ParsedCompletion, SampledCompletion, SampledCompletions
 from salon_train.run.early_abort import DegeneratedError
 from salon_train.run.monitor_hook import RunWatch
 from salon_train.run.stage import Setting
@@ -38,7 +38,7 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
     """
 
     order: PlannedSampler
-    read: Callable[[str], Reading]
+    read: Callable[[str], ParsedCompletion]
     listeners: Sequence[Callable[[SampledCompletions], None]]
     watch: RunWatch | None
 
@@ -163,7 +163,7 @@ def policy_trainer(
     *,
     rewards: Sequence[Any],
     weights: Sequence[float],
-    read: Callable[[str], Reading],
+    read: Callable[[str], ParsedCompletion],
     watch: RunWatch | None,
     more_listeners: Sequence[Callable[[SampledCompletions], None]] = (),
 ) -> PolicyTrainer:

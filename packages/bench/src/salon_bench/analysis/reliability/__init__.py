@@ -8,18 +8,18 @@
 The command is ``salon bench reliability``. R³-Bench, appendix C.3.
 """
 
-from salon_bench.analysis.reliability.comparing import Comparison, RankedSubject, compare
-from salon_bench.analysis.reliability.evaluators import Agreement, Swap, competition_ranks, swap_evaluators
+from salon_bench.analysis.reliability.comparing import RankedSubject, SubjectComparison, compare
+from salon_bench.analysis.reliability.evaluators import JudgeSwap, RankAgreement, competition_ranks, swap_evaluators
 from salon_bench.analysis.reliability.human import HumanValidation, validate, validate_all
 from salon_bench.analysis.reliability.score_table import ScoreTable, read_scores, score_tables
 
 __all__ = [
-    "Agreement",
-    "Comparison",
     "HumanValidation",
+    "JudgeSwap",
+    "RankAgreement",
     "RankedSubject",
     "ScoreTable",
-    "Swap",
+    "SubjectComparison",
     "compare",
     "competition_ranks",
     "read_scores",

@@ -34,7 +34,7 @@ class RankedSubject:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SubjectComparison:
     """Everything about one table of scores.
 
     Attributes:
@@ -56,7 +56,7 @@ def compare(
     rounds: int = ROUNDS,
     confidence: float = 0.95,
     seed: int = SEED,
-) -> Comparison:
+) -> SubjectComparison:
     """Compare all subjects of a table.
 
     Args:
@@ -89,7 +89,7 @@ def compare(
     standings = tuple(RankedSubject(each, means[each], ranks[each], 1 + worse_than[each]) for each in order)
     items = len(table.items)
     asked = sizes if sizes is not None else sorted({max(1, items * part // 4) for part in (1, 2, 3)})
-    return Comparison(
+    return SubjectComparison(
         standings,
         tuple(sorted(differences, key=lambda each: -each.value)),
         _stability(table, asked, replicates=replicates, rounds=rounds, confidence=confidence, seed=seed),

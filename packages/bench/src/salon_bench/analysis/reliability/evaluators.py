@@ -12,7 +12,7 @@ from salon_taxonomy.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class RankAgreement:
     """Agreement of two judges' rankings; a coefficient is None where a judge gives all subjects one score."""
 
     first: str
@@ -24,7 +24,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Swap:
+class JudgeSwap:
     """Subjects under several judges.
 
     Attributes:
@@ -40,7 +40,7 @@ class Swap:
     subjects: tuple[str, ...]
     scores: Mapping[str, Mapping[str, float]]
     ranks: Mapping[str, Mapping[str, int]]
-    agreements: tuple[Agreement, ...]
+    agreements: tuple[RankAgreement, ...]
     left_out: tuple[str, ...]
 
 
@@ -54,7 +54,7 @@ def competition_ranks(values: Mapping[str, float]) -> dict[str, int]:
     return {name: 1 + sum(other > value for other in values.values()) for name, value in values.items()}
 
 
-def swap_evaluators(scores: Mapping[str, Mapping[str, float]]) -> Swap:
+def swap_evaluators(scores: Mapping[str, Mapping[str, float]]) -> JudgeSwap:
     """Rank the subjects under each judge, and say how alike the rankings are.
 
     Args:
@@ -80,7 +80,7 @@ def swap_evaluators(scores: Mapping[str, Mapping[str, float]]) -> Swap:
     order = tuple(sorted(kept[judges[0]], key=lambda name: (-kept[judges[0]][name], name)))
     everybody = {name for judge in judges for name in scores[judge]}
     pairs = tuple(_agreement(one, two, kept, ranks, order) for one, two in combinations(judges, 2))
-    return Swap(judges, order, kept, ranks, pairs, tuple(sorted(everybody - common)))
+    return JudgeSwap(judges, order, kept, ranks, pairs, tuple(sorted(everybody - common)))
 
 
 def _agreement(
@@ -89,10 +89,10 @@ def _agreement(
     scores: Mapping[str, Mapping[str, float]],
     ranks: Mapping[str, Mapping[str, int]],
     order: tuple[str, ...],
-) -> Agreement:
+) -> RankAgreement:
     x, y = ([scores[judge][name] for name in order] for judge in (one, two))
     same = sum(ranks[one][name] == ranks[two][name] for name in order) / len(order)
     try:
-        return Agreement(one, two, spearman(x, y), kendall(x, y), same)
+        return RankAgreement(one, two, spearman(x, y), kendall(x, y), same)
     except UndefinedError:
-        return Agreement(one, two, None, None, same)
+        return RankAgreement(one, two, None, None, same)

@@ -7,7 +7,7 @@
 Source, licence, known flaws and deviations: the README beside this file.
 """
 
-from salon_bench.suites.artifact_bench.rows import BenchRow, Level, Task, read_rows
+from salon_bench.suites.artifact_bench.rows import BenchRow, QuestionLevel, QuestionTask, read_rows
 from salon_bench.suites.artifact_bench.suite import ArtifactBench
 
 suite = ArtifactBench()
@@ -17,4 +17,4 @@ released = ArtifactBench("released")
 both_orders = ArtifactBench(both_orders=True)
 """The entry point ``artifact-bench-both-orders``."""
 
-__all__ = ["ArtifactBench", "BenchRow", "Level", "Task", "both_orders", "read_rows", "released", "suite"]
+__all__ = ["ArtifactBench", "BenchRow", "QuestionLevel", "QuestionTask", "both_orders", "read_rows", "released", "suite"]

@@ -6,13 +6,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from salon_bench.suites.artifact_bench.rows import Level, Task
+from salon_bench.suites.artifact_bench.rows import QuestionLevel, QuestionTask
 from salon_bench.suites.contract.metrics import share_with_wilson
 from salon_ranking.uncertainty.proportions import wilson_interval
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class AccuracyCounts:
     """Counts of the questions of one task and level.
 
     Attributes:
@@ -37,21 +37,22 @@ class Tally:
         """100 · right / counted; None where nothing counts."""
         return 100 * self.right / self.counted if self.counted else None
 
-    def __add__(self, other: "Tally") -> "Tally":
+    def __add__(self, other: "AccuracyCounts") -> "AccuracyCounts":
         """Both together."""
-        return Tally(*(getattr(self, name) + getattr(other, name) for name in Tally.__slots__))
+        return AccuracyCounts(*(getattr(self, name) + getattr(other, name) for name in AccuracyCounts.__slots__))
 
 
-Tallies: TypeAlias = Mapping[tuple[Task, Level], Tally]
+Tallies: TypeAlias = Mapping[tuple[QuestionTask, QuestionLevel], AccuracyCounts]
 """Counts of every task and level that has questions."""
 
 
-def average(tallies: Tallies, task: Task) -> float | None:
+def average(tallies: Tallies, task: QuestionTask) -> float | None:
     """Return ``Avg`` of a task, the mean of its levels' accuracies in percent; None if a level has none.
 
     Example:
-        >>> tallies = {(Task.AID, Level.L1): Tally(1, 2), (Task.AID, Level.L2): Tally(0, 4)}
-        >>> average(tallies, Task.AID), total(tallies)
+        >>> aid = QuestionTask.AID
+        >>> tallies = {(aid, QuestionLevel.L1): AccuracyCounts(1, 2), (aid, QuestionLevel.L2): AccuracyCounts(0, 4)}
+        >>> average(tallies, aid), total(tallies)
         (25.0, 16.666666666666668)
     """
     values = [tally.percent for (each, _), tally in tallies.items() if each is task]
@@ -61,29 +62,29 @@ def average(tallies: Tallies, task: Task) -> float | None:
 
 def total(tallies: Tallies) -> float | None:
     """``Total``: right answers of all tasks and levels over all questions that count, in percent; None without any."""
-    return sum(tallies.values(), Tally()).percent
+    return sum(tallies.values(), AccuracyCounts()).percent
 
 
-def falls_with_difficulty(tallies: Tallies, task: Task) -> bool | None:
+def falls_with_difficulty(tallies: Tallies, task: QuestionTask) -> bool | None:
     """Whether the accuracy falls from level to level; None unless all three have a value.
 
     Example:
-        >>> levels = zip(Level, (Tally(9, 10), Tally(5, 10), Tally(6, 10)), strict=True)
-        >>> falls_with_difficulty({(Task.RVAC, level): tally for level, tally in levels}, Task.RVAC)
+        >>> levels = zip(QuestionLevel, (AccuracyCounts(9, 10), AccuracyCounts(5, 10), AccuracyCounts(6, 10)), strict=True)
+        >>> falls_with_difficulty({(QuestionTask.RVAC, level): tally for level, tally in levels}, QuestionTask.RVAC)
         False
     """
-    values = [tallies.get((task, level), Tally()).percent for level in Level]
+    values = [tallies.get((task, level), AccuracyCounts()).percent for level in QuestionLevel]
     known = [value for value in values if value is not None]
     return None if len(known) < len(values) else known == sorted(known, reverse=True)
 
 
-def interval(tally: Tally) -> tuple[float | None, float | None]:
+def interval(tally: AccuracyCounts) -> tuple[float | None, float | None]:
     """Wilson's 95 % interval of the accuracy, in percent."""
     low, high = share_with_wilson(tally.right, tally.counted)[1]
     return None if low is None else round(100 * low, 9), None if high is None else round(100 * high, 9)
 
 
-def average_interval(tallies: Tallies, task: Task) -> tuple[float | None, float | None]:
+def average_interval(tallies: Tallies, task: QuestionTask) -> tuple[float | None, float | None]:
     """Return the 95 % interval of ``Avg``, in percent.
 
     The distances of the levels' Wilson intervals to the value are combined as independent ones (the method of

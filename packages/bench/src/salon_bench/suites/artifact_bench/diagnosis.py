@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class AidAnswer:
     """One question of AID as it was answered, by ids of labels.
 
     Attributes:
@@ -43,7 +43,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelCounts:
+class AidCounts:
     """How often one label or family was there, was chosen, and both. A family counts each of its options."""
 
     present: int
@@ -61,7 +61,7 @@ class LabelCounts:
         return self.both / self.present if self.present else None
 
 
-def diagnoses(scores: "pl.DataFrame", invalid: Sequence[str]) -> list[Diagnosis]:
+def diagnoses(scores: "pl.DataFrame", invalid: Sequence[str]) -> list[AidAnswer]:
     """The answers to AID from the suite's rows, by question; those unscored for other reasons than ``invalid`` are skipped."""
     import polars as pl
 
@@ -76,15 +76,15 @@ def diagnoses(scores: "pl.DataFrame", invalid: Sequence[str]) -> list[Diagnosis]
         wrong = frozenset(name.removeprefix(ABSENT) for name in names if name.startswith(ABSENT))
         given = rows.filter(pl.col("value") > 0.5)["dimension"].to_list()
         chosen = frozenset(name.partition(": ")[2] for name in given)
-        found.append(Diagnosis(str(prompt_id), truth, wrong, None if reasons else chosen))
+        found.append(AidAnswer(str(prompt_id), truth, wrong, None if reasons else chosen))
     return found
 
 
-def label_counts(found: Sequence[Diagnosis], *, families: bool = False) -> dict[str, LabelCounts]:
+def label_counts(found: Sequence[AidAnswer], *, families: bool = False) -> dict[str, AidCounts]:
     """Counts per label, or per family, in alphabetical order of their ids.
 
     Example:
-        >>> answer = Diagnosis("1", frozenset({"oversmoothing"}), frozenset({"spatial-clipping"}), frozenset({"oversmoothing"}))
+        >>> answer = AidAnswer("1", frozenset({"oversmoothing"}), frozenset({"spatial-clipping"}), frozenset({"oversmoothing"}))
         >>> label_counts([answer])["oversmoothing"].recall
         1.0
     """
@@ -96,10 +96,10 @@ def label_counts(found: Sequence[Diagnosis], *, families: bool = False) -> dict[
         for counter, labels in ((present, each.truth), (chosen, given), (both, each.truth & given)):
             counter.update(family_of(label) if families else label for label in labels)
     offered = {family_of(label) if families else label for each in found for label in each.truth | each.wrong}
-    return {name: LabelCounts(present[name], chosen[name], both[name]) for name in sorted(offered)}
+    return {name: AidCounts(present[name], chosen[name], both[name]) for name in sorted(offered)}
 
 
-def confusion(found: Sequence[Diagnosis]) -> "pl.DataFrame":
+def confusion(found: Sequence[AidAnswer]) -> "pl.DataFrame":
     """Which missing label goes with which wrongly chosen one.
 
     Every pair of a label that was there and not chosen and one that was chosen and not there, in one question; a question with
@@ -125,7 +125,7 @@ def confusion(found: Sequence[Diagnosis]) -> "pl.DataFrame":
     return frame.sort("weight", "missed", "chosen", descending=[True, False, False])
 
 
-def lines(found: Sequence[Diagnosis]) -> Iterator[tuple[str, str, float | None, int]]:
+def lines(found: Sequence[AidAnswer]) -> Iterator[tuple[str, str, float | None, int]]:
     """Metric, group, value in percent and how many answers (for precision and recall: labels) stand behind it."""
     if not found:
         return

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from salon_bench.suites.contract.table_rows import BadRow, Rows, TableRow, read_each, usable_rows
+from salon_bench.suites.contract.table_rows import BadRow, TableRow, UsableRows, read_each, usable_rows
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError
 
@@ -45,7 +45,7 @@ _FEWEST_OPTIONS: Final = 2
 _VIDEO: Final = re.compile(r"<?\s*(?:video\s*)?([ab])\s*>?", re.IGNORECASE)
 
 
-class Task(StrEnum):
+class QuestionTask(StrEnum):
     """The three tasks (Artifact-Bench, section 3.2)."""
 
     RVAC = "rvac"
@@ -56,7 +56,7 @@ class Task(StrEnum):
     """Artifact identification: which of the options can be seen? Right only if the set is exactly the right one."""
 
 
-class Level(StrEnum):
+class QuestionLevel(StrEnum):
     """How hard a question is; the released rows say easy, medium, hard."""
 
     L1 = "L1"
@@ -64,9 +64,9 @@ class Level(StrEnum):
     L3 = "L3"
 
 
-TASK_TYPES: Final = {1: Task.RVAC, 2: Task.PVRC, 3: Task.AID}
+TASK_TYPES: Final = {1: QuestionTask.RVAC, 2: QuestionTask.PVRC, 3: QuestionTask.AID}
 """``task_type`` of the released rows."""
-LEVEL_NAMES: Final = {"easy": Level.L1, "medium": Level.L2, "hard": Level.L3}
+LEVEL_NAMES: Final = {"easy": QuestionLevel.L1, "medium": QuestionLevel.L2, "hard": QuestionLevel.L3}
 """``level`` of the released rows."""
 
 
@@ -84,11 +84,11 @@ class BenchRow:
         leaves: AID: the label of each option, by its id in the taxonomy ``artifact-bench``.
     """
 
-    task: Task
+    task: QuestionTask
     sample_id: str
     videos: tuple[str, ...]
     answer: str
-    level: Level
+    level: QuestionLevel
     options: tuple[str, ...] = ()
     leaves: tuple[str, ...] = ()
 
@@ -98,7 +98,7 @@ class BenchRow:
         return f"{self.task}-{self.sample_id}"
 
 
-def read_rows(*paths: Path) -> Rows[BenchRow]:
+def read_rows(*paths: Path) -> UsableRows[BenchRow]:
     """Read the usable questions of files: JSON, JSON Lines, Parquet; or CSV, in which lists are JSON texts.
 
     Args:
@@ -149,15 +149,15 @@ def _files(path: Path) -> list[Path]:
 def _row(row: TableRow) -> BenchRow:
     task = _task(row)
     level = row.text("level")
-    known = {**LEVEL_NAMES, **{each.value: each for each in Level}}
+    known = {**LEVEL_NAMES, **{each.value: each for each in QuestionLevel}}
     if level not in known:
         raise row.problem("unknown level", "level", value=level, allowed=tuple(known))
     videos = tuple(_path(row, each) for each in _list(row, "video_path"))
-    wanted = 2 if task is Task.PVRC else 1
+    wanted = 2 if task is QuestionTask.PVRC else 1
     if len(videos) != wanted:
         raise row.problem(f"a question of {task} has {wanted} video{'s' * (wanted > 1)}, not", "video_path", value=len(videos))
-    options = tuple(_list(row, "option")) if task is Task.AID else ()
-    if task is Task.AID and not _FEWEST_OPTIONS <= len(options) <= len(LETTERS):
+    options = tuple(_list(row, "option")) if task is QuestionTask.AID else ()
+    if task is QuestionTask.AID and not _FEWEST_OPTIONS <= len(options) <= len(LETTERS):
         raise row.problem(f"a question of aid has 2 to {len(LETTERS)} options, not", "option", value=len(options))
     leaves = tuple(_leaf(row, each) for each in options)
     if len(set(leaves)) < len(leaves):
@@ -165,7 +165,7 @@ def _row(row: TableRow) -> BenchRow:
     return BenchRow(task, _sample_id(row), videos, _answer(row, task, len(options)), known[level], options, leaves)
 
 
-def _task(row: TableRow) -> Task:
+def _task(row: TableRow) -> QuestionTask:
     value = row.cells.get("task_type")
     if "task_type" not in row.cells:
         raise row.missing("task_type")
@@ -217,13 +217,13 @@ def _leaf(row: TableRow, option: str) -> str:
     return found[0].id
 
 
-def _answer(row: TableRow, task: Task, options: int) -> str:
+def _answer(row: TableRow, task: QuestionTask, options: int) -> str:
     text = row.text("answer")
-    if task is Task.RVAC:
+    if task is QuestionTask.RVAC:
         if text.lower() not in ("yes", "no"):
             raise row.problem("unknown answer", "answer", value=text[:40], allowed=("yes", "no"))
         return text.lower()
-    if task is Task.PVRC:
+    if task is QuestionTask.PVRC:
         found = _VIDEO.fullmatch(text)
         if found is None:
             raise row.problem("unknown answer", "answer", value=text[:40], allowed=("<Video A>", "<Video B>"))

@@ -24,7 +24,7 @@ from salon_bench.suites.artifact_bench.rows import (
     SWAPPED,
     TAXONOMY,
     BenchRow,
-    Task,
+    QuestionTask,
     read_rows,
 )
 from salon_bench.suites.contract.base import SuiteBase, given
@@ -136,9 +136,9 @@ class ArtifactBench(SuiteBase):
     def examine(self, case: Case) -> Examination:
         """Ask the one question of the case's task; the rows are those of the dimensions named in this module."""
         match case.facts["task"]:
-            case Task.RVAC:
+            case QuestionTask.RVAC:
                 rows = yield from self._rvac(case)
-            case Task.PVRC:
+            case QuestionTask.PVRC:
                 rows = yield from self._pvrc(case)
             case _:
                 rows = yield from self._aid(case)

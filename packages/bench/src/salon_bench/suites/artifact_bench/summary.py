@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_bench.suites.artifact_bench.accuracy import (
+    AccuracyCounts,
     Tallies,
-    Tally,
     average,
     average_interval,
     falls_with_difficulty,
@@ -13,7 +13,15 @@ from salon_bench.suites.artifact_bench.accuracy import (
     total,
 )
 from salon_bench.suites.artifact_bench.diagnosis import confusion, diagnoses, lines
-from salon_bench.suites.artifact_bench.rows import CHOSE_FIRST, CORRECT, FRAMES_LEFT_OUT, SAID_YES, SWAPPED, Level, Task
+from salon_bench.suites.artifact_bench.rows import (
+    CHOSE_FIRST,
+    CORRECT,
+    FRAMES_LEFT_OUT,
+    SAID_YES,
+    SWAPPED,
+    QuestionLevel,
+    QuestionTask,
+)
 from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import line, summary_of
 from salon_ranking.uncertainty.proportions import sign_test
@@ -23,16 +31,16 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-HUMAN_BASELINE: Final[dict[tuple[Task, Level], tuple[float, int]]] = {
-    (Task.RVAC, Level.L1): (95.6, 250),
-    (Task.RVAC, Level.L2): (92.6, 149),
-    (Task.RVAC, Level.L3): (90.1, 101),
-    (Task.PVRC, Level.L1): (88.0, 125),
-    (Task.PVRC, Level.L2): (86.2, 87),
-    (Task.PVRC, Level.L3): (81.6, 38),
-    (Task.AID, Level.L1): (82.9, 140),
-    (Task.AID, Level.L2): (79.0, 157),
-    (Task.AID, Level.L3): (77.4, 53),
+HUMAN_BASELINE: Final[dict[tuple[QuestionTask, QuestionLevel], tuple[float, int]]] = {
+    (QuestionTask.RVAC, QuestionLevel.L1): (95.6, 250),
+    (QuestionTask.RVAC, QuestionLevel.L2): (92.6, 149),
+    (QuestionTask.RVAC, QuestionLevel.L3): (90.1, 101),
+    (QuestionTask.PVRC, QuestionLevel.L1): (88.0, 125),
+    (QuestionTask.PVRC, QuestionLevel.L2): (86.2, 87),
+    (QuestionTask.PVRC, QuestionLevel.L3): (81.6, 38),
+    (QuestionTask.AID, QuestionLevel.L1): (82.9, 140),
+    (QuestionTask.AID, QuestionLevel.L2): (79.0, 157),
+    (QuestionTask.AID, QuestionLevel.L3): (77.4, 53),
 }
 """Percent of right answers as printed, and the number of questions, for each task and level of the released benchmark."""
 
@@ -82,22 +90,22 @@ def tallies_of(scores: "pl.DataFrame") -> Tallies:
         invalid=(pl.col("value").is_null() & invalid).sum(),
         left_out=(pl.col("value").is_null() & ~invalid).sum(),
     )
-    known = {row.pop("task"): Tally(**row) for row in counted.to_dicts()}
-    wanted = [(task, level) for task in Task for level in Level]
+    known = {row.pop("task"): AccuracyCounts(**row) for row in counted.to_dicts()}
+    wanted = [(task, level) for task in QuestionTask for level in QuestionLevel]
     return {(task, level): known[f"{task} {level}"] for task, level in wanted if f"{task} {level}" in known}
 
 
 def _accuracies(tallies: Tallies) -> Iterator[dict[str, Any]]:
-    for task in Task:
+    for task in QuestionTask:
         mine = {key: tally for key, tally in tallies.items() if key[0] is task}
         for (_, level), tally in mine.items():
             yield _of_tally("accuracy", f"{task} {level}", tally)
         if mine:
-            whole = sum(mine.values(), Tally())
+            whole = sum(mine.values(), AccuracyCounts())
             low, high = average_interval(mine, task)
             yield {**_of_tally("accuracy", f"{task} Avg", whole), "value": average(mine, task), "ci_low": low, "ci_high": high}
     if tallies:
-        yield {**_of_tally("accuracy", "total", sum(tallies.values(), Tally())), "value": total(tallies)}
+        yield {**_of_tally("accuracy", "total", sum(tallies.values(), AccuracyCounts())), "value": total(tallies)}
 
 
 def _choices(scores: "pl.DataFrame") -> Iterator[dict[str, Any]]:
@@ -128,10 +136,12 @@ def _humans(tallies: Tallies) -> Iterator[dict[str, Any]]:
 
 def _share(metric: str, group: str, values: "pl.Series") -> dict[str, Any]:
     known = values.drop_nulls()
-    return _of_tally(metric, group, Tally(int((known > 0.5).sum()), len(known))) | {"unscored": len(values) - len(known)}
+    return _of_tally(metric, group, AccuracyCounts(int((known > 0.5).sum()), len(known))) | {
+        "unscored": len(values) - len(known)
+    }
 
 
-def _of_tally(metric: str, group: str, tally: Tally) -> dict[str, Any]:
+def _of_tally(metric: str, group: str, tally: AccuracyCounts) -> dict[str, Any]:
     low, high = interval(tally)
     unscored = tally.invalid + tally.left_out
     return line(metric, group, tally.percent, (low, high), scored=tally.answered, unscored=unscored)
@@ -140,15 +150,15 @@ def _of_tally(metric: str, group: str, tally: Tally) -> dict[str, Any]:
 def _notes(scores: "pl.DataFrame", tallies: Tallies, confused: "pl.DataFrame") -> Iterator[str]:
     import polars as pl
 
-    whole = sum(tallies.values(), Tally())
+    whole = sum(tallies.values(), AccuracyCounts())
     yield (
         f"{whole.invalid} replies hold no answer and count as wrong (Invalid); {whole.left_out} questions got no reply or have "
         "a video that cannot be read, and do not count."
     )
-    for task in Task:
+    for task in QuestionTask:
         falls = falls_with_difficulty(tallies, task)
         if falls is not None:
-            shown = " → ".join(f"{tallies[task, level].percent:.1f}" for level in Level)
+            shown = " → ".join(f"{tallies[task, level].percent:.1f}" for level in QuestionLevel)
             yield f"{task}: accuracy {'falls' if falls else 'does not fall'} with difficulty ({shown})."
     yield from _position(scores)
     if confused.height:

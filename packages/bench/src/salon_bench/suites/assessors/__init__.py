@@ -11,7 +11,7 @@ from salon_bench.suites.assessors.comparison import AssessorComparison, compare
 from salon_bench.suites.assessors.evaluation import Evaluation, Invalid, evaluate
 from salon_bench.suites.assessors.label_counts import LabelCounts, counts_behind
 from salon_bench.suites.assessors.label_file import LabelFile, labels_in, match, read_labels
-from salon_bench.suites.assessors.label_space import LABELS, MAIN_LABELS, AssessedLabel, Level
+from salon_bench.suites.assessors.label_space import LABELS, MAIN_LABELS, AssessedLabel, TreeLevel
 from salon_bench.suites.assessors.magicdata import MagicDataRow, UnreadableRow, magicdata_rows
 from salon_bench.suites.assessors.statistics import Statistics, statistics
 from salon_bench.suites.assessors.suite import AssessorEvaluation, suite
@@ -26,9 +26,9 @@ __all__ = [
     "Invalid",
     "LabelCounts",
     "LabelFile",
-    "Level",
     "MagicDataRow",
     "Statistics",
+    "TreeLevel",
     "UnreadableRow",
     "compare",
     "counts_behind",

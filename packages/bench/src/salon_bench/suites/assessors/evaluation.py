@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salon_bench.suites.assessors.label_counts import Averages, LabelCounts, macro, micro
-from salon_bench.suites.assessors.label_space import COLUMN, LABELS, MAIN_LABELS, Level, label_matrix
+from salon_bench.suites.assessors.label_space import COLUMN, LABELS, MAIN_LABELS, TreeLevel, label_matrix
 from salon_ranking.uncertainty.quantiles import percentile_interval
 from salon_taxonomy.answers import MagicMirrorAnswer, Outcome, Unparsed
 from salon_taxonomy.errors import InputError
@@ -185,21 +185,21 @@ def label_counts(true: Bools, predicted: Bools, times: NDArray[np.int64]) -> lis
     return [LabelCounts(hits[..., c], extra[..., c], missed[..., c]) for c in range(len(LABELS))]
 
 
-def lines_of(counts: Sequence[LabelCounts]) -> list[tuple[Level, str, LabelCounts | Averages]]:
+def lines_of(counts: Sequence[LabelCounts]) -> list[tuple[TreeLevel, str, LabelCounts | Averages]]:
     """Return every row of the table: artifact, L2 labels, L3 labels, and their averages."""
     main = [counts[COLUMN[name]] for name in MAIN_LABELS]
-    others = [label for label in LABELS if label.level is Level.L2 and label.name not in MAIN_LABELS]
-    cases = [label for label in LABELS if label.level is Level.L3]
+    others = [label for label in LABELS if label.level is TreeLevel.L2 and label.name not in MAIN_LABELS]
+    cases = [label for label in LABELS if label.level is TreeLevel.L3]
     under = [counts[COLUMN[label.name]] for label in cases]
     return [
-        (Level.ARTIFACT, "artifact", counts[0]),
-        *((Level.L2, name, label) for name, label in zip(MAIN_LABELS, main, strict=True)),
-        (Level.L2, "macro", macro(main)),
-        (Level.L2, "micro", micro(main)),
-        *((Level.L2, label.name, counts[COLUMN[label.name]]) for label in others),
-        *((Level.L3, label.name, counts[COLUMN[label.name]]) for label in cases),
-        (Level.L3, "macro", macro(under)),
-        (Level.L3, "micro", micro(under)),
+        (TreeLevel.ARTIFACT, "artifact", counts[0]),
+        *((TreeLevel.L2, name, label) for name, label in zip(MAIN_LABELS, main, strict=True)),
+        (TreeLevel.L2, "macro", macro(main)),
+        (TreeLevel.L2, "micro", micro(main)),
+        *((TreeLevel.L2, label.name, counts[COLUMN[label.name]]) for label in others),
+        *((TreeLevel.L3, label.name, counts[COLUMN[label.name]]) for label in cases),
+        (TreeLevel.L3, "macro", macro(under)),
+        (TreeLevel.L3, "micro", micro(under)),
     ]
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from salon_bench.suites.contract.table_rows import BadRow, Rows, TableRow, read_each, usable_rows
+from salon_bench.suites.contract.table_rows import BadRow, TableRow, UsableRows, read_each, usable_rows
 from salon_taxonomy.answers import MagicMirrorAnswer, Outcome, Unparsed, parse_magicmirror, parse_magicmirror_json
 from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError
@@ -43,7 +43,7 @@ class LabelFile:
 
     def remarks(self) -> tuple[str, ...]:
         """Return how many rows are left out, and why; empty for none."""
-        return Rows(self.source, self.outcomes, self.left_out).remarks()
+        return UsableRows(self.source, self.outcomes, self.left_out).remarks()
 
     def answers(self) -> dict[str, MagicMirrorAnswer | None]:
         """The answers by id; None for one that cannot be read."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from salon_taxonomy.answers import MAGICMIRROR_MENU, MagicMirrorAnswer
 
 
-class Level(StrEnum):
+class TreeLevel(StrEnum):
     """Which level of the tree a label or an average belongs to."""
 
     ARTIFACT = "artifact"
@@ -35,14 +35,14 @@ class AssessedLabel:
     """
 
     name: str
-    level: Level
+    level: TreeLevel
     parent: str | None = None
 
 
 LABELS: Final[tuple[AssessedLabel, ...]] = (
-    AssessedLabel("artifact", Level.ARTIFACT),
-    *(AssessedLabel(l2, Level.L2) for l2 in MAGICMIRROR_MENU),
-    *(AssessedLabel(l3, Level.L3, l2) for l2, cases in MAGICMIRROR_MENU.items() for l3 in cases),
+    AssessedLabel("artifact", TreeLevel.ARTIFACT),
+    *(AssessedLabel(l2, TreeLevel.L2) for l2 in MAGICMIRROR_MENU),
+    *(AssessedLabel(l3, TreeLevel.L3, l2) for l2, cases in MAGICMIRROR_MENU.items() for l3 in cases),
 )
 """All 24 labels; no two have the same name."""
 

@@ -21,7 +21,7 @@ Shape: TypeAlias = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class DryRun:
+class SuiteDryRun:
     """The result of one examination.
 
     Attributes:
@@ -35,7 +35,7 @@ class DryRun:
     records: tuple[Record, ...]
 
 
-def dry_run(suite: Suite, case: Case, replies: Iterable[str | Unscored]) -> DryRun:
+def dry_run(suite: Suite, case: Case, replies: Iterable[str | Unscored]) -> SuiteDryRun:
     """Examine a case with the given replies, one for each inquiry; missing replies are ``abstained``.
 
     Args:
@@ -57,7 +57,7 @@ def dry_run(suite: Suite, case: Case, replies: Iterable[str | Unscored]) -> DryR
         return verdicts[-1]
 
     records = drive(suite.examine(case), answer)
-    return DryRun(tuple(inquiries), tuple(verdicts), records)
+    return SuiteDryRun(tuple(inquiries), tuple(verdicts), records)
 
 
 def shape(question: Question) -> Shape:

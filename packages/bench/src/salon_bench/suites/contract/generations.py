@@ -3,6 +3,7 @@
     pictures/0001.png, pictures/0002.1.webp     a folder: <prompt_id>[.<sample>].<extension>
     pictures/0001/0.png, pictures/0001/1.png    a folder for each prompt: <prompt_id>/<sample>.<extension>
     generations.csv|jsonl|parquet               a table: prompt_id, path, and if wanted model, sample
+    pictures/generations.jsonl                  a folder with such a table, as `salon bench generate` makes it
 
 No picture is opened here: a damaged file is found when its case is prepared (``salon_bench.media``).
 """
@@ -21,6 +22,9 @@ PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".
 """Extensions of the files that count in a folder; others are left out and counted."""
 VIDEO_SUFFIXES = (".mp4", ".mov", ".mkv", ".webm", ".avi")
 """The same for videos."""
+
+MANIFEST = "generations.jsonl"
+"""The table in a folder of `salon bench generate`; it decides, instead of the names of the files."""
 
 _LONGEST_SAMPLE = 9
 _SHOWN = 10
@@ -103,7 +107,8 @@ def read_generations(
 
     In a folder the name decides. The name without its extension is a prompt's id, or an id, a dot and the number of a sample;
     an id that itself ends in a dot and a number wins. A folder in it that bears a prompt's id holds samples by number. Links
-    to folders are not followed. Everything else is left out and counted.
+    to folders are not followed. Everything else is left out and counted. A folder with a ``generations.jsonl`` is read as that
+    table.
 
     In a table (``.csv`` with a header, ``.jsonl``, ``.parquet``) the columns ``prompt_id`` and ``path`` must be there;
     ``sample`` (0 when absent) and ``model`` may. Where there is a column ``model``, only the rows of the model asked for are
@@ -132,6 +137,8 @@ def read_generations(
     if not model:
         raise InputError("the model needs a name", column="model", value=model)
     known = frozenset(prompt_ids)
+    if (source / MANIFEST).is_file():
+        return _read_table(source / MANIFEST, model, known, absolute_paths=False)
     if source.is_dir():
         return _read_folder(source, model, known, frozenset(suffixes))
     if not source.exists():

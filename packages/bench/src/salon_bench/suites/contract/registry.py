@@ -1,21 +1,27 @@
-"""The installed suites: entry points of the group ``salon.suites``, of this package and of others.
+"""Suites by name: entry points of the group ``salon.suites``, or a file (``./suite.py``, ``./suite.toml``).
 
-A listing imports every suite; a package that is broken affects its own suite only.
+A listing imports every installed suite; a package that is broken affects its own suite only.
 """
 
 import inspect
+import sys
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Final
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, Final, cast
 
+from salon_bench.suites.contract.declared import DeclaredSuite
 from salon_bench.suites.contract.suite import Suite
+from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.plugins import installed, package_of, plugin
+from salon_taxonomy.plugins import checked_load, installed, package_of, plugin
 
 GROUP: Final = "salon.suites"
 """The group of entry points: ``name = "package.module:suite"``."""
 
 _METHODS: Final = ("prompts", "generations", "cases", "examine", "aggregate")
+_FILES: Final = (".py", ".toml")
 _MEMBERS: Final = ("name", "version", "pictures", "steps", "picture_names", "reward", *_METHODS)
 
 
@@ -44,11 +50,13 @@ def suite_names() -> list[str]:
 
 
 def suite_named(name: str) -> Suite:
-    """Import and return one suite.
+    """Return the suite of a name or of a file.
+
+    A name that ends in ``.py`` or ``.toml`` is a path.
 
     Raises:
         InputError: no installed package brings the name or two do, the entry point cannot be imported, is no suite, or has
-            another name.
+            another name; for a file as :func:`suite_of_file`.
 
     Example:
         >>> try:
@@ -57,10 +65,70 @@ def suite_named(name: str) -> Suite:
         ...     print(error.problem, error.value)
         no installed package brings no-such-suite
     """
+    if name.endswith(_FILES):
+        return suite_of_file(Path(name))
     suite = plugin(GROUP, name, Suite, members=_MEMBERS)  # type: ignore[type-abstract]
     if suite.name != name:
         raise InputError("the suite calls itself", source=_packages(name), value=suite.name, allowed=[name])
     return suite
+
+
+def suite_of_file(path: Path) -> Suite:
+    """Return the suite that a file defines: a declaration (``.toml``), or Python code with an object ``suite`` (``.py``).
+
+    Code runs with the rights of the user. The digest of the file is part of the suite's version.
+
+    Raises:
+        InputError: the file is missing or wrong, its code fails, it has no ``suite``, or an installed suite has its name.
+    """
+    if not path.is_file():
+        raise InputError("there is no such suite file", source=path, hint="A suite file ends in .py or .toml.")
+    suite = DeclaredSuite.read(path) if path.suffix == ".toml" else _of_code(path.resolve())
+    if suite.name in suite_names():
+        raise InputError(
+            "an installed suite has this name already; choose another one:", source=path, key="name", value=suite.name
+        )
+    return suite
+
+
+def file_of(suite: Suite) -> Path | None:
+    """Return the file that a suite was read from; None for an installed one."""
+    found = getattr(suite, "file", None)
+    return found if isinstance(found, Path) else None
+
+
+class _CodeSuite:
+    """The suite of a Python file; the digest of the file is part of its version."""
+
+    def __init__(self, suite: Suite, file: Path, sha256: str) -> None:
+        self._suite = suite
+        self.file = file
+        self.version = digest("suite file", {"version": suite.version, "sha256": sha256})
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a member of the suite."""
+        return getattr(self.__dict__["_suite"], name)
+
+
+def _of_code(path: Path) -> Suite:
+    sha256 = file_sha256(path)
+    name = f"salon_suite_file_{digest('suite file', [str(path), sha256])}"
+
+    def load() -> object:
+        if name not in sys.modules:
+            spec = spec_from_file_location(name, path)
+            assert spec is not None and spec.loader is not None  # noqa: S101 — the file ends in .py
+            sys.modules[name] = module_from_spec(spec)
+            try:
+                spec.loader.exec_module(sys.modules[name])
+            except BaseException:
+                del sys.modules[name]
+                raise
+        return getattr(sys.modules[name], "suite", None)
+
+    hint = "A suite file defines an object named suite: docs/suites.md has an example."
+    suite = checked_load(load, Suite, source=str(path), members=_MEMBERS, hint=hint)  # type: ignore[type-abstract]
+    return cast("Suite", _CodeSuite(suite, path, sha256))
 
 
 def suites() -> list[SuiteListing]:

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from salon_bench.judges.routing import judge_for
-from salon_bench.media import PicturePolicy, Prepared, prepare_bytes
+from salon_bench.media import PicturePolicy, PreparedPicture, prepare_bytes
 from salon_bench.suites.contract.drive import drive_async
-from salon_bench.suites.contract.registry import suite_named
+from salon_bench.suites.contract.registry import file_of, suite_named
 from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
 from salon_rewards.batch import Batch
 from salon_rewards.callables.reward import AskingReward
@@ -159,7 +159,7 @@ class SuiteReward(AskingReward):
             subject_model="policy",
             prompt=item.prompt,
             facts=item.facts,
-            media=(prepared.media,) if isinstance(prepared, Prepared) else (),
+            media=(prepared.media,) if isinstance(prepared, PreparedPicture) else (),
             generation_ids=(generation,),
             problem=prepared if isinstance(prepared, Unscored) else None,
             context=RunContext("reward", *context),
@@ -205,8 +205,8 @@ class SuiteReward(AskingReward):
         return sum(values) / len(values)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By the suite's name, as its compiled templates do not pickle."""
-        return suite_reward, (self.suite.name, {name: getattr(self, name) for name in _KNOWN})
+        """By the suite's name or file, as its compiled templates do not pickle."""
+        return suite_reward, (str(file_of(self.suite) or self.suite.name), {name: getattr(self, name) for name in _KNOWN})
 
 
 _KNOWN: Final = tuple(each.name for each in fields(SuiteReward) if each.name != "suite")
@@ -239,7 +239,7 @@ def _prompts(suite: Suite, source: Path | None) -> Sequence[SuitePrompt]:
         raise InputError(error.problem, value=f"suite:{suite.name}", hint=hint) from error
 
 
-def _prepared(image: Media, policy: PicturePolicy) -> Prepared | Unscored:
+def _prepared(image: Media, policy: PicturePolicy) -> PreparedPicture | Unscored:
     try:
         data = image.data if image.data is not None else Path(str(image.uri)).read_bytes()
     except OSError as error:

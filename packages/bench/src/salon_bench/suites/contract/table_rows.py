@@ -112,7 +112,7 @@ class BadRow:
     error: InputError
 
 
-class Rows(list[T]):
+class UsableRows(list[T]):
     """The usable rows of a file, in its order.
 
     Attributes:
@@ -122,7 +122,7 @@ class Rows(list[T]):
     Example:
         >>> from salon_taxonomy.errors import InputError
         >>> bad = [BadRow(n, InputError("unknown task", row=n, column="task", value="x")) for n in (2, 4, 5, 6)]
-        >>> for sentence in Rows(Path("rows.jsonl"), ["a", "b"], bad).remarks():
+        >>> for sentence in UsableRows(Path("rows.jsonl"), ["a", "b"], bad).remarks():
         ...     print(sentence)
         4 of 6 rows of rows.jsonl cannot be used and are left out:
         rows 2, 4-6: column 'task': unknown task 'x'
@@ -133,9 +133,9 @@ class Rows(list[T]):
         self.source = source
         self.left_out = tuple(left_out)
 
-    def map(self, make: Callable[[T], U]) -> "Rows[U]":
+    def map(self, make: Callable[[T], U]) -> "UsableRows[U]":
         """Apply a function to each usable row; the rows left out stay listed."""
-        return Rows(self.source, map(make, self), self.left_out)
+        return UsableRows(self.source, map(make, self), self.left_out)
 
     def remarks(self) -> tuple[str, ...]:
         """Return the number of rows left out, and a line per kind of problem with its rows."""
@@ -209,7 +209,7 @@ def _scanned(path: Path) -> Iterator[TableRow | BadRow]:
         raise InputError(f"cannot be read ({error.strerror or error})", source=path) from error
 
 
-def usable_rows(source: Path, rows: Iterable[tuple[int, T] | BadRow], *, what: str = "row") -> Rows[T]:
+def usable_rows(source: Path, rows: Iterable[tuple[int, T] | BadRow], *, what: str = "row") -> UsableRows[T]:
     """Collect what :func:`read_each` yields.
 
     Raises:
@@ -223,7 +223,7 @@ def usable_rows(source: Path, rows: Iterable[tuple[int, T] | BadRow], *, what: s
         else:
             usable.append(each[1])
     if usable:
-        return Rows(source, usable, left_out)
+        return UsableRows(source, usable, left_out)
     if left_out:
         raise left_out[0].error
     raise InputError(f"there is no {what} in the file", source=source)
@@ -231,7 +231,7 @@ def usable_rows(source: Path, rows: Iterable[tuple[int, T] | BadRow], *, what: s
 
 def unique_rows(
     path: Path, read: Callable[[TableRow], T], id_of: Callable[[T], str], column: str, *, what: str = "row"
-) -> Rows[T]:
+) -> UsableRows[T]:
     """Read every usable row of a table as something with an id of its own, in the table's order.
 
     Args:

@@ -1,11 +1,21 @@
 """The table in which a suite reports its numbers; :class:`~salon_bench.suites.contract.suite.Summary` explains the columns."""
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, TypeAlias
 
+import numpy as np
 import polars as pl
 
-from salon_bench.suites.contract.metrics import mean_with_interval
+from salon_bench.suites.contract.metrics import (
+    CONFIDENCE,
+    REPLICATES,
+    Ends,
+    mean_with_interval,
+    percentile_ends,
+    resampled_sums,
+    share_with_wilson,
+)
 from salon_bench.suites.contract.suite import Summary
 
 SUMMARY_COLUMNS: Final = {
@@ -46,18 +56,70 @@ def summary_of(lines: Iterable[Line | Sequence[object]], notes: Iterable[str] = 
     return Summary(pl.DataFrame(list(lines), schema=SUMMARY_COLUMNS, orient="row"), tuple(notes))
 
 
-def mean_lines(scores: pl.DataFrame) -> list[Line]:
-    """Return the mean of every dimension over all tasks, and per task where there are several, with bootstrap intervals."""
+Estimate: TypeAlias = Callable[[str, pl.DataFrame], tuple[float | None, Ends]]
+"""Makes the mean and the interval of a dimension from its rows that have a value."""
+
+
+def interval_over_rows(dimension: str, known: pl.DataFrame) -> tuple[float | None, Ends]:
+    """Return the mean with a bootstrap interval over rows."""
+    return mean_with_interval(known["value"].to_list())
+
+
+def interval_over_prompts(
+    dimension: str, known: pl.DataFrame, *, shares: Collection[str] = (), confidence: float = CONFIDENCE, none: bool = False
+) -> tuple[float | None, Ends]:
+    """Return the mean of the rows with an interval for other prompts of the same kind.
+
+    Wilson's for a share with one row per prompt, else the percentile interval of a bootstrap over prompts (1000 replicates,
+    seed 0); none from a single prompt.
+
+    Args:
+        dimension: of the rows.
+        known: its rows with a value; columns ``prompt_id``, ``value``.
+        shares: the dimensions whose values are 0 or 1.
+        confidence: of the interval.
+        none: make no interval.
+    """
+    if not known.height:
+        return None, (None, None)
+    each = known.group_by("prompt_id").agg(pl.col("value").sum(), pl.len().alias("rows")).sort("prompt_id")
+    if none or each.height == known.height:
+        if dimension in shares and not none:
+            return share_with_wilson(round(known["value"].sum()), known.height, confidence)
+        return mean_with_interval(known["value"].to_list(), confidence=confidence, replicates=0 if none else REPLICATES)
+    mean = math.fsum(known["value"]) / known.height
+    if each.height < 2:
+        return mean, (None, None)
+    sums = resampled_sums(each.select("value", "rows").to_numpy().astype(np.float64), REPLICATES, 0)[:, 0]
+    return mean, percentile_ends(sums[:, 0] / sums[:, 1], confidence)
+
+
+def words_of_intervals(scores: pl.DataFrame, shares: Collection[str], confidence: float = CONFIDENCE) -> list[str]:
+    """Return the sentences about how :func:`interval_over_prompts` makes its intervals."""
+    several = scores.drop_nulls("value").group_by("dimension", "prompt_id").len()["len"].max()
+    alone = several is None or several == 1
+    mine = set(scores["dimension"])
+    words = []
+    if alone and mine & set(shares):
+        words.append(f"{confidence:.0%} intervals of shares: Wilson's score interval.")
+    if not alone or mine - set(shares):
+        what = "intervals of means" if alone and mine & set(shares) else "intervals"
+        words.append(f"{confidence:.0%} {what}: percentile bootstrap over prompts, {REPLICATES} replicates, seed 0.")
+    return words
+
+
+def mean_lines(scores: pl.DataFrame, estimate: Estimate = interval_over_rows) -> list[Line]:
+    """Return the mean of every dimension over all tasks, and per task where there are several, with its interval."""
     lines = []
     several = scores["task"].n_unique() > 1
     for dimension in scores["dimension"].unique().sort():
         mine = scores.filter(pl.col("dimension") == dimension)
         groups = [None, *mine["task"].unique().sort()] if several else [None]
         for group in groups:
-            values = mine["value"] if group is None else mine.filter(pl.col("task") == group)["value"]
-            known = values.drop_nulls().to_list()
-            mean, ends = mean_with_interval(known)
-            lines.append(line(dimension, group, mean, ends, scored=len(known), unscored=len(values) - len(known)))
+            rows = mine if group is None else mine.filter(pl.col("task") == group)
+            known = rows.drop_nulls("value")
+            mean, ends = estimate(dimension, known)
+            lines.append(line(dimension, group, mean, ends, scored=known.height, unscored=rows.height - known.height))
     return lines
 
 

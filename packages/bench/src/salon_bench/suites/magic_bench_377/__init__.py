@@ -11,9 +11,9 @@ Source, licence, known flaws and deviations: the README beside this file.
 
 from salon_bench.suites.magic_bench_377.battles_suite import MagicBench377Battles, combined
 from salon_bench.suites.magic_bench_377.label_coverage import Coverage, coverage
-from salon_bench.suites.magic_bench_377.pairing import Draft, Pair, draft, save_draft
+from salon_bench.suites.magic_bench_377.pairing import DrawnBattles, Pair, draft, save_draft
 from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
-from salon_bench.suites.magic_bench_377.questions import Dimension, OrderRule
+from salon_bench.suites.magic_bench_377.questions import MarkDimension, OrderRule
 from salon_bench.suites.magic_bench_377.suite import MagicBench377
 
 suite = MagicBench377()
@@ -35,10 +35,10 @@ battles_each_chinese = MagicBench377Battles(OrderRule.EACH, "zh")
 
 __all__ = [
     "Coverage",
-    "Dimension",
-    "Draft",
+    "DrawnBattles",
     "MagicBench377",
     "MagicBench377Battles",
+    "MarkDimension",
     "OrderRule",
     "Pair",
     "battles",

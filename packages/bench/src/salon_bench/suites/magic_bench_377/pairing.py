@@ -105,7 +105,7 @@ _HINT = 'A battle is {"model_a": "x", "sample_a": 0, "model_b": "y", "sample_b":
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class DrawnBattles:
     """Battles that were drawn.
 
     Attributes:
@@ -130,7 +130,7 @@ def draft(
     rule: "Rule" = "mef",
     seed: int = 0,
     before: "Battles | None" = None,
-) -> Draft:
+) -> DrawnBattles:
     """Draw battles as an arena would (see :func:`salon_ranking.scheduling.next_pairs`).
 
     Args:
@@ -161,10 +161,10 @@ def draft(
         first, second = generations.of(prompt_id, one)[place], generations.of(prompt_id, other)[other_place]
         drawn.setdefault(prompt_id, {})[Pair.of(one, first.sample, other, second.sample)] = None
     pairs = {prompt_id: sorted(found) for prompt_id, found in sorted(drawn.items())}
-    return Draft(pairs, plan.height - sum(map(len, pairs.values())))
+    return DrawnBattles(pairs, plan.height - sum(map(len, pairs.values())))
 
 
-def save_draft(prompts: Sequence[SuitePrompt], drafted: Draft, path: Path) -> None:
+def save_draft(prompts: Sequence[SuitePrompt], drafted: DrawnBattles, path: Path) -> None:
     """Write the prompt file with its battles, as JSON Lines; an existing file is replaced.
 
     Raises:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import Rows, TableRow, unique_rows
+from salon_bench.suites.contract.table_rows import TableRow, UsableRows, unique_rows
 from salon_bench.suites.magic_bench_377.labels import capability, point, points, scenario, scenarios, taxonomy
 from salon_bench.suites.magic_bench_377.pairing import listed_battles
 from salon_taxonomy import Label
@@ -38,7 +38,7 @@ _BETWEEN_LABELS = re.compile(r"[;,\n|；，、]")
 _NO_LABEL = frozenset(("", "none", "no", "n/a", "na", "nan", "null", "-", "–", "/", "无"))
 
 
-def read_prompts(path: Path, language: str | None = None) -> Rows[SuitePrompt]:
+def read_prompts(path: Path, language: str | None = None) -> UsableRows[SuitePrompt]:
     """Read the usable prompts of a file.
 
     A row without ``prompt_id`` is called by its number: ``mb377-001``, so its pictures are ``mb377-001.0.png``, …. A row
@@ -77,7 +77,7 @@ def read_prompts(path: Path, language: str | None = None) -> Rows[SuitePrompt]:
     kept = [each for each in found if language in (None, each.prompt.language)]
     if not kept:
         raise InputError("there is no prompt in the language", source=path, value=language, allowed=LANGUAGES)
-    return Rows(path, kept, found.left_out)
+    return UsableRows(path, kept, found.left_out)
 
 
 def _prompt(row: TableRow, language: str | None) -> SuitePrompt:

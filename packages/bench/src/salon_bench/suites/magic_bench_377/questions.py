@@ -38,7 +38,7 @@ class OrderRule(StrEnum):
     """Each showing is a battle of its own, of weight ½: ``salon raters`` and ``salon rank --position-bias`` see the side."""
 
 
-class Dimension(StrEnum):
+class MarkDimension(StrEnum):
     """The three dimensions of marks (section 5.2)."""
 
     PROMPT_FOLLOWING = "Prompt Following"
@@ -50,7 +50,7 @@ class Dimension(StrEnum):
         """The name of its template.
 
         Example:
-            >>> Dimension.PROMPT_FOLLOWING.template
+            >>> MarkDimension.PROMPT_FOLLOWING.template
             'prompt_following'
         """
         return self.lower().replace(" ", "_")
@@ -79,7 +79,7 @@ class Questions:
         text = self.templates.render("check", prompt=prompt, demand=demand, point=label.name, definition=label.definition)
         return _asked((image, text), "satisfied", {"type": "boolean"})
 
-    def mark(self, image: Media, dimension: Dimension, *, prompt: str) -> Question:
+    def mark(self, image: Media, dimension: MarkDimension, *, prompt: str) -> Question:
         """Which mark from 1 to 5 does the picture deserve in one dimension?"""
         text = self.templates.render(dimension.template, prompt=prompt)
         return _asked((image, text), "score", {"type": "integer", "minimum": LOWEST, "maximum": HIGHEST})

@@ -6,13 +6,12 @@
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from salon_taxonomy.answers import Note, Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import Found, Said, rejected, said_object
-from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
-from salon_taxonomy.verdict import Reason
+from salon_taxonomy.answers import Note, OffMenuError, Outcome, Unparsed, parse_object
+from salon_taxonomy.answers.strict_json import Json, JsonError
 
 LOWEST: Final = 1
 HIGHEST: Final = 5
@@ -65,32 +64,18 @@ def parse_battle(text: str) -> Outcome[Shown]:
     return _parsed(text, "verdict", _shown)
 
 
-class _OffMenuError(ValueError):
-    """The value is well formed, but none that was offered."""
-
-
 def _parsed(text: str, key: str, read: Callable[[Json], V]) -> Outcome[V]:
-    opened = said_object(text)
-    if isinstance(opened, Unparsed):
-        return opened
-    heard, found = opened
-    try:
-        members = strict_json(found.body)
-        if not isinstance(members, dict) or key not in members:
+    extra: tuple[Note, ...] = ()
+
+    def of(members: dict[str, Json]) -> V:
+        nonlocal extra
+        if key not in members:
             raise JsonError(f"the key {key!r} is missing")
-        answer = read(members[key])
-    except _OffMenuError as problem:
-        return rejected(found, Reason.OFF_MENU, str(problem), heard.reasoning)
-    except JsonError as problem:
-        return rejected(found, Reason.MALFORMED, str(problem), heard.reasoning)
-    if found.unfinished:
-        return Unparsed(Reason.TRUNCATED, "another object was begun and never closed", heard.reasoning)
-    return Parsed(answer, heard.reasoning, _notes(heard, found, members, key))
+        extra = (Note.EXTRA_KEYS,) if members.keys() - {key, "reason"} else ()
+        return read(members[key])
 
-
-def _notes(heard: Said, found: Found, members: dict[str, Json], key: str) -> tuple[Note, ...]:
-    extra = (Note.EXTRA_KEYS,) if members.keys() - {key, "reason"} else ()
-    return (*heard.notes, *found.notes, *extra)
+    outcome = parse_object(text, of)
+    return outcome if isinstance(outcome, Unparsed) else replace(outcome, notes=(*outcome.notes, *extra))
 
 
 def _truth(value: Json) -> bool:
@@ -103,7 +88,7 @@ def _mark(value: Json) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise JsonError("the key 'score' is no number")
     if value not in range(LOWEST, HIGHEST + 1):
-        raise _OffMenuError(f"the score {value:g} is no whole mark from {LOWEST} to {HIGHEST}")
+        raise OffMenuError(f"the score {value:g} is no whole mark from {LOWEST} to {HIGHEST}")
     return int(value)
 
 
@@ -113,4 +98,4 @@ def _shown(value: Json) -> Shown:
     try:
         return Shown(" ".join(value.lower().replace("_", " ").split()))
     except ValueError:
-        raise _OffMenuError(f"the verdict {value[:40]!r} was not offered") from None
+        raise OffMenuError(f"the verdict {value[:40]!r} was not offered") from None

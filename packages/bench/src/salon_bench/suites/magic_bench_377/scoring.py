@@ -13,7 +13,7 @@ from salon_bench.suites.contract.metrics import REPLICATES, Ends, percentile_end
 from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import Line, line, reasons_sentence, summary_of
 from salon_bench.suites.magic_bench_377.labels import points
-from salon_bench.suites.magic_bench_377.questions import MOS, SHOWINGS, TEST_POINTS, WIN, Dimension, OrderRule
+from salon_bench.suites.magic_bench_377.questions import MOS, SHOWINGS, TEST_POINTS, WIN, MarkDimension, OrderRule
 from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST
 from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.opinion.scores import mean_opinion_scores
@@ -62,7 +62,7 @@ def _marks(scores: pl.DataFrame) -> Iterator[Line]:
     )
     found = mean_opinion_scores(MosRatings.from_frame(frame))
     by_dimension = {row["dimension"]: row for row in found.iter_rows(named=True)}
-    for dimension in Dimension:
+    for dimension in MarkDimension:
         row = by_dimension.get(dimension)
         if row is not None:
             ends = (row["ci_low"], row["ci_high"])

@@ -17,7 +17,7 @@ from salon_bench.suites.contract.suite import Case, Examination, Inquiry, Reward
 from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.magic_bench_377.labels import points
 from salon_bench.suites.magic_bench_377.prompt_file import LANGUAGES, SUITE, read_prompts
-from salon_bench.suites.magic_bench_377.questions import MOS, TEST_POINTS, Dimension, Questions
+from salon_bench.suites.magic_bench_377.questions import MOS, TEST_POINTS, MarkDimension, Questions
 from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST, parse_check, parse_mark
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
@@ -70,7 +70,7 @@ class PromptFileSuite(SuiteBase):
 class MagicBench377(PromptFileSuite):
     """The suite ``magic-bench-377``: test points and marks; ``magic-bench-377-zh`` takes the Chinese prompts."""
 
-    steps = (*(f"check:{point}" for point in points()), *(f"mark:{each.template}" for each in Dimension))
+    steps = (*(f"check:{point}" for point in points()), *(f"mark:{each.template}" for each in MarkDimension))
     """The steps that :meth:`examine` may ask; each may have a judge of its own."""
     reward = RewardSpec(lambda row: row.value if row.value is None or row.task != MOS else (row.value - 1) / 4)
 
@@ -82,7 +82,7 @@ class MagicBench377(PromptFileSuite):
     @cached_property
     def version(self) -> str:
         """A digest of templates, test points, rules and parsers."""
-        names = ("check", *(each.template for each in Dimension))
+        names = ("check", *(each.template for each in MarkDimension))
         templates = {name: self.questions.templates.texts[name] for name in names}
         labels = {point: [label.name, label.definition] for point, label in points().items()}
         return digest(SUITE, {"templates": templates, "points": labels, "rules": _RULES_VERSION})
@@ -97,7 +97,7 @@ class MagicBench377(PromptFileSuite):
             met: Verdict[bool] = yield Inquiry(f"check:{point}", question, parse_check)
             value = Scored(float(met.value)) if isinstance(met, Scored) else met
             rows.append(case.score(TEST_POINTS, points()[point].name, value))
-        for dimension in Dimension:
+        for dimension in MarkDimension:
             question = self.questions.mark(case.image, dimension, prompt=text)
             mark: Verdict[int] = yield Inquiry(f"mark:{dimension.template}", question, parse_mark)
             rows.append(case.score(MOS, dimension, Scored(float(mark.value)) if isinstance(mark, Scored) else mark))
@@ -136,7 +136,7 @@ def rater(context: RunContext) -> str:
     return f"{context.judge[: _NAME_LENGTH - 9]}@{context.judge_version[:8]}"
 
 
-def _rating(case: Case, dimension: Dimension, mark: int) -> Rating:
+def _rating(case: Case, dimension: MarkDimension, mark: int) -> Rating:
     """A row of ``ratings``. Its key is rater, picture and dimension: a second run by the same judge adds no second rating."""
     name = rater(case.context)
     generation = case.generation_id or case.case_id

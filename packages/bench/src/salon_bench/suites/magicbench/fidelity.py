@@ -5,12 +5,10 @@ Human score of FLUX.1-dev (46.00, Table 3) is not the mean of its three sub-scor
 another class showed a deformed person.
 """
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from salon_taxonomy.answers import MagicMirrorAnswer, Note, Outcome, Parsed, Unparsed, parse_magicmirror
-from salon_taxonomy.answers.reading import is_refusal, said
+from salon_taxonomy.answers import MagicMirrorAnswer, Note, Outcome, Unparsed, parse_magicmirror
 from salon_taxonomy.verdict import Reason
 
 
@@ -62,43 +60,6 @@ class CountingRules:
             take_artifact_without_label=released,
             take_paper_key=not released,
         )
-
-
-_VERDICT = re.compile(r"\W{0,8}(?:(?:my |the )?(?:final )?answer(?: is)?\W{0,8})?(yes|no)\W{0,8}", re.IGNORECASE)
-_LONGEST_LINE = 80
-
-
-def parse_subject(text: str) -> Outcome[bool]:
-    """Read a reply to "is the complete subject there": its last line must be yes or no, and nothing more.
-
-    A verdict that stands first is taken where what follows cannot turn it round: on the same line after a comma, full stop or
-    dash ("No, it is cropped."), or from the next line on, beginning a sentence, when no later line is the other verdict.
-
-    Example:
-        >>> parse_subject("Both hands are in the frame.\\n\\n**Yes**").answer
-        True
-        >>> parse_subject("I would say yes or no.").reason
-        <Reason.MALFORMED: 'malformed'>
-    """
-    heard = said(text)
-    if isinstance(heard, Unparsed):
-        return heard
-    lines = [line.strip() for line in heard.answer.splitlines() if line.strip()]
-    found = _bare(lines[-1]) if lines else None
-    if found is None and len(lines) == 1:
-        found = re.match(r"\W{0,8}(yes|no)\s?[,.:;–—-]", lines[0], re.IGNORECASE)
-    elif found is None and lines and not lines[1][0].islower() and not any(map(_bare, lines[1:])):
-        found = _bare(lines[0])
-    if found is not None:
-        return Parsed(found[1].lower() == "yes", heard.reasoning, heard.notes)
-    if is_refusal(heard.answer):
-        return Unparsed(Reason.REFUSED, f"the reply begins {heard.answer[:40]!r}", heard.reasoning)
-    return Unparsed(Reason.MALFORMED, "the last line is neither yes nor no", heard.reasoning)
-
-
-def _bare(line: str) -> re.Match[str] | None:
-    """The verdict of a line that holds nothing else."""
-    return _VERDICT.fullmatch(line) if len(line) <= _LONGEST_LINE else None
 
 
 def parse_assessment(text: str, rules: CountingRules) -> Outcome[MagicMirrorAnswer]:

@@ -7,7 +7,7 @@ the same columns are read as well, and so is what ``salon curate magicbench comp
 from pathlib import Path
 
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import Rows, TableRow, unique_rows
+from salon_bench.suites.contract.table_rows import TableRow, UsableRows, unique_rows
 from salon_bench.suites.magicbench.subjects import CLASS_NAMES, SubCategory
 from salon_taxonomy.records import Prompt
 
@@ -17,7 +17,7 @@ _LONGEST_ID = 200
 _LONGEST_SUBJECT = 400
 
 
-def read_prompts(path: Path) -> Rows[SuitePrompt]:
+def read_prompts(path: Path) -> UsableRows[SuitePrompt]:
     """Read a prompt file.
 
     A row without ``prompt_id`` is called by its number in four digits (``0001``), so pictures are ``0001.png``, ``0002.png``, …

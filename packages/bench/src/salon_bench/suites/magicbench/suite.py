@@ -16,12 +16,12 @@ from salon_bench.media import PicturePolicy
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuitePrompt, Summary
 from salon_bench.suites.contract.templates import Templates
-from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity, parse_assessment, parse_subject
+from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity, parse_assessment
 from salon_bench.suites.magicbench.prompt_file import read_prompts
 from salon_bench.suites.magicbench.questions import Questions
 from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension
 from salon_taxonomy import Taxonomy
-from salon_taxonomy.answers import MagicMirrorAnswer
+from salon_taxonomy.answers import MagicMirrorAnswer, parse_yes_or_no
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Record
@@ -103,7 +103,7 @@ class MagicBench(SuiteBase):
         text, subject = case.prompt.text, str(case.facts["subject"])
         subject_class = str(case.facts["class"])
         question = self.questions.subject(case.image, prompt=text, subject=subject, subject_class=subject_class)
-        present: Verdict[bool] = yield Inquiry("subject", question, parse_subject)
+        present: Verdict[bool] = yield Inquiry("subject", question, parse_yes_or_no)
         assessment: Verdict[MagicMirrorAnswer] | None = None
         if isinstance(present, Scored) and (present.value or self.rules.assess_without_subject):
             question = self.questions.assessment(case.image, prompt=text)

@@ -41,7 +41,7 @@ _SCHEMA: Final = {
 _NEEDED: Final = ("prompt_id", "generation_id", "subject_model", "task", "dimension", "value")
 
 
-class Level(StrEnum):
+class AgreementLevel(StrEnum):
     """What two judges are compared over."""
 
     MODELS = "models"
@@ -100,7 +100,7 @@ def judge_beside_people(
 def judge_beside_judge(
     scores: pl.DataFrame,
     others: pl.DataFrame,
-    level: Level | str = Level.MODELS,
+    level: AgreementLevel | str = AgreementLevel.MODELS,
     *,
     replicates: int = REPLICATES,
     seed: int = SEED,
@@ -117,9 +117,9 @@ def judge_beside_judge(
     Raises:
         InputError: a column is missing, a picture has two scores of one kind, or the level is unknown.
     """
-    if level not in tuple(Level):
-        raise InputError("unknown level", value=str(level), allowed=Level)
-    if Level(level) is Level.MODELS:
+    if level not in tuple(AgreementLevel):
+        raise InputError("unknown level", value=str(level), allowed=AgreementLevel)
+    if AgreementLevel(level) is AgreementLevel.MODELS:
         one, other = model_scores(scores), model_scores(others)
         both = one.join(other, on=["track", "model"], how="full", coalesce=True, suffix="_other")
         pairs = both.select("track", first="value", second="value_other", cluster="model")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, BadRow, Rows, TableRow, read_each
+from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, BadRow, TableRow, UsableRows, read_each
 from salon_bench.suites.prism.tracks import TRACK_SPELLINGS, Language, Track
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt
@@ -18,7 +18,7 @@ LONGEST_PROMPT = 20_000
 _LONGEST_ID = 200
 
 
-def read_prompts(path: Path, language: Language) -> Rows[SuitePrompt]:
+def read_prompts(path: Path, language: Language) -> UsableRows[SuitePrompt]:
     """Read the prompts of one language.
 
     A row without ``prompt_id`` is called by its track and its number within the track, from 0 as the released pictures are:
@@ -68,7 +68,7 @@ def read_prompts(path: Path, language: Language) -> Rows[SuitePrompt]:
             seen[prompt_id] = place
             prompts.append(found)
     if prompts:
-        return Rows(path, prompts, left_out)
+        return UsableRows(path, prompts, left_out)
     if left_out:
         raise left_out[0].error
     hint = f"{others} rows are in another language; use the suite of that language." if others else None

@@ -16,7 +16,7 @@ from salon_taxonomy.label import Label
 
 
 @dataclass(frozen=True, slots=True)
-class Deduction:
+class RubricLine:
     """One kind of failure.
 
     Attributes:
@@ -48,7 +48,7 @@ class Rubric:
     name: str
     definition: str
     criterion: str
-    deductions: tuple[Deduction, ...]
+    deductions: tuple[RubricLine, ...]
     procedure: tuple[str, ...] = ()
 
 
@@ -84,7 +84,7 @@ def aesthetic_rubric(language: Language) -> Rubric:
     """
     own = _words()[language]["aesthetic"]
     deductions = tuple(
-        Deduction(each["name"], each["low"], each["high"], each["definition"], _points(each["low"], each["high"], language))
+        RubricLine(each["name"], each["low"], each["high"], each["definition"], _points(each["low"], each["high"], language))
         for each in own["deductions"]
     )
     return Rubric(own["name"], own["definition"], own["criterion"], deductions)
@@ -95,10 +95,10 @@ def score_bands(language: Language) -> tuple[str, ...]:
     return tuple(_words()[language]["bands"])
 
 
-def _deductions(label: Label, words: Any, language: Language) -> tuple[Deduction, ...]:
+def _deductions(label: Label, words: Any, language: Language) -> tuple[RubricLine, ...]:
     """A track's failures with their ranges from the taxonomy, and their words from ``words`` by the published name."""
     return tuple(
-        Deduction(words[each.name][0], each.low, each.high, words[each.name][1], _points(each.low, each.high, language))
+        RubricLine(words[each.name][0], each.low, each.high, words[each.name][1], _points(each.low, each.high, language))
         for each in label.deductions
     )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from salon_bench.media import PicturePolicy
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
-from salon_bench.suites.contract.table_rows import Rows
+from salon_bench.suites.contract.table_rows import UsableRows
 from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.prism.fidelity import CountingRules, Fidelity, parse_score
 from salon_bench.suites.prism.prompt_file import read_prompts
@@ -82,7 +82,7 @@ class PrismBench(SuiteBase):
         language = Language.ENGLISH if self.rules.english_rubrics else self.language
         return Questions(Templates(Path(__file__).with_name("prompts")), language)
 
-    def prompts(self, source: Path | None) -> Rows[SuitePrompt]:
+    def prompts(self, source: Path | None) -> UsableRows[SuitePrompt]:
         """Return the prompts of a file or folder (see :func:`~.prompt_file.read_prompts`); Salon ships none.
 
         Raises:

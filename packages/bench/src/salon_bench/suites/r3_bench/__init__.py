@@ -10,7 +10,7 @@ Three of the stages are suites, :data:`reflect`, :data:`explanations` and :data:
 
 from salon_bench.suites.r3_bench.explaining import Explaining
 from salon_bench.suites.r3_bench.reflecting import Reflecting
-from salon_bench.suites.r3_bench.rows import Category, Item, read_items
+from salon_bench.suites.r3_bench.rows import Category, R3Row, read_items
 from salon_bench.suites.r3_bench.scoring import gain
 from salon_bench.suites.r3_bench.verifying import Verifying
 
@@ -26,7 +26,7 @@ images = Verifying()
 __all__ = [
     "Category",
     "Explaining",
-    "Item",
+    "R3Row",
     "Reflecting",
     "Verifying",
     "explanations",

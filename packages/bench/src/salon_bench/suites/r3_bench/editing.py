@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from salon_bench.runs.case_runner import StopAskingError
 from salon_bench.runs.checkpoint import Fold, fold_here
-from salon_bench.runs.edit_runner import CALL_FAILED, EditRunner, Task
-from salon_bench.runs.limits import Limits
-from salon_bench.runs.progress import Progress, Watcher
+from salon_bench.runs.edit_runner import CALL_FAILED, EditRunner, EditTask
+from salon_bench.runs.limits import RunLimits
+from salon_bench.runs.progress import RunProgress, Watcher
 from salon_bench.runs.session import RunSession, opened_models, run_row, run_session
 from salon_bench.suites.contract.suite import RunContext
 from salon_bench.suites.r3_bench.reflecting import MATCHES, TAXONOMY, VERDICT
@@ -53,7 +53,7 @@ class Edited:
     attempted: int
     open: int
     stopped: str | None = None
-    progress: Progress = field(default_factory=Progress)
+    progress: RunProgress = field(default_factory=RunProgress)
 
 
 def said_by(scores: "pl.DataFrame", assessments: "pl.DataFrame") -> dict[str, Verdict[R3Answer]]:
@@ -92,7 +92,7 @@ async def edit_pictures(
     seed: int | None = None,
     concurrency: int = 4,
     keep_failed: bool = False,
-    limits: Limits | None = None,
+    limits: RunLimits | None = None,
     watcher: Watcher | None = None,
     fold: Fold = fold_here,
     on_start: Callable[[RunSession], None] | None = None,
@@ -174,7 +174,7 @@ async def _made(space: Workspace, row: Staged, instruction: str, edit_runner: Ed
         return Reason.BAD_MEDIA.value, False
     folder = space.pictures / item.idx
     await asyncio.to_thread(link, original, folder / f"0{original.suffix}")
-    task = Task(
+    task = EditTask(
         prompt=Prompt(prompt_id=item.idx, suite="r3-edit", text=item.prompt, scenario=item.category.value),
         source=item.picture,
         instruction=instruction,

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from salon_bench.suites.contract.table_rows import Rows, TableRow, unique_rows
+from salon_bench.suites.contract.table_rows import TableRow, UsableRows, unique_rows
 from salon_bench.suites.r3_bench.replies import MOST_QUESTIONS
 
 _LONGEST_ID: Final = 200
@@ -35,7 +35,7 @@ _TRUTHS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": Fa
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class R3Row:
     """One row.
 
     Attributes:
@@ -61,7 +61,7 @@ class Item:
     answers: tuple[bool, ...] = ()
 
 
-def read_items(path: Path, images: Path | None = None) -> Rows[Item]:
+def read_items(path: Path, images: Path | None = None) -> UsableRows[R3Row]:
     """Read the usable rows of a file.
 
     Args:
@@ -90,7 +90,7 @@ def read_items(path: Path, images: Path | None = None) -> Rows[Item]:
     return unique_rows(path, lambda row: item_of(row, root), lambda item: item.idx, "idx")
 
 
-def item_of(row: TableRow, root: Path) -> Item:
+def item_of(row: TableRow, root: Path) -> R3Row:
     """Read one row.
 
     Raises:
@@ -107,7 +107,7 @@ def item_of(row: TableRow, root: Path) -> Item:
     explanation = row.optional_text("explanation") or ""
     questions, answers = _qa(row, needed=not aligned)
     picture = Path(row.text("bad_image"))
-    return Item(idx, prompt, root / picture, root, aligned, explanation, category, questions, answers)
+    return R3Row(idx, prompt, root / picture, root, aligned, explanation, category, questions, answers)
 
 
 def _id(row: TableRow) -> str:

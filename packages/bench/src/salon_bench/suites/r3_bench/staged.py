@@ -15,9 +15,9 @@ from typing import ClassVar, Final
 
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import Rows, TableRow, unique_rows
+from salon_bench.suites.contract.table_rows import TableRow, UsableRows, unique_rows
 from salon_bench.suites.r3_bench.questions import words_version
-from salon_bench.suites.r3_bench.rows import Item, item_of
+from salon_bench.suites.r3_bench.rows import R3Row, item_of
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Prompt
@@ -40,7 +40,7 @@ class Staged:
         edit: :data:`MADE`, :data:`NOT_NEEDED` or a reason; None before the second stage.
     """
 
-    item: Item
+    item: R3Row
     said: Verdict[R3Answer] | None = None
     edit: str | None = None
 
@@ -68,7 +68,7 @@ class StagedSuite(SuiteBase):
         return staged_prompts(source, self.name)
 
 
-def staged_prompts(source: Path | None, suite: str) -> Rows[SuitePrompt]:
+def staged_prompts(source: Path | None, suite: str) -> UsableRows[SuitePrompt]:
     """A stage's rows as prompts of a suite; ``scenario`` is the category, the facts have all else.
 
     Raises:
@@ -79,7 +79,7 @@ def staged_prompts(source: Path | None, suite: str) -> Rows[SuitePrompt]:
     return read_staged(found).map(lambda row: _prompt(row, suite))
 
 
-def read_staged(path: Path, images: Path | None = None) -> Rows[Staged]:
+def read_staged(path: Path, images: Path | None = None) -> UsableRows[Staged]:
     """Read usable rows, with the columns ``said`` and ``edit`` where they stand.
 
     Raises:

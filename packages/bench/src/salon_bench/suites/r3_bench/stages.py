@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from salon_bench.runs.checkpoint import Fold, fold_here
-from salon_bench.runs.limits import Limits
-from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.limits import RunLimits
+from salon_bench.runs.plan import SubjectModel, planned
 from salon_bench.runs.progress import Watcher
 from salon_bench.runs.session import FinishedError, RunSession, SessionResult
 from salon_bench.runs.suite_runner import Pace, execute
@@ -51,7 +51,7 @@ class StageOptions:
 
     settings: Mapping[str, Any] | None = None
     re_asks: int = 1
-    limits: Limits | None = None
+    limits: RunLimits | None = None
     pace: Pace | None = None
     keep_lost: bool = False
     watcher: Watcher | None = None
@@ -82,7 +82,7 @@ async def run_stage(
     pictures = space.pictures if stage == "images" and _any(space.pictures) else space.originals
     plan = planned(
         Reflecting(options.fidelity) if stage == "reflect" else _SUITES[stage](),
-        [Subject(space.policy, pictures)],
+        [SubjectModel(space.policy, pictures)],
         judge,
         judge_settings=options.settings,
         prompts=source,

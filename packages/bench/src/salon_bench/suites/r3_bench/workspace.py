@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from salon_bench.suites.contract.generations import PICTURE_SUFFIXES
-from salon_bench.suites.r3_bench.rows import Item
+from salon_bench.suites.r3_bench.rows import R3Row
 from salon_bench.suites.r3_bench.staged import Staged, read_staged, write_staged
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
@@ -39,7 +39,7 @@ class Workspace:
     left_out: tuple[str, ...] = ()
 
     @classmethod
-    def begin(cls, folder: Path, policy: str, items: Iterable[Item], *, left_out: Sequence[str] = ()) -> "Workspace":
+    def begin(cls, folder: Path, policy: str, items: Iterable[R3Row], *, left_out: Sequence[str] = ()) -> "Workspace":
         """Make the folder for rows and a policy; one that stands already must be of the same policy.
 
         Raises:
@@ -177,7 +177,7 @@ def link(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _linked(item: Item, originals: Path) -> None:
+def _linked(item: R3Row, originals: Path) -> None:
     """Link the picture of a row, unless it is missing or outside of its folder."""
     source = item.picture
     if _is_there(item):
@@ -185,11 +185,11 @@ def _linked(item: Item, originals: Path) -> None:
         link(source, originals / f"{item.idx}{suffix}")
 
 
-def _is_there(item: Item) -> bool:
+def _is_there(item: R3Row) -> bool:
     """Whether the picture of a row exists, inside its folder."""
     return item.picture.is_file() and item.picture.resolve().is_relative_to(item.root.resolve())
 
 
-def _named(item: Item) -> str:
+def _named(item: R3Row) -> str:
     """The picture as the row names it."""
     return str(item.picture.relative_to(item.root)) if item.picture.is_relative_to(item.root) else str(item.picture)

@@ -5,22 +5,22 @@ then point a judge at ``server.url``; ``server.stats`` tells what was asked and 
 as a command.
 """
 
-from salon_bench.testing.mock_server.faults import Fault, FaultRates, Latency
+from salon_bench.testing.mock_server.faults import FaultRates, Latency, ServerFault
 from salon_bench.testing.mock_server.rules import Asked, Rule, by_image, drawn, echo, fixed
-from salon_bench.testing.mock_server.script import Line, Script, read_lines
-from salon_bench.testing.mock_server.server import MockServer, Request, serving
+from salon_bench.testing.mock_server.script import Script, ScriptLine, read_lines
+from salon_bench.testing.mock_server.server import MockServer, ReceivedRequest, serving
 from salon_bench.testing.mock_server.stats import Stats
 
 __all__ = [
     "Asked",
-    "Fault",
     "FaultRates",
     "Latency",
-    "Line",
     "MockServer",
-    "Request",
+    "ReceivedRequest",
     "Rule",
     "Script",
+    "ScriptLine",
+    "ServerFault",
     "Stats",
     "by_image",
     "drawn",

@@ -8,7 +8,7 @@ from enum import StrEnum
 from salon_taxonomy.errors import InputError
 
 
-class Fault(StrEnum):
+class ServerFault(StrEnum):
     """One way in which a request ends badly. The value is its name in scripts and on the command line."""
 
     TOO_MANY = "429"
@@ -41,7 +41,7 @@ class Fault(StrEnum):
 
 _RATE_HINT = "Write NAME=RATE: 429=0.05."
 _LATENCY_HINT = "Write milliseconds: 5 (always), 2-10 (evenly between), or exp:5 (exponential with that mean)."
-ANSWERED = frozenset({Fault.EMPTY, Fault.MALFORMED, Fault.REFUSAL, Fault.LENGTH})
+ANSWERED = frozenset({ServerFault.EMPTY, ServerFault.MALFORMED, ServerFault.REFUSAL, ServerFault.LENGTH})
 """Faults of a reply that was delivered whole: a real server would be paid for it."""
 
 
@@ -56,12 +56,12 @@ class FaultRates:
         InputError: for a rate out of its range, or rates that add up to more than 1.
 
     Example:
-        >>> FaultRates({Fault.TOO_MANY: 0.05, Fault.CUT: 0.05}).draw(random.Random(4))
-        >>> FaultRates({Fault.CUT: 1.0}).draw(random.Random(4))
-        <Fault.CUT: 'cut'>
+        >>> FaultRates({ServerFault.TOO_MANY: 0.05, ServerFault.CUT: 0.05}).draw(random.Random(4))
+        >>> FaultRates({ServerFault.CUT: 1.0}).draw(random.Random(4))
+        <ServerFault.CUT: 'cut'>
     """
 
-    rates: Mapping[Fault, float] = field(default_factory=dict)
+    rates: Mapping[ServerFault, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for fault, rate in self.rates.items():
@@ -78,21 +78,21 @@ class FaultRates:
             InputError: the name is unknown, or the rate is not a number.
 
         Example:
-            >>> FaultRates.parse(("429=0.05", "cut=0.1")).rates[Fault.CUT]
+            >>> FaultRates.parse(("429=0.05", "cut=0.1")).rates[ServerFault.CUT]
             0.1
         """
-        rates: dict[Fault, float] = {}
+        rates: dict[ServerFault, float] = {}
         for text in texts:
             name, _, rate = text.partition("=")
-            if name not in set(Fault):
-                raise InputError("unknown fault", value=name, allowed=list(Fault), hint=_RATE_HINT)
+            if name not in set(ServerFault):
+                raise InputError("unknown fault", value=name, allowed=list(ServerFault), hint=_RATE_HINT)
             try:
-                rates[Fault(name)] = float(rate)
+                rates[ServerFault(name)] = float(rate)
             except ValueError as error:
                 raise InputError("a rate of faults is a number", key=name, value=rate, hint=_RATE_HINT) from error
         return cls(rates)
 
-    def draw(self, generator: random.Random) -> Fault | None:
+    def draw(self, generator: random.Random) -> ServerFault | None:
         """The fault that the next request meets; None: it is served."""
         if not self.rates:
             return None

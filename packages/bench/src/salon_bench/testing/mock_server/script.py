@@ -1,7 +1,7 @@
 """What the mock server does: lines that fit certain requests, a rule for all others, faults, and latencies.
 
-A script file is JSON Lines; every line is one object with any of the keys of :class:`Line`. For each request the first line
-that fits and is not used up speaks; when none does, the script's rule.
+A script file is JSON Lines; every line is one object with any of the keys of :class:`ScriptLine`. The first line that fits
+a request and is not used up answers it; when none does, the script's rule.
 """
 
 import json
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from salon_bench.testing.mock_server.faults import Fault, FaultRates, Latency
+from salon_bench.testing.mock_server.faults import FaultRates, Latency, ServerFault
 from salon_bench.testing.mock_server.rules import Asked, Rule, fixed
 from salon_taxonomy.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScriptLine:
     """One line of a script: which requests it fits, and what they get. No condition fits every request.
 
     Attributes:
@@ -37,7 +37,7 @@ class Line:
     image_sha256: str | None = None
     request_sha256: str | None = None
     times: int | None = None
-    fault: Fault | None = None
+    fault: ServerFault | None = None
     retry_after_s: float | None = None
     finish: str = "stop"
     body: str | None = None
@@ -72,11 +72,11 @@ class Script:
         prompt_tokens: what ``usage`` says was read; the written tokens are a quarter of the text's characters.
 
     Example:
-        >>> Script(rule=fixed('{"score": 7}'), faults=FaultRates({Fault.TOO_MANY: 0.05}), latency=Latency.fixed(5)).seed
+        >>> Script(rule=fixed('{"score": 7}'), faults=FaultRates({ServerFault.TOO_MANY: 0.05}), latency=Latency.fixed(5)).seed
         0
     """
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[ScriptLine, ...] = ()
     rule: Rule = field(default_factory=lambda: fixed("ok"))
     latency: Latency = field(default_factory=Latency)
     faults: FaultRates = field(default_factory=FaultRates)
@@ -94,7 +94,7 @@ class ScriptState:
         self._left = [line.times for line in script.lines]
         self._generator = random.Random(script.seed)  # noqa: S311 - a mock draws, it hides nothing
 
-    def line(self, asked: Asked, in_flight: int) -> Line:
+    def line(self, asked: Asked, in_flight: int) -> ScriptLine:
         """What this request gets; it uses up a line that has a number of times.
 
         Args:
@@ -103,7 +103,7 @@ class ScriptState:
         """
         script = self.script
         if script.capacity is not None and in_flight > script.capacity:
-            return Line(fault=Fault.TOO_MANY, retry_after_s=script.retry_after_s)
+            return ScriptLine(fault=ServerFault.TOO_MANY, retry_after_s=script.retry_after_s)
         for place, line in enumerate(script.lines):
             left = self._left[place]
             if left == 0 or not line.fits(asked):
@@ -111,9 +111,9 @@ class ScriptState:
             if left is not None:
                 self._left[place] = left - 1
             return self._faulty(line) if line.says_only_a_reply else line
-        return self._faulty(Line(script.rule(asked)))
+        return self._faulty(ScriptLine(script.rule(asked)))
 
-    def _faulty(self, line: Line) -> Line:
+    def _faulty(self, line: ScriptLine) -> ScriptLine:
         """Return the line, or the line with a drawn fault."""
         fault = self.script.faults.draw(self._generator)
         return line if fault is None else replace(line, fault=fault, retry_after_s=self.script.retry_after_s)
@@ -133,11 +133,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _RANGES = {"times": (0, 1e12), "retry_after_s": (0, 1e12), "status": (200, 599)}
 
 
-def read_lines(path: str | Path) -> tuple[Line, ...]:
+def read_lines(path: str | Path) -> tuple[ScriptLine, ...]:
     """The lines of a script file (JSON Lines, UTF-8); empty lines are passed over.
 
     Raises:
-        InputError: when the file cannot be read, a line is no JSON object, or a key or value is not one of :class:`Line`.
+        InputError: when the file cannot be read, a line is no JSON object, or a key or value is not one of :class:`ScriptLine`.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -146,7 +146,7 @@ def read_lines(path: str | Path) -> tuple[Line, ...]:
     return tuple(_line(line, path, number) for number, line in enumerate(text.splitlines(), 1) if line.strip())
 
 
-def _line(text: str, path: str | Path, number: int) -> Line:
+def _line(text: str, path: str | Path, number: int) -> ScriptLine:
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -156,17 +156,17 @@ def _line(text: str, path: str | Path, number: int) -> Line:
     for key, value in values.items():
         _check(key, value, path, number)
     if "fault" in values:
-        values["fault"] = Fault(values["fault"])
-    return Line(**values)
+        values["fault"] = ServerFault(values["fault"])
+    return ScriptLine(**values)
 
 
 def _check(key: str, value: Any, path: str | Path, number: int) -> None:
     if key not in _TYPES:
-        raise InputError("unknown key", source=path, line=number, value=key, allowed=[item.name for item in fields(Line)])
+        raise InputError("unknown key", source=path, line=number, value=key, allowed=[item.name for item in fields(ScriptLine)])
     if not isinstance(value, _TYPES[key]) or isinstance(value, bool):
         raise InputError(f"must be of type {_TYPES[key][-1].__name__}", source=path, line=number, key=key, value=value)
-    if key == "fault" and value not in set(Fault):
-        raise InputError("unknown fault", source=path, line=number, key=key, value=value, allowed=list(Fault))
+    if key == "fault" and value not in set(ServerFault):
+        raise InputError("unknown fault", source=path, line=number, key=key, value=value, allowed=list(ServerFault))
     low, high = _RANGES.get(key, (None, None))
     if low is not None and high is not None and not low <= value <= high:  # type: ignore[operator]
         raise InputError(f"must lie from {low:g} to {high:g}", source=path, line=number, key=key, value=value)

@@ -10,14 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from email import policy
 from email.parser import BytesParser
+from functools import cache
+from io import BytesIO
 from types import TracebackType
 from typing import Self
 
 from aiohttp import web
+from PIL import Image
 
-from salon_bench.testing.mock_server.faults import Fault
+from salon_bench.testing.mock_server.faults import ServerFault
 from salon_bench.testing.mock_server.rules import Asked
-from salon_bench.testing.mock_server.script import Line, Script, ScriptState
+from salon_bench.testing.mock_server.script import Script, ScriptLine, ScriptState
 from salon_bench.testing.mock_server.stats import Stats
 from salon_taxonomy.errors import InputError
 
@@ -29,7 +32,7 @@ _DECLINED = "I'm sorry, but I can't help with that."
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReceivedRequest:
     """One request that was received.
 
     Attributes:
@@ -58,9 +61,10 @@ class _Answer:
 
 
 class MockServer:
-    """Serves ``POST /v1/chat/completions``, ``POST /v1/images/edits``, ``GET /v1/models`` and ``GET /stats``.
+    """Serves ``POST /v1/chat/completions``, ``POST /v1/images/edits``, ``POST /v1/images/generations``, ``GET /v1/models``
+    and ``GET /stats``.
 
-    The path may have any prefix. Edits meet the script's faults and latencies as completions do.
+    The path may have any prefix. Edits and generations meet the script's faults and latencies as completions do.
 
     Args:
         script: what it does; by default it answers ``ok`` at once.
@@ -69,11 +73,12 @@ class MockServer:
         model: the name that ``/v1/models`` gives.
         remember: how many of the last requests to keep in :attr:`seen`.
         edits: makes the new picture of an edit from the picture's file and the instruction; by default nothing changes.
+        pictures: makes the picture of a generation from the prompt and the seed; by default a grey square.
 
     Example:
         >>> import aiohttp
         >>> async def main() -> str:
-        ...     async with MockServer(Script(lines=(Line("yes"),))) as server, aiohttp.ClientSession() as session:
+        ...     async with MockServer(Script(lines=(ScriptLine("yes"),))) as server, aiohttp.ClientSession() as session:
         ...         reply = await session.post(f"{server.url}/chat/completions", json={"messages": []})
         ...         return (await reply.json())["choices"][0]["message"]["content"], server.stats.paid
         >>> asyncio.run(main())
@@ -89,14 +94,16 @@ class MockServer:
         model: str = "mock",
         remember: int = 64,
         edits: Callable[[bytes, str], bytes] | None = None,
+        pictures: Callable[[str, int], bytes] | None = None,
     ) -> None:
         self.stats = Stats()
-        self.seen: deque[Request] = deque(maxlen=remember)
+        self.seen: deque[ReceivedRequest] = deque(maxlen=remember)
         self._state = ScriptState(script or Script())
         self._host = host
         self._port = port
         self._model = model
         self._edits = edits
+        self._pictures = pictures
         self._runner: web.AppRunner | None = None
 
     @property
@@ -136,19 +143,21 @@ class MockServer:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         route = (request.method, request.path.rstrip("/").rsplit("/v1", 1)[-1])
-        if route in {("POST", "/chat/completions"), ("POST", "/images/edits")}:
+        if route in {("POST", "/chat/completions"), ("POST", "/images/edits"), ("POST", "/images/generations")}:
             if (request.content_length or 0) > _MOST_BODY_BYTES:
                 return _error(413, "the body is too large").response()
-            seen = Request(request.path, request.headers, await request.read())
+            seen = ReceivedRequest(request.path, request.headers, await request.read())
             self.seen.append(seen)
-            return await self._complete(request, seen, edit=route[1] == "/images/edits")
+            return await self._complete(request, seen, route[1].removeprefix("/images/"))
         if route == ("GET", "/models"):
             return web.json_response({"object": "list", "data": [{"id": self._model, "object": "model", "owned_by": "mock"}]})
         if route == ("GET", "/stats"):
             return web.json_response(self.stats.document())
-        return _error(404, "the mock server knows /v1/chat/completions, /v1/images/edits, /v1/models and /stats").response()
+        return _error(
+            404, "the mock server knows /v1/chat/completions, /v1/images/edits, /v1/images/generations, /v1/models and /stats"
+        ).response()
 
-    async def _complete(self, request: web.Request, seen: Request, *, edit: bool) -> web.StreamResponse:
+    async def _complete(self, request: web.Request, seen: ReceivedRequest, what: str) -> web.StreamResponse:
         asked = Asked(seen.body)
         self.stats.arrived()
         line = self._state.line(asked, self.stats.in_flight)
@@ -158,20 +167,21 @@ class MockServer:
         try:
             if wait_s:
                 await asyncio.sleep(wait_s)
-            if line.fault == Fault.HANG:
+            if line.fault == ServerFault.HANG:
                 await asyncio.Event().wait()
         except asyncio.CancelledError:
             self.stats.gave_up()
             raise
         self.stats.sent(asked, line)
-        if edit and line.fault is None and line.body is None:
-            return self._edited(seen).response()
+        if line.fault is None and line.body is None and what in ("edits", "generations"):
+            answer = self._edited(seen) if what == "edits" else self._generated(asked)
+            return answer.response()
         answer = _answer_of(line, self._state.script.prompt_tokens)
-        if line.fault in {Fault.CUT, Fault.CUT_REPLY, Fault.SLOW_LORIS}:
+        if line.fault in {ServerFault.CUT, ServerFault.CUT_REPLY, ServerFault.SLOW_LORIS}:
             return await _broken_off(request, answer, line.fault)
         return answer.response()
 
-    def _edited(self, request: Request) -> _Answer:
+    def _edited(self, request: ReceivedRequest) -> _Answer:
         fields = read_form(request.headers.get("Content-Type", ""), request.body)
         if "image" not in fields or "prompt" not in fields:
             return _error(400, "an edit needs the form fields image and prompt")
@@ -179,6 +189,20 @@ class MockServer:
         if self._edits is not None:
             picture = self._edits(picture, fields["prompt"].decode("utf-8", "replace"))
         return _json({"created": 0, "data": [{"b64_json": base64.b64encode(picture).decode()}]})
+
+    def _generated(self, asked: Asked) -> _Answer:
+        prompt, seed = asked.document.get("prompt"), asked.document.get("seed", 0)
+        if not isinstance(prompt, str) or not isinstance(seed, int):
+            return _error(400, "a generation needs a prompt, and a seed that is a whole number")
+        picture = _grey() if self._pictures is None else self._pictures(prompt, seed)
+        return _json({"created": 0, "data": [{"b64_json": base64.b64encode(picture).decode()}]})
+
+
+@cache
+def _grey() -> bytes:
+    stream = BytesIO()
+    Image.new("RGB", (64, 64), "grey").save(stream, "PNG")
+    return stream.getvalue()
 
 
 def read_form(content_type: str, body: bytes) -> dict[str, bytes]:
@@ -198,14 +222,14 @@ def read_form(content_type: str, body: bytes) -> dict[str, bytes]:
     return fields
 
 
-async def _broken_off(request: web.Request, answer: _Answer, fault: Fault) -> web.StreamResponse:
+async def _broken_off(request: web.Request, answer: _Answer, fault: ServerFault) -> web.StreamResponse:
     """Close the connection before or within the reply, or send the reply byte by byte and never the last."""
     response = web.StreamResponse(status=answer.status, headers={"Content-Length": str(len(answer.body))})
-    if fault != Fault.CUT:
+    if fault != ServerFault.CUT:
         await response.prepare(request)
-    if fault == Fault.CUT_REPLY:
+    if fault == ServerFault.CUT_REPLY:
         await response.write(answer.body[: len(answer.body) // 2])
-    if fault == Fault.SLOW_LORIS:
+    if fault == ServerFault.SLOW_LORIS:
         for byte in answer.body[:-1]:
             await response.write(bytes([byte]))
             await asyncio.sleep(_TRICKLE_S)
@@ -224,36 +248,36 @@ def _error(status: int, message: str, retry_after_s: float | None = None) -> _An
     return _json({"error": {"message": message, "type": "mock_error", "code": None}}, status, retry_after_s)
 
 
-def _answer_of(line: Line, prompt_tokens: int) -> _Answer:
+def _answer_of(line: ScriptLine, prompt_tokens: int) -> _Answer:
     """The reply to a request that got this line, before it is broken off."""
     if line.body is not None:
         return _Answer(line.status, line.body.encode("utf-8", "surrogatepass"), retry_after_s=line.retry_after_s)
     match line.fault:
-        case Fault.TOO_MANY:
+        case ServerFault.TOO_MANY:
             return _error(429, "too many requests", line.retry_after_s)
-        case Fault.UNAVAILABLE:
+        case ServerFault.UNAVAILABLE:
             return _error(503, "overloaded", line.retry_after_s)
-        case Fault.SERVER_ERROR:
+        case ServerFault.SERVER_ERROR:
             return _error(500, "internal error")
-        case Fault.WRONG_TYPE:
+        case ServerFault.WRONG_TYPE:
             return _Answer(200, b"<html><body>Welcome to the proxy</body></html>", "text/html")
     completion = _completion(line, prompt_tokens)
-    if line.fault == Fault.TRUNCATED_JSON:
+    if line.fault == ServerFault.TRUNCATED_JSON:
         return _Answer(200, completion.body[: len(completion.body) // 2])
     return completion
 
 
-def _completion(line: Line, prompt_tokens: int) -> _Answer:
+def _completion(line: ScriptLine, prompt_tokens: int) -> _Answer:
     """A chat completion with the line's text, altered by the line's fault."""
     text: str | None = line.reply
     finish, refusal = line.finish, None
-    if line.fault == Fault.EMPTY:
+    if line.fault == ServerFault.EMPTY:
         text = ""
-    elif line.fault == Fault.MALFORMED:
+    elif line.fault == ServerFault.MALFORMED:
         text = _PROSE
-    elif line.fault == Fault.REFUSAL:
+    elif line.fault == ServerFault.REFUSAL:
         text, refusal = None, _DECLINED
-    elif line.fault == Fault.LENGTH:
+    elif line.fault == ServerFault.LENGTH:
         text, finish = line.reply[: len(line.reply) // 2], "length"
     written = len(text or refusal or "") // _CHARACTERS_PER_TOKEN + 1
     document = {
@@ -270,7 +294,7 @@ def _completion(line: Line, prompt_tokens: int) -> _Answer:
 
 
 @contextmanager
-def serving(script: Script | None = None) -> Iterator[MockServer]:
+def serving(script: Script | None = None, *, pictures: Callable[[str, int], bytes] | None = None) -> Iterator[MockServer]:
     """A mock server in a thread of its own, for tests and programs that are not asynchronous themselves.
 
     Example:
@@ -278,7 +302,7 @@ def serving(script: Script | None = None) -> Iterator[MockServer]:
         ...     server.url.startswith("http://127.0.0.1:")
         True
     """
-    server = MockServer(script)
+    server = MockServer(script, pictures=pictures)
     ready = threading.Event()
     stop: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
     failed: list[BaseException] = []

@@ -3,11 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from salon_bench.testing.mock_server.faults import ANSWERED, Fault
+from salon_bench.testing.mock_server.faults import ANSWERED, ServerFault
 from salon_bench.testing.mock_server.rules import Asked
-from salon_bench.testing.mock_server.script import Line
+from salon_bench.testing.mock_server.script import ScriptLine
 
-_NO_COMPLETION = frozenset(set(Fault) - ANSWERED)
+_NO_COMPLETION = frozenset(set(ServerFault) - ANSWERED)
 
 
 @dataclass(slots=True)
@@ -39,11 +39,11 @@ class Stats:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
 
-    def met(self, fault: Fault) -> None:
+    def met(self, fault: ServerFault) -> None:
         """A request will fail in this way."""
         self.faults[fault.value] += 1
 
-    def sent(self, asked: Asked, line: Line) -> None:
+    def sent(self, asked: Asked, line: ScriptLine) -> None:
         """The request was answered as the line says."""
         self.in_flight -= 1
         if line.fault in _NO_COMPLETION or line.body is not None:

@@ -5,25 +5,25 @@ labels of people ── annotate ──► settled labels ── offer ──►
 """
 
 from salon_curate.construction.artifact_bench.annotation import (
-    Agreement,
     Annotated,
-    Stage,
+    AnnotationState,
+    AnnotatorAgreement,
     agreement,
     annotate,
 )
 from salon_curate.construction.artifact_bench.assembly import Assembled, assemble
-from salon_curate.construction.artifact_bench.difficulty import Difficulty, difficulty
+from salon_curate.construction.artifact_bench.difficulty import QuestionDifficulty, difficulty
 from salon_curate.construction.artifact_bench.distractors import Offer, offer
 from salon_curate.construction.artifact_bench.released import export_rows
 from salon_curate.construction.artifact_bench.tables import read_assessments, read_levels, read_videos
 
 __all__ = [
-    "Agreement",
     "Annotated",
+    "AnnotationState",
+    "AnnotatorAgreement",
     "Assembled",
-    "Difficulty",
     "Offer",
-    "Stage",
+    "QuestionDifficulty",
     "agreement",
     "annotate",
     "assemble",

@@ -27,7 +27,7 @@ EXPERTS = 2
 _COLUMNS = ("generation_id", "taxonomy", "label", "present", "judge")
 
 
-class Stage(StrEnum):
+class AnnotationState(StrEnum):
     """How far the labels of one video are."""
 
     FIRST_ROUND = "first_round"
@@ -55,14 +55,14 @@ class Annotated:
     """
 
     generation_id: str
-    stage: Stage
+    stage: AnnotationState
     labels: tuple[str, ...]
     missing: int
     unanimous: bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class AnnotatorAgreement:
     """The agreement of annotators on one label, over videos with two or more annotators.
 
     Attributes:
@@ -106,7 +106,7 @@ def annotate(assessments: "pl.DataFrame", *, experts: Collection[str] = ()) -> l
     return [_standing(video, by_person, frozenset(experts)) for video, by_person in sorted(_given(assessments).items())]
 
 
-def agreement(assessments: "pl.DataFrame", *, experts: Collection[str] = ()) -> list[Agreement]:
+def agreement(assessments: "pl.DataFrame", *, experts: Collection[str] = ()) -> list[AnnotatorAgreement]:
     """How far annotators agree, label by label, labels in alphabetical order; experts are not counted.
 
     Raises:
@@ -151,21 +151,21 @@ def _standing(video: str, people: dict[str, frozenset[str]], experts: frozenset[
             hint="Name the experts, or leave out the rows of a trial.",
         )
     if len(said) < FIRST_ANNOTATORS:
-        return Annotated(video, Stage.FIRST_ROUND, (), FIRST_ANNOTATORS - len(said), None)
+        return Annotated(video, AnnotationState.FIRST_ROUND, (), FIRST_ANNOTATORS - len(said), None)
     # Five were only asked because three differed; which three came first the rows do not say.
     unanimous = len(said) == FIRST_ANNOTATORS and len(set(said)) == 1
     if not unanimous and len(said) < ALL_ANNOTATORS:
-        return Annotated(video, Stage.SECOND_ROUND, (), ALL_ANNOTATORS - len(said), False)
+        return Annotated(video, AnnotationState.SECOND_ROUND, (), ALL_ANNOTATORS - len(said), False)
     votes = {label: sum(label in each for each in said) for each in said for label in each}
     labels = tuple(sorted(label for label, count in votes.items() if 2 * count > len(said)))
     if len(checks) < EXPERTS:
-        return Annotated(video, Stage.VERIFY, labels, EXPERTS - len(checks), unanimous)
+        return Annotated(video, AnnotationState.VERIFY, labels, EXPERTS - len(checks), unanimous)
     if checks[0] != checks[1]:
-        return Annotated(video, Stage.DISPUTED, labels, 0, unanimous)
-    return Annotated(video, Stage.SETTLED, tuple(sorted(checks[0])), 0, unanimous)
+        return Annotated(video, AnnotationState.DISPUTED, labels, 0, unanimous)
+    return Annotated(video, AnnotationState.SETTLED, tuple(sorted(checks[0])), 0, unanimous)
 
 
-def _agreement(label: str, several: dict[str, dict[str, frozenset[str]]]) -> Agreement:
+def _agreement(label: str, several: dict[str, dict[str, frozenset[str]]]) -> AnnotatorAgreement:
     import numpy as np
 
     votes = [[label in chosen for _, chosen in sorted(people.items())] for people in several.values()]
@@ -181,4 +181,4 @@ def _agreement(label: str, several: dict[str, dict[str, frozenset[str]]]) -> Agr
         kappa = fleiss_kappa([[count, FIRST_ANNOTATORS - count] for count in three]) if three else None
     except UndefinedError:
         kappa = None
-    return Agreement(label, len(votes), alpha, kappa, float(flat.mean()))
+    return AnnotatorAgreement(label, len(votes), alpha, kappa, float(flat.mean()))

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from salon_bench.suites.artifact_bench.rows import BenchRow, Level, Task
-from salon_curate.construction.artifact_bench.annotation import Annotated, Stage
+from salon_bench.suites.artifact_bench.rows import BenchRow, QuestionLevel, QuestionTask
+from salon_curate.construction.artifact_bench.annotation import Annotated, AnnotationState
 from salon_curate.construction.artifact_bench.difficulty import difficulty
 from salon_curate.construction.artifact_bench.distractors import OPTIONS, offer
 
@@ -19,7 +19,7 @@ class Assembled:
 
 def assemble(
     annotated: Sequence[Annotated],
-    levels: Mapping[str, Mapping[str, Level]],
+    levels: Mapping[str, Mapping[str, QuestionLevel]],
     videos: Mapping[str, str],
     *,
     seed: int,
@@ -39,7 +39,7 @@ def assemble(
     for each in annotated:
         name = each.generation_id
         level = difficulty(levels.get(name, {})).level
-        if each.stage is not Stage.SETTLED:
+        if each.stage is not AnnotationState.SETTLED:
             left_out[name] = f"its labels are at the stage {each.stage}"
         elif not 0 < len(each.labels) < options:
             left_out[name] = f"it has {len(each.labels)} labels; a question takes 1 to {options - 1}"
@@ -50,5 +50,5 @@ def assemble(
         else:
             drawn = offer(each.labels, seed=seed, sample_id=name, options=options)
             answer = drawn.answer.replace(",", "")
-            rows.append(BenchRow(Task.AID, name, (videos[name],), answer, level, drawn.texts, drawn.leaves))
+            rows.append(BenchRow(QuestionTask.AID, name, (videos[name],), answer, level, drawn.texts, drawn.leaves))
     return Assembled(tuple(rows), left_out)

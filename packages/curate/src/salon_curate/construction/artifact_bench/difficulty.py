@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from salon_bench.suites.artifact_bench.rows import Level
+from salon_bench.suites.artifact_bench.rows import QuestionLevel
 from salon_curate.construction.artifact_bench.annotation import ALL_ANNOTATORS, FIRST_ANNOTATORS
 from salon_taxonomy.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Difficulty:
+class QuestionDifficulty:
     """How hard one question is.
 
     Attributes:
@@ -19,12 +19,12 @@ class Difficulty:
         votes: of each level.
     """
 
-    level: Level | None
+    level: QuestionLevel | None
     missing: int
-    votes: Mapping[Level, int]
+    votes: Mapping[QuestionLevel, int]
 
 
-def difficulty(ratings: Mapping[str, Level]) -> Difficulty:
+def difficulty(ratings: Mapping[str, QuestionLevel]) -> QuestionDifficulty:
     """The level of a question from what its raters say.
 
     Args:
@@ -34,18 +34,18 @@ def difficulty(ratings: Mapping[str, Level]) -> Difficulty:
         InputError: for more than five raters.
 
     Example:
-        >>> difficulty({"ann": Level.L1, "ben": Level.L1, "eve": Level.L2}).missing
+        >>> difficulty({"ann": QuestionLevel.L1, "ben": QuestionLevel.L1, "eve": QuestionLevel.L2}).missing
         2
-        >>> difficulty({"ann": Level.L1, "ben": Level.L1, "eve": Level.L1}).level
-        <Level.L1: 'L1'>
+        >>> difficulty({"ann": QuestionLevel.L1, "ben": QuestionLevel.L1, "eve": QuestionLevel.L1}).level
+        <QuestionLevel.L1: 'L1'>
     """
     votes = Counter(ratings.values())
-    counts = {level: votes[level] for level in Level}
+    counts = {level: votes[level] for level in QuestionLevel}
     if len(ratings) > ALL_ANNOTATORS:
         raise InputError(f"at most {ALL_ANNOTATORS} raters say how hard a question is, not", value=len(ratings))
     if len(ratings) < FIRST_ANNOTATORS:
-        return Difficulty(None, FIRST_ANNOTATORS - len(ratings), counts)
+        return QuestionDifficulty(None, FIRST_ANNOTATORS - len(ratings), counts)
     if len(votes) > 1 and len(ratings) < ALL_ANNOTATORS:
-        return Difficulty(None, ALL_ANNOTATORS - len(ratings), counts)
+        return QuestionDifficulty(None, ALL_ANNOTATORS - len(ratings), counts)
     level, count = votes.most_common(1)[0]
-    return Difficulty(level if 2 * count > len(ratings) else None, 0, counts)
+    return QuestionDifficulty(level if 2 * count > len(ratings) else None, 0, counts)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from salon_bench.suites.artifact_bench.rows import LEVEL_NAMES, TASK_TYPES, BenchRow, Task
+from salon_bench.suites.artifact_bench.rows import LEVEL_NAMES, TASK_TYPES, BenchRow, QuestionTask
 from salon_taxonomy.errors import InputError
 
 
@@ -16,9 +16,9 @@ def export_rows(rows: Sequence[BenchRow], path: Path) -> None:
 
     Example:
         >>> import tempfile
-        >>> from salon_bench.suites.artifact_bench.rows import Level, read_rows
+        >>> from salon_bench.suites.artifact_bench.rows import QuestionLevel, read_rows
         >>> file = Path(tempfile.mkdtemp()) / "rows.json"
-        >>> row = BenchRow(Task.RVAC, "7", ("7.mp4",), "yes", Level.L1)
+        >>> row = BenchRow(QuestionTask.RVAC, "7", ("7.mp4",), "yes", QuestionLevel.L1)
         >>> export_rows([row], file)
         >>> read_rows(file) == [row]
         True
@@ -35,7 +35,11 @@ def export_rows(rows: Sequence[BenchRow], path: Path) -> None:
 def _released(row: BenchRow) -> dict[str, object]:
     types = {task: number for number, task in TASK_TYPES.items()}
     levels = {level: name for name, level in LEVEL_NAMES.items()}
-    answer = {Task.RVAC: row.answer, Task.PVRC: f"<Video {row.answer}>", Task.AID: ",".join(row.answer)}[row.task]
+    answer = {
+        QuestionTask.RVAC: row.answer,
+        QuestionTask.PVRC: f"<Video {row.answer}>",
+        QuestionTask.AID: ",".join(row.answer),
+    }[row.task]
     options = {"option": list(row.options)} if row.options else {}
     return {
         "task_type": types[row.task],

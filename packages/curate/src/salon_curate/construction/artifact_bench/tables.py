@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from salon_bench.suites.artifact_bench.rows import LEVEL_NAMES, TAXONOMY, Level
+from salon_bench.suites.artifact_bench.rows import LEVEL_NAMES, TAXONOMY, QuestionLevel
 from salon_bench.suites.contract.table_rows import TableRow, table_rows
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError
@@ -41,14 +41,14 @@ def read_assessments(path: Path) -> "pl.DataFrame":
     return pl.DataFrame(found, schema=schema, orient="row")
 
 
-def read_levels(path: Path) -> dict[str, dict[str, Level]]:
+def read_levels(path: Path) -> dict[str, dict[str, QuestionLevel]]:
     """Video → rater → level, from the columns ``generation_id``, ``rater``, ``level`` (easy, medium, hard).
 
     Raises:
         InputError: as :func:`read_assessments`, and when a rater rated a video twice.
     """
-    known = {**LEVEL_NAMES, **{each.value: each for each in Level}}
-    found: dict[str, dict[str, Level]] = {}
+    known = {**LEVEL_NAMES, **{each.value: each for each in QuestionLevel}}
+    found: dict[str, dict[str, QuestionLevel]] = {}
     for row in table_rows(path):
         ratings = found.setdefault(row.text("generation_id"), {})
         rater = row.text("rater")

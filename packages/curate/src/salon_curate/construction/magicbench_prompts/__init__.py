@@ -6,15 +6,15 @@
 * :func:`save_prompts`: the prompts as a file that the suite reads.
 """
 
-from salon_curate.construction.magicbench_prompts.composer import Brief, ComposedPrompt, briefs, compose, save_prompts
+from salon_curate.construction.magicbench_prompts.composer import Brief, MagicBenchPrompt, briefs, compose, save_prompts
 from salon_curate.construction.magicbench_prompts.library import Entity, Library, Place
 from salon_curate.construction.magicbench_prompts.written import Missed, WrittenPrompts, parse_written, write_with
 
 __all__ = [
     "Brief",
-    "ComposedPrompt",
     "Entity",
     "Library",
+    "MagicBenchPrompt",
     "Missed",
     "Place",
     "WrittenPrompts",

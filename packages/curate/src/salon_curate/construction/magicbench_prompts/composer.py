@@ -29,7 +29,7 @@ class Brief:
 
 
 @dataclass(frozen=True, slots=True)
-class ComposedPrompt:
+class MagicBenchPrompt:
     """One prompt, as the columns of MagicBench's file.
 
     Attributes:
@@ -45,11 +45,11 @@ class ComposedPrompt:
     category: SubCategory
 
     @classmethod
-    def of(cls, category: SubCategory, number: int, description: str, subject: str) -> "ComposedPrompt":
+    def of(cls, category: SubCategory, number: int, description: str, subject: str) -> "MagicBenchPrompt":
         """A description with the closing demand.
 
         Example:
-            >>> ComposedPrompt.of(SubCategory.OBJECT_SINGLE, 1, "A kettle on a stove.", "kettle").text
+            >>> MagicBenchPrompt.of(SubCategory.OBJECT_SINGLE, 1, "A kettle on a stove.", "kettle").text
             'A kettle on a stove. Show the complete subject in the image: kettle.'
         """
         text = f"{description} Show the complete subject in the image: {subject}."
@@ -61,7 +61,7 @@ class ComposedPrompt:
         return {"prompt_id": self.prompt_id, "prompt_t2i": self.text, **names}
 
 
-def compose(*, seed: int = 0, per_category: int = 100, library: Library | None = None) -> list[ComposedPrompt]:
+def compose(*, seed: int = 0, per_category: int = 100, library: Library | None = None) -> list[MagicBenchPrompt]:
     """Compose the prompts: in the order of the sub-categories, each subject about equally often.
 
     Args:
@@ -81,7 +81,7 @@ def compose(*, seed: int = 0, per_category: int = 100, library: Library | None =
     prompts = []
     for category in SubCategory:
         for number, brief in enumerate(briefs(category, seed=seed, number=per_category, library=library), 1):
-            prompts.append(ComposedPrompt.of(category, number, _described(brief), brief.entity.subject))
+            prompts.append(MagicBenchPrompt.of(category, number, _described(brief), brief.entity.subject))
     return prompts
 
 
@@ -110,7 +110,7 @@ def briefs(category: SubCategory, *, seed: int, number: int, library: Library) -
     return drawn
 
 
-def save_prompts(prompts: Sequence[ComposedPrompt], path: Path) -> None:
+def save_prompts(prompts: Sequence[MagicBenchPrompt], path: Path) -> None:
     """Write prompts as JSON Lines; an existing file is replaced whole or not at all.
 
     Raises:

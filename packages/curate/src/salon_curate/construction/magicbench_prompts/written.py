@@ -12,7 +12,7 @@ from typing import Final
 
 from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.magicbench.subjects import SubCategory
-from salon_curate.construction.magicbench_prompts.composer import Brief, ComposedPrompt, briefs
+from salon_curate.construction.magicbench_prompts.composer import Brief, MagicBenchPrompt, briefs
 from salon_curate.construction.magicbench_prompts.library import Library
 from salon_taxonomy.answers import Outcome, Parsed, Unparsed
 from salon_taxonomy.answers.reading import rejected, said_object
@@ -47,7 +47,7 @@ class WrittenPrompts:
         retries: of these, questions asked again because a reply was no good or repeated an earlier prompt.
     """
 
-    prompts: tuple[ComposedPrompt, ...]
+    prompts: tuple[MagicBenchPrompt, ...]
     missed: tuple[Missed, ...]
     calls: int
     retries: int
@@ -127,7 +127,7 @@ async def write_with(
     }
     place = {key: index for index, key in enumerate(wanted)}
     slots = asyncio.Semaphore(concurrency)
-    done: dict[tuple[SubCategory, int], ComposedPrompt] = {}
+    done: dict[tuple[SubCategory, int], MagicBenchPrompt] = {}
     missed: dict[tuple[SubCategory, int], Unscored] = {}
     said_before: set[str] = set()
     calls = 0
@@ -144,7 +144,7 @@ async def write_with(
                 missed[key] = found
                 continue
             said_before.add(found.text.casefold())
-            done[key] = ComposedPrompt.of(*key, found.text, found.subject)
+            done[key] = MagicBenchPrompt.of(*key, found.text, found.subject)
             missed.pop(key, None)
         if len(done) == len(wanted):
             break

@@ -3,6 +3,6 @@
 The pools are ``pools.toml``, ``recipes.py`` defines what is drawn for each track.
 """
 
-from salon_curate.construction.prism_prompts.composer import PER_TRACK, ComposedPrompt, compose
+from salon_curate.construction.prism_prompts.composer import PER_TRACK, PrismPrompt, compose
 
-__all__ = ["PER_TRACK", "ComposedPrompt", "compose"]
+__all__ = ["PER_TRACK", "PrismPrompt", "compose"]

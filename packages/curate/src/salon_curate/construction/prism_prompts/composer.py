@@ -20,7 +20,7 @@ _TRIES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class ComposedPrompt:
+class PrismPrompt:
     """One prompt.
 
     Attributes:
@@ -47,7 +47,7 @@ def compose(
     seed: int = 0,
     per_track: int = PER_TRACK,
     tracks: Iterable[Track] = tuple(Track),
-) -> list[ComposedPrompt]:
+) -> list[PrismPrompt]:
     """Compose the prompts, track by track; no two of a track are the same.
 
     Args:
@@ -74,7 +74,7 @@ def compose(
         raise InputError("at least one prompt per track, not", value=per_track)
     chosen = Language(language)
     return [
-        ComposedPrompt(_id(track, number, entry, chosen), in_language(entry, chosen), track, chosen)
+        PrismPrompt(_id(track, number, entry, chosen), in_language(entry, chosen), track, chosen)
         for track in tracks
         for number, entry in enumerate(_entries(track, seed, per_track), 1)
     ]

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from salon_synthetic.artifacts.canvas import Pen, Place
+from salon_synthetic.artifacts.canvas import FigurePlace, Pen
 from salon_synthetic.artifacts.difficulty import Difficulty
 from salon_synthetic.artifacts.figures.objects import SMALL_THINGS, draw_small_thing
 from salon_synthetic.artifacts.palette import Palette, mixed
@@ -55,7 +55,7 @@ def draw_table(pen: Pen, palette: Palette, rng: Rng, difficulty: Difficulty, kin
         draw_small_thing(pen.moved(here), name, palette.thing, palette)
 
 
-def _inside(place: Place, x: float, base: float, side: float) -> Place:
+def _inside(place: FigurePlace, x: float, base: float, side: float) -> FigurePlace:
     """Return a square of this side whose lower edge stands on ``base``."""
     corner = place.at(x - side / 2, base - side)
-    return Place(place.a * side, place.b * side, corner[0], place.d * side, place.e * side, corner[1])
+    return FigurePlace(place.a * side, place.b * side, corner[0], place.d * side, place.e * side, corner[1])

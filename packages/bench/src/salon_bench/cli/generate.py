@@ -1,0 +1,148 @@
+"""``salon bench generate``: drive a generator over a file of prompts. Parse, one library call, print."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from salon_bench.cli.options import watch_options
+from salon_taxonomy.cli.options import FORMAT
+from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.errors import IncompleteError
+from salon_taxonomy.file_options import InputPath
+
+if TYPE_CHECKING:
+    from salon_bench.generators import PictureGenerator
+
+
+@click.command("generate", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("prompts", metavar="[PROMPTS]", required=False, type=InputPath())
+@click.option(
+    "--suite", "suite_name", metavar="SUITE", help="Take the prompts of this suite; PROMPTS is then its file of prompts."
+)
+@click.option(
+    "--output",
+    "folder",
+    required=True,
+    type=InputPath(file_okay=False),
+    help="The folder of the pictures and of generations.jsonl; what it has is kept.",
+)
+@click.option(
+    "--generator",
+    metavar="SPEC",
+    help="draw:, diffusers:MODEL (a name or folder), KIND:MODEL@URL of an images server, or its TOML file.",
+)
+@click.option(
+    "--command", metavar="TEMPLATE", help='A program instead: "mygen {prompt_file} {output}", and {seed} where wanted.'
+)
+@click.option("--timeout", "timeout_s", type=float, default=600.0, show_default=True, help="Of a --command, in seconds.")
+@click.option("--samples", type=click.IntRange(1), default=1, show_default=True, help="Pictures per prompt.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the first sample; the next have the next seeds.")
+@click.option(
+    "--limit", type=click.IntRange(1), help="So many prompts, drawn with the seed as by salon bench run. Default: all."
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An argument of the pipeline's call or a field of the request: num_inference_steps=20, size=1024x1024.",
+)
+@click.option("--dtype", metavar="NAME", help="Of a pipeline on this machine: bfloat16.")
+@click.option("--concurrency", type=click.IntRange(1, 4096), help="Pictures at once. Default: 8 for a server, else 1.")
+@watch_options
+@FORMAT
+def generate(
+    prompts: Path | None,
+    suite_name: str | None,
+    folder: Path,
+    generator: str | None,
+    command: str | None,
+    timeout_s: float,
+    samples: int,
+    seed: int,
+    limit: int | None,
+    settings: tuple[str, ...],
+    dtype: str | None,
+    concurrency: int | None,
+    form: str,
+    **work: Any,
+) -> None:
+    """Make a picture for every prompt of PROMPTS with a diffusers pipeline, an images server or any command; resumable.
+
+    PROMPTS is a text file with one prompt per line, a table with a column prompt, or a folder of texts.
+
+    Every picture is on the disk before it is listed in generations.jsonl. After a stop or a kill, the same command makes what
+    is missing. Pass the folder to salon bench run as --generations.
+
+    \b
+    Example:
+      salon bench generate prompts.txt --generator diffusers:stabilityai/sdxl-turbo --set num_inference_steps=1 --output out
+      salon bench generate prompts.csv --generator vllm:qwen-image@localhost:8000 --samples 4 --output pictures
+      salon bench generate prompts.txt --command "mygen {prompt_file} {output} --seed {seed}" --output pictures
+    """
+    import asyncio
+    from dataclasses import asdict
+
+    from salon_bench.cli.options import watching
+    from salon_bench.generators import generate_pictures
+    from salon_bench.runs.plan import drawn
+    from salon_bench.suites.contract.prompt_files import read_prompts
+    from salon_bench.suites.contract.registry import suite_named
+
+    if suite_name is None and prompts is None:
+        raise click.UsageError("give a file of PROMPTS, or --suite")
+    chosen = _generator(generator, command, timeout_s, settings, dtype)
+    if suite_name is not None:
+        found = suite_named(suite_name).prompts(prompts)
+    else:
+        assert prompts is not None  # noqa: S101 — checked above
+        found = read_prompts(prompts, "prompts")
+    for words in getattr(found, "remarks", tuple)():
+        click.echo(words, err=True)
+    limits = getattr(getattr(chosen, "settings", None), "limits", None)
+    at_once = concurrency or int(getattr(limits, "concurrency", 1))
+    with watching(work, "generating") as watcher:
+        job = generate_pictures(
+            chosen, drawn(found, limit, seed), folder, samples=samples, seed=seed, concurrency=at_once, watcher=watcher
+        )
+        report = asyncio.run(job)
+    if form == "json":
+        print_json({**asdict(report), "manifest": str(report.manifest), "complete": report.complete})
+    else:
+        click.echo(f"{report.made} pictures made, {report.kept} kept: {report.manifest}")
+    for words in report.problems:
+        click.echo(words, err=True)
+    if not report.complete:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in report.failed.items())
+        left = f"{reasons}; {report.left} not tried" if report.left else reasons
+        raise IncompleteError(f"pictures are missing: {left}\nThe same command tries them again.")
+
+
+def _generator(
+    generator: str | None, command: str | None, timeout_s: float, settings: tuple[str, ...], dtype: str | None
+) -> "PictureGenerator":
+    """Return the generator that the options name."""
+    import os
+
+    from salon_bench.generators import CommandGenerator, open_generator
+
+    if (generator is None) == (command is None):
+        raise click.UsageError("give one of --generator and --command")
+    if command is not None:
+        if settings or dtype:
+            raise click.UsageError("--set and --dtype are for --generator; write them into the --command")
+        return CommandGenerator(command, timeout_s=timeout_s)
+    return open_generator(str(generator), os.environ, options=dict(map(_setting, settings)), dtype=dtype)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """Read ``KEY=VALUE``; a value that is JSON counts as such, any other as text."""
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise click.BadParameter(f"{text!r} is not KEY=VALUE, such as num_inference_steps=20", param_hint="--set")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value

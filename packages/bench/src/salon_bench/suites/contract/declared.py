@@ -1,0 +1,271 @@
+"""Suites declared in one TOML file: ``salon bench run ./posters.toml``.
+
+    name = "posters"
+    prompts = "prompts.csv"                 a file or folder beside this one (see ``prompt_files.py``)
+
+    [[question]]
+    id = "legible"
+    ask = "Is the text {words} on the poster easy to read?"
+    answer = "yes/no"                       or "1-5", a list of labels, a JSON schema
+
+A word in braces is a column of the prompts, or ``prompt``. Every number is given with an interval.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from salon_bench.suites.contract.base import SuiteBase, given
+from salon_bench.suites.contract.prompt_files import read_prompts
+from salon_bench.suites.contract.questions import (
+    Form,
+    PictureQuestion,
+    YesNo,
+    ask_all,
+    filled,
+    form_of,
+    numbers_of,
+    placeholders,
+)
+from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
+from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.errors import Fault, InputError, TaxonomyError
+from salon_taxonomy.records import Score
+from salon_taxonomy.taxonomy_file import Places, parse_toml, read_text
+from salon_taxonomy.verdict import Scored, Unscored, Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+
+OVERALL: Final = "overall"
+"""The dimension of the number over all questions."""
+_RULES_VERSION: Final = 1  # raised by hand when instructions, parsers or rows change their meaning
+_QUESTION: Final = "question"
+
+
+class QuestionTable(BaseModel):
+    """A table ``[[question]]`` of a suite file.
+
+    Attributes:
+        id: its name in tables.
+        ask: the words of the question.
+        answer: ``"yes/no"``, a scale such as ``"1-5"``, a list of labels, or a JSON schema.
+        score: of each label, from 0 to 1.
+        needs: names of earlier yes-or-no questions: where one is answered by no, this one counts as no.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
+    ask: str = Field(min_length=1, max_length=20_000)
+    answer: Any
+    score: dict[str, Any] | None = None
+    needs: list[str] = []
+
+
+class SuiteTable(BaseModel):
+    """The keys of a suite file before its questions.
+
+    Attributes:
+        name: of the suite, in tables.
+        summary: what it measures, one line.
+        prompts: file or folder of the prompts, from the suite file's own folder.
+        group: the column of the prompts by which the numbers are given as well.
+        overall: the number over all questions of a picture: the ``mean`` of their values from 0 to 1, or ``all``: 1 where every
+            value is at its best, else 0.
+        interval: ``wilson`` (shares alone), ``bootstrap`` or ``none``. Default: Wilson's for shares, a bootstrap for means.
+        confidence: of the intervals.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
+    summary: str = ""
+    prompts: str | None = Field(default=None, min_length=1)
+    group: str | None = Field(default=None, min_length=1)
+    overall: Literal["mean", "all"] | None = None
+    interval: Literal["wilson", "bootstrap", "none"] | None = None
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+
+
+class DeclaredSuite(SuiteBase):
+    """A suite of one TOML file.
+
+    Args:
+        table: the keys of the file.
+        questions: each with the form of its answer.
+        file: where it was read.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "posters.toml"
+        >>> text = '[[question]]\\nid = "legible"\\nask = "Can {prompt} be read?"\\nanswer = "yes/no"'
+        >>> _ = path.write_text(f'name = "posters"\\n{text}')
+        >>> suite = DeclaredSuite.read(path)
+        >>> suite.name, suite.steps
+        ('posters', ('legible',))
+    """
+
+    def __init__(self, table: SuiteTable, questions: Sequence[tuple[QuestionTable, Form]], file: Path) -> None:
+        self.table = table
+        self.questions = tuple(questions)
+        self.file = file.resolve()
+        self.steps = tuple(question.id for question, _ in questions)
+        self.reward = RewardSpec(of=self._reward)
+        whole: dict[str, Digestible] = {"table": table.model_dump(mode="json"), "rules": _RULES_VERSION}
+        asked = [question.model_dump(mode="json") for question, _ in questions]
+        self.version = digest("declared suite", {**whole, "questions": asked})
+
+    @property
+    def name(self) -> str:
+        """The name that the file gives."""
+        return self.table.name
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a suite file.
+
+        Raises:
+            InputError: names file, line, key, value and what is allowed; its hint counts the further faults.
+        """
+        try:
+            text = read_text(path)
+            document = parse_toml(text, source=path)
+        except TaxonomyError as error:
+            raise error.at() from error
+        places = Places(text, path)
+        table = places.model(SuiteTable, {key: value for key, value in document.items() if key != _QUESTION})
+        questions = _questions(document.get(_QUESTION), places)
+        if table is not None:
+            _check_together(table, questions, places)
+        faults = places.faults()
+        if faults:
+            first = faults[0].at()
+            first.hint = f"{len(faults) - 1} more in this file." if len(faults) > 1 else None
+            raise first
+        assert table is not None  # noqa: S101 — otherwise there are faults
+        return cls(table, questions, path)
+
+    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
+        """Return the prompts of the user's file, or of the one that the suite file names.
+
+        Raises:
+            InputError: the file is missing or wrong, or lacks a column that a question names.
+        """
+        own = None if self.table.prompts is None else self.file.parent / self.table.prompts
+        hint = 'Give --prompts FILE, or write prompts = "FILE" into the suite file.'
+        found = read_prompts(given(source or own, f"the suite {self.name} names no prompts", hint), self.name)
+        for item in found:
+            self._check(item, found.source)
+        return found
+
+    def _check(self, item: SuitePrompt, source: Path) -> None:
+        wanted = {
+            name: question.id for question, _ in self.questions for name in placeholders(question.ask) if name != "prompt"
+        }
+        if self.table.group is not None:
+            wanted[self.table.group] = "group"
+        for column, where in wanted.items():
+            if item.facts.get(column) in (None, ""):
+                problem = (
+                    f"the prompt {item.prompt.prompt_id!r} has nothing in the column that {self.file.name} names ({where}):"
+                )
+                known = ["prompt", *(name for name, value in item.facts.items() if value not in (None, ""))]
+                raise InputError(problem, source=source, column=column, value=column, allowed=known)
+
+    def examine(self, case: Case) -> Examination:
+        """Ask every question; a number without a verdict is a row with the reason."""
+        words = {**case.facts, "prompt": case.prompt.text}
+        asked = [PictureQuestion(each.id, filled(each.ask, words), form, tuple(each.needs)) for each, form in self.questions]
+        verdicts = yield from ask_all(case, asked)
+        task = self.name if self.table.group is None else str(case.facts[self.table.group])
+        rows: list[Score] = []
+        worth: list[Verdict[float]] = []
+        for each in asked:
+            for name, verdict in numbers_of(each.form, verdicts[each.step]).items():
+                row = case.score(task, each.step + name, verdict)
+                rows.append(row)
+                if self._spans[row.dimension] is not None:
+                    worth.append(Scored(self._worth(row) or 0.0) if isinstance(verdict, Scored) else verdict)
+        if self.table.overall is not None:
+            rows.append(case.score(task, OVERALL, _overall(worth, self.table.overall)))
+        return rows
+
+    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
+        """Return every number over all prompts, and by group, with its interval."""
+        from salon_bench.suites.contract.tables import interval_over_prompts, mean_lines, summary_of, words_of_intervals
+
+        shares = {each.id + name for each, form in self.questions for name in form.shares}
+        if self.table.overall == "all":
+            shares.add(OVERALL)
+        if self.table.interval == "bootstrap":
+            shares = set()
+        none = self.table.interval == "none"
+        estimate = partial(interval_over_prompts, shares=shares, confidence=self.table.confidence, none=none)
+        order = [OVERALL, *self._spans]
+        lines = sorted(mean_lines(scores, estimate), key=lambda row: order.index(str(row["metric"])))
+        return summary_of(lines, [] if none else words_of_intervals(scores, shares, self.table.confidence))
+
+    @property
+    def _spans(self) -> dict[str, tuple[float, float] | None]:
+        return {each.id + name: span for each, form in self.questions for name, span in form.spans.items()}
+
+    def _worth(self, row: Score) -> float | None:
+        span = self._spans.get(row.dimension)
+        return None if span is None or row.value is None else (row.value - span[0]) / (span[1] - span[0])
+
+    def _reward(self, row: Score) -> float | None:
+        if self.table.overall is not None:
+            return row.value if row.dimension == OVERALL else None
+        return self._worth(row)
+
+
+def _overall(worth: Sequence[Verdict[float]], rule: str) -> Verdict[float]:
+    """Return a picture's number over all questions; a missing verdict leaves none, unless another one decides."""
+    known = [each.value for each in worth if isinstance(each, Scored)]
+    if rule == "all" and any(value < 1 for value in known):
+        return Scored(0.0)
+    missing = next((each for each in worth if isinstance(each, Unscored)), None)
+    return missing or Scored(sum(known) / len(known))
+
+
+def _questions(tables: object, places: Places) -> list[tuple[QuestionTable, Form]]:
+    """Return the questions that are right; the faults of the others are noted."""
+    if not isinstance(tables, list) or not tables:
+        places.add(Fault.MISSING, "there is not one [[question]] table", key=_QUESTION)
+        return []
+    found: list[tuple[QuestionTable, Form]] = []
+    for index, values in enumerate(tables):
+        table = places.model(QuestionTable, values, table=_QUESTION, index=index)
+        if table is None:
+            continue
+        add = partial(places.add, Fault.BAD_VALUE, table=_QUESTION, index=index)
+        try:
+            form = form_of(table.answer, table.score)
+        except InputError as error:
+            add(error.problem, key=error.key, value=error.value, allowed=error.allowed)
+            continue
+        if table.id == OVERALL or any(table.id == other.id for other, _ in found):
+            add("is the name of another number already:", key="id", value=table.id)
+        yes_no = tuple(other.id for other, earlier in found if isinstance(earlier, YesNo))
+        for parent in table.needs:
+            if parent not in yes_no or not isinstance(form, YesNo):
+                problem = "a yes-or-no question can need earlier ones, not"
+                add(problem, key="needs", value=parent, allowed=yes_no)
+        found.append((table, form))
+    return found
+
+
+def _check_together(table: SuiteTable, questions: Sequence[tuple[QuestionTable, Form]], places: Places) -> None:
+    """Note the faults of keys that depend on the questions."""
+    spans = {each.id + name: span for each, form in questions for name, span in form.spans.items()}
+    if table.overall is not None and questions and not any(spans.values()):
+        problem = "no question has a lowest and highest value to make it from:"
+        places.add(Fault.BAD_VALUE, problem, key=OVERALL, value=table.overall)
+    means = sorted(set(spans) - {each.id + name for each, form in questions for name in form.shares})
+    if table.interval == "wilson" and means:
+        problem = f"Wilson's interval is for shares, and {means[0]!r} is a mean; got"
+        places.add(Fault.BAD_VALUE, problem, key="interval", value="wilson", allowed=("bootstrap", "none"))

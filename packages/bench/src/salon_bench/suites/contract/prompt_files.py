@@ -1,0 +1,110 @@
+"""Prompts of any suite from a user's file or folder.
+
+prompts.txt                  one prompt per line; a prompt's id is the number of its line in four digits: 0001
+prompts.csv|json|jsonl|parquet
+                             a table: prompt (or text), and if wanted prompt_id; further columns are facts of the prompt
+prompts/                     a folder: a prompt in each <prompt_id>.txt; a picture without one is a prompt without words
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from salon_bench.suites.contract.generations import PICTURE_SUFFIXES
+from salon_bench.suites.contract.suite import SuitePrompt
+from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, TableRow, UsableRows, unique_rows
+from salon_taxonomy.digest import Digestible
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Prompt
+
+NO_WORDS: Final = "(no prompt)"
+"""The text of a prompt that is a picture alone."""
+LONGEST_PROMPT: Final = 8000
+"""In characters; a longer text is no prompt."""
+_LONGEST_ID: Final = 200
+_OWN: Final = ("prompt_id", "prompt", "text")
+_ENDINGS: Final = (".txt", *TABLE_ENDINGS)
+
+
+def read_prompts(source: Path, suite: str) -> UsableRows[SuitePrompt]:
+    """Read the prompts of a file or folder.
+
+    Args:
+        source: as in the module's description.
+        suite: the suite's name, for the rows of ``prompts``.
+
+    Returns:
+        The prompts in the file's order, or by name; further columns are their facts. A row that cannot be used is left out and
+        named.
+
+    Raises:
+        InputError: the source is missing or of another kind, or none of its rows can be used.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "prompts.csv"
+        >>> _ = path.write_text("prompt,style\\na red cube,photo\\n")
+        >>> [item] = read_prompts(path, "mine")
+        >>> item.prompt.prompt_id, item.prompt.text, item.facts
+        ('0001', 'a red cube', {'style': 'photo'})
+    """
+    if source.is_dir():
+        found = UsableRows(source, _folder(source, suite))
+        if not found:
+            hint = f"A folder of prompts has <prompt_id>.txt, or pictures ({', '.join(PICTURE_SUFFIXES)})."
+            raise InputError("there is no prompt in the folder", source=source, hint=hint)
+        return found
+    if source.suffix.lower() == ".txt":
+        lines = list(_lines(source, suite))
+        if not lines:
+            raise InputError("there is no prompt in the file", source=source)
+        return UsableRows(source, lines)
+    if source.suffix.lower() not in _ENDINGS:
+        raise InputError("unknown kind of prompt file", source=source, value=source.suffix, allowed=_ENDINGS)
+    return unique_rows(source, lambda row: _row(row, suite), lambda item: item.prompt.prompt_id, "prompt_id", what="prompt")
+
+
+def _folder(source: Path, suite: str) -> Iterator[SuitePrompt]:
+    files = {file.stem: file for file in sorted(source.iterdir()) if file.suffix.lower() in PICTURE_SUFFIXES}
+    files |= {file.stem: file for file in sorted(source.iterdir()) if file.suffix.lower() == ".txt"}
+    for name, file in sorted(files.items()):
+        words = " ".join(_text(file).split()) if file.suffix.lower() == ".txt" else NO_WORDS
+        yield SuitePrompt(Prompt(prompt_id=name, suite=suite, text=words or NO_WORDS))
+
+
+def _lines(source: Path, suite: str) -> Iterator[SuitePrompt]:
+    for number, line in enumerate(_text(source).splitlines(), start=1):
+        if len(line) > LONGEST_PROMPT:
+            raise InputError(f"has more than {LONGEST_PROMPT} characters:", source=source, line=number, value=line)
+        if line.strip():
+            yield SuitePrompt(Prompt(prompt_id=f"{number:04d}", suite=suite, text=line.strip()))
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", source=file) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is not UTF-8", source=file) from error
+
+
+def _row(row: TableRow, suite: str) -> SuitePrompt:
+    column = "text" if "prompt" not in row.cells and "text" in row.cells else "prompt"
+    text = row.text(column)
+    if len(text) > LONGEST_PROMPT:
+        raise row.problem(f"has more than {LONGEST_PROMPT} characters:", column, value=text)
+    given = row.cells.get("prompt_id")
+    prompt_id = str(given) if isinstance(given, int) else row.optional_text("prompt_id") or f"{row.number:04d}"
+    if len(prompt_id) > _LONGEST_ID:
+        raise row.problem(f"has more than {_LONGEST_ID} characters:", "prompt_id", value=prompt_id)
+    facts = {name: _fact(value) for name, value in row.cells.items() if name not in _OWN}
+    return SuitePrompt(Prompt(prompt_id=prompt_id, suite=suite, text=text), facts)
+
+
+def _fact(value: Any) -> Digestible:
+    if isinstance(value, list):
+        return [_fact(item) for item in value]
+    if isinstance(value, dict):
+        return {str(name): _fact(item) for name, item in value.items()}
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)

@@ -1,0 +1,355 @@
+"""Questions about a picture in the generic answer forms: yes or no, a scale, a choice of labels, a JSON object.
+
+A form says how a reply must end, reads it (``salon_taxonomy.answers``), and turns the answer into numbers. Declarative
+suites (``declared.py``) and suites whose questions differ from prompt to prompt ask by :func:`ask_all`.
+"""
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from salon_bench.suites.contract.suite import Case, Inquiry
+from salon_bench.suites.contract.templates import foreign
+from salon_taxonomy.answers import OffMenuError, Outcome, parse_choice, parse_object, parse_scale, parse_yes_or_no
+from salon_taxonomy.answers.strict_json import Json, JsonError
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Question
+from salon_taxonomy.verdict import Scored, Unscored, Verdict
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+_PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
+_SCALE: Final = re.compile(r"(-?[0-9]{1,3})-([0-9]{1,3})")
+_NUMBERS: Final = ("number", "integer", "boolean")
+_OFF_MENU: Final = ("enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_KINDS: Final = ('"yes/no"', 'a scale such as "1-5"', "a list of labels", "a table with a JSON schema")
+
+
+class Form(ABC):
+    """The form of an answer."""
+
+    @property
+    @abstractmethod
+    def instruction(self) -> str:
+        """The sentence behind the question that says how the reply must end."""
+
+    @property
+    @abstractmethod
+    def spans(self) -> Mapping[str, tuple[float, float] | None]:
+        """The numbers that an answer has: their names, each with its lowest and highest value; None where there are none.
+
+        The name of the main number is empty.
+        """
+
+    shares: frozenset[str] = frozenset()
+    """The names of the numbers that are 0 or 1."""
+
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """The JSON schema of the reply, for judges that follow one; None for prose."""
+        return None
+
+    @abstractmethod
+    def parse(self, text: str) -> Outcome[Any]:
+        """Read a reply; never raises."""
+
+    @abstractmethod
+    def values(self, answer: Any) -> Mapping[str, float]:
+        """Return the numbers of an answer by name; one that the answer lacks is left out."""
+
+
+@dataclass(frozen=True)
+class YesNo(Form):
+    """Yes is 1, no is 0.
+
+    Example:
+        >>> YesNo().values(YesNo().parse("Answer: yes").answer)
+        {'': 1.0}
+    """
+
+    shares = frozenset({""})
+
+    @property
+    def instruction(self) -> str:
+        """See :class:`Form`."""
+        return 'End with a line "Answer: yes" or "Answer: no".'
+
+    @property
+    def spans(self) -> Mapping[str, tuple[float, float] | None]:
+        """See :class:`Form`."""
+        return {"": (0.0, 1.0)}
+
+    def parse(self, text: str) -> Outcome[bool]:
+        """Read a reply (``parse_yes_or_no``)."""
+        return parse_yes_or_no(text)
+
+    def values(self, answer: bool) -> Mapping[str, float]:
+        """Return 1 for yes and 0 for no."""
+        return {"": float(answer)}
+
+
+@dataclass(frozen=True)
+class Scale(Form):
+    """A whole mark from ``lowest`` to ``highest``."""
+
+    lowest: int
+    highest: int
+
+    @property
+    def instruction(self) -> str:
+        """See :class:`Form`."""
+        return f'End with a line "Answer: N", where N is a whole number from {self.lowest} to {self.highest}.'
+
+    @property
+    def spans(self) -> Mapping[str, tuple[float, float] | None]:
+        """See :class:`Form`."""
+        return {"": (self.lowest, self.highest)}
+
+    def parse(self, text: str) -> Outcome[int]:
+        """Read a reply (``parse_scale``)."""
+        return parse_scale(text, self.lowest, self.highest)
+
+    def values(self, answer: int) -> Mapping[str, float]:
+        """Return the mark."""
+        return {"": float(answer)}
+
+
+@dataclass(frozen=True)
+class Choice(Form):
+    """One of some labels; ``=label`` is 1 for the chosen label, and the main number is its score where labels have scores.
+
+    Attributes:
+        labels: two or more.
+        score: of each label, from 0 to 1; empty: labels have no scores.
+    """
+
+    labels: tuple[str, ...]
+    score: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    @property
+    def instruction(self) -> str:
+        """See :class:`Form`."""
+        return f'End with a line "Answer: X", where X is one of: {"; ".join(self.labels)}.'
+
+    @property
+    def spans(self) -> Mapping[str, tuple[float, float] | None]:
+        """See :class:`Form`."""
+        main: dict[str, tuple[float, float] | None] = {"": (0.0, 1.0)} if self.score else {}
+        return main | dict.fromkeys(f"={label}" for label in self.labels)
+
+    @cached_property
+    def shares(self) -> frozenset[str]:  # type: ignore[override]
+        """See :class:`Form`."""
+        return frozenset(f"={label}" for label in self.labels)
+
+    def parse(self, text: str) -> Outcome[str]:
+        """Read a reply (``parse_choice``)."""
+        return parse_choice(text, self.labels)
+
+    def values(self, answer: str) -> Mapping[str, float]:
+        """Return 1 for the chosen label and 0 for the others, and the score."""
+        main = {"": float(self.score[answer])} if self.score else {}
+        return main | {f"={label}": float(label == answer) for label in self.labels}
+
+
+@dataclass(frozen=True)
+class Fields(Form):
+    """A JSON object; ``.key`` is the number of each top-level property that is a number or a boolean.
+
+    Attributes:
+        json_schema: the schema (draft 2020-12), with at least one such property.
+    """
+
+    json_schema: Mapping[str, Any] = field(hash=False)
+
+    @property
+    def instruction(self) -> str:
+        """See :class:`Form`."""
+        return f"Answer with one JSON object and nothing else, by this JSON schema:\n{json.dumps(self.json_schema)}"
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """See :class:`Form`."""
+        return self.json_schema
+
+    @property
+    def spans(self) -> Mapping[str, tuple[float, float] | None]:
+        """See :class:`Form`."""
+        return {f".{name}": _span(property_) for name, property_ in self._numbers.items()}
+
+    @cached_property
+    def shares(self) -> frozenset[str]:  # type: ignore[override]
+        """See :class:`Form`."""
+        return frozenset(f".{name}" for name, property_ in self._numbers.items() if property_["type"] == "boolean")
+
+    def parse(self, text: str) -> Outcome[Mapping[str, Json]]:
+        """Read a reply (``parse_object``); a value outside of an enumeration or a limit is off the menu."""
+        return parse_object(text, self._checked)
+
+    def values(self, answer: Mapping[str, Json]) -> Mapping[str, float]:
+        """Return the numbers of the object."""
+        found = ((name, answer.get(name)) for name in self._numbers)
+        return {f".{name}": float(value) for name, value in found if isinstance(value, int | float)}
+
+    def _checked(self, members: dict[str, Json]) -> Mapping[str, Json]:
+        for error in sorted(self._validator.iter_errors(members), key=lambda error: error.validator in _OFF_MENU):
+            place = ".".join(map(str, error.absolute_path)) or "the object"
+            problem = f"{place}: {error.message[:120]}"
+            raise OffMenuError(problem) if error.validator in _OFF_MENU else JsonError(problem)
+        return members
+
+    @cached_property
+    def _validator(self) -> "Validator":
+        from jsonschema import Draft202012Validator
+        from referencing import Registry
+
+        return Draft202012Validator(self.json_schema, registry=Registry())  # a registry of its own fetches nothing
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, Any]:
+        properties = self.json_schema.get("properties", {})
+        return {name: each for name, each in properties.items() if isinstance(each, Mapping) and each.get("type") in _NUMBERS}
+
+
+def form_of(answer: object, score: Mapping[str, float] | None = None) -> Form:
+    """Return the form that a suite file names.
+
+    Args:
+        answer: ``"yes/no"``, a scale such as ``"1-5"``, a list of labels, or a JSON schema.
+        score: of each label, from 0 to 1.
+
+    Raises:
+        InputError: names the key, the value and what is allowed.
+
+    Example:
+        >>> form_of("1-5")
+        Scale(lowest=1, highest=5)
+    """
+    if score is not None and not isinstance(answer, list):
+        raise InputError("only labels have scores; the answer is", key="score", value=answer)
+    if answer == "yes/no":
+        return YesNo()
+    if isinstance(answer, str) and (found := _SCALE.fullmatch(answer)) and int(found[1]) < int(found[2]):
+        return Scale(int(found[1]), int(found[2]))
+    if isinstance(answer, list):
+        return _choice(answer, score)
+    if isinstance(answer, Mapping):
+        return _fields(answer)
+    raise InputError("unknown form of answer", key="answer", value=answer, allowed=_KINDS)
+
+
+def _choice(labels: list[object], score: Mapping[str, float] | None) -> Choice:
+    texts = [label.strip() for label in labels if isinstance(label, str) and "\n" not in label]
+    if len(texts) < len(labels) or len({text.lower() for text in texts if text}) < max(2, len(labels)):
+        raise InputError("labels are two or more different texts of one line, not", key="answer", value=labels)
+    if score is None:
+        return Choice(tuple(texts))
+    if set(score) != set(texts):
+        odd = sorted(set(score) ^ set(texts))
+        raise InputError("every label needs one score; look at", key="score", value=odd[0], allowed=texts)
+    for label, value in score.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise InputError("a score is a number from 0 to 1, not", key="score", value={label: value})
+    return Choice(tuple(texts), dict(score))
+
+
+def _fields(schema: Mapping[str, Any]) -> Fields:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        place = ".".join(map(str, error.absolute_path)) or "its top"
+        raise InputError(f"is no JSON schema; at {place}: {error.message[:200]}", key="answer") from error
+    form = Fields(dict(schema))
+    if schema.get("type") != "object" or not form.spans:
+        problem = 'a JSON schema needs type = "object" and a property whose type is one of'
+        raise InputError(problem, key="answer", value=list(_NUMBERS))
+    return form
+
+
+def _span(property_: Mapping[str, Any]) -> tuple[float, float] | None:
+    if property_["type"] == "boolean":
+        return 0.0, 1.0
+    low, high = property_.get("minimum"), property_.get("maximum")
+    return (float(low), float(high)) if low is not None and high is not None and low < high else None
+
+
+@dataclass(frozen=True, slots=True)
+class PictureQuestion:
+    """One question about a picture.
+
+    Attributes:
+        step: its name within the case.
+        text: the question without the sentence about the answer; ready to be sent.
+        form: of the answer.
+        needs: names of earlier yes-or-no questions: where one is answered by no, this one counts as no and is not asked.
+    """
+
+    step: str
+    text: str
+    form: Form
+    needs: tuple[str, ...] = ()
+
+    def inquiry(self, case: Case) -> Inquiry[Any]:
+        """Return what the judge is asked about a case."""
+        schema = None if self.form.schema is None else dict(self.form.schema)
+        question = Question((case.image, f"{self.text}\n{self.form.instruction}"), response_schema=schema)
+        return Inquiry(self.step, question, self.form.parse)
+
+
+def ask_all(case: Case, questions: Sequence[PictureQuestion]) -> Generator[Inquiry[Any], Verdict[Any], dict[str, Verdict[Any]]]:
+    """Ask the questions in order, and return the verdict of each by its name.
+
+    A question whose parent (``needs``) is answered by no counts as no, unasked. Where a parent has no verdict, the question is
+    asked: no counts as no, and yes leaves no verdict.
+    """
+    verdicts: dict[str, Verdict[Any]] = {}
+    for each in questions:
+        parents = [verdicts[name] for name in each.needs]
+        if any(isinstance(parent, Scored) and not parent.value for parent in parents):
+            verdicts[each.step] = Scored(False)
+            continue
+        verdict = yield each.inquiry(case)
+        missing = next((parent for parent in parents if isinstance(parent, Unscored)), None)
+        verdicts[each.step] = missing if missing is not None and isinstance(verdict, Scored) and verdict.value else verdict
+    return verdicts
+
+
+def numbers_of(form: Form, verdict: Verdict[Any]) -> dict[str, Verdict[float]]:
+    """Return the numbers of a verdict by name; without a verdict, or without that number, each has a reason."""
+    from salon_taxonomy.verdict import Reason
+
+    if isinstance(verdict, Unscored):
+        return dict.fromkeys(form.spans, verdict)
+    found = form.values(verdict.value)
+    absent = Unscored(Reason.NOT_REPORTED, "the answer has no such number")
+    return {name: Scored(found[name]) if name in found else absent for name in form.spans}
+
+
+def placeholders(text: str) -> list[str]:
+    """Return the names in braces of a question's text, each once.
+
+    Example:
+        >>> placeholders("Does {subject} look like {prompt}?")
+        ['subject', 'prompt']
+    """
+    return list(dict.fromkeys(_PLACEHOLDER.findall(text)))
+
+
+def filled(text: str, words: Mapping[str, object]) -> str:
+    """Return a question's text with the words of each name in braces between markers, as data.
+
+    Example:
+        >>> print(filled("Is it there: {subject} Look closely.", {"subject": "a cat"}))
+        Is it there: <data>
+        a cat
+        </data> Look closely.
+    """
+    return _PLACEHOLDER.sub(lambda match: foreign(words[match[1]]), text)

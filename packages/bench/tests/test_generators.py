@@ -1,0 +1,245 @@
+"""``salon bench generate``: every picture once, whatever happens meanwhile, and whatever a prompt says."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from for_each import for_each
+from salon_bench.generators import open_generator
+from salon_bench.suites import read_generations
+from salon_bench.suites.contract.generations import MANIFEST
+from salon_bench.testing.mock_server import Script, ScriptLine, ServerFault, serving
+from salon_synthetic import imagine, png
+from salon_taxonomy.cli import main
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.testing import HOSTILE_REPLIES
+
+PROMPTS = ["a red star", "a blue circle", "two green squares", "a pink diamond"]
+PROGRAM = """\
+import sys, time
+from pathlib import Path
+from PIL import Image, PngImagePlugin
+
+prompt, output, seed = Path(sys.argv[1]).read_bytes(), sys.argv[2], sys.argv[3]
+with Path(__file__).with_name("calls.txt").open("a") as calls:
+    calls.write(f"{prompt.hex()} {seed}\\n")
+time.sleep(float(Path(__file__).with_name("wait.txt").read_text()))
+said = PngImagePlugin.PngInfo()
+said.add_text("prompt", prompt.hex())
+Image.new("RGB", (8, 8), (int(seed), 0, 0)).save(output, "PNG", pnginfo=said)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prompts.txt").write_text("".join(f"{prompt}\n" for prompt in PROMPTS))
+    (tmp_path / "wait.txt").write_text("0")
+    (tmp_path / "mygen.py").write_text(PROGRAM)
+    return tmp_path
+
+
+def salon(*words: object) -> Result:
+    result = CliRunner().invoke(main, ["bench", *map(str, words)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def generate(*more: object, prompts: str = "prompts.txt") -> Result:
+    return salon("generate", prompts, "--output", "pictures", *more)
+
+
+def command(folder: Path) -> str:
+    return f"{shlex.quote(sys.executable)} {folder / 'mygen.py'} {{prompt_file}} {{output}} {{seed}}"
+
+
+def manifest(folder: Path) -> list[dict[str, object]]:
+    lines = (folder / "pictures" / MANIFEST).read_text().splitlines()
+    return sorted((json.loads(line) for line in lines), key=lambda row: (row["prompt_id"], row["sample"]))
+
+
+def test_generate_run_report_are_three_commands(folder: Path) -> None:
+    (folder / "star.toml").write_text('name = "stars"\n[[question]]\nid = "q"\nask = "Is there a star?"\nanswer = "yes/no"\n')
+    made = generate("--generator", "draw:0", "--samples", 2)
+    assert (made.exit_code, "8 pictures made, 0 kept" in made.stdout) == (0, True)
+    words = ("--subject", "drawn", "--generations", "pictures", "--prompts", "prompts.txt", "--judge", "pixels:")
+    run = salon("run", "./star.toml", *words, "--format", "json")
+    assert run.exit_code == 0, run.output
+    [report] = json.loads(run.stdout)
+    [line] = report["subjects"][0]["table"]
+    truths = [
+        any(item.shape == "star" for item in imagine(text, seed=seed, slips=0).items) for text in PROMPTS for seed in (0, 1)
+    ]
+    assert (line["scored"], line["value"]) == (8, sum(truths) / 8)
+    page = salon("report", report["run_id"], "--output", "page.html")
+    assert page.exit_code == 0, page.output
+    assert "a red star" in (folder / "page.html").read_text()
+
+
+def test_each_sample_has_its_seed_and_the_same_command_makes_nothing_twice(folder: Path) -> None:
+    words = ("--generator", "draw:0.5", "--samples", 2, "--seed", 7)
+    assert generate(*words).exit_code == 0
+    rows = manifest(folder)
+    assert [(row["prompt_id"], row["sample"], row["seed"]) for row in rows[:3]] == [
+        ("0001", 0, 7),
+        ("0001", 1, 8),
+        ("0002", 0, 7),
+    ]
+    for row in rows:
+        expected = png(imagine(str(row["prompt"]), seed=int(str(row["seed"])), slips=0.5))
+        assert (folder / "pictures" / str(row["path"])).read_bytes() == expected
+    before = {path: path.stat().st_mtime_ns for path in (folder / "pictures").glob("*.png")}
+    assert "0 pictures made, 8 kept" in generate(*words).stdout
+    assert {path: path.stat().st_mtime_ns for path in (folder / "pictures").glob("*.png")} == before
+    (folder / "pictures" / "0002.1.png").unlink()
+    assert "1 pictures made, 7 kept" in generate(*words).stdout
+    assert manifest(folder) == rows
+
+
+def test_a_killed_job_goes_on_and_makes_only_what_was_in_flight_again(folder: Path) -> None:
+    (folder / "wait.txt").write_text("0.03")
+    start = "from salon_taxonomy.cli import main; main()"
+    words = [sys.executable, "-c", start, "bench", "generate", "prompts.txt", "--output", "pictures"]
+    words += ["--command", command(folder), "--samples", "4", "--concurrency", "2", "--quiet"]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True)
+    lines = folder / "pictures" / MANIFEST
+    while process.poll() is None and not (lines.exists() and lines.read_bytes().count(b"\n") >= 3):
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    kept = lines.read_bytes().count(b"\n")
+    assert 3 <= kept < 16
+    with lines.open("ab") as torn:
+        torn.write(b'{"prompt_id": "00')
+    (folder / "wait.txt").write_text("0")
+    done = generate("--command", command(folder), "--samples", 4)
+    assert (done.exit_code, f"{16 - kept} pictures made, {kept} kept" in done.stdout) == (0, True), done.output
+    rows = manifest(folder)
+    assert [(row["prompt_id"], row["sample"]) for row in rows] == [(f"{n:04d}", k) for n in range(1, 5) for k in range(4)]
+    assert all((folder / "pictures" / str(row["path"])).stat().st_size for row in rows)
+    calls = (folder / "calls.txt").read_text().splitlines()
+    assert len(calls) <= 16 + 2
+    assert len(set(calls)) == 16
+
+
+HOSTILE = [
+    "; touch hacked",
+    "$(touch hacked) `touch hacked` && touch hacked | touch hacked",
+    "--output=/etc/passwd -rf /",
+    "{output} {prompt_file} {seed} {{x}} %s",
+    "'\"\\ \t a\u2028b \u202e \x1b[31m",
+    *HOSTILE_REPLIES[3:8],
+]
+
+
+def test_whatever_a_prompt_says_reaches_the_program_as_the_text_of_one_file(folder: Path) -> None:
+    texts = [text for text in HOSTILE if text.strip() and text.isprintable()] + [" a\nb ", HOSTILE[4]]
+    rows = [json.dumps({"prompt_id": f"../{number} ;x", "prompt": text}) for number, text in enumerate(texts)]
+    (folder / "prompts.jsonl").write_text("\n".join(rows))
+    made = generate("--command", command(folder), prompts="prompts.jsonl")
+    assert made.exit_code == 0, made.output
+    calls = [bytes.fromhex(line.split()[0]).decode() for line in (folder / "calls.txt").read_text().splitlines()]
+    assert calls == [text.strip() for text in texts]
+    assert not list(folder.rglob("hacked"))
+    found = read_generations(folder / "pictures", "m", [f"../{number} ;x" for number in range(len(texts))])
+    assert len(found) == len(texts)
+    assert {file.path.parent.resolve() for each in range(len(texts)) for file in found.of(f"../{each} ;x", "m")} == {
+        (folder / "pictures").resolve()
+    }
+
+
+@for_each(
+    "template", ["mygen {prompt_file}", "mygen {output}", "{prompt_file} {output} {prompt}", "'x {prompt_file} {output}", ""]
+)
+def test_a_wrong_command_is_refused_before_anything_is_written(folder: Path, template: str) -> None:
+    refused = generate("--command", template)
+    assert (refused.exit_code, "--command" in refused.stderr, (folder / "pictures").exists()) == (2, True, False)
+
+
+def test_a_program_that_does_not_exist_fails_or_writes_nothing_is_said_in_words(folder: Path) -> None:
+    refused = generate("--command", "no-such-program {prompt_file} {output}")
+    assert (refused.exit_code, "there is no such program 'no-such-program'" in refused.stderr) == (2, True)
+    (folder / "mygen.py").write_text("import sys\nsys.exit('out of paint')")
+    failed = generate("--command", command(folder))
+    assert failed.exit_code == 1
+    assert "0001, sample 0: the command ended with 1: out of paint" in failed.stderr
+    assert "pictures are missing: 4 rejected" in failed.stderr
+    (folder / "mygen.py").write_text("import sys\nopen(sys.argv[2], 'w').write('no picture')")
+    assert "4 bad_media" in generate("--command", command(folder)).stderr
+    assert manifest(folder) == []
+
+
+def test_a_program_that_hangs_is_killed_with_its_children(folder: Path) -> None:
+    (folder / "prompts.txt").write_text("a red star\n")
+    (folder / "mygen.py").write_text(
+        "import subprocess, sys\nfrom pathlib import Path\nchild = subprocess.Popen(['sleep', '600'])\n"
+        "Path(__file__).with_name('child.txt').write_text(str(child.pid))\nchild.wait()"
+    )
+    late = generate("--command", command(folder), "--timeout", 1.5)
+    assert (late.exit_code, "more than 1.5 s" in late.stderr) == (1, True)
+    child = int((folder / "child.txt").read_text())
+    for _ in range(200):
+        state = Path(f"/proc/{child}/stat")
+        if not state.exists() or ") Z " in state.read_text():
+            break
+        time.sleep(0.01)
+    else:
+        pytest.fail("the child still runs")
+
+
+def test_a_server_draws_by_prompt_seed_and_further_fields(folder: Path) -> None:
+    def draw(prompt: str, seed: int) -> bytes:
+        return png(imagine(prompt, seed=seed, slips=0))
+
+    with serving(Script((ScriptLine(fault=ServerFault.SERVER_ERROR, times=1),)), pictures=draw) as server:
+        words = ("--generator", f"vllm:painter@{server.url}", "--samples", 2, "--set", "size=256x256", "--set", "steps=4")
+        assert generate(*words).exit_code == 0
+        body = json.loads(server.seen[-1].body)
+    assert body.keys() == {"model", "prompt", "n", "seed", "size", "steps"}
+    assert (body["model"], body["size"], body["steps"]) == ("painter", "256x256", 4)
+    for row in manifest(folder):
+        assert (folder / "pictures" / str(row["path"])).read_bytes() == draw(str(row["prompt"]), int(str(row["seed"])))
+
+
+def test_what_a_server_refuses_is_missing_and_tried_again(folder: Path) -> None:
+    refusal = ScriptLine(body='{"error": {"message": "not that prompt"}}', status=400, times=1)
+    with serving(Script((refusal,))) as server:
+        words = ("--generator", f"vllm:painter@{server.url}", "--concurrency", 1)
+        failed = generate(*words)
+        assert (failed.exit_code, "3 pictures made, 0 kept" in failed.stdout) == (1, True)
+        assert "not that prompt" in failed.stderr
+        assert "1 pictures made, 3 kept" in generate(*words).stdout
+
+
+@for_each("words", [("--seed", "1"), ("--generator", "draw:0.9"), ()])
+def test_a_folder_of_other_pictures_is_refused_and_left_as_it_is(folder: Path, words: tuple[str, ...]) -> None:
+    assert generate("--generator", "draw:0").exit_code == 0
+    before = manifest(folder)
+    if not words:
+        (folder / "prompts.txt").write_text("a pink star\n")
+    refused = generate("--generator", "draw:0", *words)
+    assert refused.exit_code == 2
+    assert "sample 0 of the prompt '0001' was made with another" in refused.stderr
+    assert "Give another --output" in refused.stderr
+    assert manifest(folder) == before
+    (folder / "prompts.txt").write_text("".join(f"{prompt}\n" for prompt in PROMPTS))
+
+
+def test_a_generator_that_understands_nothing_is_not_asked_for_ever(folder: Path) -> None:
+    (folder / "prompts.txt").write_text("a horse\n" * 50)
+    failed = generate("--generator", "draw:")
+    assert (failed.exit_code, "20 rejected; 30 not tried" in failed.stderr) == (1, True)
+
+
+@for_each("specification", ["", "draw:2", "paint:x", "vllm:", "diffusers:", "replay:x.jsonl"])
+def test_an_unknown_generator_is_a_typed_error(specification: str) -> None:
+    with pytest.raises(InputError):
+        open_generator(specification, {})

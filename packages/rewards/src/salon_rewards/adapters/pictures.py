@@ -1,0 +1,311 @@
+"""Rewards of pictures as trainers of image policies take them: sync, batched, every picture with a number.
+
+FlowGRPOReward       Flow-GRPO     reward_fn(images, prompts, metadata) -> ({"avg": …, NAME: …}, {…})
+DDPOReward           DDPO, TRL     reward_fn(images, prompts, metadata) -> (scores, {…})
+VerlImageScore       verl-omni     compute_score(data_source, solution_image, ground_truth, extra_info) -> {"score": …}
+flow_factory_reward  Flow-Factory  a class of reward model, named in its configuration
+
+These trainers know no missing reward, so what is paid for one is said when the adapter is made (``on_unscored``):
+
+    mean      the mean of the scored pictures of the same prompt, which has no advantage in GRPO; of the batch, where its
+              whole prompt has no score
+    nan       NaN, for a loop that masks it
+    raise     nothing: ``UnscoredError``
+    a number  that number
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from salon_rewards.adapters.blocking import waited
+from salon_rewards.callables.reward import RewardFunction, each_paid
+from salon_rewards.group_mask import Paid
+from salon_taxonomy.errors import InputError, SalonError
+from salon_taxonomy.verdict import Unscored
+
+POLICIES: Final = ("mean", "nan", "raise")
+"""What ``on_unscored`` may be, beside a number."""
+
+_TOLERANCE: Final = 0.1
+_CHANNELS: Final = (1, 3, 4)
+
+
+class UnscoredError(SalonError):
+    """A picture has no reward, and the adapter was made with ``on_unscored="raise"``."""
+
+
+@dataclass(frozen=True)
+class PictureReward:
+    """What the adapters of image trainers have in common: a reward, and what is paid where it has no score.
+
+    Attributes:
+        reward: any of Salon's that looks at the columns ``images`` and ``prompts``.
+        on_unscored: ``mean``, ``nan``, ``raise`` or a number; see the module.
+
+    Raises:
+        InputError: for another policy.
+    """
+
+    reward: RewardFunction
+    on_unscored: str | float = "mean"
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.on_unscored, int | float) and math.isfinite(self.on_unscored)
+        if not number and self.on_unscored not in POLICIES:
+            raise InputError("must be a number or", column="on_unscored", value=self.on_unscored, allowed=POLICIES)
+
+    @property
+    def __name__(self) -> str:
+        """What the reward is called."""
+        return self.reward.__name__
+
+    def paid(
+        self, images: Any, prompts: Sequence[str], columns: Mapping[str, Any]
+    ) -> tuple[list[float], list[Unscored | None]]:
+        """Return a number for each picture, and why it is not its own score where it is not.
+
+        Raises:
+            InputError: the pictures cannot be taken, or a column has another length.
+            UnscoredError: a score is missing, and the policy is ``raise``.
+        """
+        shown = pictures_of(images)
+        texts = [str(prompt) for prompt in prompts]
+        if len(texts) != len(shown):
+            raise InputError(f"needs {len(shown)} values, one for each picture, not", column="prompts", value=len(texts))
+        given = {**columns, "images": shown, "prompts": texts}
+        found = waited(each_paid(self.reward, [""] * len(shown), given))
+        return settled(found, texts, self.on_unscored), [each if isinstance(each, Unscored) else None for each in found]
+
+
+@dataclass(frozen=True)
+class FlowGRPOReward(PictureReward):
+    """A reward for Flow-GRPO's ``reward_fn``, in place of its ``multi_score`` (arXiv 2505.05470).
+
+    Columns of the reward come from the rows of ``metadata``.
+
+    Example:
+        >>> import numpy as np
+        >>> from salon_rewards.callables.scorer import ScorerReward
+        >>> from salon_taxonomy.scorers import checked_scorer
+        >>> def red(images, prompts):
+        ...     return [image.getpixel((0, 0))[0] / 255 for image in images]
+        >>> red.version = "1"
+        >>> reward_fn = FlowGRPOReward(ScorerReward(checked_scorer(red)))
+        >>> reward_fn(np.full((2, 8, 8, 3), 255, np.uint8), ["a", "b"], [{}, {}])
+        ({'avg': [1.0, 1.0], 'scorer:red': [1.0, 1.0]}, {'unscored': [None, None]})
+    """
+
+    def __call__(
+        self, images: Any, prompts: Sequence[str], metadata: Any = None, ref_images: Any = None, only_strict: bool = True
+    ) -> tuple[dict[str, list[float]], dict[str, list[str | None]]]:
+        """Return the scores under ``avg`` and under the reward's name, and the reasons of those that are missing.
+
+        Args:
+            images: tensors of shape (pictures, channels, height, width) from 0 to 1 or of bytes, arrays of bytes of shape
+                (pictures, height, width, channels), or PIL images.
+            prompts: the text of each picture.
+            metadata: a mapping for each picture; its keys become columns.
+            ref_images: not looked at.
+            only_strict: not looked at.
+        """
+        scores, why = self.paid(images, prompts, columns_of(metadata))
+        return {"avg": scores, self.__name__: list(scores)}, {"unscored": reasons(why)}
+
+
+@dataclass(frozen=True)
+class DDPOReward(PictureReward):
+    """A reward for loops such as DDPO's (arXiv 2305.13301) and TRL's ``DDPOTrainer``, which takes it in the same form.
+
+    Example:
+        >>> from PIL import Image
+        >>> from salon_rewards.callables.scorer import ScorerReward
+        >>> from salon_taxonomy.scorers import checked_scorer
+        >>> def nothing(images, prompts):
+        ...     return [1.0, None, 3.0][: len(images)]
+        >>> nothing.version = "1"
+        >>> DDPOReward(ScorerReward(checked_scorer(nothing)))([Image.new("RGB", (8, 8))] * 3, ["a"] * 3, [{}] * 3)
+        ([1.0, 2.0, 3.0], {'unscored': [None, 'abstained', None]})
+    """
+
+    def __call__(
+        self, images: Any, prompts: Sequence[str], metadata: Any = None
+    ) -> tuple[list[float], dict[str, list[str | None]]]:
+        """Return the scores, and the reasons of those that are missing; arguments as those of :class:`FlowGRPOReward`."""
+        scores, why = self.paid(images, prompts, columns_of(metadata))
+        return scores, {"unscored": reasons(why)}
+
+
+@dataclass(frozen=True)
+class VerlImageScore(PictureReward):
+    """A reward for the ``custom_reward_function`` of verl-omni's visual reward manager, one picture at a time.
+
+    It has no neighbours to take a mean of, so the policy is ``raise`` (the default), ``nan`` or a number.
+
+    Raises:
+        InputError: for the policy ``mean``, or an unknown one.
+
+    Example:
+        >>> import numpy as np
+        >>> from salon_rewards.callables.scorer import ScorerReward
+        >>> from salon_taxonomy.scorers import checked_scorer
+        >>> def words(images, prompts):
+        ...     return [len(prompt.split()) for prompt in prompts]
+        >>> words.version = "1"
+        >>> compute_score = VerlImageScore(ScorerReward(checked_scorer(words)))
+        >>> compute_score("drawn", np.zeros((8, 8, 3), np.uint8), "a red ball")
+        {'score': 3.0, 'abstained': 0.0}
+    """
+
+    on_unscored: str | float = "raise"
+
+    def __post_init__(self) -> None:
+        if self.on_unscored == "mean":
+            problem = "one picture at a time has no mean; must be a number or"
+            raise InputError(problem, column="on_unscored", value="mean", allowed=("nan", "raise"))
+        super().__post_init__()
+
+    def __call__(
+        self,
+        data_source: object,
+        solution_image: Any,
+        ground_truth: str,
+        extra_info: Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> dict[str, float]:
+        """Return the score of one picture; ``abstained`` is 1 where the policy has paid it, and becomes a metric.
+
+        Args:
+            data_source: becomes a column.
+            solution_image: a tensor of shape (channels, height, width), or with one more dimension in front of it.
+            ground_truth: the text that the picture was made for.
+            extra_info: becomes columns.
+            settings: verl's own; not looked at.
+        """
+        shown = solution_image if getattr(solution_image, "ndim", 0) > 3 else [solution_image]
+        columns = {key: [value] for key, value in (extra_info or {}).items()} | {"data_source": [data_source]}
+        [score], [why] = self.paid(shown, [ground_truth], columns)
+        return {"score": score, "abstained": float(why is not None)}
+
+
+def flow_factory_reward(reward: RewardFunction, on_unscored: str | float = "mean") -> type:
+    """Return a class of pointwise reward model for Flow-Factory's configuration.
+
+    Write it into a module of your own, ``SalonReward = flow_factory_reward(make_reward("scorer:…"))``, and name
+    ``reward_model: "my_module.SalonReward"``. Needs Flow-Factory, and its torch.
+
+    Raises:
+        InputError: Flow-Factory is not installed, or for an unknown policy.
+    """
+    adapter = PictureReward(reward, on_unscored)
+    try:
+        from flow_factory.rewards import PointwiseRewardModel, RewardModelOutput
+    except ImportError as error:
+        raise InputError(f"needs Flow-Factory ({error})", value="flow_factory.rewards") from error
+
+    def call(self: Any, prompt: Sequence[str], image: Any = None, **columns: Any) -> Any:
+        """Return the rewards of a batch."""
+        given = {key: value for key, value in columns.items() if isinstance(value, list) and len(value) == len(prompt)}
+        scores, why = adapter.paid(image if image is not None else [], prompt, given)
+        return RewardModelOutput(rewards=scores, extra_info={"unscored": reasons(why)})
+
+    body = {"required_fields": ("prompt", "image"), "use_tensor_inputs": False, "__call__": call, "__doc__": call.__doc__}
+    return type("SalonReward", (PointwiseRewardModel,), body)
+
+
+# ------------------------------------------------------------------------------------------------------------ the pieces
+
+
+def settled(found: Sequence[Paid], prompts: Sequence[str], on_unscored: str | float) -> list[float]:
+    """Return a number for each picture, by the policy where it has none of its own.
+
+    Raises:
+        UnscoredError: the policy is ``raise`` and a score is missing, or it is ``mean`` and every score is.
+
+    Example:
+        >>> from salon_taxonomy.verdict import Reason
+        >>> settled([1.0, Unscored(Reason.EMPTY), 3.0, 8.0], ["a", "a", "a", "b"], "mean")
+        [1.0, 2.0, 3.0, 8.0]
+    """
+    missing = [each for each in found if isinstance(each, Unscored)]
+    if not missing:
+        return [each for each in found if not isinstance(each, Unscored)]
+    if on_unscored == "raise":
+        words = f"{len(missing)} of {len(found)} pictures have no reward; the first: {missing[0].reason} ({missing[0].detail})"
+        raise UnscoredError(words)
+    if on_unscored != "mean":
+        number = math.nan if on_unscored == "nan" else float(on_unscored)
+        return [number if isinstance(each, Unscored) else each for each in found]
+    by_prompt: dict[str, list[float]] = {}
+    for prompt, each in zip(prompts, found, strict=True):
+        if not isinstance(each, Unscored):
+            by_prompt.setdefault(prompt, []).append(each)
+    everything = [score for scores in by_prompt.values() for score in scores]
+    if not everything:
+        raise UnscoredError(f"none of {len(found)} pictures has a reward; the first: {missing[0].reason} ({missing[0].detail})")
+    means = {prompt: math.fsum(scores) / len(scores) for prompt, scores in by_prompt.items()}
+    whole = math.fsum(everything) / len(everything)
+    return [
+        means.get(prompt, whole) if isinstance(each, Unscored) else each for prompt, each in zip(prompts, found, strict=True)
+    ]
+
+
+def reasons(why: Sequence[Unscored | None]) -> list[str | None]:
+    """Return the reason of each missing score; None where there is a score."""
+    return [None if each is None else each.reason.value for each in why]
+
+
+def columns_of(metadata: Any) -> dict[str, list[Any]]:
+    """Return the rows of metadata as columns; keys that a row lacks are None there.
+
+    Example:
+        >>> columns_of([{"prompt_id": "a"}, {"prompt_id": "b", "tag": 1}])
+        {'prompt_id': ['a', 'b'], 'tag': [None, 1]}
+    """
+    if metadata is None or isinstance(metadata, str | bytes | Mapping):
+        return {}
+    rows = [row if isinstance(row, Mapping) else {} for row in metadata]
+    return {key: [row.get(key) for row in rows] for key in dict.fromkeys(key for row in rows for key in row)}
+
+
+def pictures_of(images: Any) -> list[Any]:
+    """Return the pictures of a batch: PIL images, paths and bytes as they are, arrays and tensors as PIL images.
+
+    Args:
+        images: a tensor of shape (pictures, channels, height, width), an array of shape (pictures, height, width, channels), or
+            a list of such pictures, PIL images, paths or encoded bytes. Numbers are bytes, or from 0 to 1.
+
+    Raises:
+        InputError: another shape, or numbers that are neither.
+    """
+    if isinstance(images, str | bytes) or not hasattr(images, "__len__"):
+        raise InputError("must be a list, an array or a tensor of pictures, not", column="images", value=type(images).__name__)
+    return [_picture(image, row) for row, image in enumerate(images, start=1)]
+
+
+def _picture(image: Any, row: int) -> Any:
+    if not hasattr(image, "ndim"):
+        return image
+    import numpy as np
+    from PIL import Image
+
+    tensor = callable(getattr(image, "detach", None))
+    if tensor:
+        image = image.detach().cpu()
+        image = (image.float() if image.is_floating_point() else image).numpy()
+    if image.ndim != 3 or image.shape[0 if tensor else 2] not in _CHANNELS or 0 in image.shape:
+        wanted = "(channels, height, width)" if tensor else "(height, width, channels)"
+        raise InputError(f"a picture has the shape {wanted}, not", row=row, column="images", value=tuple(image.shape))
+    if tensor:
+        image = image.transpose(1, 2, 0)
+    if image.dtype != np.uint8:
+        lowest, highest = float(image.min()), float(image.max())
+        if not (lowest >= -_TOLERANCE and highest <= 1 + _TOLERANCE):  # also for NaN
+            hint = "Pictures from -1 to 1: pass images / 2 + 0.5."
+            shown = f"{lowest:g} to {highest:g}"
+            raise InputError(
+                "a picture's numbers are bytes, or from 0 to 1, not", row=row, column="images", value=shown, hint=hint
+            )
+        image = (image * 255).round().clip(0, 255).astype(np.uint8)
+    return Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image)

@@ -1,0 +1,114 @@
+"""A scorer of pictures as a reward: ``make_reward("scorer:mypkg.metrics:clip_score")``, by the text of any scorer.
+
+The entry point ``scorer`` of the group ``salon.reward_sources``. The same function, loaded and checked by the same code, is a
+suite of salon-bench (``salon bench run scorer``), so a reward is the number that the benchmark reports.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from salon_rewards.batch import Batch
+from salon_rewards.callables.prism import asked_for
+from salon_rewards.callables.reward import AskingReward
+from salon_rewards.group_mask import Abstention, Paid, abstention_of
+from salon_rewards.pictures import picture
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.scorers import CheckedScorer, open_scorer
+from salon_taxonomy.verdict import Scored
+
+
+@dataclass(frozen=True)
+class ScorerReward(AskingReward):
+    """Pay a scorer's score of the picture of each row; the completions do not matter.
+
+    Columns: ``images`` (paths, bytes, PIL images) and ``prompts``. Range: that of the scorer, negated where lower is better; 0
+    to 1 with ``scale``.
+
+    Attributes:
+        scorer: gives the scores, in batches of its own size.
+        image: the column with a picture for each completion.
+        prompt: the column with the text that each picture was made for, texts or chats, whose last message counts.
+        scale: lowest and highest score, which become 0 and 1 (1 and 0 where lower is better); None: the score as it is.
+        abstention: who abstains when a picture has no score.
+        group_size: how many pictures each group has; None: told by the columns.
+        specification: the text that the scorer was loaded by; None for one that was given as an object.
+
+    Raises:
+        InputError: for a wrong scale or an unknown abstention.
+
+    Example:
+        >>> import asyncio
+        >>> from PIL import Image
+        >>> from salon_taxonomy.scorers import checked_scorer
+        >>> def brightness(images, prompts):
+        ...     return [image.convert("L").resize((1, 1)).getpixel((0, 0)) for image in images]
+        >>> brightness.version = "1"
+        >>> reward = ScorerReward(checked_scorer(brightness), scale=(0, 255))
+        >>> asyncio.run(reward(["", ""], images=[Image.new("RGB", (8, 8), c) for c in ("white", "black")], prompts=["a", "b"]))
+        [1.0, 0.0]
+    """
+
+    scorer: CheckedScorer
+    image: str = "images"
+    prompt: str = "prompts"
+    scale: tuple[float, float] | None = None
+    abstention: Abstention = Abstention.GROUP
+    group_size: int | None = None
+    specification: str | None = None
+    __name__: ClassVar[str] = "scorer"
+
+    def __post_init__(self) -> None:
+        if self.scale is not None and not float("-inf") < self.scale[0] < self.scale[1] < float("inf"):
+            raise InputError("needs two finite numbers, the lower first", column="scale", value=self.scale)
+        object.__setattr__(self, "abstention", abstention_of(self.abstention))
+        object.__setattr__(self, "__name__", f"scorer:{self.scorer.name}")
+
+    async def verdicts(self, batch: Batch) -> list[Paid]:
+        """Return what the scorer gives each picture, or why it gives nothing."""
+        shown, asked = batch.column(self.image), batch.column(self.prompt)
+        pictures = [_shown(image, row, self.image) for row, image in enumerate(shown, start=1)]
+        prompts = [asked_for(prompt) for prompt in asked]
+        paid: list[Paid] = []
+        for start in range(0, len(pictures), self.scorer.batch):
+            end = start + self.scorer.batch
+            found = await self.scorer.score(pictures[start:end], prompts[start:end])
+            paid += [self._worth(each.value) if isinstance(each, Scored) else each for each in found]
+        return paid
+
+    def _worth(self, score: float) -> float:
+        if self.scale is None:
+            return score if self.scorer.higher_is_better else -score
+        lowest, highest = self.scale
+        share = min(max((score - lowest) / (highest - lowest), 0.0), 1.0)
+        return share if self.scorer.higher_is_better else 1 - share
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By the scorer's text where it was loaded by one, as the functions of files do not pickle."""
+        if self.specification is None:
+            return type(self), tuple(getattr(self, each.name) for each in dataclasses.fields(self))
+        return scorer_reward, (self.specification, {name: getattr(self, name) for name in _KNOWN})
+
+
+_KNOWN: Final = ("image", "prompt", "scale", "abstention", "group_size")
+
+
+def scorer_reward(specification: str, parameters: Mapping[str, Any]) -> ScorerReward:
+    """Return the reward of a scorer, by the scorer's text; what ``make_reward("scorer:…")`` calls.
+
+    Raises:
+        InputError: the scorer cannot be loaded, a parameter is unknown, or as :class:`ScorerReward`.
+    """
+    unknown = sorted(parameters.keys() - set(_KNOWN))
+    if unknown:
+        raise InputError(f"unknown parameter of scorer:{specification}", value=unknown[0], allowed=_KNOWN)
+    settled = dict(parameters)
+    if settled.get("scale") is not None:
+        settled["scale"] = tuple(settled["scale"])
+    return ScorerReward(open_scorer(specification), specification=specification, **settled)
+
+
+def _shown(image: object, row: int, column: str) -> object:
+    """Return a PIL image as it is; anything else as ``Media``."""
+    return image if callable(getattr(image, "convert", None)) else picture(image, row=row, column=column)

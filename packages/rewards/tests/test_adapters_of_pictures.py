@@ -1,0 +1,203 @@
+"""Rewards in the signatures of trainers of image policies: shapes as released, and an explicit policy for missing scores."""
+
+import asyncio
+import json
+import math
+import sys
+import types
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from salon_rewards import make_reward
+from salon_rewards.adapters import DDPOReward, FlowGRPOReward, UnscoredError, VerlImageScore, flow_factory_reward
+from salon_rewards.adapters.pictures import pictures_of, settled
+from salon_rewards.callables.scorer import ScorerReward
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.scorers import checked_scorer
+from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
+from salon_taxonomy.verdict import Reason, Unscored
+
+BAD = [
+    "",
+    "It is a lovely picture.",
+    '{"justification": "cut of',
+    '{"justification": "Off the menu.", "score": 11}',
+    *HOSTILE_REPLIES,
+]
+
+
+def marked(replies, **parameters):
+    """A judge's mark of each picture: no reply is remembered for another picture."""
+    return make_reward(
+        "judged_score", judge=ReplayJudge(replies), rubric="Mark it.", image="images", prompt="prompts", **parameters
+    )
+
+
+def mark(score):
+    return json.dumps({"justification": "Seen.", "score": score})
+
+
+def shown(count):
+    return [Image.new("RGB", (4, 4), (number, 0, 0)) for number in range(count)]
+
+
+def red(images, prompts):
+    return [image.getpixel((0, 0))[0] / 255 for image in images]
+
+
+red.version = "1"
+REDNESS = ScorerReward(checked_scorer(red))
+
+
+@pytest.mark.parametrize("reply", BAD)
+def test_a_judge_that_says_nothing_usable_is_paid_by_the_policy_and_never_a_score_of_its_own(reply):
+    replies = [mark(8), reply, mark(4)]
+    scores, info = FlowGRPOReward(marked(replies, concurrency=1))(shown(3), ["a cat"] * 3, [{}] * 3)
+    assert scores == {"avg": [0.8, pytest.approx(0.6), 0.4], "judged_score": [0.8, pytest.approx(0.6), 0.4]}
+    assert [why is None for why in info["unscored"]] == [True, False, True]
+    scores, info = DDPOReward(marked(replies, concurrency=1), on_unscored="nan")(shown(3), ["a cat"] * 3, [{}] * 3)
+    assert math.isnan(scores[1])
+    with pytest.raises(UnscoredError, match="1 of 3 pictures have no reward"):
+        DDPOReward(marked(replies, concurrency=1), on_unscored="raise")(shown(3), ["a cat"] * 3)
+    with pytest.raises(UnscoredError):
+        VerlImageScore(marked([reply]))("drawn", np.zeros((4, 4, 3), np.uint8), "a cat")
+    assert VerlImageScore(marked([reply]), on_unscored=-1.0)("drawn", np.zeros((4, 4, 3), np.uint8), "a cat") == {
+        "score": -1.0,
+        "abstained": 1.0,
+    }
+
+
+def test_the_mean_is_that_of_the_same_prompt_and_of_the_batch_where_a_whole_prompt_is_missing():
+    missing = Unscored(Reason.TIMEOUT)
+    found = [1.0, missing, 3.0, missing, missing, 8.0]
+    assert settled(found, ["a", "a", "a", "b", "b", "c"], "mean") == [1.0, 2.0, 3.0, 4.0, 4.0, 8.0]
+    with pytest.raises(UnscoredError, match="none of 2 pictures"):
+        settled([missing] * 2, ["a", "b"], "mean")
+
+
+def test_pictures_of_tensors_arrays_and_lists_are_the_same_pictures():
+    torch = pytest.importorskip("torch")
+    numbers = np.random.default_rng(0).integers(0, 256, (3, 5, 7, 3), dtype=np.uint8)
+    tensor = torch.tensor(numbers).permute(0, 3, 1, 2)
+    given = [
+        numbers,
+        numbers.astype(np.float32) / 255,
+        tensor,
+        tensor.float() / 255,
+        (tensor.double() / 255).requires_grad_(),
+        list(tensor),
+        [Image.fromarray(each) for each in numbers],
+    ]
+    for images in given:
+        assert all(np.array_equal(np.asarray(a), b) for a, b in zip(pictures_of(images), numbers, strict=True))
+    half = pictures_of((tensor.float() / 255).bfloat16())
+    assert np.abs(np.asarray(half[0]).astype(int) - numbers[0]).max() <= 1
+
+
+@pytest.mark.parametrize(
+    "images",
+    [
+        np.zeros((2, 3, 8, 8), np.uint8),
+        np.full((1, 8, 8, 3), 200.0),
+        np.full((1, 8, 8, 3), -1.0),
+        np.full((1, 8, 8, 3), math.nan),
+        np.zeros((8, 8), np.uint8),
+        np.zeros((1, 0, 8, 3), np.uint8),
+        "a.png",
+        None,
+    ],
+)
+def test_pictures_of_another_shape_or_range_are_refused_before_anything_is_scored(images):
+    with pytest.raises(InputError) as raised:
+        DDPOReward(REDNESS)(images, ["a"])
+    assert raised.value.column == "images"
+
+
+def test_prompts_and_metadata_of_another_length_are_refused():
+    with pytest.raises(InputError, match="needs 2 values, one for each picture"):
+        DDPOReward(REDNESS)(shown(2), ["a"])
+
+
+def test_metadata_becomes_columns_of_the_reward():
+    seen = {}
+
+    def reward(completions, **columns):
+        seen.update(columns)
+        return [1.0] * len(completions)
+
+    FlowGRPOReward(reward)(shown(2), ("a", "b"), ({"prompt_id": "1"}, {"prompt_id": "2"}), only_strict=True)
+    assert (seen["prompt_id"], seen["prompts"]) == (["1", "2"], ["a", "b"])
+
+
+def test_flow_grpo_can_make_tensors_of_the_scores_and_join_batches():
+    torch = pytest.importorskip("torch")
+    reward_fn = FlowGRPOReward(REDNESS)
+    batches = [reward_fn(torch.full((2, 3, 4, 4), 1.0), ["a", "b"], [{}, {}], only_strict=True)[0] for _ in range(2)]
+    joined = {key: torch.cat([torch.as_tensor(each[key]).float() for each in batches]) for key in batches[0]}
+    assert joined["avg"].shape == (4,)
+    assert joined["avg"].tolist() == [1.0] * 4
+
+
+def test_verl_takes_a_picture_with_or_without_a_dimension_in_front():
+    torch = pytest.importorskip("torch")
+    picture = torch.full((3, 4, 4), 255, dtype=torch.uint8)
+    compute_score = VerlImageScore(REDNESS)
+    for image in (picture, picture[None]):
+        found = compute_score(
+            data_source="x", solution_image=image, ground_truth="a cat", extra_info={"index": 1}, model_name="m"
+        )
+        assert found == {"score": 1.0, "abstained": 0.0}
+
+
+def test_flow_factory_gets_a_class_of_its_own_reward_model(monkeypatch):
+    """The released classes: PointwiseRewardModel(config, accelerator), RewardModelOutput(rewards, extra_info)."""
+
+    class PointwiseRewardModel:
+        def __init__(self, config, accelerator):
+            self.config = config
+
+    @dataclass
+    class RewardModelOutput:
+        rewards: list
+        extra_info: dict | None = None
+
+    module = types.ModuleType("flow_factory.rewards")
+    module.PointwiseRewardModel, module.RewardModelOutput = PointwiseRewardModel, RewardModelOutput
+    monkeypatch.setitem(sys.modules, "flow_factory", types.ModuleType("flow_factory"))
+    monkeypatch.setitem(sys.modules, "flow_factory.rewards", module)
+    model = flow_factory_reward(REDNESS)("config", "accelerator")
+    assert isinstance(model, PointwiseRewardModel)
+    assert (model.required_fields, model.use_tensor_inputs) == (("prompt", "image"), False)
+    output = model(prompt=["a", "b"], image=[Image.new("RGB", (4, 4), "red")] * 2, metadata="{}")
+    assert (output.rewards, output.extra_info) == ([1.0, 1.0], {"unscored": [None, None]})
+
+
+def test_without_flow_factory_the_error_says_what_is_missing():
+    with pytest.raises(InputError, match="needs Flow-Factory"):
+        flow_factory_reward(REDNESS)
+
+
+@pytest.mark.parametrize("policy", ["drop", "", math.nan, math.inf, None])
+def test_an_unknown_policy_is_refused_when_the_adapter_is_made(policy):
+    for kind in (FlowGRPOReward, DDPOReward, VerlImageScore):
+        with pytest.raises(InputError):
+            kind(REDNESS, on_unscored=policy)
+    with pytest.raises(InputError, match="one picture at a time has no mean"):
+        VerlImageScore(REDNESS, on_unscored="mean")
+
+
+def test_adapters_work_from_many_threads_and_within_a_running_loop():
+    from concurrent.futures import ThreadPoolExecutor
+
+    reward_fn = DDPOReward(REDNESS)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda number: reward_fn(shown(3), [str(number)] * 3)[0], range(8)))
+    assert found == [[0.0, 1 / 255, 2 / 255]] * 8
+
+    async def within():
+        return reward_fn(shown(1), ["a"])[0]
+
+    assert asyncio.run(within()) == [0.0]

@@ -1,0 +1,78 @@
+"""A scorer as a reward: the score itself, groups that abstain, and the same number that the scorer gives a benchmark."""
+
+import asyncio
+import math
+import pickle
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from salon_rewards import make_reward
+from salon_taxonomy.errors import InputError
+
+SOURCE = """
+def red(images, prompts):
+    wrong = {"bad": None, "nan": float("nan")}
+    return [wrong.get(prompt, image.getpixel((0, 0))[0] / 255) for image, prompt in zip(images, prompts)]
+red.range = (0, 1)
+
+def error(images, prompts):
+    return [1 - score for score in red(images, prompts)]
+error.higher_is_better = False
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "metrics.py"
+    path.write_text(SOURCE)
+    return path
+
+
+def picture(red):
+    return Image.new("RGB", (4, 4), (red, 0, 0))
+
+
+def paid(reward, prompts, reds, **columns):
+    return asyncio.run(reward([""] * len(prompts), prompts=prompts, images=[picture(red) for red in reds], **columns))
+
+
+def test_a_scorer_pays_its_score_and_lower_is_better_pays_the_other_sign(file):
+    assert paid(make_reward(f"scorer:{file}:red"), ["a", "b"], [255, 51]) == [1.0, 0.2]
+    assert paid(make_reward(f"scorer:{file}:error"), ["a", "b"], [255, 51]) == [0.0, -0.8]
+    assert paid(make_reward(f"scorer:{file}:error", scale=[0, 1]), ["a", "b"], [255, 51]) == [1.0, pytest.approx(0.2)]
+
+
+@pytest.mark.parametrize("wrong", ["bad", "nan"])
+def test_a_missing_score_abstains_with_its_group_and_is_never_zero(file, wrong):
+    reward = make_reward(f"scorer:{file}:red")
+    logged = {}
+    found = paid(reward, ["a", wrong, "c", "c"], [255] * 4, group_id=[0, 0, 1, 1], log_metric=logged.__setitem__)
+    assert found == [None, None, 1.0, 1.0]
+    assert logged == {"scorer:red/abstained": 0.5}
+    assert paid(make_reward(f"scorer:{file}:red", abstention="alone"), ["a", wrong], [255] * 2) == [1.0, None]
+
+
+def test_pictures_come_as_files_bytes_or_images_and_prompts_as_chats(file, tmp_path):
+    picture(255).save(tmp_path / "a.png")
+    reward = make_reward(f"scorer:{file}:red")
+    shown = [str(tmp_path / "a.png"), (tmp_path / "a.png").read_bytes(), {"path": str(tmp_path / "a.png")}]
+    chat = [{"role": "user", "content": "a cat"}]
+    assert asyncio.run(reward([""] * 3, prompts=[chat] * 3, images=shown)) == [1.0] * 3
+
+
+def test_the_reward_pickles_by_the_text_of_its_scorer(file):
+    reward = pickle.loads(pickle.dumps(make_reward(f"scorer:{file}:red", scale=(0, 2))))
+    assert paid(reward, ["a"], [255]) == [0.5]
+
+
+def test_wrong_parameters_and_scorers_are_errors_that_say_what_is_allowed(file):
+    for name, parameters, problem in (
+        (f"scorer:{file}:red", {"weight": 2}, "unknown parameter"),
+        (f"scorer:{file}:red", {"scale": (1, math.inf)}, "two finite numbers"),
+        (f"scorer:{file}:absent", {}, "has no such function"),
+        ("scorer:", {}, "no such scorer"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            make_reward(name, **parameters)

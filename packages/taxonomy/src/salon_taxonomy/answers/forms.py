@@ -1,0 +1,210 @@
+"""Generic answers: yes or no, a label of a menu, a mark on a scale, a JSON object.
+
+The forms of questions that a user writes, and of MagicBench's question about the subject. A reply may reason first; its last
+line is the answer, best behind "Answer:". Prose is not searched for words of the menu, so "I have no idea" answers nothing.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Final, TypeVar
+
+from salon_taxonomy.answers.outcome import Outcome, Parsed, Unparsed
+from salon_taxonomy.answers.reading import Said, is_refusal, last_object, rejected, said, said_object
+from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.verdict import Reason
+
+V = TypeVar("V")
+
+_WRAPPING: Final = " \t\r\n\"'`*.。,:;()[]<>"
+_ANSWER: Final = re.compile(r"\banswer(?: is)?[ *\"'`]{0,4}[:：](.{0,80})", re.IGNORECASE)
+_YES_NO: Final = ("yes", "no")
+_FIRST: Final = re.compile(r"\W{0,8}(yes|no)\s?[,.:;–—-]", re.IGNORECASE)
+_MARKED: Final = re.compile(r"(?:answer|score|rating)(?: is)?[ *\"'`]{0,4}[:：][ *\"'`<(\[]{0,4}", re.IGNORECASE)
+_NUMBER: Final = re.compile(
+    r"(?P<number>-?[0-9]{1,6}(?:\.[0-9]{1,12})?)(?:\s?(?:/|out of)\s?(?P<most>[0-9]{1,6}))?"
+    r"(?![0-9]|\.?\w|[%/]|\s?[-–—]\s?[0-9]|\s(?:or|to|and)\s[0-9])"
+)
+_LONGEST_LINE: Final = 80
+_LONGEST_SHOWN: Final = 40
+_MOST_SHOWN: Final = 8
+
+
+class OffMenuError(ValueError):
+    """A value in a reply is well formed, but it is not one of those that were offered. The message is one clause."""
+
+
+def parse_yes_or_no(text: str) -> Outcome[bool]:
+    """Read a reply to a yes-or-no question: its last line must be yes or no, or end with "answer: yes".
+
+    A verdict that stands first is taken where what follows cannot turn it round: on the same line after a comma, full stop or
+    dash ("No, it is cropped."), or from the next line on, beginning a sentence, when no later line is the other verdict.
+
+    Example:
+        >>> parse_yes_or_no("Both hands are in the frame.\\n\\n**Yes**").answer
+        True
+        >>> [parse_yes_or_no(reply).reason.value for reply in ("", "I have no idea", '{"answer": "ye', "Answer: maybe")]
+        ['empty', 'malformed', 'truncated', 'off_menu']
+    """
+    heard = said(text)
+    if isinstance(heard, Unparsed):
+        return heard
+    lines, word = _lines(heard), _last_line(heard, _YES_NO)
+    if word is None and len(lines) == 1:
+        first = _FIRST.match(lines[0])
+        word = first[1].lower() if first else None
+    elif word is None and lines and not lines[1][0].islower() and not any(_bare(line, _YES_NO) for line in lines[1:]):
+        word = _bare(lines[0], _YES_NO)
+    if word is None:
+        return _nothing_chosen(heard, "the last line is neither yes nor no")
+    return Parsed(word == "yes", heard.reasoning, heard.notes)
+
+
+def parse_choice(text: str, labels: Sequence[str]) -> Outcome[str]:
+    """Read which one of some labels a reply ends with; upper and lower case are the same.
+
+    Args:
+        text: the reply. Its last line must be a label, or end with "answer: label".
+        labels: at least two, different also in lower case.
+
+    Returns:
+        The label as it is spelled in ``labels``.
+
+    Raises:
+        InputError: there are fewer than two labels, or two are the same.
+
+    Example:
+        >>> parse_choice("It has brush strokes.\\nAnswer: **Oil painting**", ["photo", "oil painting"]).answer
+        'oil painting'
+        >>> parse_choice("Answer: sculpture", ["photo", "oil painting"]).detail
+        "'sculpture' was not offered"
+    """
+    spelled = {label.lower(): label for label in labels}
+    if len(labels) < 2 or len(spelled) < len(labels) or "" in spelled:
+        raise InputError("needs two or more different labels, not", column="labels", value=list(labels))
+    heard = said(text)
+    if isinstance(heard, Unparsed):
+        return heard
+    word = _last_line(heard, tuple(spelled))
+    if word is None:
+        more = f" and {len(labels) - _MOST_SHOWN} more" if len(labels) > _MOST_SHOWN else ""
+        return _nothing_chosen(heard, f"the last line is none of {', '.join(labels[:_MOST_SHOWN])}{more}")
+    return Parsed(spelled[word], heard.reasoning, heard.notes)
+
+
+def parse_scale(text: str, lowest: int, highest: int) -> Outcome[int]:
+    """Read a whole mark from ``lowest`` to ``highest``: the whole reply, or what is behind the last "answer:" or "score:".
+
+    "4/5" and "4 out of 5" count if 5 is the highest mark.
+
+    Raises:
+        InputError: ``lowest`` is not below ``highest``.
+
+    Example:
+        >>> parse_scale("Sharp, but the hand is odd. Answer: 4/5", 1, 5).answer
+        4
+        >>> parse_scale("Answer: 9", 1, 5).detail
+        'the mark 9 is no whole number from 1 to 5'
+        >>> parse_scale("It has 3 cats.", 1, 5).reason
+        <Reason.MALFORMED: 'malformed'>
+    """
+    if lowest >= highest:
+        raise InputError("the lowest mark must be below the highest, not", column="lowest", value=lowest)
+    heard = said(text)
+    if isinstance(heard, Unparsed):
+        return heard
+    marks = list(_MARKED.finditer(heard.answer))
+    found = _NUMBER.match(heard.answer, marks[-1].end()) if marks else _NUMBER.fullmatch(heard.answer.strip(_WRAPPING))
+    if found is None or _broken_off(heard):
+        return _nothing_chosen(heard, f"no mark from {lowest} to {highest} is in the reply")
+    number = float(found["number"])
+    if number not in range(lowest, highest + 1) or (found["most"] and int(found["most"]) != highest):
+        problem = f"the mark {found[0]} is no whole number from {lowest} to {highest}"
+        return Unparsed(Reason.OFF_MENU, problem, heard.reasoning)
+    return Parsed(int(number), heard.reasoning, heard.notes)
+
+
+def parse_object(text: str, read: Callable[[dict[str, Json]], V]) -> Outcome[V]:
+    """Read the last JSON object of a reply: bare, fenced or within prose.
+
+    Args:
+        text: the reply.
+        read: makes the answer from the members; raises ``JsonError`` for a malformed object, and ``OffMenuError`` for a value
+            that was not offered.
+
+    Example:
+        >>> parse_object('Here you are: {"cats": 2}', lambda members: members["cats"]).answer
+        2
+        >>> parse_object('{"cats": 2', dict).reason
+        <Reason.TRUNCATED: 'truncated'>
+    """
+    opened = said_object(text)
+    if isinstance(opened, Unparsed):
+        return opened
+    heard, found = opened
+    try:
+        members = strict_json(found.body)
+        if not isinstance(members, dict):
+            raise JsonError("the answer is no JSON object")
+        answer = read(members)
+    except OffMenuError as problem:
+        return rejected(found, Reason.OFF_MENU, str(problem), heard.reasoning)
+    except JsonError as problem:
+        return rejected(found, Reason.MALFORMED, str(problem), heard.reasoning)
+    if found.unfinished:
+        return Unparsed(Reason.TRUNCATED, "another object was begun and never closed", heard.reasoning)
+    return Parsed(answer, heard.reasoning, (*heard.notes, *found.notes))
+
+
+def _lines(heard: Said) -> list[str]:
+    return [line.strip() for line in heard.answer.splitlines() if line.strip()]
+
+
+def _last_line(heard: Said, words: tuple[str, ...]) -> str | None:
+    """Return the word that is the last line of a reply, or that its last line gives behind "answer:"."""
+    lines = _lines(heard)
+    if not lines:
+        return None
+    marked = _marked_pattern(words).search(lines[-1][-4 * _LONGEST_LINE :])
+    return _bare(lines[-1], words) or (marked[1].lower() if marked else None)
+
+
+def _bare(line: str, words: tuple[str, ...]) -> str | None:
+    """Return the word of a line that holds nothing else."""
+    longest = _LONGEST_LINE + max(map(len, words))
+    found = _bare_pattern(words).fullmatch(line) if len(line) <= longest else None
+    return found[1].lower() if found else None
+
+
+@cache
+def _bare_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    lead = r"\W{0,8}(?:(?:my |the )?(?:final )?answer(?: is)?\W{0,8})?"
+    return re.compile(rf"{lead}({_one_of(words)})\W{{0,8}}", re.IGNORECASE)
+
+
+@cache
+def _marked_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"\banswer(?: is)?[ *\"'`]{{0,4}}[:：]\W{{0,6}}({_one_of(words)})\W{{0,8}}$", re.IGNORECASE)
+
+
+def _one_of(words: tuple[str, ...]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
+def _nothing_chosen(heard: Said, problem: str) -> Unparsed:
+    """Return why a reply chooses nothing: cut off, a refusal, another answer, or prose."""
+    if _broken_off(heard):
+        return Unparsed(Reason.TRUNCATED, "{ is opened and never closed", heard.reasoning)
+    if is_refusal(heard.answer):
+        return Unparsed(Reason.REFUSED, f"the reply begins {heard.answer[:_LONGEST_SHOWN]!r}", heard.reasoning)
+    marked = _ANSWER.search((_lines(heard) or [""])[-1])
+    if marked is not None:
+        other = marked[1].strip(_WRAPPING)[:_LONGEST_SHOWN]
+        return Unparsed(Reason.OFF_MENU, f"{other!r} was not offered", heard.reasoning)
+    return Unparsed(Reason.MALFORMED, problem, heard.reasoning)
+
+
+def _broken_off(heard: Said) -> bool:
+    """Return whether a reply is the beginning of a JSON object."""
+    return heard.answer.lstrip("`json \n").startswith("{") and last_object(heard.answer) is None

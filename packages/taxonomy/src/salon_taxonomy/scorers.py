@@ -1,0 +1,336 @@
+"""Load a scorer by its text, call it, and check what it returns.
+
+    mypkg.metrics:clip_score      a function of an installed module, or a class, which is made without arguments
+    ./metrics.py:clip_score       the same of a file
+    clip-score:FOLDER             an entry point of the group ``salon.scorers``, with the settings that it takes
+
+    open_scorer ──► CheckedScorer ── score(images, prompts) ──► Scored | Unscored for each picture
+
+A plain function is enough: its name is that of the function, its version a digest of the file that defines it, its range is
+unknown. Attributes say more: ``clip_score.range = (0, 2.5)``; also ``name``, ``version``, ``higher_is_better`` and ``batch``.
+"""
+
+import asyncio
+import importlib
+import importlib.util
+import inspect
+import math
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from numbers import Real
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from salon_taxonomy.digest import Digestible, digest, file_sha256
+from salon_taxonomy.errors import InputError, picture_failures
+from salon_taxonomy.plugins import SCORERS, ScorerKind, installed, plugin
+from salon_taxonomy.protocols import Media
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+
+UNBOUNDED: Final = (-math.inf, math.inf)
+"""The range of a scorer that states none."""
+
+_BATCH: Final = 16
+_LONGEST_NAME: Final = 200
+_HINT: Final = "Write MODULE:FUNCTION, ./FILE.py:FUNCTION, or the name of an installed scorer."
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedScorer:
+    """A scorer whose attributes are known to be right, and whose results are checked.
+
+    Attributes:
+        function: takes pictures and prompts, returns scores or an awaitable of them.
+        name: what tables call it.
+        version: a digest of everything that shapes its scores.
+        range: the lowest and the highest possible score; infinite where there is no bound.
+        higher_is_better: whether a higher score is a better picture.
+        batch: how many pictures it is given at once.
+
+    Example:
+        >>> from PIL import Image
+        >>> def brightness(images, prompts):
+        ...     return [sum(image.resize((1, 1)).getpixel((0, 0))) / 765 for image in images]
+        >>> brightness.version, brightness.range = "1", (0, 1)
+        >>> white, none = asyncio.run(checked_scorer(brightness).score([Image.new("RGB", (8, 8), "white"), b"?"], ["", ""]))
+        >>> white, none.reason.value
+        (Scored(value=1.0), 'bad_media')
+    """
+
+    function: Callable[..., Any] = field(repr=False)
+    name: str
+    version: str
+    range: tuple[float, float] = UNBOUNDED
+    higher_is_better: bool = True
+    batch: int = _BATCH
+
+    def __call__(self, images: Sequence[Any], prompts: Sequence[str]) -> Any:
+        """Return what the function returns, unchecked."""
+        return self.function(images, prompts)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both ends of the range are known."""
+        return all(map(math.isfinite, self.range))
+
+    def scaled(self, value: float) -> float | None:
+        """Return a score as a share of the range, 1 is best; None for a scorer without both bounds.
+
+        Example:
+            >>> CheckedScorer(min, "error", "1", range=(0, 4), higher_is_better=False).scaled(1.0)
+            0.75
+        """
+        if not self.bounded:
+            return None
+        lowest, highest = self.range
+        share = (value - lowest) / (highest - lowest)
+        return share if self.higher_is_better else 1 - share
+
+    async def score(self, images: Sequence[object], prompts: Sequence[str]) -> list[Verdict[float]]:
+        """Return a verdict for each picture; never raises for what the scorer or a picture is.
+
+        A function that is no coroutine runs in a thread, so other work continues meanwhile.
+
+        Args:
+            images: PIL images, ``Media``, or encoded bytes; brought to RGB, upright, transparent parts on white.
+            prompts: the text of each picture.
+
+        Returns:
+            ``Unscored`` with the reason ``bad_media`` for a picture that cannot be read, which the scorer never sees;
+            ``abstained`` where it returned None, ``off_menu`` outside of its range, ``malformed`` for anything that is no
+            finite number or the wrong number of results, ``rejected`` where it raised.
+
+        Raises:
+            InputError: there are not as many prompts as pictures.
+        """
+        if len(images) != len(prompts):
+            raise InputError(f"needs {len(images)} prompts, one for each picture, not", column="prompts", value=len(prompts))
+        opened = [opened_picture(image) for image in images]
+        readable = [place for place, image in enumerate(opened) if not isinstance(image, Unscored)]
+        found: list[Verdict[float]] = []
+        if readable:
+            asked = self._returned([opened[place] for place in readable], [prompts[place] for place in readable])
+            [returned] = await asyncio.gather(asked, return_exceptions=True)
+            if isinstance(returned, BaseException) and not isinstance(returned, Exception):
+                raise returned
+            found = checked_scores(returned, len(readable), self.range)
+        told = dict(zip(readable, found, strict=True))
+        return [image if isinstance(image, Unscored) else told[place] for place, image in enumerate(opened)]
+
+    async def _returned(self, images: list[Any], prompts: list[str]) -> object:
+        returned = await asyncio.to_thread(self.function, images, prompts)
+        return await returned if isinstance(returned, Awaitable) else returned
+
+
+def checked_scores(returned: object, count: int, bounds: tuple[float, float] = UNBOUNDED) -> list[Verdict[float]]:
+    """Return a verdict for each of ``count`` pictures from what a scorer returned, or the exception that it raised.
+
+    Example:
+        >>> [getattr(each, "value", each) for each in checked_scores([0.5, 1], 2)]
+        [0.5, 1.0]
+        >>> [each.reason.value for each in checked_scores([None, 7, float("nan")], 3, (0, 1))]
+        ['abstained', 'off_menu', 'malformed']
+        >>> checked_scores([0.5], 2)[1].detail
+        'the scorer returned 1 results for 2 pictures'
+    """
+    if isinstance(returned, Exception):
+        words = f"the scorer raised {type(returned).__name__}: {returned}"
+        return [Unscored(Reason.REJECTED, words)] * count
+    values = returned.tolist() if callable(getattr(returned, "tolist", None)) else returned  # type: ignore[attr-defined]
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        words = f"the scorer returned {type(returned).__name__}, not a list of {count} numbers"
+        return [Unscored(Reason.MALFORMED, words)] * count
+    if len(values) != count:
+        words = f"the scorer returned {len(values)} results for {count} pictures"
+        return [Unscored(Reason.MALFORMED, words)] * count
+    return [_checked(value, bounds) for value in values]
+
+
+def _checked(value: object, bounds: tuple[float, float]) -> Verdict[float]:
+    if value is None:
+        return Unscored(Reason.ABSTAINED, "the scorer gave no score")
+    if getattr(value, "ndim", None) == 0:  # a scalar of NumPy or torch
+        value = value.item()  # type: ignore[attr-defined]
+    if not isinstance(value, Real):
+        return Unscored(Reason.MALFORMED, f"the scorer gave {type(value).__name__} where a number belongs")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        return Unscored(Reason.MALFORMED, f"the scorer gave {number}")
+    lowest, highest = bounds
+    if not lowest <= number <= highest:
+        return Unscored(Reason.OFF_MENU, f"the score {number:g} is outside of its range {lowest:g} to {highest:g}")
+    return Scored(number)
+
+
+def opened_picture(image: object) -> Any:
+    """Return a picture as a PIL image in RGB, or ``Unscored``; upright, transparent parts on white.
+
+    Args:
+        image: a PIL image, ``Media``, or the bytes of a file. Needs Pillow.
+    """
+    try:
+        from PIL import Image, ImageOps
+    except ImportError as error:
+        raise InputError("scorers need Pillow", hint="pip install 'salon-taxonomy[pictures]'") from error
+    try:
+        if isinstance(image, Media):
+            image = image.data if image.data is not None else Path(str(image.uri)).read_bytes()
+        if isinstance(image, bytes | bytearray):
+            image = ImageOps.exif_transpose(Image.open(BytesIO(image)))
+        if not isinstance(image, Image.Image):
+            return Unscored(Reason.BAD_MEDIA, f"{type(image).__name__} is no picture")
+        if image.mode == "RGB":
+            image.load()
+            return image
+        if image.has_transparency_data:
+            image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA"))
+        return image.convert("RGB")
+    except picture_failures() as error:
+        return Unscored(Reason.BAD_MEDIA, f"the picture cannot be read ({str(error) or type(error).__name__})")
+
+
+def open_scorer(specification: str, environment: Mapping[str, str] | None = None) -> CheckedScorer:
+    """Load the scorer that a text names; nothing is called yet.
+
+    Args:
+        specification: ``MODULE:FUNCTION``, ``./FILE.py:FUNCTION``, or ``NAME`` or ``NAME:SETTINGS`` of an installed scorer.
+        environment: where an installed scorer finds secrets; None: nowhere.
+
+    Raises:
+        InputError: there is no such scorer, its code cannot be imported, or an attribute of it is wrong.
+
+    Example:
+        >>> try:
+        ...     open_scorer("no_such_module:score")
+        ... except InputError as error:
+        ...     print(error.problem)
+        cannot be imported (ModuleNotFoundError: No module named 'no_such_module')
+    """
+    word, colon, rest = specification.partition(":")
+    if word in installed(SCORERS):
+        found = plugin(SCORERS, word, object)
+        if isinstance(found, ScorerKind):
+            return checked_scorer(found.open(rest, environment or {}), source=specification)
+        if rest:
+            raise InputError("takes no settings after its name", source=word, value=rest)
+        return checked_scorer(found, source=specification, name=word)
+    place, colon, attribute = specification.rpartition(":")
+    if not colon or not place or not attribute:
+        raise InputError("no such scorer", value=specification, allowed=installed(SCORERS) or None, hint=_HINT)
+    return checked_scorer(loaded(place, attribute), source=specification)
+
+
+def checked_scorer(scorer: object, *, source: str | None = None, name: str | None = None) -> CheckedScorer:
+    """Return a function, a class or a :class:`~salon_taxonomy.protocols.Scorer` with its attributes checked.
+
+    Args:
+        scorer: is called with pictures and prompts; a class is first made without arguments.
+        source: names it in messages.
+        name: in tables, where the scorer has none of its own.
+
+    Raises:
+        InputError: it cannot be called, an attribute is wrong, or it has neither a version nor a source file.
+    """
+    if isinstance(scorer, CheckedScorer):
+        return scorer
+    made = _made(scorer, source) if isinstance(scorer, type) else scorer
+    if not callable(made):
+        raise InputError("a scorer is a function (images, prompts) -> scores, not", source=source, value=type(made).__name__)
+    own = getattr(made, "name", None) or name or getattr(made, "__name__", None) or type(made).__name__
+    if not isinstance(own, str) or not 0 < len(own) <= _LONGEST_NAME or not own.isprintable():
+        raise InputError("must be a short text, not", source=source, key="name", value=own)
+    upward, batch = getattr(made, "higher_is_better", True), getattr(made, "batch", _BATCH)
+    if not isinstance(upward, bool):
+        raise InputError("must be True or False, not", source=source, key="higher_is_better", value=upward)
+    if not isinstance(batch, int) or batch < 1:
+        raise InputError("must be 1 or more, not", source=source, key="batch", value=batch)
+    bounds = _range(getattr(made, "range", None), source)
+    shaping: dict[str, Digestible] = {
+        "version": _version(made, source),
+        "range": [str(end) for end in bounds],
+        "higher_is_better": upward,
+    }
+    return CheckedScorer(made, own, digest("scorer", shaping), bounds, upward, batch)
+
+
+def loaded(place: str, attribute: str) -> object:
+    """Return an attribute of a module, by the module's dotted name or its file (``./metrics.py``).
+
+    Raises:
+        InputError: the module cannot be imported, or has no such attribute.
+    """
+    try:
+        found: object = _of_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    except Exception as error:  # code of a user: importing it may raise anything
+        problem = f"cannot be imported ({type(error).__name__}: {error})"
+        hint = "A file is named ./FILE.py:FUNCTION; a module must be installed or on PYTHONPATH."
+        raise InputError(problem, value=place, hint=hint) from error
+    for name in attribute.split("."):
+        if not hasattr(found, name):
+            there = [each for each, value in vars(found).items() if callable(value) and not each.startswith("_")]
+            raise InputError("has no such function", source=place, value=attribute, allowed=there)
+        found = getattr(found, name)
+    return found
+
+
+def _of_file(path: Path) -> ModuleType:
+    """Import a file once for each content that it has, under a name of its own."""
+    path = path.absolute()
+    name = f"salon_file_{digest('file', [str(path), file_sha256(path)])}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None  # noqa: S101 — the name ends in .py
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
+
+
+def _made(kind: type, source: str | None) -> object:
+    try:
+        return kind()
+    except Exception as error:  # code of a user
+        problem = f"cannot be made without arguments ({type(error).__name__}: {error})"
+        raise InputError(
+            problem, source=source, value=kind.__name__, hint="Name a function, or a class without any."
+        ) from error
+
+
+def _range(value: object, source: str | None) -> tuple[float, float]:
+    if value is None:
+        return UNBOUNDED
+    ends = tuple(value) if isinstance(value, list | tuple) else ()
+    if len(ends) != 2 or not all(isinstance(end, Real) for end in ends) or not ends[0] < ends[1]:
+        hint = "Write range = (0, 1), the lower end first; math.inf where there is no bound."
+        raise InputError("must be the lowest and the highest score, not", source=source, key="range", value=value, hint=hint)
+    return float(ends[0]), float(ends[1])
+
+
+def _version(scorer: object, source: str | None) -> str:
+    """Return the scorer's own version, else a digest of the file that defines it."""
+    own = getattr(scorer, "version", None)
+    if isinstance(own, str) and own:
+        return own
+    if own is not None:
+        raise InputError("must be a text, not", source=source, key="version", value=own)
+    unwrapped: Any = inspect.unwrap(scorer) if callable(scorer) else scorer
+    while hasattr(unwrapped, "func"):  # functools.partial
+        unwrapped = unwrapped.func
+    try:
+        file = inspect.getsourcefile(unwrapped if inspect.isroutine(unwrapped) else type(unwrapped))
+        if file is not None and Path(file).is_file():
+            return file_sha256(file)
+    except TypeError:
+        pass
+    hint = 'Give it one: clip_score.version = "1", raised with every change of its scores.'
+    raise InputError("has no version, and no source file to make one of", source=source, key="version", hint=hint)

@@ -1,0 +1,113 @@
+"""Generic answers: no spoiled reply is a verdict, a plain one is read, and the same rules read Artifact-Bench's task 1."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from for_each import for_each
+from salon_taxonomy.answers import (
+    Outcome,
+    Parsed,
+    Unparsed,
+    parse_choice,
+    parse_object,
+    parse_scale,
+    parse_yes_or_no,
+)
+from salon_taxonomy.answers.strict_json import JsonError
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.testing import HOSTILE_REPLIES
+from salon_taxonomy.testing import text as any_text
+
+LABELS = ("photo", "oil painting", "painting", "C++")
+
+
+def count(members: dict[str, Any]) -> int:
+    if not isinstance(members.get("count"), int):
+        raise JsonError("the key 'count' is missing or no number")
+    return members["count"]
+
+
+PARSERS: dict[str, Callable[[str], Outcome[Any]]] = {
+    "yes/no": parse_yes_or_no,
+    "choice": partial(parse_choice, labels=LABELS),
+    "scale": partial(parse_scale, lowest=1, highest=5),
+    "object": partial(parse_object, read=count),
+}
+
+
+@for_each("reply", HOSTILE_REPLIES)
+def test_no_spoiled_reply_is_a_verdict(reply: str) -> None:
+    assert [name for name, parse in PARSERS.items() if not isinstance(parse(reply), Unparsed)] == []
+
+
+@given(any_text)
+def test_no_text_raises(text: str) -> None:
+    for parse in PARSERS.values():
+        assert isinstance(parse(text), Parsed | Unparsed)
+
+
+@pytest.mark.parametrize(
+    ("form", "reply", "reason"),
+    [
+        (form, reply, reason)
+        for form, off_menu, cut in (
+            ("yes/no", "Answer: perhaps", '{"answer": "ye'),
+            ("choice", "It is no photo.\nAnswer: sculpture", '{"answer": "oil pain'),
+            ("scale", "Answer: 6", '{"score": 4, "reason": "be'),
+        )
+        for reply, reason in (
+            ("", "empty"),
+            ("A lovely picture.", "malformed"),
+            (cut, "truncated"),
+            (off_menu, "off_menu"),
+            ("I'm sorry, but I can't help with that.", "refused"),
+        )
+    ],
+)
+def test_each_kind_of_failure_has_its_reason(form: str, reply: str, reason: str) -> None:
+    outcome = PARSERS[form](reply)
+    assert isinstance(outcome, Unparsed)
+    assert outcome.reason.value == reason
+
+
+@given(st.sampled_from(LABELS), st.sampled_from(["{}", "Answer: {}", "<think>hm</think>It shows it. **Answer: {}.**"]))
+def test_a_label_is_read_in_any_case_and_kept_in_its_spelling(label: str, around: str) -> None:
+    for spelled in (label, label.upper()):
+        assert parse_choice(around.format(spelled), LABELS) == Parsed(label, "hm" if "think" in around else None)
+
+
+@given(st.integers(-3, 8), st.sampled_from(["{}", "Good, but dark.\nAnswer: {}", '{{"reason": "x", "score": {}}}', "{}/5"]))
+def test_a_mark_is_read_within_its_scale_alone(mark: int, around: str) -> None:
+    outcome = parse_scale(around.format(mark), 1, 5)
+    if 1 <= mark <= 5:
+        assert isinstance(outcome, Parsed)
+        assert outcome.answer == mark
+    else:
+        assert isinstance(outcome, Unparsed)
+
+
+@pytest.mark.parametrize(
+    "reply", ["Answer: 3-4", "Answer: 3 or 4", "Answer: 4.5", "Answer: 4/10", "80%", "Answer: 1e2", "3 cats"]
+)
+def test_a_doubtful_mark_is_no_mark(reply: str) -> None:
+    assert isinstance(parse_scale(reply, 1, 5), Unparsed)
+
+
+@given(st.lists(st.sampled_from(["yes", "no", "not", ".", "a photo", "\n", "or", "I have no idea", "Sorry,"]), max_size=6))
+def test_prose_without_an_answer_at_its_end_chooses_nothing(words: list[str]) -> None:
+    text = " ".join([*words, "- that is all that I can see in it."])
+    assert isinstance(parse_choice(text, LABELS), Unparsed)
+    outcome = parse_yes_or_no(text)
+    if isinstance(outcome, Parsed):  # a verdict that stands first, alone or before a comma or full stop
+        assert text.lower().lstrip(" .\n").startswith("yes" if outcome.answer else "no")
+
+
+@pytest.mark.parametrize("labels", [(), ("one",), ("Photo", "photo"), ("", "photo")])
+def test_a_menu_needs_different_labels(labels: tuple[str, ...]) -> None:
+    with pytest.raises(InputError, match="labels"):
+        parse_choice("photo", labels)

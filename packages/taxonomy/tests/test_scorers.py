@@ -1,0 +1,242 @@
+"""Scorers: any function of pictures and prompts is loaded and called, and nothing that it returns by mistake is a score."""
+
+import asyncio
+import math
+import pickle
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Media, Question, Scorer
+from salon_taxonomy.scorers import CheckedScorer, checked_scorer, checked_scores, open_scorer
+from salon_taxonomy.verdict import Reason, Scored, Unscored
+
+WHITE = Image.new("RGB", (4, 4), "white")
+
+
+def scored(function, count=3, images=None, **attributes):
+    for name, value in ({"version": "1"} | attributes).items():
+        setattr(function, name, value)
+    shown = [WHITE] * count if images is None else images
+    return asyncio.run(checked_scorer(function).score(shown, ["a cat"] * len(shown)))
+
+
+def raising(error):
+    def function(images, prompts):
+        raise error
+
+    return function
+
+
+async def slow(images, prompts):
+    await asyncio.sleep(0)
+    return [0.5 for _ in images]
+
+
+MADE = {
+    "list": [0.5, 1, True],
+    "tuple": (0.5, 1.0, 1.0),
+    "array": np.array([0.5, 1, 1], dtype=np.float32),
+    "scalars": [np.float32(0.5), np.array(1.0), np.int64(1)],
+}
+NO_SCORES = {
+    "nothing": (None, Reason.MALFORMED),
+    "a text": ("123", Reason.MALFORMED),
+    "bytes": (b"123", Reason.MALFORMED),
+    "a number": (0.5, Reason.MALFORMED),
+    "a dict": ({"score": 1}, Reason.MALFORMED),
+    "a generator": ((each for each in (1, 2, 3)), Reason.MALFORMED),
+    "too few": ([0.5, 0.5], Reason.MALFORMED),
+    "too many": ([0.5] * 4, Reason.MALFORMED),
+    "none at all": ([], Reason.MALFORMED),
+    "a column": (np.ones((3, 1)), Reason.MALFORMED),
+    "a scalar array": (np.array(0.5), Reason.MALFORMED),
+    "scores and information": (([0.5] * 3, {}), Reason.MALFORMED),
+    "texts": (["0.5"] * 3, Reason.MALFORMED),
+    "complex numbers": ([1j] * 3, Reason.MALFORMED),
+    "not a number": ([math.nan] * 3, Reason.MALFORMED),
+    "infinity": ([math.inf, -math.inf, 10**400], Reason.MALFORMED),
+    "outside of the range": ([1.01, -0.01, 10**300], Reason.OFF_MENU),
+    "no score": ([None] * 3, Reason.ABSTAINED),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_any_list_of_numbers_is_scores(name):
+    assert [each.value for each in scored(lambda images, prompts: MADE[name], range=(0, 1))] == [0.5, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("name", NO_SCORES)
+def test_what_is_no_list_of_numbers_within_the_range_is_never_a_score(name):
+    returned, reason = NO_SCORES[name]
+    found = scored(lambda images, prompts: returned, range=(0, 1))
+    assert [each.reason for each in found] == [reason] * 3
+    assert all(each.detail for each in found)
+
+
+@given(st.recursive(st.none() | st.floats() | st.integers() | st.text() | st.booleans() | st.just(Decimal(1)), st.lists))
+def test_whatever_a_scorer_returns_becomes_one_verdict_for_each_picture_within_the_range(returned):
+    found = checked_scores(returned, 3, (-2.0, 2.0))
+    assert len(found) == 3
+    assert all(isinstance(each, Unscored) or (-2 <= each.value <= 2) for each in found)
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), MemoryError("full"), TimeoutError(), InputError("no")])
+def test_a_scorer_that_raises_leaves_no_score_and_the_reason(error):
+    found = scored(raising(error))
+    assert {each.reason for each in found} == {Reason.REJECTED}
+    assert type(error).__name__ in found[0].detail
+
+
+def test_one_wrong_score_costs_its_own_picture_only():
+    found = scored(lambda images, prompts: [1.0, math.nan, 2.0])
+    assert (found[0], found[2], found[1].reason) == (Scored(1.0), Scored(2.0), Reason.MALFORMED)
+
+
+def test_a_coroutine_function_is_awaited():
+    assert scored(slow) == [Scored(0.5)] * 3
+
+
+def test_pictures_that_cannot_be_read_are_not_shown_and_the_others_are_upright_rgb(tmp_path):
+    seen = []
+
+    def look(images, prompts):
+        seen.extend(
+            (image.mode, image.size, image.getpixel((0, 0)), prompt) for image, prompt in zip(images, prompts, strict=True)
+        )
+        return [1.0] * len(images)
+
+    look.version = "1"
+    Image.new("RGBA", (4, 4), (0, 0, 0, 0)).save(tmp_path / "clear.png")
+    turned = Image.new("RGB", (8, 4), "red")
+    turned.save(tmp_path / "turned.jpg", exif=_sideways())
+    shown = [
+        Media.from_bytes(b"no picture"),
+        Media.from_file(tmp_path / "clear.png"),
+        (tmp_path / "turned.jpg").read_bytes(),
+        7,
+    ]
+    found = asyncio.run(checked_scorer(look).score(shown, ["a", "b", "c", "d"]))
+    assert [getattr(each, "reason", None) for each in found] == [Reason.BAD_MEDIA, None, None, Reason.BAD_MEDIA]
+    assert seen[0] == ("RGB", (4, 4), (255, 255, 255), "b")
+    assert (seen[1][:2], seen[1][3]) == (("RGB", (4, 8)), "c")
+
+
+def _sideways():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    return exif
+
+
+def test_prompts_of_another_number_are_refused():
+    def function(images, prompts):
+        return [1.0]
+
+    function.version = "1"
+    with pytest.raises(InputError, match="needs 1 prompts, one for each picture, not"):
+        asyncio.run(checked_scorer(function).score([WHITE], []))
+
+
+# --------------------------------------------------------------------------------------------------------------- loading
+
+SOURCE = """
+def length(images, prompts):
+    return [float(len(prompt)) for prompt in prompts]
+
+class Same:
+    name, version, range, higher_is_better, batch = "same", "7", (0, 1), False, 4
+    def __call__(self, images, prompts):
+        return [0.25] * len(images)
+
+class Needs:
+    def __init__(self, weights):
+        self.weights = weights
+
+number = 7
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "metrics.py"
+    path.write_text(SOURCE)
+    return path
+
+
+def test_a_plain_function_of_a_file_is_a_scorer_and_every_change_of_the_file_another_version(file, tmp_path):
+    first = open_scorer(f"{file}:length")
+    assert isinstance(first, Scorer)
+    assert (first.name, first.range, first.higher_is_better) == ("length", (-math.inf, math.inf), True)
+    other = tmp_path / "copy.py"
+    other.write_text(SOURCE)
+    changed = tmp_path / "changed.py"
+    changed.write_text(SOURCE + "\n# another one\n")
+    assert open_scorer(f"{other}:length").version == first.version != open_scorer(f"{changed}:length").version
+
+
+def test_attributes_say_the_name_the_version_and_the_range(file):
+    found = open_scorer(f"{file}:Same")
+    assert (found.name, found.range, found.higher_is_better, found.batch) == ("same", (0.0, 1.0), False, 4)
+    assert found.scaled(0.25) == 0.75
+
+
+def test_a_function_of_an_installed_module_is_named_with_a_colon():
+    assert open_scorer("statistics:mean").name == "mean"
+
+
+WRONG = {
+    "no-colon": "no such scorer",
+    "no_module:score": "cannot be imported",
+    "nowhere.py:score": "cannot be imported",
+    "FILE:absent": "has no such function",
+    "FILE:number": "a scorer is a function",
+    "FILE:Needs": "cannot be made without arguments",
+    "math:sqrt": "has no version, and no source file",
+}
+
+
+@pytest.mark.parametrize("specification", WRONG)
+def test_a_scorer_that_cannot_be_loaded_is_an_error_that_says_why(file, specification):
+    with pytest.raises(InputError, match=WRONG[specification]):
+        open_scorer(specification.replace("FILE", str(file)))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        ("range", (1, 0)),
+        ("range", (0, math.nan)),
+        ("range", 3),
+        ("range", ("a", "b")),
+        ("version", 3),
+        ("name", "a\nb"),
+        ("higher_is_better", "no"),
+        ("batch", 0),
+    ],
+)
+def test_a_wrong_attribute_is_an_error_that_names_it(attribute, value):
+    def function(images, prompts):
+        return []
+
+    setattr(function, attribute, value)
+    with pytest.raises(InputError) as raised:
+        checked_scorer(function)
+    assert raised.value.key == attribute
+
+
+def test_a_question_for_a_scorer_has_a_digest_of_its_own_and_others_keep_theirs():
+    plain = Question(("Is this AI-generated?", Media.from_bytes(b"...")))
+    assert plain.request_sha256()[:8] == "2087f3e6"
+    assert Question(plain.parts, prompt="a cat").request_sha256() != Question(plain.parts, prompt="").request_sha256()
+
+
+def test_checked_scorers_of_importable_functions_pickle():
+    found = open_scorer("statistics:mean")
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert isinstance(found, CheckedScorer)
