@@ -199,7 +199,6 @@ def test_each_form_is_answered_by_keyboard_and_axe_finds_nothing(
         served.close()
 
 
-@needs_chromium[1]
 @pytest.mark.browser
 def test_an_auditor_sees_the_agreed_answer_and_level_and_rejects_by_key(
     browser: Browser, tmp_path: Path, body: Body, clock: Clock
