@@ -146,6 +146,16 @@ def test_the_check_sees_imports_within_functions_and_in_strings(tmp_path: Path) 
     assert len(cycles({name: set(imported) for name, imported in graph.items()})) == 1
 
 
+def test_every_room_is_in_the_architecture_page(root: Path, packages: dict[str, Path]) -> None:
+    """Every folder of a package, and every file of one without folders, has its place in the page."""
+    page = (root / "docs/architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(?:[\w/]+/)?(\w+)(?:\.py)?`", page))
+    rooms = {path.parent for source in packages.values() for path in source.glob("*/__init__.py")}
+    files = {path for name in ("salon_arena", "salon_store") for path in packages[name].glob("[a-z]*.py")}
+    missing = [path for path in rooms | files if path.stem not in named | {"cli", "errors"}]
+    assert sorted(path.relative_to(root).as_posix() for path in missing) == []
+
+
 def test_every_file_of_the_architecture_page_exists_and_the_walk_has_at_most_eleven_hops(root: Path) -> None:
     page = (root / "docs/architecture.md").read_text(encoding="utf-8")
     named = re.findall(r"`([a-z]+/src/[\w/]+\.py)`", page)
