@@ -2,11 +2,13 @@
 
 import json
 import shlex
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
+from aiohttp import web
 from click.testing import CliRunner
 
 from salon_rewards.cli import reward
@@ -34,6 +36,7 @@ def test_every_command_has_an_example():
         ("score", "completions.jsonl"),
         ("explain", "--truth"),
         ("audit", "completions.jsonl"),
+        ("serve", "scorer:./metrics.py:clip_score"),
     }
 
 
@@ -45,5 +48,10 @@ def test_every_example_runs(words, tmp_path, monkeypatch):
     Path("completions.jsonl").write_text(json.dumps(row) + "\n")
     Path("run.jsonl").write_text(json.dumps({"step": 0, "completion": "It is fine."}) + "\n")
     Path("reply.txt").write_text('<think>Fine.</think>\\boxed{{"Whether Normal": true}}')
+    Path("metrics.py").write_text("def clip_score(images, prompts):\n    return [1.0] * len(images)\n")
+    Path("token.txt").write_text("0123456789abcdef")
+    listen = socket.create_server
+    monkeypatch.setattr(socket, "create_server", lambda address: listen(("127.0.0.1", 0)))
+    monkeypatch.setattr(web, "run_app", lambda app, *, sock, **settings: sock.close())  # it would serve until it is stopped
     done = CliRunner().invoke(main, words, catch_exceptions=False)
     assert done.exit_code == 0, done.stderr
