@@ -155,6 +155,7 @@ def test_the_upper_bound_is_clopper_and_pearson_s():
         assert upper_bound(successes, trials) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", [1, 20, 59, 200])
 def test_the_bound_of_a_cascade_s_loss_is_too_low_in_at_most_a_twentieth_of_all_samples(trials):
     bounds = [upper_bound(count, trials) for count in range(trials + 1)]

@@ -126,7 +126,7 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
         if found.prompt is None:
             payload["prompt"] = ""
         if kind == KINDS["auditor"]:
-            payload["proposed"] = sorted(item.agreed or ())
+            payload |= {"proposed": sorted(item.agreed or ()), "proposed_level": item.level}
         elif kind == ADJUDICATE:
             payload["said"] = [json.loads(choice) for choice in item.said]
         return payload
@@ -143,6 +143,8 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
         about["levels"] = [] if question["level"] else list(get_args(Level))
         said = [{**each, "answer": _turned(each["answer"], question)} for each in payload.get("said", ())]
         proposed = [words[value] for value in _turned(payload["proposed"], question)] if "proposed" in payload else None
+        if proposed is not None and payload["proposed_level"] is not None:
+            proposed.append(payload["proposed_level"])
         more = {"proposed": proposed, "said": said if "said" in payload else None}
         return {"media_kind": "video" if video else "picture", **about, **more}
 
