@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from browsing import needs_chromium
 from click.testing import CliRunner
 from playwright.sync_api import Browser
 from postgres_server import PostgresServer, programs
@@ -175,7 +174,6 @@ def test_a_restarted_server_costs_a_503_and_no_answer(server: PostgresServer, tm
 
 @pytest.mark.slow
 @pytest.mark.browser
-@needs_chromium[1]
 def test_the_command_serves_from_postgres_and_a_page_sends_again_what_a_restart_refused(
     server: PostgresServer, tmp_path: Path, browser: Browser
 ) -> None:
