@@ -157,7 +157,7 @@ def test_killed_drivers_and_workers_leave_no_orphan_and_the_end_has_the_same_byt
     command = [str(Path(sys.executable).with_name("salon")), "curate", "run", "--workers", "2"]
     subprocess.run([*command, str(calm.folder)], check=True, capture_output=True)
     random.seed(5)
-    for kill in ("driver", "worker", "driver"):
+    for kill in ("driver", "worker"):
         process = subprocess.Popen([*command, str(disturbed.folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         before = len(tree(disturbed.folder, "columns"))

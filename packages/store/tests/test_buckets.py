@@ -178,6 +178,15 @@ def test_a_secret_in_an_address_is_refused_and_not_repeated(address: str) -> Non
     assert done.exit_code == 2 and "hidden" not in done.output
 
 
+@pytest.mark.slow
+def test_a_secret_in_an_endpoint_is_not_repeated(tmp_path: Path) -> None:
+    options = {"aws_endpoint_url": "http://ann:hidden@127.0.0.1:9", "aws_allow_http": "true", "aws_region": "us-east-1"}
+    options |= {"aws_access_key_id": "id", "aws_secret_access_key": "hidden"}
+    with pytest.raises(StoreError, match="Generic S3 error") as refused:
+        ResultStore.open("s3://bucket/x", storage_options=options, work=tmp_path)
+    assert "hidden" not in str(refused.value)
+
+
 def test_every_store_command_takes_a_url(url: str, battles: Battles, tmp_path: Path) -> None:
     battles(4).write_parquet(tmp_path / "votes.parquet")
     commands = [

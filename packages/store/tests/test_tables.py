@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -261,6 +263,19 @@ def test_a_key_written_by_another_store_object_is_found_with_or_without_the_cach
             with pytest.raises(DuplicateKeyError):
                 opened.append("battles", battles(1, prefix), run_id="r")
     assert store.append("battles", battles(3, "d"), run_id="r").rows_written == 3
+
+
+@pytest.mark.parametrize("kept", [0, 1, 5, 8, 16])
+def test_a_cache_that_lacks_hashes_lets_no_key_in_twice(store: ResultStore, battles: Battles, kept: int) -> None:
+    for prefix in ("b", "c"):
+        store.append("battles", battles(3, prefix), run_id="r")
+    ResultStore.open(store.path).append("battles", battles(3, "d"), run_id="r")
+    (path,) = (store.path / ".cache").glob("*.sqlite")
+    with closing(sqlite3.connect(path)) as database, database:
+        assert database.execute("UPDATE keys SET hashes = substr(hashes, 1, ?)", [kept]).rowcount > 0
+    for prefix in ("b", "c"):
+        with pytest.raises(DuplicateKeyError):
+            ResultStore.open(store.path).append("battles", battles(3, prefix), run_id="r")
 
 
 class Overtaken:
@@ -602,14 +617,14 @@ def test_many_small_commits_leave_few_files_with_the_same_rows_and_names(
 ) -> None:
     monkeypatch.setattr(tables, "_TIDY_EVERY", 5)
     monkeypatch.setattr(tables, "_MANY", 4)
-    for number in range(40):
+    for number in range(20):
         store.append("battles", battles(2, f"{number}-"), run_id=f"run {number % runs}")
         reader = ResultStore.open(store.path, read_only=True)
         assert reader.read("battles").collect().height == 2 * (number + 1)
         with pytest.raises(DuplicateKeyError):
             store.append("battles", battles(1, f"{number // 2}-"), run_id="again")
     info = {each.table: each for each in store.tables()}["battles"]
-    assert info.rows == 80
+    assert info.rows == 40
     assert info.files <= 2 * (4 + 5)
     snapshot = store._tables["battles"].log.snapshot()
     assert {owner_of(file.name) for file in snapshot.files} == {"run 'run 0'" if runs == 1 else "several runs"}

@@ -86,9 +86,13 @@ def run(
         watch: called after each shard.
 
     Raises:
-        InputError: the pipeline contradicts itself.
+        InputError: the data set has no pictures, or the pipeline contradicts itself.
         StorageError: a part cannot be written; what is finished is kept.
     """
+    if not dataset.shards:
+        raise InputError(
+            "the data set has no pictures", source=dataset.folder, hint=f"salon curate import {dataset.folder} SOURCE"
+        )
     expected = expected_parts(dataset, stages)
     wanted = shards or range(len(dataset.shards))
     made = kept = problems = 0

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from salon_curate.dataset import BATCH_ROWS, SHARD_COLUMNS, DataSet, Shard
+from salon_curate.dataset import BATCH_ROWS, SHARD_COLUMNS, DataSet, Shard, read_rows
 from salon_curate.errors import StageError
 from salon_curate.files import publish
 from salon_taxonomy.digest import Digestible, digest
@@ -194,7 +194,7 @@ def work_on(task: ShardTask) -> dict[str, int]:
     own, beside = read_inputs(folder, made, task.inputs)
     pieces = []
     for start in range(0, task.rows, BATCH_ROWS):
-        batch = pl.scan_parquet(shard).slice(start, BATCH_ROWS).select(own).collect()
+        batch = read_rows(shard, own, start, BATCH_ROWS)
         batch = pl.concat([batch, *(frame.slice(start, BATCH_ROWS) for frame in beside)], how="horizontal")
         pieces.append(checked_output(made, batch["key"], _called(made, made.function, batch, task), task.shard))
     frame = pl.concat(pieces) if pieces else pl.DataFrame(schema=_schema(made))
@@ -208,7 +208,7 @@ def _work_on_all(folder: Path, made: Stage, task: ShardTask) -> dict[str, int]:
     pieces = []
     for shard, _, inputs, _ in task.every:
         own, beside = read_inputs(folder, made, inputs)
-        rows = pl.concat([pl.read_parquet(folder / "shards" / f"{shard}.parquet", columns=own), *beside], how="horizontal")
+        rows = pl.concat([read_rows(folder / "shards" / f"{shard}.parquet", own), *beside], how="horizontal")
         pieces.append(rows if made.prepare is None else _called(made, made.prepare, rows, task))
     rows = pl.concat(pieces)
     del pieces
@@ -223,11 +223,9 @@ def _work_on_all(folder: Path, made: Stage, task: ShardTask) -> dict[str, int]:
 
 def read_inputs(folder: Path, made: Stage, inputs: Mapping[str, Sequence[str]]) -> "tuple[list[str], list[pl.DataFrame]]":
     """Return the columns to read from a shard, ``key`` first, and the columns of earlier stages, read."""
-    import polars as pl
-
     elsewhere = {column for columns in inputs.values() for column in columns}
     own = ["key", *(column for column in made.reads if column not in elsewhere and column != "key")]
-    return own, [pl.read_parquet(folder / part, columns=list(columns)) for part, columns in inputs.items()]
+    return own, [read_rows(folder / part, columns) for part, columns in inputs.items()]
 
 
 def checked_output(made: Stage, keys: "pl.Series", found: "pl.DataFrame", shard: str) -> "pl.DataFrame":

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from salon_store.errors import DamagedTableError, StoreError, UnconfirmedError
+from salon_store.errors import DamagedTableError, StoreError, UnconfirmedError, first_line
 from salon_store.run_names import number_of, owner_of
 from salon_store.schemas import TableSchema
 from salon_taxonomy.errors import InputError
@@ -118,7 +118,7 @@ class DeltaLog:
                 name=self._schema.name,
             )
         except (DeltaError, OSError) as error:
-            raise StoreError(f"{self.url}: the table could not be made ({_first_line(error)})") from error
+            raise StoreError(f"{self.url}: the table could not be made ({first_line(error)})") from error
         self.flush(0)
 
     def version(self) -> int:
@@ -129,7 +129,7 @@ class DeltaLog:
         try:
             return int(DeltaTable(self.url, storage_options=self._options).version())
         except (DeltaError, OSError) as error:
-            raise self._damaged(_first_line(error)) from error
+            raise self._damaged(first_line(error)) from error
 
     def snapshot(self, at: At = None) -> Snapshot:
         """Open a version.
@@ -153,7 +153,7 @@ class DeltaLog:
             actions = pl.DataFrame(table.get_add_actions(flatten=True))
             newest = table.history(1)[-1:]  # behind it are commits that came meanwhile
         except (DeltaError, OSError) as error:
-            raise self._damaged(_first_line(error)) from error
+            raise self._damaged(first_line(error)) from error
         columns = actions.select("path", "size_bytes", "num_records", "modification_time")
         files = [DataFile(name, size, rows or 0, modified) for name, size, rows, modified in columns.iter_rows()]
         for commit in newest:
@@ -196,7 +196,7 @@ class DeltaLog:
                 snapshot.table.alter.add_columns(missing)
             except (DeltaError, OSError) as error:
                 if self.snapshot().version == snapshot.version:
-                    raise StoreError(f"{self.url}: columns could not be added ({_first_line(error)})") from error
+                    raise StoreError(f"{self.url}: columns could not be added ({first_line(error)})") from error
 
     def commit(
         self,
@@ -253,7 +253,7 @@ class DeltaLog:
             latest = self.snapshot()
             if latest.version == snapshot.version:
                 raise StoreError(
-                    f"{self.url}: the commit could not be written ({_first_line(error)})\n"
+                    f"{self.url}: the commit could not be written ({first_line(error)})\n"
                     "Nothing was changed. Check that there is room and permission, and repeat the command."
                 ) from error
             names = {file.name for file in latest.files}
@@ -291,7 +291,7 @@ class DeltaLog:
         try:
             listed = table.history()
         except (DeltaError, OSError) as error:
-            raise self._damaged(_first_line(error)) from error
+            raise self._damaged(first_line(error)) from error
         found: dict[int, dict[str, Any]] = {}
         version = -1
         for commit in reversed(listed):
@@ -407,10 +407,6 @@ def _delta_schema(schema: TableSchema, added: Collection[str]) -> "Schema":
     from deltalake import Schema
 
     return Schema.from_json(f'{{"type":"struct","fields":[{",".join(_fields(schema, added).values())}]}}')
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def modified_milliseconds(status: os.stat_result) -> int:

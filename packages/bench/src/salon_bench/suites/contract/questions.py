@@ -1,4 +1,4 @@
-"""Questions about a picture in the generic answer forms: yes or no, a scale, a choice of labels, a JSON object.
+"""Ask questions about a picture that are answered by yes or no, a mark, a label or a JSON object.
 
 A form says how a reply must end, reads it (``salon_taxonomy.answers``), and turns the answer into numbers. Declarative
 suites (``declared.py``) and suites whose questions differ from prompt to prompt ask by :func:`ask_all`.
@@ -41,7 +41,7 @@ class Form(ABC):
     @property
     @abstractmethod
     def spans(self) -> Mapping[str, tuple[float, float] | None]:
-        """The numbers that an answer has: their names, each with its lowest and highest value; None where there are none.
+        """The numbers of an answer: their names, each with its lowest and highest value, or None without such limits.
 
         The name of the main number is empty.
         """
@@ -121,7 +121,9 @@ class Scale(Form):
 
 @dataclass(frozen=True)
 class Choice(Form):
-    """One of some labels; ``=label`` is 1 for the chosen label, and the main number is its score where labels have scores.
+    """One of some labels.
+
+    ``=label`` is 1 for the chosen label and 0 for the others; the main number is its score where labels have scores.
 
     Attributes:
         labels: two or more.
@@ -316,10 +318,21 @@ def ask_all(case: Case, questions: Sequence[PictureQuestion]) -> Generator[Inqui
         if any(isinstance(parent, Scored) and not parent.value for parent in parents):
             verdicts[each.step] = Scored(False)
             continue
-        verdict = yield each.inquiry(case)
-        missing = next((parent for parent in parents if isinstance(parent, Unscored)), None)
-        verdicts[each.step] = missing if missing is not None and isinstance(verdict, Scored) and verdict.value else verdict
+        verdicts[each.step] = under_parents((yield each.inquiry(case)), parents)
     return verdicts
+
+
+def under_parents(verdict: Verdict[bool], parents: Sequence[Verdict[bool]]) -> Verdict[bool]:
+    """Return what the answer to a yes-or-no question counts as, given what its parents count as.
+
+    Example:
+        >>> under_parents(Scored(True), [Scored(True), Scored(False)])
+        Scored(value=False)
+    """
+    if any(isinstance(parent, Scored) and not parent.value for parent in parents):
+        return Scored(False)
+    missing = next((parent for parent in parents if isinstance(parent, Unscored)), None)
+    return missing if missing is not None and isinstance(verdict, Scored) and verdict.value else verdict
 
 
 def numbers_of(form: Form, verdict: Verdict[Any]) -> dict[str, Verdict[float]]:

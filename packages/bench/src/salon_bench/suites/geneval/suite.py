@@ -1,0 +1,103 @@
+"""GenEval-style: are the objects, counts, colours and positions of a prompt in the picture?
+
+clauses of the metadata ──► yes-or-no questions ──► correct: 1 where every clause holds, else 0 ──► mean per task ──► their mean
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from salon_bench.suites.contract.base import SuiteBase
+from salon_bench.suites.contract.questions import PictureQuestion, YesNo
+from salon_bench.suites.contract.suite import Case, Examination, SuitePrompt, Summary
+from salon_bench.suites.contract.templates import Templates
+from salon_bench.suites.geneval.metadata import TAGS, conditions, drawn_prompts, read_metadata
+from salon_taxonomy.digest import digest
+from salon_taxonomy.verdict import Scored, Unscored, Verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from salon_bench.suites.contract.tables import Line
+
+CORRECT: Final = "correct"
+"""The dimension of a picture: 1 where every clause of its prompt holds, else 0."""
+_RULES_VERSION: Final = 1  # raised by hand when questions, parsers or rows change their meaning
+_TEMPLATES: Final = Templates(Path(__file__).with_name("prompts"))
+
+
+class GenEval(SuiteBase):
+    """The suite ``geneval``; without a file of prompts it has prompts of its own about drawn shapes."""
+
+    name = "geneval"
+    version = digest("geneval", {"templates": _TEMPLATES.version, "rules": _RULES_VERSION})
+
+    def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
+        """Return the prompts of the user's ``evaluation_metadata.jsonl``, or 120 of our own about drawn shapes.
+
+        Raises:
+            InputError: the file is wrong.
+        """
+        return drawn_prompts(self.name) if source is None else read_metadata(source, self.name)
+
+    def examine(self, case: Case) -> Examination:
+        """Ask about each clause until one fails; a clause without a verdict leaves none, unless another one fails."""
+        missing: Unscored | None = None
+        found: Verdict[float] = Scored(1.0)
+        for each in conditions(case.facts):
+            text = _TEMPLATES.render("question", question=each.question)
+            verdict: Verdict[bool] = yield PictureQuestion(each.step, text, YesNo()).inquiry(case)
+            if isinstance(verdict, Unscored):
+                missing = missing or verdict
+            elif verdict.value is not each.wanted:
+                found, missing = Scored(0.0), None
+                break
+        return [case.score(str(case.facts["tag"]), CORRECT, missing or found)]
+
+    def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
+        """Return the mean over the tasks' means, the share of correct pictures per task and in all, and of correct prompts.
+
+        A prompt is correct where one of its pictures is.
+        """
+        import numpy as np
+        import polars as pl
+
+        from salon_bench.suites.contract.metrics import REPLICATES, percentile_ends, resampled_sums
+        from salon_bench.suites.contract.tables import interval_over_prompts, line, summary_of, words_of_intervals
+
+        known = scores.drop_nulls("value")
+        unscored = scores.height - known.height
+        tags = [tag for tag in TAGS if tag in set(scores["task"])]
+        per_task = [_task(scores, tag) for tag in tags]
+        mean = ends = None
+        if per_task and all(row["value"] is not None for row in per_task):
+            each = (
+                known.group_by("task", "prompt_id").agg(pl.col("value").sum(), pl.len().alias("rows")).sort("task", "prompt_id")
+            )
+            strata = np.array([tags.index(tag) for tag in each["task"]], dtype=np.int64)
+            columns = each.select("value", "rows").to_numpy().astype(np.float64)
+            sums = resampled_sums(columns, REPLICATES, 0, strata, count=len(tags))
+            ends = percentile_ends((sums[..., 0] / sums[..., 1]).mean(axis=1))
+            mean = float(np.mean([row["value"] for row in per_task]))
+        prompts = known.group_by("prompt_id").agg(pl.col("value").max())
+        share, share_ends = interval_over_prompts(CORRECT, prompts, shares={CORRECT})
+        pictures, picture_ends = interval_over_prompts(CORRECT, known, shares={CORRECT})
+        lines = [
+            line("overall", None, mean, ends or (None, None), scored=known.height, unscored=unscored),
+            *per_task,
+            line("correct pictures", None, pictures, picture_ends, scored=known.height, unscored=unscored),
+            line("correct prompts", None, share, share_ends, scored=prompts.height, unscored=0),
+        ]
+        how = f"percentile bootstrap over the prompts of each task, {REPLICATES} replicates, seed 0"
+        overall = f"overall: the mean over tasks; 95% interval: {how}."
+        return summary_of(lines, [overall, *words_of_intervals(scores, {CORRECT})])
+
+
+def _task(scores: "pl.DataFrame", tag: str) -> "Line":
+    """Return the line of one task."""
+    from salon_bench.suites.contract.tables import interval_over_prompts, line
+
+    rows = scores.filter(scores["task"] == tag)
+    known = rows.drop_nulls("value")
+    value, ends = interval_over_prompts(CORRECT, known, shares={CORRECT})
+    return line("correct", tag, value, ends, scored=known.height, unscored=rows.height - known.height)
