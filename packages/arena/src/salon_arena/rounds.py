@@ -20,10 +20,9 @@ from typing import Any, Final, Generic, Literal, TypeVar
 from pydantic import JsonValue
 from sqlalchemy import Connection, bindparam, event, func, select
 
-from salon_arena.board import LiveBoard
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
 from salon_arena.errors import RefusedError
-from salon_arena.tasks import Draft, Payload, Rater, unseen
+from salon_arena.tasks import BoardlessTask, Draft, Payload, Rater, unseen
 
 ADJUDICATE: Final = "adjudicate"
 ROUND: Final = 3
@@ -139,7 +138,7 @@ class VotedItem(RatedItem):
 I = TypeVar("I", bound=RatedItem)  # noqa: E741 - of one letter, as all type variables
 
 
-class RoundsTask(ABC, Generic[I]):
+class RoundsTask(BoardlessTask, ABC, Generic[I]):
     """Deals items by role. Its methods run on the writer thread; sub-classes say what an item is and how it is shown.
 
     Args:
@@ -170,15 +169,6 @@ class RoundsTask(ABC, Generic[I]):
             for role, wanting in self._open.items():
                 _set(wanting, subject, len(item.of(role)) < item.wanted(role))
             _set(self._disputed, subject, item.state == "disputed")
-
-    @property
-    def board(self) -> LiveBoard | None:
-        """None: there is no board."""
-        return None
-
-    def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:
-        """Always ``work``."""
-        return {"state": "work"}
 
     def draw(self, connection: Connection, rater: Rater, missing: int, now: int) -> list[Draft]:
         """Items that need a further answer of the rater's role, disputed ones first."""
