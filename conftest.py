@@ -1,7 +1,7 @@
 """What all tests share: how Hypothesis draws, nothing from the network, and quick beginnings of stores and commands.
 
 Tests run beside others on small machines: Hypothesis judges what an example does, not how long it takes. Where ``CI`` is set,
-it draws the same 50 examples every time; at a desk it looks for new ones. ``pytest --hypothesis-profile long`` draws 1,000.
+it draws the same 30 examples every time; at a desk it looks for new ones. ``pytest --hypothesis-profile long`` draws 1,000.
 No test asks the model hub for anything, and none waits for it. The processes that tests start compile what they import once.
 ``bucket`` is an object store on loopback and ``browser`` a headless Chromium; the tests of a worker share them.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is first imported; child processes get it, too
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-settings.register_profile("salon", settings(), deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("salon", settings(), deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", settings.get_profile("salon"), max_examples=1000)
 settings.load_profile("salon")
 
@@ -62,10 +62,14 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def quick_stores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores begin as copies of an empty one, have no ``catalog.duckdb``, and are folded without a process for each fold.
 
-    Not so in tests that are marked ``real_store``.
+    Nothing waits for the disk to be flushed: no test cuts the power. Not so in tests that are marked ``real_store``, nor in
+    benchmarks.
     """
+    if request.node.get_closest_marker("real_store") or request.node.nodeid.startswith("benchmarks/"):
+        return
+    monkeypatch.setattr(os, "fsync", os.fstat)
     store = sys.modules.get("salon_store.store")
-    if store is None or request.node.get_closest_marker("real_store"):
+    if store is None:
         return
     if checkpoint := sys.modules.get("salon_bench.runs.checkpoint"):
         monkeypatch.setattr(checkpoint, "fold_apart", checkpoint.fold_here)

@@ -211,7 +211,7 @@ def test_k_means_selects_from_ten_thousand_prompts_of_each_of_seven_tracks():
 
 
 def test_a_simulated_wall_is_that_of_a_real_run_with_two_workers(tmp_path):
-    """Three runs of a whole data set, each against a simulation from a plan of a tenth of it just before."""
+    """Compare three whole runs with simulations, each from a plan of a tenth just before."""
     for number in range(3):
         dataset, other = (made(tmp_path / f"{name}{number}", 5000, 100) for name in ("planned", "run"))
         plan(dataset, [look], share=0.1, workers=2)

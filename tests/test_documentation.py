@@ -148,8 +148,8 @@ def write_outputs(page: Path) -> list[str]:
     return left
 
 
-REAL = {"monitors.md", "refine.md", "store.md"}
-"""Pages whose examples show the files of a store, and one whose runs are folded by processes of their own."""
+REAL = {"store.md"}
+"""Pages whose examples show the files of a store."""
 
 
 @pytest.mark.parametrize(

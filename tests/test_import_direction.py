@@ -20,8 +20,8 @@ ALLOWED = {
     "salon_curate": {"salon_taxonomy", "salon_store", "salon_ranking", "salon_rewards", "salon_synthetic", "salon_bench"},
 }
 ONLY_TRAIN = {"torch", "transformers", "trl", "accelerate", "peft", "datasets"}
-LOCAL_MODELS = "salon_bench/judges/local_generation.py"
-"""Runs models on this machine; torch comes with the extra `transformers`, and is imported within functions."""
+LOCAL_MODELS = ("salon_bench/judges/local_generation.py:", "salon_bench/scorers/clip_models.py:")
+"""Run models on this machine; torch comes with the extra `transformers`, and is imported within functions."""
 ONLY_STORE = {"duckdb"}
 VOTES = "salon_ranking/files.py"
 """Reads votes from a table of a user's own DuckDB database; the user has duckdb then; it is imported within a function."""
@@ -95,7 +95,7 @@ def test_packages_import_only_what_the_plan_allows(packages: dict[str, Path]) ->
 
 def test_torch_and_its_kin_are_imported_by_train_and_one_file_of_bench_alone(packages: dict[str, Path]) -> None:
     wrong = [where for package, name, where in every_import(packages) if name in ONLY_TRAIN and package != "salon_train"]
-    assert [where for where in wrong if not where.startswith(f"{LOCAL_MODELS}:")] == []
+    assert [where for where in wrong if not where.startswith(LOCAL_MODELS)] == []
 
 
 def test_sql_engines_are_imported_by_the_store_alone(packages: dict[str, Path]) -> None:
@@ -128,9 +128,9 @@ def test_declared_dependencies_are_the_arrows_of_the_plan(root: Path, packages: 
         assert {name for name in named if name.startswith("salon_")} <= ALLOWED[package], package
 
 
-USERS_CHOICE = {"daft", "ray", "flow_factory", "vllm"}
+USERS_CHOICE = {"daft", "ray", "flow_factory", "hpsv3", "ImageReward", "vllm"}
 """Cluster engines, imported when a user names them: as extras they would hold back pyarrow for everybody; a trainer that
-imports Salon, not the other way round; and an engine that pins its own torch."""
+imports Salon, not the other way round; and scorers and an engine that pin their own torch."""
 
 
 def distribution(requirement: str) -> str:

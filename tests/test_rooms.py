@@ -13,7 +13,20 @@ from pathlib import Path
 
 import pytest
 
-BENCH = ("media", "judges", "editors", "suites.contract", "runs", "generators", "suites", "refine", "analysis", "report", "cli")
+BENCH = (
+    "media",
+    "judges",
+    "scorers",
+    "editors",
+    "suites.contract",
+    "runs",
+    "generators",
+    "suites",
+    "refine",
+    "analysis",
+    "report",
+    "cli",
+)
 """A room of salon-bench imports itself and rooms to its left; ``testing`` imports none, and only ``cli`` imports it."""
 
 _PLACE = re.compile(r"(salon_\w+(?:\.\w+)+):\w+")
@@ -131,6 +144,16 @@ def test_the_check_sees_imports_within_functions_and_in_strings(tmp_path: Path) 
     edges = list(pairwise(("salon_x.a", "salon_x.b", "salon_x.c", "salon_x.a")))
     assert [set(graph[one]) for one, _ in edges] == [{other} for _, other in edges]
     assert len(cycles({name: set(imported) for name, imported in graph.items()})) == 1
+
+
+def test_every_room_is_in_the_architecture_page(root: Path, packages: dict[str, Path]) -> None:
+    """Every folder of a package, and every file of one without folders, has its place in the page."""
+    page = (root / "docs/architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(?:[\w/]+/)?(\w+)(?:\.py)?`", page))
+    rooms = {path.parent for source in packages.values() for path in source.glob("*/__init__.py")}
+    files = {path for name in ("salon_arena", "salon_store") for path in packages[name].glob("[a-z]*.py")}
+    missing = [path for path in rooms | files if path.stem not in named | {"cli", "errors"}]
+    assert sorted(path.relative_to(root).as_posix() for path in missing) == []
 
 
 def test_every_file_of_the_architecture_page_exists_and_the_walk_has_at_most_eleven_hops(root: Path) -> None:

@@ -3,9 +3,11 @@
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import uuid
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -50,30 +52,157 @@ def test_one_command_serves_votes_until_ctrl_c_and_prints_nothing_about_models(t
     assert (code, "tasks wait" in output) == (0, True)
 
 
-def test_what_cannot_be_served_is_refused_by_name_before_anything_is_written(tmp_path: Path) -> None:
-    pictures, prompts = (str(path) for path in write_material(tmp_path))
-    database = tmp_path / "arena.db"
-    taken = socket.create_server(("127.0.0.1", 0))
-    own = ["--database", str(database)]
-    for words, expected in (
-        (["serve", pictures, "--prompts", prompts, "--host", "0.0.0.0", *own], "--trusted-proxy"),
-        (["serve", pictures, "--prompts", prompts, "--proxy-address", "10.0.0.1", *own], "needs --trusted-proxy"),
-        (
-            ["serve", pictures, "--prompts", prompts, "--trusted-proxy", "a.org", "--proxy-address", "0.0.0.0/0", *own],
-            "every address",
-        ),
-        (["serve", pictures, "--prompts", prompts, "--trusted-proxy", "a.org", "--proxy-address", "proxy", *own], "no address"),
-        (["serve", str(tmp_path / "none"), "--prompts", prompts, *own], "no such folder"),
-        (["serve", pictures, "--prompts", str(tmp_path / "none.jsonl"), *own], "none.jsonl"),
-        (["export", *own, "--store", str(tmp_path / "store")], "no such file"),
-        (["demo", str(tmp_path / "demo"), "--host", "0.0.0.0"], "this machine alone"),
-    ):
+WRONG_USES = """
+serve => FOLDER
+serve nowhere --prompts prompts.jsonl => no such folder
+serve hollow --prompts prompts.jsonl => two models
+serve file.png --prompts prompts.jsonl => file.png
+serve pictures --prompts none.jsonl => none.jsonl
+serve pictures --prompts empty.jsonl => no prompt
+serve pictures --prompts junk.jsonl => junk.jsonl
+serve pictures --prompts hollow => hollow
+serve pictures --prompts blank.txt => unknown kind of file
+serve nowhere --prompts strange.csv --task questions => no such folder
+S --task nope => nope
+S --mode nope => nope
+S --task checks => test points
+S --task verdicts => column 'idx'
+S --task questions => the column is missing
+S --task mos --reference nope => no model
+S --reference x => not for this --task
+S --task mos --hidden-reference nope => no model
+S --task realism --reference nope => no model
+S --task mos --reference Canary-Beta-9c1 --hidden-reference Canary-Beta-9c1 => not both
+S --task labels --taxonomy nope => no such taxonomy
+S --task labels --taxonomy half.toml => half.toml
+S --task labels --anchors strange.csv => not for this --task
+S --anchors none.csv => none.csv
+S --anchors pairs.csv => no pair
+S --anchors strange.csv => no file for this prompt
+S --qualification pairs.csv => no pair
+S --consent none.txt => none.txt
+S --consent blank.txt => no text
+S --consent junk.jsonl => UTF-8
+S --certified-days 0 => 0
+S --raters 0 => 0
+S --port 99999 => 99999
+S --database text.db => not a database
+S --database other.db => not of an arena
+S --database hollow => hollow
+S --database none/a.db => none/a.db
+S --database mysql://x => postgresql://
+S --database voted.db --mode expert => another mode
+S --beside none.db => no such file
+S --beside text.db => not a database
+S --beside empty.db => holds no arena
+S --oidc-issuer http://x => all three options
+S --log none/x.log => none/x.log
+S --oidc-issuer http://a.org --oidc-client a --oidc-secret-file file.png => https://
+S --host 0.0.0.0 => --trusted-proxy
+S --proxy-address 10.0.0.1 => needs --trusted-proxy
+S --trusted-proxy https://a.org/ => no host name
+S --trusted-proxy a.org --proxy-address 0.0.0.0/0 => every address
+S --host 999.1.1.1 --trusted-proxy a.org => cannot listen
+S --trusted-proxy a.org --proxy-address proxy => no address or network
+demo demo --host 0.0.0.0 => this machine alone
+demo file.png --no-serve => file.png
+demo demo --votes -1 => -1
+simulate --votes 0 => 0
+simulate --models 1 => 1
+simulate --careless 2 => 2
+export --store store => no such file
+export --database text.db --store store => not a database
+export --database other.db --store store => not of an arena
+export --database empty.db --store store => holds no arena
+export --database voted.db => --store
+export --database voted.db --store file.png => file.png
+invite --database none.db => no such file
+invite --database voted.db --count 0 => 0
+invite --database voted.db --role king => king
+account ann --password longlonglonglong --database none.db => no such file
+account ann --password short --database voted.db => 12 characters
+account ann --password longlonglonglong --role king --database voted.db => king
+people --database voted.db --suspend nobody => no such rater
+people --database empty.db => holds no arena
+progress --database none.db => no such file
+progress --database text.db => not a database
+release nope out --database voted.db => unknown form
+release votes out --database voted.db => no settled answers
+release votes out --database none.db => no such file
+release votes full --database voted.db => is there already
+release votes file.png --database voted.db => file.png
+release magicmirror out --database empty.db => holds no arena
+import-labels none.json I => none.json
+import-labels list.json I => no task
+import-labels half.json I => half.json
+import-labels list.json nowhere --prompts prompts.jsonl --database new.db => no such folder
+import-labels list.json pictures --prompts prompts.jsonl --taxonomy nope --database new.db => no such taxonomy
+prompts --count 0 => 0
+prompts --host 0.0.0.0 => this machine alone
+prompts --database text.db => not a database
+verify --database text.db => not a database
+backup --database voted.db pairs.csv => is there already
+backup --database voted.db none/b.db => none/b.db
+backup --database empty.db new.db => holds no arena
+"""
+"""Arguments and words of the message; S is ``serve`` with good material, I the same for ``import-labels``."""
+SHORT = {"S": "serve pictures --prompts prompts.jsonl", "I": "pictures --prompts prompts.jsonl --database new.db"}
+FILES = {
+    "empty.jsonl": b"",
+    "empty.db": b"",
+    "text.db": b"no database " * 99,
+    "junk.jsonl": b"\xff\x00{",
+    "blank.txt": b" \n",
+    "list.json": b"[]",
+    "half.json": b'{"a": 1',
+    "half.toml": b"name = ",
+    "pairs.csv": b"prompt_id,model_a,model_b,winner\n",
+    "strange.csv": b"prompt_id,model_a,model_b,winner\nx,y,z,model_a\n",
+    "full/file.txt": b"x",
+    "file.png": b"x",
+}
+
+
+def write_wrong_files(folder: Path) -> None:
+    write_material(folder)
+    for name, content in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
+    (folder / "hollow").mkdir()
+    with closing(sqlite3.connect(folder / "other.db")) as other:
+        other.execute("CREATE TABLE t(a)")
+        other.commit()
+    ArenaDatabase.open(folder / "voted.db").close()
+
+
+def test_what_is_wrong_is_named_with_exit_code_2_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def content() -> dict[str, bytes]:
+        found = [path for path in tmp_path.rglob("*") if not path.name.endswith(("-wal", "-shm"))]
+        return {str(path): path.read_bytes() if path.is_file() else b"" for path in found}
+
+    write_wrong_files(tmp_path)
+    before = content()
+    wrong = []
+    for line in WRONG_USES.strip().split("\n"):
+        arguments, expected = line.split(" => ")
+        words = [word for part in arguments.split() for word in SHORT.get(part, part).split()]
         code, output = called(*words)
-        assert (code, expected in output) == (2, True), output
-    assert not database.exists() and not (tmp_path / "store").exists() and not (tmp_path / "demo").exists()
-    code, output = called("serve", pictures, "--prompts", prompts, "--port", str(taken.getsockname()[1]), *own)
-    assert (code, "cannot listen" in output) == (2, True), output
-    taken.close()
+        if code != 2 or expected not in " ".join(output.split()):
+            wrong.append((line, code, output))
+        assert content() == before, line
+    assert wrong == []
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    pictures, prompts = (str(path) for path in write_material(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        own = ["--database", str(tmp_path / "arena.db"), "--port", str(taken.getsockname()[1])]
+        code, output = called("serve", pictures, "--prompts", prompts, *own)
+    assert (code, "cannot listen" in output, (tmp_path / "arena.db").exists()) == (2, True, False), output
 
 
 @pytest.mark.slow

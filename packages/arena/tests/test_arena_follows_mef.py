@@ -9,17 +9,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from small_arena import MODELS, Clock, write_prompts
+from sqlalchemy import insert
 
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers, read_known_pairs, vote_service
 from salon_arena.battles import BattleRules
 from salon_arena.board import PERSONAL_VOTES, LiveBoard
+from salon_arena.database import FLAGS
 from salon_arena.material import KnownPair
 from salon_arena.quality import LiveChecks, flagged, overview
+from salon_arena.release import release
 from salon_arena.service import AnswerBody
+from salon_arena.verify import verify_answers
 from salon_bench.suites.contract.generations import Generated
 from salon_ranking.battles import Battles
 from salon_ranking.raters import Votes, check_raters
+from salon_taxonomy.cli import main
 from salon_taxonomy.records import Winner
 
 Body = Callable[..., AnswerBody]
@@ -222,6 +228,47 @@ def test_careless_raters_are_flagged_live_as_offline_and_leave_the_board(
     assert Battles.from_frame(frame.select("model_a", "model_b", "winner")).count == without.votes
     count = database.read(lambda c: c.exec_driver_sql("SELECT count(*) FROM settled").scalar_one())
     assert count == 36 * 9  # flags exclude, they never delete
+
+
+def test_published_votes_rebuild_the_board_without_anchors_and_flagged_raters(
+    tmp_path: Path, database: ArenaDatabase, material: Material, body: Body, clock: Clock
+) -> None:
+    service = vote_service(database, material, rules=BattleRules(anchors=known_pairs(material, 16)), clock=clock)
+    raters = [service.people.join(occupation="design").result().rater_id for _ in range(8)]
+    generator = np.random.default_rng(3)
+    answers = ("left", "right", "both_good", "both_bad")
+    for turn in range(32):
+        for rater in raters[: 8 if turn < 4 else 7]:  # the last one leaves before an anchor came
+            answer_next(service, rater, body, lambda _: answers[generator.integers(4)])
+    clock.forward(11)
+    service.settle_due().result()
+    flags = [{"rater_id": raters[0], "reason": reason, "explanation": ""} for reason in ("too_fast", "one_sided")]
+    database.write(lambda c: c.execute(insert(FLAGS), flags).rowcount).result()
+    board = service.task.board
+    assert isinstance(board, LiveBoard)
+    board.refresh()
+    live = board.ranked()
+    assert live.board is not None and live.left_out > 0
+    done = release(database, "votes", tmp_path / "votes")
+    frame = pl.read_parquet(tmp_path / "votes" / "battles.parquet")
+    assert done.rows == frame.height == 7 * 32 + 4 and frame["weight"].sum() == live.votes
+    without = frame.filter(pl.col("weight") == 0)
+    assert set(without["left_out"]) >= {"anchor", "one_sided, too_fast"} and (without["left_out"] != "").all()
+    assert set(frame.filter(pl.col("weight") == 1)["left_out"]) == {None} and set(frame["occupation"]) == {"design"}
+    assert verify_answers(database).head in (tmp_path / "votes" / "README.md").read_text()
+    for name in ("battles.parquet", "battles.csv"):
+        ranked = CliRunner().invoke(
+            main, ["rank", str(tmp_path / "votes" / name), "--interval", "sandwich", "--format", "json"]
+        )
+        assert ranked.exit_code == 0, ranked.output
+        [rows] = [board["rows"] for board in json.loads(ranked.stdout)]
+        again = {row["model"]: row for row in rows}
+        for row in live.rows:
+            assert {name: again[row["model"]][name] for name in ("matches", "wins", "ties")} == {
+                name: row[name] for name in ("matches", "wins", "ties")
+            }
+            for column in ("rating", "ci_low", "ci_high"):
+                assert again[row["model"]][column] == pytest.approx(row[column], abs=1e-9)
 
 
 def test_a_public_rater_counts_after_the_first_anchor(

@@ -157,3 +157,45 @@ def test_panels_and_checks_are_answered_by_keyboard_and_axe_finds_nothing(
                 page.keyboard.press("Escape")
                 assert heard == []
             served.close()
+
+
+@pytest.mark.parametrize(
+    ("rows", "keys", "points"),
+    [
+        (
+            [
+                {"prompt_t2i": f"A kettle {number}.", "subject": "kettle", "class": "object", "detail_class": "object_single"}
+                for number in range(2)
+            ],
+            ["0001", "0002"],
+            {},
+        ),
+        (
+            [
+                {
+                    "Prompt_text_cn": "没有鱼的鱼缸",
+                    "Prompt_text_en": "A tank without fish.",
+                    "Application Scenario": "Art",
+                    "Expression Form": "Negation, Quantity",
+                    "Element Composition": "",
+                    "Element": "None",
+                }
+            ],
+            ["mb377-001"],
+            {"Negation": "Negation", "Quantity": "Quantity"},
+        ),
+    ],
+)
+def test_released_prompt_files_are_read_as_they_are(
+    tmp_path: Path, rows: list[dict[str, str]], keys: list[str], points: dict[str, str]
+) -> None:
+    path = tmp_path / "released.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    for model in MODELS[:2]:
+        (tmp_path / "pictures" / model).mkdir(parents=True)
+        for key in keys:
+            (tmp_path / "pictures" / model / f"{key}.png").touch()
+    material = read_material(tmp_path / "pictures", path)
+    assert list(material.prompts) == keys and len(material.files) == 2 * len(keys) and not material.remarks
+    assert dict(material.test_points.get(keys[0], {})) == points
+    assert all(prompt.text.isascii() for prompt in material.prompts.values())

@@ -1,5 +1,6 @@
 """The same arena on Postgres: several servers at once, a server that stops, and rows that nothing changes."""
 
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -8,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from playwright.sync_api import Browser
 from postgres_server import PostgresServer, programs
 from small_arena import MODELS, Clock, write_material
+from test_arena_commands import SALON
 
 from salon_arena import ArenaDatabase, WorkService, export_answers, read_material, vote_service
 from salon_arena.battles import BattleRules
@@ -167,3 +170,47 @@ def test_a_restarted_server_costs_a_503_and_no_answer(server: PostgresServer, tm
         assert service.answer(rater, after).result() == {"answer_id": str(after.answer_id), "version": 1}
         assert service.answer(rater, before).result()["version"] == 1
         assert verify_answers(database).answers == 2 and verify_answers(database).problems == ()
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_command_serves_from_postgres_and_a_page_sends_again_what_a_restart_refused(
+    server: PostgresServer, tmp_path: Path, browser: Browser
+) -> None:
+    """Answers given while Postgres is down get 503, stay in the browser, and arrive once when it is back."""
+    pictures, prompts = write_material(tmp_path)
+    words = ["arena", "serve", str(pictures), "--prompts", str(prompts), "--database", server.address, "--port", "0"]
+    serving = subprocess.Popen([*SALON, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert serving.stdout is not None
+    address = serving.stdout.readline().split("Open ")[1].split(" ")[0]
+    context = browser.new_context()
+    page = context.new_page()
+    statuses: list[int] = []
+    page.on("response", lambda reply: statuses.append(reply.status) if reply.url.endswith("/answers") else None)
+
+    def vote(number: int) -> None:
+        page.wait_for_selector(".stage.shown")
+        page.keyboard.press("1")
+        page.wait_for_function("number => document.querySelector('#progress').textContent.startsWith(`${number} `)", arg=number)
+
+    page.goto(address)
+    page.get_by_role("button", name="I agree").click()
+    vote(1)
+    page.wait_for_function("() => document.querySelector('#message').textContent === ''")
+    server.stop()
+    vote(2)
+    vote(3)
+    page.wait_for_function("() => document.querySelector('#message').textContent.startsWith('No connection')")
+    assert page.evaluate("fetch('/healthz').then((reply) => reply.status)") == 503
+    server.start()
+    for _ in range(200):
+        if statuses.count(200) == 3:
+            break
+        page.wait_for_timeout(200)
+    assert set(statuses) == {200, 503} and statuses.count(200) == 3
+    context.close()
+    serving.send_signal(signal.SIGINT)
+    assert serving.wait(60) == 0
+    with ArenaDatabase.open(server.address) as database:
+        choices = database.read(lambda c: list(c.exec_driver_sql("SELECT choice FROM answers ORDER BY number").scalars()))
+        assert choices == ["left"] * 3 and verify_answers(database).problems == ()

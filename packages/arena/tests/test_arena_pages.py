@@ -26,6 +26,17 @@ def faults(page: Page) -> list[str]:
     return [*said, *(["wider than the screen"] if wide else []), *small]
 
 
+def faults_in_every_look(page: Page) -> list[str]:
+    """As :func:`faults`, wide and narrow, light and dark, from the left and from the right."""
+    found = []
+    for width, scheme, direction in LOOKS:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.evaluate("direction => { document.documentElement.dir = direction; }", direction)
+        found += [f"{width} {scheme} {direction}: {fault}" for fault in faults(page)]
+    return found
+
+
 @pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS)
 def test_axe_finds_nothing_on_any_page(browser: Browser, served: Served, width: int, scheme: Any, direction: str) -> None:
     with context(browser, served, width, color_scheme=scheme, bypass_csp=True) as (rater, heard):

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from playwright.sync_api import Browser
 from small_arena import MODELS, Clock, write_material
 from test_arena_labels import join
-from test_arena_pages import LOOKS, faults
+from test_arena_pages import LOOKS, faults, faults_in_every_look
+from test_arena_review_pages import invited
 
 from salon_arena import ArenaDatabase, RefusedError, WorkService, export_answers, read_material
 from salon_arena.agreement import progress
@@ -194,6 +195,27 @@ def test_each_form_is_answered_by_keyboard_and_axe_finds_nothing(
             assert len(seen) == 3 and [fault for found in seen.values() for fault in found] == [], seen
             said = sorted(json.loads(choice)["answer"] for _, choice in stored)
             assert said[1:] == [["B", "E", "F"], ["yes"]] and said[0] in (["A"], ["B"])
+            assert heard == []
+        served.close()
+
+
+@pytest.mark.browser
+def test_an_auditor_sees_the_agreed_answer_and_level_and_rejects_by_key(
+    browser: Browser, tmp_path: Path, body: Body, clock: Clock
+) -> None:
+    questions = realism_questions(read_material(*write_material(tmp_path, samples=1)))[:1]
+    with ArenaDatabase.open(tmp_path / "realism.db", mode="expert") as database:
+        service = WorkService(database, QuestionTask(questions), clock=clock)
+        for _ in range(3):
+            answer_all(service, "rater", body, clock, lambda payload: {"answer": on_screen(payload, ["A"]), "level": "L3"})
+        served = Served(tmp_path, service=service)
+        with context(browser, served, bypass_csp=True) as (auditor, heard):
+            page = invited(auditor, served, "auditor", ".stage.shown")
+            side = on_screen(payloads(database)[-1], ["A"])[0]
+            assert page.locator("#choices li").all_text_contents() == [f"{side} looks more real", "L3"]
+            assert faults_in_every_look(page) == []
+            page.keyboard.press("n")
+            assert json.loads(served.wait_for_answers(4)[-1][1]) == {"accept": False}
             assert heard == []
         served.close()
 

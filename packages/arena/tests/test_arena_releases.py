@@ -53,7 +53,7 @@ def answer_all(service: WorkService, rater: str, body: Body, clock: Clock, choos
 
 def labelled(database: ArenaDatabase, material: Material, taxonomy: str, body: Body, clock: Clock, said: Any) -> WorkService:
     """Three raters who agree and two auditors who accept; ``said`` gives the answer by model."""
-    service = WorkService(database, LabelTask(material, Taxonomy.load(taxonomy)), clock=clock)
+    service = WorkService(database, LabelTask(material, Taxonomy.open(taxonomy)), clock=clock)
     for _ in range(3):
         label_all(service, join(service), body, clock, said)
     for _ in range(2):
@@ -293,6 +293,27 @@ def test_label_studio_round_trip_keeps_labels_boxes_words_and_levels_and_rounds_
         assert service.lease(join(service)).result()["tasks"] == []  # three agree on each file
         assert len(service.lease(join(service, "auditor")).result()["tasks"]) == 4
         assert release(database, "label-studio", tmp_path / "third").rows == 12
+
+
+def test_labels_of_an_own_taxonomy_are_released_with_its_file_and_with_no_other(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    tree = 'name = "looks"\ntitle = "Looks"\n[[label]]\nid = "odd"\nname = "Odd"\ndefinition = "Looks odd."\n'
+    own, other = tmp_path / "looks.toml", tmp_path / "other.toml"
+    own.write_text(tree)
+    other.write_text(tree.replace('"looks"', '"other"'))
+    labelled(experts, material, str(own), body, clock, lambda _: marks("odd"))
+    words = ["arena", "release", "label-studio", str(tmp_path / "out"), "--database", experts.place]
+    for more, expected in (
+        ([], "--taxonomy labels.toml"),
+        (["--taxonomy", str(other)], "another taxonomy"),
+        (["--taxonomy", str(tmp_path / "none.toml")], "none.toml"),
+    ):
+        done = CliRunner().invoke(main, [*words, *more])
+        assert (done.exit_code, expected in done.output, (tmp_path / "out").exists()) == (2, True, False), done.output
+    done = CliRunner().invoke(main, [*words, "--taxonomy", str(own)])
+    assert done.exit_code == 0 and "12 rows" in done.output, done.output
+    assert 'value="odd"' in (tmp_path / "out" / "labels.xml").read_text()
 
 
 REGION = {"from_name": "labels", "to_name": "media", "type": "taxonomy", "value": {"taxonomy": [[HAND]]}}

@@ -8,7 +8,7 @@ import pytest
 from browsing import Served, context, opened
 from playwright.sync_api import Browser, BrowserContext, Page
 from test_arena_labels import HAND, label_all, marks
-from test_arena_pages import LOOKS, faults
+from test_arena_pages import LOOKS, faults, faults_in_every_look
 from test_arena_releases import Body, Clock, join, write_rows
 
 from salon_arena import ArenaDatabase, WorkService
@@ -80,7 +80,7 @@ def test_an_adjudicator_sees_what_raters_said_and_decides(
             page = invited(rater, served, "adjudicator", "#picture img")
             said_there = page.locator("#said li").all_text_contents()
             assert len(said_there) == 5 and any("Hand Structure Deformity" in each for each in said_there)
-            assert faults(page) == []
+            assert faults_in_every_look(page) == []
             before = len(served.answers())
             page.get_by_role("button", name="Hand Structure Deformity").click()
             page.get_by_role("button", name="Done").click()
@@ -97,7 +97,7 @@ def test_levels_are_asked_for_with_artifact_benchs_labels(browser: Browser, tmp_
             page.get_by_role("button", name="Oversmoothing").click()
             assert page.get_by_role("button", name="Done").is_disabled()
             page.get_by_label("L2 medium").check()
-            assert faults(page) == []
+            assert faults_in_every_look(page) == []
             page.get_by_role("button", name="Done").click()
             [(_, stored)] = served.wait_for_answers(1)
             assert (json.loads(stored)["level"], json.loads(stored)["marks"][0]["label"]) == ("L2", "oversmoothing")

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
-from test_arena_pages import faults
+from test_arena_pages import faults_in_every_look
 
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, create_app, vote_service
 from salon_arena.log import open_log
@@ -81,6 +81,14 @@ class Provider:
     def close(self) -> None:
         self.server.should_exit = True
         self.thread.join()
+
+
+@pytest.fixture(autouse=True)
+def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashes of passwords that cost a thousandth of what they cost outside of tests."""
+    from argon2 import PasswordHasher
+
+    monkeypatch.setattr("salon_arena.signin._hasher", lambda: PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
 
 
 @pytest.fixture
@@ -240,7 +248,7 @@ def test_a_person_signs_in_on_the_page_by_password(browser: Browser, tmp_path: P
         with context(browser, served, 360, bypass_csp=True) as (person, heard):
             page = person.new_page()
             page.goto(served.address)
-            assert page.url.endswith("/login") and faults(page) == []
+            assert page.url.endswith("/login") and faults_in_every_look(page) == []
             page.get_by_label("Name").fill("ann")
             page.get_by_label("Password").fill("wrong password")
             page.keyboard.press("Enter")

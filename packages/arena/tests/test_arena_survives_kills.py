@@ -1,5 +1,6 @@
 """A process that votes and exports is killed at random: each acknowledged answer is there once, in database and store."""
 
+import os
 import random
 import signal
 import subprocess
@@ -68,5 +69,9 @@ def test_three_kills_lose_and_double_nothing(tmp_path: Path) -> None:
 @pytest.mark.study
 @pytest.mark.timeout(4 * 3600)
 def test_a_thousand_kills_lose_and_double_nothing(tmp_path: Path) -> None:
-    acknowledged, battles = killed(tmp_path, 1000)
-    assert acknowledged >= 1000 and battles >= 300
+    """``KILLS=300`` makes it 300. Prints how many were acknowledged and how many battles are in the store."""
+    times, started = int(os.environ.get("KILLS", "1000")), time.perf_counter()
+    acknowledged, battles = killed(tmp_path, times)
+    each = (time.perf_counter() - started) / times
+    sys.stdout.write(f"{times} kills: {acknowledged:,} acknowledged, {battles:,} battles; {each:.1f} s per kill\n")
+    assert acknowledged >= times and battles >= times * 3 // 10

@@ -280,7 +280,7 @@ def _keep_one(folder: str, number: int, gate: "threading.Barrier", results: "mul
 
 def test_processes_that_begin_a_folder_together_keep_their_first_replies(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
-    for place in range(8):
+    for place in range(3):
         gate, results = context.Barrier(6), context.SimpleQueue()
         workers = [
             context.Process(target=_keep_one, args=(str(tmp_path / str(place)), each, gate, results)) for each in range(6)

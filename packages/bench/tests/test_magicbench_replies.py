@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from for_each import for_each
-from salon_bench.suites.magicbench import CountingRules, Fidelity
+from salon_bench.suites.magicbench import CountingRules
 from salon_bench.suites.magicbench.fidelity import parse_assessment
 from salon_taxonomy.answers import Parsed, Unparsed, parse_yes_or_no, render_magicmirror
 from salon_taxonomy.testing import HOSTILE_REPLIES, magicmirror_answers, spoiled
 from salon_taxonomy.verdict import Reason
 
-PAPER, RELEASED = CountingRules.of(Fidelity.PAPER), CountingRules.of(Fidelity.RELEASED)
+PAPER, RELEASED = CountingRules.of("paper"), CountingRules.of("released")
 EMPTY_ARTIFACT = r'<think>Odd.</think>\boxed{{"Whether Normal": false, "Type of Deformity": {}}}'
 PAPER_KEY = r'\boxed{{"Whether Normal": false, "Type of Abnormality": {"L2: Abnormal Object Morphology": true}}}'
 

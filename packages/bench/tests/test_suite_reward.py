@@ -145,3 +145,40 @@ def test_what_cannot_be_asked_is_refused_when_the_reward_is_made(make, judge, pr
 def test_a_judge_is_opened_with_the_secrets_of_the_environment(monkeypatch):
     monkeypatch.delenv("SALON_JUDGE_API_KEY", raising=False)
     assert open_judge("vllm:m@localhost:1").name == "m"
+
+
+# --------------------------------------------------------------------------------------------------- prompts of the moment
+
+
+def momentary(judge, name="suite:prism", **more):
+    more = {"facts": {"track": "style"}, "scale": [0, 10], "concurrency": 1} | more
+    return make_reward(name, judge=judge, prompt="prompts", **more)
+
+
+@for_each("reply", ["", "It is lovely.", '{"justification": "cut of', score(11)])
+def test_a_prompt_that_the_suite_has_not_is_asked_about_and_a_hostile_reply_is_no_reward(reply):
+    judge = ReplayJudge([reply, score(8), score(6), score(6)])
+    reward = momentary(judge)
+    pictures = [png("red"), png("blue")]
+    found = asyncio.run(reward(["", ""], images=pictures, prompts=["three lemons", [{"role": "user", "content": "a cat"}]]))
+    assert found[0] is None
+    assert any("three lemons" in question.text for question in judge.asked)
+    assert pickle.loads(pickle.dumps(momentary(open_judge("vllm:x")))).prompt == "prompts"
+
+
+def test_the_mark_of_a_judge_is_a_reward_for_any_prompt_without_a_file():
+    reward = momentary(ReplayJudge([score(9)]), "suite:scorer", facts={}, scale=None)
+    assert asyncio.run(reward([""], images=[png("red")], prompts=["three lemons"])) == [0.9]
+
+
+@for_each(
+    ("name", "facts", "words"),
+    [
+        ("suite:prism", {}, "of which is missing"),
+        ("suite:prism", {"track": "no-such-track"}, "facts"),
+        ("suite:magicdata", {}, "suites of pictures"),
+    ],
+)
+def test_facts_that_the_suite_needs_are_asked_for_when_the_reward_is_made(name, facts, words):
+    with pytest.raises(InputError, match=words):
+        momentary(ReplayJudge([]), name, facts=facts)

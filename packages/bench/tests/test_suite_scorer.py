@@ -52,7 +52,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for model, step in (("ours", 50), ("theirs", 25)):
         (tmp_path / model).mkdir()
         for number in range(1, 5):
-            Image.new("RGB", (8, 8), (step * number, 0, 0)).save(tmp_path / model / f"{number}.png")
+            Image.new("RGB", (8, 8), (step * number, 0, 0)).save(tmp_path / model / f"{number:04d}.png")
     return tmp_path
 
 
@@ -89,7 +89,7 @@ def test_a_function_of_a_file_is_a_suite_with_leaderboard_comparison_and_report(
 def test_one_picture_with_a_wrong_score_is_unscored_with_its_reason_and_the_others_count(world: Path) -> None:
     Path("prompts.jsonl").write_text(
         "".join(
-            json.dumps({"prompt_id": str(number), "prompt": text}) + "\n"
+            json.dumps({"prompt_id": f"{number:04d}", "prompt": text}) + "\n"
             for number, text in enumerate(("none", "nan", "much", "fine"), 1)
         )
     )
@@ -156,7 +156,7 @@ def test_a_wrong_command_is_refused_before_anything_is_written(world: Path, word
 
 
 def test_a_scorer_refuses_the_questions_of_other_suites(world: Path) -> None:
-    Path("prism.jsonl").write_text(json.dumps({"prompt": "a cat", "track": "style", "prompt_id": "1"}) + "\n")
+    Path("prism.jsonl").write_text(json.dumps({"prompt": "a cat", "track": "style", "prompt_id": "0001"}) + "\n")
     given = ("--subject", "ours", "--generations", "ours", "--prompts", "prism.jsonl")
     refused = salon("bench", "run", "prism", *given, "--judge", "scorer:./metrics.py:red")
     assert refused.exit_code == 2
@@ -167,7 +167,7 @@ def test_a_scorer_refuses_the_questions_of_other_suites(world: Path) -> None:
 def test_no_reply_of_a_judge_raises_or_is_a_score_by_mistake(world: Path, reply: str) -> None:
     suite = suite_named("scorer")
     prompts = suite.prompts(Path("prompts.txt"))
-    case = next(iter(suite.cases(prompts, read_generations(Path("ours"), "ours", ["1"]))))
+    case = next(iter(suite.cases(prompts, read_generations(Path("ours"), "ours", ["0001"]))))
     assert [row.value for row in dry_run(suite, case, [reply]).records] == [None, None]
 
 

@@ -82,6 +82,7 @@ def test_a_plan_of_some_shards_is_within_a_tenth_of_the_run_and_its_replies_are_
     assert all(len(list((dataset.folder / "columns" / name).iterdir())) == 40 for name in leftovers)
 
 
+@pytest.mark.slow
 def test_intervals_of_a_plan_hold_the_total_as_often_as_they_say(tmp_path, source):
     dataset = made(tmp_path / "d", source, shard_rows=8)
     stages = stages_of(Priced())

@@ -44,6 +44,12 @@ def raising(batch):
     if "k00005" in batch["key"].to_list():
         raise RuntimeError("no luck with five")
     return slow.function(batch)
+
+@stage(version="1", reads=["size"], writes={"rank": pl.UInt32}, scope="dataset")
+def ranked(rows):
+    if "KILLED" in os.environ:
+        os.kill(os.getpid(), 9)
+    return rows.select("key", pl.col("size").rank("ordinal").alias("rank"))
 """
 
 
@@ -67,6 +73,7 @@ def test_every_engine_and_number_of_workers_gives_the_same_bytes(tmp_path):
     assert len(found[0]) == 12
 
 
+@pytest.mark.slow  # Ray starts eight processes
 @pytest.mark.parametrize("name", ["ray", "daft"])
 def test_an_adapter_of_another_engine_gives_the_bytes_of_the_embedded_one(tmp_path, name):
     if find_spec(name) is None:  # not imported here: what the adapter sets before its import must be seen to work
@@ -130,6 +137,18 @@ def test_a_shard_that_kills_or_fails_its_worker_is_set_aside_and_the_others_are_
     assert "1 shards are not finished" in str(done.exception)
 
 
+def test_a_stage_over_all_shards_has_a_process_of_its_own_and_its_death_is_named(tmp_path, stages_on_the_path, monkeypatch):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1))
+    words = ["run", str(dataset.folder), "--quiet"]
+    (dataset.folder / PIPELINE).write_text("".join(f'[[stage]]\nuse = "slow_stages:{name}"\n' for name in ("slow", "ranked")))
+    monkeypatch.setenv("KILLED", "1")
+    done = CliRunner().invoke(curate, words)
+    assert done.output.startswith("2 parts made") and "shard all: its worker died 3 times (signal 9)" in done.stderr
+    assert "2 shards are not finished" in str(done.exception)
+    monkeypatch.delenv("KILLED")
+    assert CliRunner().invoke(curate, words).output.startswith("2 parts made, 2 kept")
+
+
 def test_killed_drivers_and_workers_leave_no_orphan_and_the_end_has_the_same_bytes(tmp_path, stages_on_the_path):
     source = drawn(tmp_path / "in", 2)
     calm, disturbed = made(tmp_path / "a", source, shard_rows=1), made(tmp_path / "b", source, shard_rows=1)
@@ -138,7 +157,7 @@ def test_killed_drivers_and_workers_leave_no_orphan_and_the_end_has_the_same_byt
     command = [str(Path(sys.executable).with_name("salon")), "curate", "run", "--workers", "2"]
     subprocess.run([*command, str(calm.folder)], check=True, capture_output=True)
     random.seed(5)
-    for kill in ("driver", "worker", "driver"):
+    for kill in ("driver", "worker"):
         process = subprocess.Popen([*command, str(disturbed.folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         before = len(tree(disturbed.folder, "columns"))

@@ -310,9 +310,9 @@ def long_work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "command",
     [
         ["rank", "--bootstrap", "200000"],
-        ["rank", "--bootstrap", "200000", "--interval", "bca", "--cluster", "prompt_id"],
+        pytest.param(["rank", "--bootstrap", "200000", "--interval", "bca", "--cluster", "prompt_id"], marks=pytest.mark.slow),
         ["rank", "--bootstrap", "200000", "--cluster", "prompt_id", "--cluster", "rater_id"],
-        ["rank", "--by", "rater_id", "--prior-ties", "1", "--bootstrap", "200000"],
+        pytest.param(["rank", "--by", "rater_id", "--prior-ties", "1", "--bootstrap", "200000"], marks=pytest.mark.slow),
         ["rank", "--method", "elo", "--orders", "10000000"],
         ["plan", "--models", "300", "--leagues", "1000"],
     ],

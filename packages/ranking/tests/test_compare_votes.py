@@ -25,6 +25,7 @@ def votes(seed: int, count: int = 300, prefix: str = "") -> pl.DataFrame:
     return pl.DataFrame({"battle_id": ids, "prompt_id": prompts, "model_a": names[a], "model_b": names[b], "winner": winner})
 
 
+@pytest.mark.slow
 def test_equal_strengths_are_told_apart_no_more_often_than_claimed() -> None:
     missed = 0
     for seed in range(200):

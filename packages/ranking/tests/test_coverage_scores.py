@@ -92,6 +92,7 @@ def test_95_percent_intervals_cover_the_truth_in_93_to_97_percent_of_studies(
     assert 0.93 <= share <= 0.97, share
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_intervals_of_a_few_studies_hold_the_truth_about_as_often_as_they_say(
     kind: Callable[[np.random.Generator, int], list[bool]],

@@ -174,6 +174,7 @@ def test_scenarios_have_their_own_means_beside_the_overall_one():
     assert scores.select("scenario", "mean").rows() == [(None, 3.0), ("(not given)", 4.0), ("Art", 2.0)]
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_mean_of_these_prompts_at_their_nominal_rate():
     """The prompts stay the same from study to study; only generations are drawn anew."""
     study, prompt, _ = (grid.ravel() for grid in np.mgrid[:2000, :40, :4])
@@ -212,6 +213,7 @@ def test_a_paired_t_test_is_that_of_scipy():
     assert (row["difference"] >= 0, row["prompts"]) == (True, 30)
 
 
+@pytest.mark.slow
 def test_comparisons_keep_their_level_when_nothing_differs():
     false_alarms = sum(
         bool(

@@ -120,6 +120,7 @@ def coverage(studies: int, count: int, **options: object) -> tuple[float, float]
     return float(np.mean(rises)), float(np.mean(coefficients))
 
 
+@pytest.mark.slow
 def test_known_weights_with_interactions_lie_in_their_intervals():
     rises, coefficients = coverage(25, 1500)
     assert rises >= 0.86  # 75 intervals at 95 %: below with a chance of a tenth of a percent

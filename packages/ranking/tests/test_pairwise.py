@@ -128,6 +128,7 @@ def test_a_model_that_hardly_any_replicate_has_is_certain_of_no_rank():
     assert (best.tolist(), worst.tolist()) == ([1, 2, 1], [2, 3, 3])
 
 
+@pytest.mark.slow
 def test_simultaneous_rank_intervals_hold_all_ranks_in_at_least_95_percent_of_leagues():
     strengths, held = np.linspace(0.2, -0.2, 5), 0
     rng = np.random.default_rng(0)

@@ -280,7 +280,7 @@ def test_a_reward_that_rises_while_the_policy_gets_worse_is_caught(seed: int) ->
     assert Alarm.STOP in verdicts
 
 
-@pytest.mark.parametrize("seed", [*SEEDS, 3, 4, 7])
+@pytest.mark.parametrize("seed", [*SEEDS, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (3, 4, 7))])
 def test_no_monitor_fires_while_a_policy_learns_what_it_should(seed: int) -> None:
     policy = assessor(seed)
     before = held_out_f1(policy)

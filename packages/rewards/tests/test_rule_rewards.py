@@ -325,6 +325,7 @@ UNITS = [
 BEFORE = ["", "<think>a</think>", "<think>a</think>\\boxed{"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("unit", UNITS, ids=ascii)
 def test_reading_four_times_as_much_takes_about_four_times_as_long(name, unit):

@@ -71,6 +71,7 @@ def stub() -> Iterator[str]:
     server.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["gs", "az"])
 def test_google_and_azure_hold_a_store_like_s3(
     stub: str, scheme: str, battles: Battles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -175,6 +176,15 @@ def test_a_secret_in_an_address_is_refused_and_not_repeated(address: str) -> Non
     assert "hidden" not in str(refused.value)
     done = CliRunner().invoke(main, ["store", "ls", address], prog_name="salon")
     assert done.exit_code == 2 and "hidden" not in done.output
+
+
+@pytest.mark.slow
+def test_a_secret_in_an_endpoint_is_not_repeated(tmp_path: Path) -> None:
+    options = {"aws_endpoint_url": "http://ann:hidden@127.0.0.1:9", "aws_allow_http": "true", "aws_region": "us-east-1"}
+    options |= {"aws_access_key_id": "id", "aws_secret_access_key": "hidden"}
+    with pytest.raises(StoreError, match="Generic S3 error") as refused:
+        ResultStore.open("s3://bucket/x", storage_options=options, work=tmp_path)
+    assert "hidden" not in str(refused.value)
 
 
 def test_every_store_command_takes_a_url(url: str, battles: Battles, tmp_path: Path) -> None:

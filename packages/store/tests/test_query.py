@@ -1,7 +1,10 @@
 """SQL reads the tables, and can do nothing else whatever it says."""
 
+from _thread import interrupt_main
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Thread
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 import polars as pl
@@ -13,6 +16,7 @@ from for_each import for_each
 from salon_store import DamagedFileError, QueryError, ResultStore
 from salon_store import query as query_module
 from salon_store.schemas import SCHEMAS
+from salon_store.tables import StoreTable
 from salon_store.views import identifier, literal
 
 
@@ -101,6 +105,9 @@ ATTACKS = [
     "SELEKT 1",
     "SELECT",
     "SELECT '\x00'; DROP",
+    "UPDATE EXTENSIONS",
+    "SELECT '\ud800'",
+    "SELECT " + "+".join(["1"] * 900),
 ]
 ATTACKS += [f"PIVOT ({attack}) ON winner USING count(*)" for attack in ATTACKS]
 ATTACKS += [f"PIVOT battles ON winner IN ('tie'), ({attack})" for attack in ATTACKS[: len(ATTACKS) // 2]]
@@ -321,6 +328,43 @@ def test_a_part_that_duckdb_stumbles_over_is_named(store: ResultStore, at: int) 
         with pytest.raises(DamagedFileError, match=r"run-r-0000000001-.* not those that were written"):
             store.sql(query)
     assert store.sql("SELECT 1 AS a")["a"].item() == 1
+
+
+def test_a_file_that_keeps_a_query_waiting_stops_neither_the_timeout_nor_ctrl_c(
+    filled: ResultStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting, go_on, ended = Event(), Event(), Event()
+    create = query_module._create_views
+
+    def hung(table: StoreTable, at: object = None) -> object:
+        waiting.set()
+        go_on.wait()
+        return original(table, at)
+
+    def after_all(*arguments: Any) -> None:
+        ended.set()
+        create(*arguments)
+
+    original = StoreTable.files_at
+    monkeypatch.setattr(StoreTable, "files_at", hung)
+    monkeypatch.setattr(query_module, "_create_views", after_all)
+    with pytest.raises(QueryError, match=r"stopped after 0\.1 seconds"):
+        filled.sql("FROM battles", timeout=0.1)
+    waiting.clear()
+    Thread(target=lambda: (waiting.wait(), interrupt_main())).start()
+    with pytest.raises(KeyboardInterrupt):
+        filled.sql("FROM battles")
+    left = [thread for thread in enumerate_threads() if thread.name == "salon-sql"]
+    go_on.set()
+    for thread in left:
+        thread.join()
+    assert len(left) == 2 and not ended.is_set()
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), 1e18])
+def test_a_timeout_that_is_no_time_is_refused(queried: ResultStore, timeout: float) -> None:
+    with pytest.raises(QueryError, match="seconds above 0"):
+        queried.sql("SELECT 1", timeout=timeout)
 
 
 def test_a_mistake_in_a_query_is_not_blamed_on_sound_parts(filled: ResultStore) -> None:

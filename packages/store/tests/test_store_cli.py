@@ -1,5 +1,6 @@
 """The command line: what it prints, writes and refuses."""
 
+import csv
 import json
 import os
 import pty
@@ -292,3 +293,35 @@ def test_a_journal_left_behind_is_mentioned_and_folded(results: Path) -> None:
     assert "journal of run night, left behind by a writer that died, was folded: 1 row, 0 already there" in done.stderr
     assert "line 3: the line breaks off" in done.stderr
     assert salon("sql", results, "SELECT count(*) AS n FROM prompts", "--format", "csv").stdout == "n\n1\n"
+
+
+NESTED = (
+    "MAP {0.5: 'x'::BLOB}",
+    "['x'::BLOB]",
+    "{'a': DATE '2026-01-01'}",
+    "histogram(1.5)",
+    "[1, 'nan'::DOUBLE]",
+    "12::BIGNUM",
+)
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+@pytest.mark.parametrize("value", NESTED)
+def test_nested_values_of_any_type_are_json(results: Path, value: str, form: str) -> None:
+    done = salon("sql", results, f"SELECT {value} AS v", "--format", form)
+    assert done.exit_code == 0
+    text = json.loads(done.stdout)[0]["v"] if form == "json" else next(csv.reader(done.stdout.splitlines()[1:]))[0]
+    wanted = [{"0.5": "78"}, ["78"], {"a": "2026-01-01"}, {"1.5": 1}, [1, None], "12"][NESTED.index(value)]
+    assert (json.loads(text) if form == "csv" and value != "12::BIGNUM" else text) == wanted
+
+
+@pytest.mark.parametrize("hours", ["nan", "inf", "1e12", "0.5"])
+def test_a_retention_that_is_no_time_is_refused(results: Path, hours: str) -> None:
+    assert salon("vacuum", results, "--retention", hours).exit_code == 2
+
+
+@pytest.mark.parametrize("command", [["ls"], ["sql", "SELECT 1"], ["verify"]])
+def test_a_file_is_no_store(tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "votes.csv").write_text(VOTES)
+    done = salon(command[0], tmp_path / "votes.csv", *command[1:])
+    assert (done.exit_code, "this is no store" in done.stderr) == (2, True)

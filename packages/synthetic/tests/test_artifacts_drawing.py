@@ -104,8 +104,7 @@ def test_right_hands_can_be_made_rare():
     assert abs(sum(plan.truth.normal for plan in plans) / len(plans) - 0.5) < 0.04
 
 
-@pytest.mark.parametrize("balance", ["even", "table-5"])
-@pytest.mark.parametrize("level", [0.0, 0.6])
+@pytest.mark.parametrize(("balance", "level"), [("even", 0.0), ("table-5", 0.6)])
 def test_mean_colour_and_file_size_hardly_tell_the_verdict(balance, level):
     examples = list(draw_examples(700, seed=3, size=32, difficulty=Difficulty.level(level), balance=balance))
     wrong = np.array([not example.truth.normal for example in examples])

@@ -133,6 +133,7 @@ ADVERSARIAL = {
 }
 
 
+@pytest.mark.slow
 @parsers
 def test_time_grows_with_length_and_not_faster(parse):
     """250 kB of every repeated pattern in turn; anything quadratic would take many times the seconds that are allowed."""

@@ -87,11 +87,22 @@ def test_whatever_a_scorer_returns_becomes_one_verdict_for_each_picture_within_t
     assert all(isinstance(each, Unscored) or (-2 <= each.value <= 2) for each in found)
 
 
-@pytest.mark.parametrize("error", [ValueError("no"), MemoryError("full"), TimeoutError(), InputError("no")])
+@pytest.mark.parametrize("error", [ValueError("no"), MemoryError("full"), TimeoutError(), SystemError("no")])
 def test_a_scorer_that_raises_leaves_no_score_and_the_reason(error):
     found = scored(raising(error))
     assert {each.reason for each in found} == {Reason.REJECTED}
     assert type(error).__name__ in found[0].detail
+
+
+def test_a_scorer_that_cannot_work_at_all_stops_the_work():
+    with pytest.raises(InputError, match="no weights"):
+        scored(raising(InputError("no weights")))
+
+
+def test_a_scorer_may_give_reasons_of_its_own():
+    missing = Unscored(Reason.REFUSED, "the judge declined")
+    assert scored(lambda images, prompts: [Scored(0.5), missing, Scored(7.0)], range=(0, 1))[:2] == [Scored(0.5), missing]
+    assert scored(lambda images, prompts: [Scored(7.0)] * 3, range=(0, 1))[0].reason == Reason.OFF_MENU
 
 
 def test_one_wrong_score_costs_its_own_picture_only():

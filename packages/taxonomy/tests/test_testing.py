@@ -31,8 +31,8 @@ def test_a_replay_judge_that_is_out_of_replies_says_so():
 
 
 def test_spoiled_replies_are_sometimes_still_answers_and_sometimes_not():
-    assert find(spoiled(REPLIES), lambda text: isinstance(parse_magicmirror(text), Parsed))
-    assert find(spoiled(REPLIES), lambda text: isinstance(parse_magicmirror(text), Unparsed))
+    assert find(spoiled(REPLIES), lambda text: isinstance(parse_magicmirror(text), Parsed)) is not None
+    assert find(spoiled(REPLIES), lambda text: isinstance(parse_magicmirror(text), Unparsed)) is not None
 
 
 def test_generated_answers_include_the_awkward_ones():

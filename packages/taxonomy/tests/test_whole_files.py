@@ -50,6 +50,29 @@ def test_what_is_written_is_read_and_missing_folders_are_made_on_demand(tmp_path
     assert path.read_text(encoding="utf-8") == '{"a": "\u00e9"}\n{}\n'
 
 
+@pytest.mark.parametrize("link", [False, True])
+def test_a_pipe_takes_what_is_written_and_stays(tmp_path: Path, link: bool) -> None:
+    pipe, path = tmp_path / "pipe", tmp_path / "out"
+    os.mkfifo(pipe)
+    if link:
+        path.symlink_to(pipe)
+    else:
+        pipe.rename(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(path, "new", flushed=True)
+    assert os.read(reader, 9) == b"new"
+    os.close(reader)
+    assert path.is_fifo() and path.is_symlink() == link
+
+
+def test_a_link_stays_and_leads_to_what_was_written(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / "link.txt"
+    link.symlink_to("folder/rows.txt")
+    write_whole(link, "new")
+    assert link.is_symlink() and (tmp_path / "folder" / "rows.txt").read_text() == "new"
+
+
 def test_a_killed_writer_leaves_one_of_its_contents(tmp_path: Path) -> None:
     path = tmp_path / "rows.txt"
     code = """

@@ -1,5 +1,6 @@
 """What tests of training share: a folder with pictures, a tiny model and a configuration, and one torch thread."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -33,6 +34,16 @@ def lost_once(completions, **_):
     """The first completion of each batch is lost; others differ."""
     return [None, *(float(place % 2) for place in range(1, len(completions)))]
 '''
+
+
+@pytest.fixture
+def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge that does not answer is asked again at once."""
+
+    async def at_once(clock: object, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr("salon_bench.judges.pacing.SystemClock.sleep", at_once)
 
 
 @pytest.fixture(scope="session")

@@ -133,6 +133,7 @@ def test_pictures_that_are_learned_from_and_held_out_are_told(written: Callable[
     assert any("held-out pictures are also learned from" in note for note in notes)
 
 
+@pytest.mark.usefixtures("without_waiting")
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

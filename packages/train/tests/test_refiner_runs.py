@@ -171,6 +171,7 @@ def test_a_plan_is_printed_before_anything_is_written(refiner_ground: Path, writ
     assert "was not tried" in shown.stderr
 
 
+@pytest.mark.usefixtures("without_waiting")
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -12,14 +12,14 @@ from typing import Any, Final
 import polars as pl
 from sqlalchemy import Connection, case, func, select
 
-from salon_arena.database import SETTLED, ArenaDatabase
-from salon_arena.quality import flagged
+from salon_arena.database import ASSIGNMENTS, FLAGS, SETTLED, ArenaDatabase
 from salon_ranking.battles import Battles
 from salon_ranking.errors import RankingError
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.leaderboard.listing import with_listing
 from salon_ranking.leaderboard.ranking import rank
 from salon_ranking.models.growing_league import GrowingLeague
+from salon_taxonomy.records import Mode
 
 STREAMS: Final = (1, 2)
 PERSONAL_VOTES: Final = 30
@@ -110,17 +110,9 @@ class LiveBoard:
     def refresh(self) -> None:
         """Count again from the start if the raters who count have changed."""
         with self._lock:
-            excluded = frozenset(self._database.read(self._not_counted))
+            excluded = frozenset(self._database.read(lambda connection: raters_left_out(connection, self._anchors_first)))
             if excluded != self._excluded:
                 self._start(excluded)
-
-    def _not_counted(self, connection: Connection) -> set[str]:
-        excluded = flagged(connection)
-        if self._anchors_first:
-            anchors = func.sum(case((SETTLED.c.kind == "anchor", 1), else_=0))
-            few = select(SETTLED.c.rater_id).group_by(SETTLED.c.rater_id).having(anchors < self._anchors_first)
-            excluded |= set(connection.execute(few).scalars())
-        return excluded
 
     def _fold(self) -> None:
         last, known = self._last, self._excluded
@@ -143,6 +135,29 @@ class LiveBoard:
         query = select(SETTLED).where(SETTLED.c.kind == "battle")
         rows = self._database.read(lambda connection: list(connection.execute(query)))
         return _frame([row for row in rows if row.rater_id not in self._excluded and wanted(row)]).drop("stream")
+
+
+def raters_left_out(connection: Connection, anchors_first: int) -> dict[str, str]:
+    """Return the raters whose votes no board counts, with the reason.
+
+    Args:
+        connection: of the arena's database.
+        anchors_first: a rater's votes count after so many answered anchors.
+    """
+    found: dict[str, str] = {}
+    if anchors_first:
+        anchors = func.sum(case((SETTLED.c.kind == "anchor", 1), else_=0))
+        few = select(SETTLED.c.rater_id).group_by(SETTLED.c.rater_id).having(anchors < anchors_first)
+        found = dict.fromkeys(connection.execute(few).scalars(), "too few anchors")
+    for rater_id, reason in connection.execute(select(FLAGS.c.rater_id, FLAGS.c.reason).order_by(FLAGS.c.reason)):
+        found[rater_id] = f"{found[rater_id]}, {reason}" if rater_id in found else reason
+    return found
+
+
+def anchors_wanted(connection: Connection, mode: str) -> int:
+    """Return after how many anchors a rater's votes count: one in a public arena that has dealt any, else none."""
+    dealt = select(ASSIGNMENTS.c.assignment_id).where(ASSIGNMENTS.c.kind == "anchor").limit(1)
+    return int(mode == Mode.PUBLIC.value and connection.execute(dealt).first() is not None)
 
 
 def _frame(rows: Sequence[Any]) -> pl.DataFrame:

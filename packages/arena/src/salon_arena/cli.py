@@ -1,5 +1,6 @@
 """``salon arena``: serve an arena, draw a demonstration, export its votes, look after its raters."""
 
+import re
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
     from salon_arena.database import ArenaDatabase
     from salon_arena.questions import BenchQuestion
     from salon_arena.service import WorkService
+    from salon_arena.signin import OidcSettings
     from salon_arena.tasks import Task
     from salon_bench.suites.r3_bench.rows import R3Row as Row
 
+_HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _FILE = InputPath(dir_okay=False)
 _FOLDER = InputPath(file_okay=False)
 
@@ -43,6 +46,14 @@ class _Place(InputPath):
 
 
 _PLACE = _Place(dir_okay=False)
+
+
+_TASKS_OF = {
+    "--reference": ("mos", "realism"),
+    "--hidden-reference": ("mos",),
+    "--anchors": ("battles",),
+    "--qualification": ("battles",),
+}
 
 
 def _serving(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -190,6 +201,15 @@ def serve(
         hint = "Put a proxy with HTTPS in front of it, and name its host: --trusted-proxy arena.example.org."
         raise InputError("votes would cross the network unprotected", source="--host", value=host, allowed=LOOPBACK, hint=hint)
     proxies = _proxies(proxies, trusted_proxy)
+    given = {
+        "--reference": reference,
+        "--hidden-reference": hidden_reference,
+        "--anchors": anchors,
+        "--qualification": qualification,
+    }
+    for option, value in given.items():
+        if value is not None and task not in _TASKS_OF[option]:
+            raise InputError("is not for this --task:", source=option, value=task, allowed=_TASKS_OF[option])
     rows: list[Row] = []
     questions: list[BenchQuestion] = []
     if task == "verdicts":
@@ -221,9 +241,12 @@ def serve(
     elif task != "battles":
         questions = questions or realism_questions(material, real=reference)
         work = BenchQuestionTask(questions, seed=seed)
-    with ExitStack() as stack:
-        opened = stack.enter_context(ArenaDatabase.open(database, mode=mode))
+    provider = _provider(oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
+    with ExitStack() as stack:  # the database last: what is wrong before it leaves none behind
+        listening = stack.enter_context(_listening(host, port))
         other = None if beside is None else LiveBoard(stack.enter_context(_existing(beside)))
+        log = {} if log_file is None else {"log": stack.enter_context(open_log(log_file))}
+        opened = stack.enter_context(ArenaDatabase.open(database, mode=mode))
         settings: dict[str, Any] = {"consent": text, "invited": invite_only, "reveal": reveal}
         if work is None:
             service = vote_service(opened, material, rules=rules, seed=seed, **settings)
@@ -231,10 +254,8 @@ def serve(
             service = WorkService(opened, work, **settings)
         count = f"{len(rows):,} rows" if rows else f"{len(questions):,} questions" if questions else ""
         what = count or f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
-        settings = _sign_in(service, passwords, oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
-        if log_file is not None:
-            settings["log"] = stack.enter_context(open_log(log_file))
-        _serve(service, what, host=host, port=port, proxy=trusted_proxy, proxies=proxies, beside=other, **settings)
+        settings = {**_sign_in(service, passwords, provider), **log}
+        _serve(service, what, listening, proxy=trusted_proxy, proxies=proxies, beside=other, **settings)
 
 
 @arena.command()
@@ -253,13 +274,21 @@ def demo(folder: Path, votes: int, no_serve: bool, host: str, port: int, seed: i
       salon arena demo --votes 400 --no-serve && salon arena export --database arena-demo/arena.db --store results
     """
     from salon_arena.app import LOOPBACK
+
+    if host not in LOOPBACK:
+        raise InputError("the demonstration is for this machine alone", source="--host", value=host, allowed=LOOPBACK)
+    with ExitStack() as stack:
+        listening = None if no_serve else stack.enter_context(_listening(host, port))
+        _demonstrate(folder, votes, seed, listening)
+
+
+def _demonstrate(folder: Path, votes: int, seed: int, listening: socket.socket | None) -> None:
+    """Draw, vote, and serve where there is a socket."""
     from salon_arena.database import ArenaDatabase
     from salon_arena.demo import STRENGTHS, draw_demo, simulate_votes
     from salon_arena.material import read_material
     from salon_arena.service import vote_service
 
-    if host not in LOOPBACK:
-        raise InputError("the demonstration is for this machine alone", source="--host", value=host, allowed=LOOPBACK)
     material = read_material(*draw_demo(folder, seed=seed))
     planted = ", ".join(f"{model} {strength:,.0f}" for model, strength in STRENGTHS.items())
     click.echo(f"{len(material.files):,} pictures of {len(material.prompts):,} prompts in {folder}; strengths: {planted}.")
@@ -267,8 +296,8 @@ def demo(folder: Path, votes: int, no_serve: bool, host: str, port: int, seed: i
         service = vote_service(opened, material, seed=seed)
         if votes:
             click.echo(f"{simulate_votes(service, votes, seed=seed):,} simulated votes.")
-        if not no_serve:
-            _serve(service, f"{len(material.models)} models", host=host, port=port)
+        if listening is not None:
+            _serve(service, f"{len(material.models)} models", listening)
 
 
 @arena.command()
@@ -430,21 +459,24 @@ def progress(database: Path | str) -> None:
 @click.argument("folder", metavar="FOLDER", type=_FOLDER)
 @_DATABASE
 @click.option("--real", metavar="MODEL", help="With artifact-bench: the folder of videos that were recorded, not generated.")
+@click.option("--taxonomy", type=_FILE, help="With label-studio: the TOML file that `salon arena serve` was given.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="With artifact-bench: of wrong options.")
-def release(form: str, folder: Path, database: Path | str, real: str | None, seed: int) -> None:
+def release(form: str, folder: Path, database: Path | str, real: str | None, taxonomy: Path | None, seed: int) -> None:
     """Write settled answers into a new FOLDER, in the FORM of a released benchmark, with copies of the files.
 
-    FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio or datasets (Hugging Face).
+    FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio, votes (for `salon rank`) or
+    datasets (Hugging Face).
 
     \b
     Example:
       salon arena release magicmirror release/ --database labels.db
-      salon arena release datasets votes/ && python -c "import datasets; print(datasets.load_dataset('votes'))"
+      salon arena release votes votes/ && salon rank votes/battles.parquet --interval sandwich
+      salon arena release datasets answers/ && python -c "import datasets; print(datasets.load_dataset('answers'))"
     """
     from salon_arena.release import release
 
     with _existing(database) as opened:
-        done = release(opened, form, folder, real=real, seed=seed)
+        done = release(opened, form, folder, real=real, taxonomy=taxonomy, seed=seed)
     for line in done.left_out:
         click.echo(visible(f"left out: {line}"), err=True)
     click.echo(f"{done.rows:,} rows in {done.path}.")
@@ -469,13 +501,14 @@ def import_labels(annotations: Path, folder: Path, prompts: Path, database: Path
       salon arena import-labels export.json pictures/ --prompts prompts.jsonl --database labels.db
     """
     from salon_arena.database import ArenaDatabase
-    from salon_arena.label_studio import import_annotations
+    from salon_arena.label_studio import import_annotations, read_annotations
     from salon_arena.labels import LabelTask
     from salon_arena.material import read_material
     from salon_taxonomy.taxonomy import Taxonomy
 
     material = read_material(folder, prompts)
     task = LabelTask(material, Taxonomy.open(taxonomy))
+    read_annotations(annotations, material, task)  # what is wrong with the file leaves no database behind
     with ArenaDatabase.open(database) as opened:
         done = import_annotations(opened, annotations, material, task, now=time.time_ns() // 1000)
     for line in done.remarks:
@@ -507,8 +540,8 @@ def prompts(count: int, database: Path | str, mode: str | None, host: str, port:
 
     if host not in LOOPBACK:
         raise InputError("prompts are written on this machine alone", source="--host", value=host, allowed=LOOPBACK)
-    with ArenaDatabase.open(database, mode=mode) as opened:
-        _serve(WorkService(opened, PromptTask(count, seed=seed)), f"{count:,} prompts wanted", host=host, port=port)
+    with _listening(host, port) as listening, ArenaDatabase.open(database, mode=mode) as opened:
+        _serve(WorkService(opened, PromptTask(count, seed=seed)), f"{count:,} prompts wanted", listening)
 
 
 @arena.command()
@@ -558,7 +591,7 @@ def _existing(path: Path | str) -> "ArenaDatabase":
 
     if isinstance(path, Path) and not path.exists():
         raise InputError("there is no such file", source=path, hint="`salon arena serve` makes one; name it with --database.")
-    return ArenaDatabase.open(path)
+    return ArenaDatabase.open(path, make=False)
 
 
 def _proxies(given: Sequence[str], host: str | None) -> tuple[str, ...]:
@@ -569,6 +602,9 @@ def _proxies(given: Sequence[str], host: str | None) -> tuple[str, ...]:
         if given:
             raise InputError("needs --trusted-proxy with the public host name", source="--proxy-address", value=given[0])
         return ()
+    if not _HOST_NAME.fullmatch(host):
+        hint = "Name the host alone: arena.example.org."
+        raise InputError("is no host name", source="--trusted-proxy", value=host, hint=hint)
     for value in given:
         try:
             network = ip_network(value, strict=False)
@@ -582,35 +618,52 @@ def _proxies(given: Sequence[str], host: str | None) -> tuple[str, ...]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
+        found = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read as UTF-8 text ({error})", source=path) from error
+    if not found:
+        raise InputError("has no text", source=path)
+    return found
 
 
-def _sign_in(
-    service: "WorkService", passwords: bool, issuer: str | None, client: str | None, secret: Path | None, place: str
-) -> dict[str, Any]:
-    """How people sign in, as options of ``create_app``."""
-    from salon_arena.signin import Oidc, OidcSettings, Passwords
+def _provider(issuer: str | None, client: str | None, secret: Path | None, place: str) -> "OidcSettings | None":
+    """Where people sign in; None where they do not."""
+    from salon_arena.signin import OidcSettings
 
-    found: dict[str, Any] = {"passwords": Passwords(service.database)} if passwords else {}
     given = {"--oidc-issuer": issuer, "--oidc-client": client, "--oidc-secret-file": secret}
     missing = [name for name, value in given.items() if value is None]
     if len(missing) == len(given):
-        return found
+        return None
     if issuer is None or client is None or secret is None:
         raise InputError("sign-in through a provider needs all three options; missing:", value=missing)
     scheme = "http" if place.startswith(("127.0.0.1", "localhost")) else "https"
-    settings = OidcSettings(issuer, client, _text(secret), f"{scheme}://{place}/oidc/callback")
-    return {**found, "oidc": Oidc(service.database, settings, invited=service.people.invited)}
+    return OidcSettings(issuer, client, _text(secret), f"{scheme}://{place}/oidc/callback")
+
+
+def _sign_in(service: "WorkService", passwords: bool, provider: "OidcSettings | None") -> dict[str, Any]:
+    """How people sign in, as options of ``create_app``."""
+    from salon_arena.signin import Oidc, Passwords
+
+    found: dict[str, Any] = {"passwords": Passwords(service.database)} if passwords else {}
+    if provider is None:
+        return found
+    return {**found, "oidc": Oidc(service.database, provider, invited=service.people.invited)}
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; closed at the end of a ``with`` block."""
+    try:
+        return socket.create_server((host, port))
+    except OSError as error:
+        hint = "Choose another one: --port 0 takes any that is free."
+        raise InputError(f"cannot listen ({error.strerror})", source="--port", value=f"{host}:{port}", hint=hint) from error
 
 
 def _serve(
     service: "WorkService",
     what: str,
+    listening: socket.socket,
     *,
-    host: str,
-    port: int,
     proxy: str | None = None,
     proxies: Sequence[str] = (),
     beside: "LiveBoard | None" = None,
@@ -621,12 +674,8 @@ def _serve(
 
     from salon_arena.app import LOOPBACK, create_app
 
-    try:
-        listening = socket.create_server((host, port))
-    except OSError as error:
-        hint = "Choose another one: --port 0 takes any that is free."
-        raise InputError(f"cannot listen ({error.strerror})", source="--port", value=f"{host}:{port}", hint=hint) from error
-    address = f"https://{proxy}/" if proxy else f"http://{host}:{listening.getsockname()[1]}/"
+    host, port = listening.getsockname()[:2]
+    address = f"https://{proxy}/" if proxy else f"http://{host}:{port}/"
     hosts = [*LOOPBACK, proxy] if proxy else LOOPBACK
     application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None, proxies=proxies, **settings)
     config = uvicorn.Config(
@@ -638,9 +687,6 @@ def _serve(
         proxy_headers=False,
     )
     click.echo(f"{what}. Open {address} (Ctrl-C stops).")
-    try:
-        with suppress(KeyboardInterrupt):  # uvicorn raises it again after it has shut down in order
-            uvicorn.Server(config).run(sockets=[listening])
-    finally:
-        listening.close()
+    with suppress(KeyboardInterrupt):  # uvicorn raises it again after it has shut down in order
+        uvicorn.Server(config).run(sockets=[listening])
     click.echo("Stopped; every vote is in the database.", err=True)

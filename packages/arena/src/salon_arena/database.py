@@ -13,8 +13,9 @@ import hashlib
 import hmac
 import secrets
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import closing
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -260,13 +261,14 @@ class ArenaDatabase:
         self._writer = _Writer(writer)
 
     @classmethod
-    def open(cls, place: Path | str, *, mode: str | None = None) -> "ArenaDatabase":
+    def open(cls, place: Path | str, *, mode: str | None = None, make: bool = True) -> "ArenaDatabase":
         """Open a database; make it if missing.
 
         Args:
             place: a file, whose folder must exist; or ``postgresql://user@host/name`` of a database that exists. A password
                 is better given in ``PGPASSWORD`` or ``~/.pgpass``.
             mode: ``public`` or ``expert``. None: as the database says, ``public`` for a new one.
+            make: make it if missing or empty; False: raise.
 
         Raises:
             InputError: there is no arena's database, it is of another version or mode, or it cannot be opened.
@@ -281,9 +283,12 @@ class ArenaDatabase:
             raise InputError("unknown mode", value=mode, allowed=MODES)
         url = _url(place)
         name = _shown(url) if is_address(place) else str(place)
+        if not is_address(place):
+            _check_file(Path(place), make)
         writer = _engine(url, writes=True)
         try:
             with writer.begin() as connection:
+                _check_tables(inspect(connection).get_table_names(), name, make)
                 settings, worker = _prepared(connection, name, mode)
         except DBAPIError as error:
             writer.dispose()
@@ -322,17 +327,18 @@ class ArenaDatabase:
         """Copy the whole database, as of one moment, to a new file; votes may go on.
 
         Raises:
-            InputError: the database is on Postgres.
+            InputError: the database is on Postgres, or the copy cannot be written.
         """
         if self._reader.dialect.name == _POSTGRES:
             raise InputError("is no file", source=self.place, hint="Copy it with pg_dump.")
         with self._reader.connect() as connection:
             source = connection.connection.driver_connection
-            target = sqlite3.connect(copy)
             try:
-                source.backup(target)  # type: ignore[union-attr]
-            finally:
-                target.close()
+                with closing(sqlite3.connect(copy)) as target:
+                    source.backup(target)  # type: ignore[union-attr]
+            except sqlite3.Error as error:
+                copy.unlink(missing_ok=True)
+                raise InputError(f"cannot be written ({error})", source=copy) from error
 
     def close(self) -> None:
         """Finish what was submitted and close all connections."""
@@ -486,8 +492,6 @@ def _refuse_changes(connection: Connection, table: str) -> None:
 def _prepared(connection: Connection, place: str, mode: str | None) -> tuple[dict[str, str], int]:
     """The settings of the database, and the number of this server; makes the tables that are missing."""
     tables = set(inspect(connection).get_table_names())
-    if tables and SETTINGS.name not in tables:
-        raise InputError("is a database, but not of an arena", source=place, hint="Name another one with --database.")
     METADATA.create_all(connection)
     for name in _INSERT_ONLY:
         if name not in tables:
@@ -516,6 +520,26 @@ def _prepared(connection: Connection, place: str, mode: str | None) -> tuple[dic
         hint = "Experts and the public vote in databases of their own: name another one with --database."
         raise InputError("is an arena of another mode:", source=place, value=settings["mode"], allowed=[mode], hint=hint)
     return settings, _worker(connection, settings)
+
+
+def _check_tables(tables: Collection[str], place: str, make: bool) -> None:
+    """Refuse a database of something else, and unless one may be made an empty one."""
+    if tables and SETTINGS.name not in tables:
+        raise InputError("is a database, but not of an arena", source=place, hint="Name another one with --database.")
+    if not tables and not make:
+        raise InputError("holds no arena", source=place, hint="`salon arena serve` makes one; name it with --database.")
+
+
+def _check_file(path: Path, make: bool) -> None:
+    """Refuse a SQLite file before a connection changes its journal."""
+    if not path.is_file():
+        return
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            _check_tables([name for (name,) in rows], str(path), make)
+    except sqlite3.DatabaseError as error:
+        raise InputError(f"cannot be opened as an arena's database ({error})", source=str(path)) from error
 
 
 def _worker(connection: Connection, settings: Mapping[str, str]) -> int:

@@ -102,6 +102,12 @@ def battle_id(arena_id: str, assignment_id: str) -> str:
     return digest("assignment", {"arena": arena_id, "assignment": assignment_id})
 
 
+def settled_battles(database: ArenaDatabase) -> list[Battle]:
+    """Return every settled battle and anchor, as :func:`export_answers` adds it to a store."""
+    rows = database.read(_settled)
+    return [_battle(battle_id(database.arena_id, row.assignment_id), row, database.mode, {}, {}) for row in rows]
+
+
 def _settled(connection: Connection) -> list[Row[Any]]:
     query = (
         select(ASSIGNMENTS, SETTLED.c.winner, ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)

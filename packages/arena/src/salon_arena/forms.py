@@ -71,7 +71,7 @@ class FormTask:
         material: where the files are from.
         raters: how many people judge each item.
         rated_from: the place of the first file that is rated: 1 behind a reference.
-        hidden: the model of the hidden reference; None: there is none.
+        hidden: the model of the hidden reference; None for panels without one.
         seed: of the order of items and files.
     """
 

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import polars as pl
 
 from salon_bench.suites.contract.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated, read_generations
-from salon_bench.suites.contract.table_rows import TableRow, table_rows, unique_rows
+from salon_bench.suites.contract.suite import SuitePrompt
+from salon_bench.suites.contract.table_rows import BadRow, TableRow, UsableRows, read_each, table_rows, unique_rows
 from salon_ranking.scheduling import Inventory
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt, Winner
@@ -68,7 +69,9 @@ def read_material(folder: Path, prompts: Path) -> Material:
         folder: one sub-folder for each model.
         prompts: a table (``.jsonl``, ``.json``, ``.csv``, ``.parquet``) with ``prompt_id`` and ``prompt`` (or ``text``),
             and if wanted ``language`` (BCP 47), ``scenario``, ``labels`` and ``test_points`` (lists, or texts with semicolons).
-            A test point is ``name: what to check``, such as ``Quantity: three cats``.
+            A test point is ``name: what to check``, such as ``Quantity: three cats``. Or the released prompts of MagicBench
+            (``prompt_t2i``, ``subject``, ``class``, ``detail_class``) or of Magic-Bench-377 (``Prompt_text_en``, …; English):
+            :mod:`salon_bench.suites.magicbench` and :mod:`salon_bench.suites.magic_bench_377` say what files are called.
 
     Raises:
         InputError: the folder or file cannot be read, a model has no file for a prompt, no two models have files for one
@@ -84,7 +87,7 @@ def read_material(folder: Path, prompts: Path) -> Material:
         >>> read_material(folder / "pictures", folder / "prompts.jsonl").models
         ('atelier', 'brush')
     """
-    rows = unique_rows(prompts, _prompt_row, lambda row: row[0].prompt_id, "prompt_id", what="prompt")
+    rows = _read_prompts(prompts)
     known = {prompt.prompt_id: prompt for prompt, _ in rows}
     points = {prompt.prompt_id: checks for prompt, checks in rows if checks}
     if not folder.is_dir():
@@ -164,7 +167,8 @@ def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
         material: the files that the rows name.
 
     Raises:
-        InputError: a column is missing, a row names a file that is not in ``material``, or a winner is unknown.
+        InputError: there is no row, a column is missing, a row names a file that is not in ``material``, or a winner is
+            unknown.
     """
     files = {(file.prompt_id, file.model, file.sample): file for file in material.files}
     found: list[KnownPair] = []
@@ -178,10 +182,32 @@ def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
                 raise row.problem("has no file for this prompt and sample:", f"model_{side}", value=model)
             pair.append(file)
         found.append(KnownPair(pair[0], pair[1], Winner(row.text("winner", allowed=tuple(Winner)))))
+    if not found:
+        raise InputError("there is no pair in the file", source=path)
     return tuple(found)
 
 
-def _prompt_row(row: TableRow) -> tuple[Prompt, dict[str, str]]:
+def _read_prompts(path: Path) -> UsableRows[tuple[Prompt, Mapping[str, str]]]:
+    """Read prompts with their test points from an own table or a released file; the columns say which."""
+    from salon_bench.suites.magic_bench_377 import prompt_file as magic_bench_377
+    from salon_bench.suites.magicbench import prompt_file as magicbench
+
+    columns = next((set(row[1]) for row in read_each(path, lambda row: row.cells) if not isinstance(row, BadRow)), set())
+    if "prompt_t2i" in columns:
+        return magicbench.read_prompts(path).map(lambda made: (made.prompt, {}))
+    if columns & set(magic_bench_377.RELEASED_TEXTS.values()):
+        return magic_bench_377.read_prompts(path).map(lambda made: (made.prompt, _released_points(made)))
+    return unique_rows(path, _prompt_row, lambda row: row[0].prompt_id, "prompt_id", what="prompt")
+
+
+def _released_points(made: SuitePrompt) -> dict[str, str]:
+    from salon_bench.suites.magic_bench_377.labels import points
+
+    listed = cast("list[list[str]]", made.facts["test_points"])
+    return {points()[point].name: demand or points()[point].name for point, demand in listed}
+
+
+def _prompt_row(row: TableRow) -> tuple[Prompt, Mapping[str, str]]:
     points: dict[str, str] = {}
     for text in _listed(row, "test_points"):
         name, _, check = (part.strip() for part in text.partition(":"))

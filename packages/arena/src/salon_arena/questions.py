@@ -126,7 +126,7 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
         if found.prompt is None:
             payload["prompt"] = ""
         if kind == KINDS["auditor"]:
-            payload["proposed"] = sorted(item.agreed or ())
+            payload |= {"proposed": sorted(item.agreed or ()), "proposed_level": item.level}
         elif kind == ADJUDICATE:
             payload["said"] = [json.loads(choice) for choice in item.said]
         return payload
@@ -143,6 +143,8 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
         about["levels"] = [] if question["level"] else list(get_args(Level))
         said = [{**each, "answer": _turned(each["answer"], question)} for each in payload.get("said", ())]
         proposed = [words[value] for value in _turned(payload["proposed"], question)] if "proposed" in payload else None
+        if proposed is not None and payload["proposed_level"] is not None:
+            proposed.append(payload["proposed_level"])
         more = {"proposed": proposed, "said": said if "said" in payload else None}
         return {"media_kind": "video" if video else "picture", **about, **more}
 
@@ -194,8 +196,10 @@ def read_questions(rows: Path, folder: Path) -> tuple[list[BenchQuestion], tuple
         The questions, with their known answers and levels, and sentences on rows left out.
 
     Raises:
-        InputError: the file cannot be read, or none of its rows can be used.
+        InputError: there is no such folder, the file cannot be read, or none of its rows can be used.
     """
+    if not folder.is_dir():
+        raise InputError("there is no such folder", source=folder, hint="Give the folder below which the videos are.")
     found = read_rows(rows)
     return [_of_row(row, folder) for row in found], tuple(found.remarks())
 
@@ -206,7 +210,7 @@ def _of_row(row: BenchRow, folder: Path) -> BenchQuestion:
 
 
 def realism_questions(material: Material, *, real: str | None = None) -> list[BenchQuestion]:
-    """Make a ``pvrc`` question of every two models' files of a prompt, and with ``real`` an ``rvac`` question of every file.
+    """Make questions of own files: ``pvrc`` of every two models' files of a prompt, ``rvac`` of every file with ``real``.
 
     Args:
         material: the files; those of one sample are compared.

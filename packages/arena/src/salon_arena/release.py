@@ -9,6 +9,7 @@
 | ``mef-ratings`` | opinion scores | ``salon mos`` |
 | ``mef-prompts`` | accepted prompts | ``salon_bench.suites.magic_bench_377``: ``prompt``, ``labels``, ``scenario`` |
 | ``label-studio`` | labels of all raters | Label Studio, and ``salon arena import-labels`` |
+| ``votes`` | battles and anchors of all raters | ``salon rank``, which rebuilds the board from it |
 | ``datasets`` | any of them | ``datasets.load_dataset(folder)`` |
 
 A file that is missing, or is no longer the one that people saw (by SHA-256), is left out and named, with its row.
@@ -27,7 +28,9 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, select
 
+from salon_arena.board import anchors_wanted, raters_left_out
 from salon_arena.database import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, ArenaDatabase
+from salon_arena.export import settled_battles
 from salon_arena.label_studio import exported_tasks, label_studio_config
 from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
 from salon_arena.prompt_tasks import written
@@ -35,6 +38,7 @@ from salon_arena.questions import QuestionItem, question_states
 from salon_arena.rounds import VotedItem
 from salon_arena.tasks import files_of, instant
 from salon_arena.verdicts import verdict_states
+from salon_arena.verify import verify_answers
 from salon_bench.suites.artifact_bench.rows import LETTERS, TASK_TYPES, QuestionTask
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.magic_bench_377.people import COLUMNS as CHECK_COLUMNS
@@ -51,6 +55,16 @@ MEDIA: Final = "media"
 OPTIONS: Final = 6
 """Options of a question of Artifact-Bench's third task."""
 LEVEL_WORDS: Final = {"L1": "easy", "L2": "medium", "L3": "hard"}
+VOTES_CARD: Final = """# {rows:,} battles of an arena ({mode} mode)
+
+`battles.parquet` and `battles.csv` hold the same rows: one per settled battle or anchor.
+`salon rank battles.parquet --interval sandwich` rebuilds the arena's board from the {counted:,.0f} that count. The others have
+weight 0, and `left_out` says why: an anchor (its winner was known), or what the checks found about the rater.
+`rater_id` is a random number.
+
+The chain of answers ended at `{head}`
+when this was written; `salon arena verify --head` finds it in the arena's database.
+"""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -86,7 +100,9 @@ class _Answered:
     assignment_id: str
 
 
-def release(database: ArenaDatabase, form: str, folder: Path, *, real: str | None = None, seed: int = 0) -> Released:
+def release(
+    database: ArenaDatabase, form: str, folder: Path, *, real: str | None = None, taxonomy: Path | None = None, seed: int = 0
+) -> Released:
     """Write the settled answers in one of :data:`FORMS` into a new folder.
 
     Args:
@@ -94,6 +110,7 @@ def release(database: ArenaDatabase, form: str, folder: Path, *, real: str | Non
         form: one of :data:`FORMS`.
         folder: must be missing or empty.
         real: ``artifact-bench``: the folder of videos that were recorded, not generated; gives the rows of task 1.
+        taxonomy: ``label-studio``: the TOML file of the labels, where the arena was served with one.
         seed: ``artifact-bench``: of the options that do not apply, and of the order.
 
     Raises:
@@ -108,7 +125,7 @@ def release(database: ArenaDatabase, form: str, folder: Path, *, real: str | Non
         raise InputError("unknown form", value=form, allowed=FORMS)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("is there already", source=folder, hint="Name a new folder.")
-    made = _Release(database, folder, real, seed)
+    made = _Release(database, folder, real, taxonomy, seed)
     rows = FORMS[form](made)
     if not rows:
         hint = "Answers count 10 s after they were given; labels once two auditors accepted them."
@@ -120,10 +137,11 @@ def release(database: ArenaDatabase, form: str, folder: Path, *, real: str | Non
 class _Release:
     """One folder that is being written; each method writes one form and returns the number of rows."""
 
-    def __init__(self, database: ArenaDatabase, folder: Path, real: str | None, seed: int) -> None:
+    def __init__(self, database: ArenaDatabase, folder: Path, real: str | None, taxonomy: Path | None, seed: int) -> None:
         self._database = database
         self._folder = folder
         self._real = real
+        self._taxonomy = taxonomy
         self._seed = seed
         self.left_out: list[str] = []
         self._copied: dict[tuple[Path, str | None], str | None] = {}
@@ -166,7 +184,7 @@ class _Release:
         return sum(self._write_lines(f"task{number}_meta.jsonl", rows) for number, rows in tasks.items() if rows)
 
     def _question_row(self, answered: _Answered, item: QuestionItem) -> dict[str, Any] | None:
-        """A question with the accepted answer, in the form of its task; whether a file was generated is known, not judged."""
+        """Return a question with its accepted answer in the form of its task; a known answer of ``rvac`` stays."""
         question = answered.payload["question"]
         paths = [self._copy(file, answered, place) for place, file in enumerate(files_of(answered.payload))]
         level = question["level"] or item.level
@@ -265,14 +283,37 @@ class _Release:
 
     def label_studio(self) -> int:
         """Tasks with the annotations of every rater, and the labelling configuration."""
-        answers = [(each, path) for each in self._answers("label") if (path := self._copy(files_of(each.payload)[0], each))]
+        answers = self._answers("label")
         if not answers:
             return 0
-        taxonomy = Taxonomy.open(answers[0][0].payload["taxonomy"])
-        tasks = exported_tasks(answers, taxonomy)
+        taxonomy = self._opened(answers[0].payload["taxonomy"])
+        copied = [(each, path) for each in answers if (path := self._copy(files_of(each.payload)[0], each))]
+        if not copied:
+            return 0
+        tasks = exported_tasks(copied, taxonomy)
         self._write_text("tasks.json", json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
         self._write_text("labels.xml", label_studio_config(taxonomy))
         return len(tasks)
+
+    def votes(self) -> int:
+        """Battles as Parquet and CSV; those that no board counts have weight 0, and say why."""
+        battles = settled_battles(self._database)
+        if not battles:
+            return 0
+        mode = self._database.mode
+        left_out = self._database.read(lambda connection: raters_left_out(connection, anchors_wanted(connection, mode)))
+        groups = self._database.read(lambda connection: dict(connection.execute(_OCCUPATIONS).all()))
+        rows = []
+        for battle in battles:
+            reason = "anchor" if battle.is_anchor else left_out.get(battle.rater_id)
+            counts = {"weight": float(reason is None), "left_out": reason, "occupation": groups.get(battle.rater_id)}
+            rows.append({**battle.model_dump(mode="json"), **counts})
+        self._write_csv("battles.csv", [{**row, "labels": ";".join(row["labels"])} for row in rows])
+        _write_votes(self._folder / "battles.parquet", rows)
+        head = verify_answers(self._database).head
+        counted = sum(row["weight"] for row in rows)
+        self._write_text("README.md", VOTES_CARD.format(rows=len(rows), counted=counted, mode=mode, head=head))
+        return len(rows)
 
     def datasets(self) -> int:
         """One row per answer, as Parquet with the files inside, and a card that names the features."""
@@ -285,6 +326,19 @@ class _Release:
         return _write_dataset(self._folder, rows, pictures)
 
     # What they share
+
+    def _opened(self, name: str) -> Taxonomy:
+        """The taxonomy of the labels, which must be the one that they were given with."""
+        hint = "Name the file that the arena was served with: --taxonomy labels.toml."
+        try:
+            found = Taxonomy.open(self._taxonomy or name)
+        except InputError as error:
+            if self._taxonomy is not None:
+                raise
+            raise InputError("labels are of a taxonomy that Salon does not have:", value=name, hint=hint) from error
+        if found.name != name:
+            raise InputError("labels are of another taxonomy:", source=self._taxonomy, value=found.name, allowed=[name])
+        return found
 
     def _answers(self, *kinds: str) -> list[_Answered]:
         found = self._database.read(_settled_answers)
@@ -369,6 +423,7 @@ FORMS: Final[Mapping[str, Callable[[_Release], int]]] = {
     "mef-ratings": _Release.mef_ratings,
     "mef-prompts": _Release.mef_prompts,
     "label-studio": _Release.label_studio,
+    "votes": _Release.votes,
     "datasets": _Release.datasets,
 }
 """What can be written, by the name of the form."""
@@ -457,6 +512,18 @@ def _settled_answers(connection: Connection) -> list[_Answered]:
         )
         for row in connection.execute(query)
     ]
+
+
+_OCCUPATIONS: Final = select(RATERS.c.rater_id, RATERS.c.occupation)
+
+
+def _write_votes(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    import polars as pl
+
+    others = {"labels": pl.List(pl.String()), "is_anchor": pl.Boolean(), "weight": pl.Float64(), "plan_stream": pl.Int64()}
+    frame = pl.DataFrame(rows, schema={name: others.get(name, pl.String()) for name in rows[0]})
+    times = pl.col("started_at", "answered_at").str.to_datetime(time_unit="us", time_zone="UTC")
+    frame.with_columns(times).write_parquet(path)
 
 
 def _write_dataset(folder: Path, rows: Sequence[Mapping[str, Any]], pictures: bool) -> int:

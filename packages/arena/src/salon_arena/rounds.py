@@ -81,7 +81,8 @@ class RatedItem(ABC):
 class VotedItem(RatedItem):
     """An item whose raters choose some of several values, and where it is wanted a level (Artifact-Bench, section 3.3).
 
-    Three raters; two more where they differ, of whom most decide; two auditors; an adjudicator where people end in dispute.
+    Three raters; two more where they differ, and most of the five decide; two auditors; an adjudicator where people end
+    in dispute.
     """
 
     @abstractmethod

@@ -14,7 +14,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from salon_curate.dataset import DataSet, checked_key, seeded_hash
+from salon_curate.dataset import DataSet, checked_name, read_rows, seeded_hash
 from salon_curate.files import publish, publish_text
 from salon_curate.selection import read_columns, saved_predicates, select
 from salon_curate.stages import Stage
@@ -135,7 +135,7 @@ def sample_audit(
 
     if per_stratum < 1:
         raise InputError("must be 1 or more", column="per_stratum", value=per_stratum)
-    folder = dataset.folder / "audits" / checked_key(name, source="audits", row=1)
+    folder = dataset.folder / "audits" / checked_name(name, "audits")
     if (folder / "plan.json").exists():  # written last: without it a sample was interrupted
         raise InputError("there is an audit of this name", source=folder, hint="Choose another name.")
     shutil.rmtree(folder, ignore_errors=True)
@@ -199,14 +199,17 @@ def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, dr
         seed: of the intervals' draws.
 
     Raises:
-        InputError: there is no such audit, a key is not in its sample, an answer is unknown, or a rater answers twice.
+        InputError: there is no such audit, no answer is about it, a key is not in its sample, an answer is unknown, or a rater
+            answers twice.
     """
-    folder = dataset.folder / "audits" / name
+    folder = dataset.folder / "audits" / checked_name(name, "audits")
     try:
         plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError("there is no audit", source=dataset.folder / "audits", value=name) from error
     rated = _collected(answers, plan["stratum"], plan["pictures"])
+    if not rated:
+        raise InputError("contains no answer about a picture of the audit", source=answers, value=name)
     counts = {stratum: [0, 0] for stratum in plan["strata"]}
     for key, given in rated.items():
         counts[plan["stratum"][key]][0] += all(given.values())
@@ -328,7 +331,7 @@ def _of_arena(path: Path, pictures: Mapping[str, str]) -> Iterator[_Answer]:
     from salon_store import ResultStore
 
     answers = (pl.col("dimension") == POINT) & (pl.col("subject_model") != Path(BLANK).name) & pl.col("value").is_not_null()
-    scores = ResultStore.open(path).read("scores").filter(answers)
+    scores = ResultStore.open(path, create=False, read_only=True).read("scores").filter(answers)
     rows = scores.select("prompt_id", "judge", "value").sort("prompt_id", "judge").collect()
     for row, (picture, rater, value) in enumerate(rows.iter_rows(), 1):
         if picture in pictures:
@@ -343,9 +346,8 @@ def _careless(path: Path, pictures: Mapping[str, str]) -> tuple[str, ...]:
 
     accepted = (pl.col("dimension") == POINT) & (pl.col("subject_model") == Path(BLANK).name) & (pl.col("value") == 1)
     accepted &= pl.col("prompt_id").is_in(list(pictures))
-    return tuple(
-        ResultStore.open(path).read("scores").filter(accepted).select("judge").unique().sort("judge").collect()["judge"]
-    )
+    scores = ResultStore.open(path, create=False, read_only=True).read("scores").filter(accepted)
+    return tuple(scores.select("judge").unique().sort("judge").collect()["judge"])
 
 
 def _of_label_studio(path: Path) -> Iterator[_Answer]:
@@ -373,11 +375,9 @@ def _write_blank(path: Path) -> None:
 
 def _write_picture(dataset: DataSet, row: int, path: Path) -> str | None:
     """Write one picture of the sample; return the ending of its name, None where the row has no picture."""
-    import polars as pl
-
     for shard in dataset.shards:
         if row < shard.rows:
-            data = pl.scan_parquet(dataset.shard_path(shard.name)).slice(row, 1).select("image").collect().item()
+            data = read_rows(dataset.shard_path(shard.name), ["image"], row, 1).item()
             if data is None:
                 return None
             ending = {b"\x89PNG": ".png", b"\xff\xd8\xff": ".jpg", b"RIFF": ".webp", b"GIF8": ".gif"}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_curate.output import FORMAT, SEED, as_cell, print_table
+from salon_taxonomy.cli.options import FiniteRange
 from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
@@ -159,6 +160,9 @@ def run(
     from salon_curate.cluster_engines import engine_named
     from salon_curate.running import run as run_stages
 
+    if engine == "inline" and workers > 1:
+        hint = "Take --engine embedded, or leave --workers out."
+        raise InputError("has no effect with --engine inline:", column="workers", value=workers, hint=hint)
     opened = _opened(dataset)
     limits = RunLimits(cost_usd=max_cost, calls=max_calls)
     pipeline = _pipeline(dataset, judge, limits=limits, asks=True)
@@ -231,7 +235,7 @@ def verify(dataset: Path, judge: str | None) -> None:
 @_DATASET
 @click.option(
     "--share",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=FiniteRange(0, 1, min_open=True),
     default=0.02,
     show_default=True,
     help="Of the shards to run; at least two are.",
@@ -275,7 +279,8 @@ def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None
     if wall is None:
         click.echo(f"the wall-clock time is not known: {why}")
         return
-    click.echo(f"wall-clock time with {workers} workers and 1 judge: {_duration(wall.seconds)} ({_duration(wall.low)} to "
+    crew = "1 worker" if workers == 1 else f"{workers} workers"
+    click.echo(f"wall-clock time with {crew} and 1 judge: {_duration(wall.seconds)} ({_duration(wall.low)} to "
                f"{_duration(wall.high)} in 95 % of {SIMULATIONS} simulations)")  # fmt: skip
 
 
@@ -328,7 +333,7 @@ def simulate(dataset: Path, workers: tuple[int, ...], judges: tuple[int, ...], s
 @click.option("--now", metavar="SPEC", help="Judge to compare with. Default: the stage's own, asked again.")
 @click.option("--rows", type=click.IntRange(1), default=200, show_default=True, help="Pictures of the sample.")
 @click.option(
-    "--at-most", type=click.FloatRange(0, 1), help="Exit with 1 if the lower 95 % bound of the changed share exceeds this."
+    "--at-most", type=FiniteRange(0, 1), help="Exit with 1 if the lower 95 % bound of the changed share exceeds this."
 )
 @SEED
 @_JUDGE
@@ -390,8 +395,8 @@ def _duration(seconds: float) -> str:
 @curate.command("yield")
 @_DATASET
 @click.option("--sweep", multiple=True, metavar="COLUMN", help="Move a threshold of this column; may be repeated.")
-@click.option("--points", type=click.IntRange(2, 1000), default=11, show_default=True, help="Thresholds of a sweep.")
-@click.option("--page", type=OutputPath(), help="Write the curves as one HTML page.")
+@click.option("--points", type=click.IntRange(2, 1000), show_default="11", help="Thresholds of a sweep.")
+@click.option("--page", type=OutputPath(), help="Write the curves of the sweeps as one HTML page.")
 @_WHERE
 @_SELECTION
 @_JUDGE
@@ -399,7 +404,7 @@ def _duration(seconds: float) -> str:
 def yield_(
     dataset: Path,
     sweep: tuple[str, ...],
-    points: int,
+    points: int | None,
     page: Path | None,
     where: tuple[str, ...],
     selection: str | None,
@@ -417,9 +422,12 @@ def yield_(
     from salon_curate.selection import sweep as sweeps
 
     opened, pipeline = _opened(dataset), _pipeline(dataset, judge)
+    for name, value in (("points", points), ("page", page)):
+        if value is not None and not sweep:
+            raise InputError("has no effect without --sweep:", column=name, value=str(value), hint="Add --sweep COLUMN.")
     predicates = _predicates(opened, pipeline, where, selection)
     found = apply(opened, pipeline.stages, predicates) if predicates else None
-    curves = sweeps(opened, pipeline.stages, predicates, sweep, points=points)
+    curves = sweeps(opened, pipeline.stages, predicates, sweep, points=points or 11)
     if found is None and not curves:
         raise InputError("needs a condition or a column", hint="Add --where 'sharpness >= 80' or --sweep sharpness.")
     if form == "json":
@@ -481,12 +489,13 @@ def diff(dataset: Path, old: str, new: str, output: Path | None, judge: str | No
     Example:
       salon curate diff birds sharp sharper --output moved.csv
     """
+    from salon_curate.files import publish
     from salon_curate.selection import diff as differ
 
     opened, pipeline = _opened(dataset), _pipeline(dataset, judge)
     moved = differ(opened, pipeline.stages, *(_predicates(opened, pipeline, (), name) for name in (old, new)))
     if output is not None:
-        moved.keys.write_csv(output)
+        publish(output, moved.keys.write_csv)
     if form == "json":
         rows = {name: {"entered": entered, "left": left} for name, (entered, left) in moved.by_predicate.items()}
         print_json({"entered": moved.entered, "left": moved.left, "conditions": rows})
@@ -558,6 +567,7 @@ def draw(
           --number 500 --output drawn.csv
     """
     from salon_curate.draws import draw as drawing
+    from salon_curate.files import publish
 
     named = dict(text.partition("=")[::2] for text in buckets)
     parts = ratio.split(":")
@@ -565,7 +575,7 @@ def draw(
         raise InputError("must be whole numbers with colons between, such as 4:1:1", column="ratio", value=ratio)
     opened = _opened(dataset)
     found = drawing(opened, _pipeline(dataset, judge).stages, named, [int(part) for part in parts], number, by=by, seed=seed)
-    found.keys.write_csv(output)
+    publish(output, found.keys.write_csv)
     print_table(["bucket", "available", "drawn"],
                 [[name, as_cell(found.available[name]), as_cell(count)] for name, count in found.drawn.items()])  # fmt: skip
 
@@ -661,7 +671,7 @@ def audit_score(dataset: Path, name: str, answers: Path, seed: int, form: str) -
 @_DATASET
 @click.option("--stage", required=True, metavar="NAME", help="The expensive judge's stage, with `when` and `explore`.")
 @click.option("--keeps", required=True, metavar="SQL", help="What the expensive judge keeps.")
-@click.option("--epsilon", type=click.FloatRange(0, 1, min_open=True), help="Exit with 1 where the bound is above this.")
+@click.option("--epsilon", type=FiniteRange(0, 1, min_open=True), help="Exit with 1 where the bound is above this.")
 @_JUDGE
 def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge: str | None) -> None:
     """Bound what a stage's `when` loses: the share of the pictures it drops that the expensive judge would keep.
@@ -688,7 +698,7 @@ def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge:
 @click.option("--name", "version", required=True, metavar="VERSION", help="Of the release: v1.")
 @click.option("--column", "columns", multiple=True, help="A stage's column to release; may be repeated.")
 @click.option("--audit", "audit_name", metavar="NAME", help="The audit for the card; of the same conditions.")
-@click.option("--min-precision", type=click.FloatRange(0, 1), help="Refuse below this lower bound of the audit's precision.")
+@click.option("--min-precision", type=FiniteRange(0, 1), help="Refuse below this lower bound of the audit's precision.")
 @click.option("--split", metavar="COLUMN", help="The column of the splits (stage `split`). Default: all is train.")
 @click.option(
     "--to",

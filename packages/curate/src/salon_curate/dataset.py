@@ -12,12 +12,12 @@ No file is found by a pattern: the manifest names the shards, and the name of a 
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from salon_curate.files import publish, publish_text
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, SalonError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -142,10 +142,12 @@ class DataSet:
         return self.folder / "shards" / f"{name}.parquet"
 
     def keys(self, shard: Shard) -> "pl.Series":
-        """Return the keys of a shard in order."""
-        import polars as pl
+        """Return the keys of a shard in order.
 
-        return pl.read_parquet(self.shard_path(shard.name), columns=["key"])["key"]
+        Raises:
+            InputError: the shard is missing or damaged.
+        """
+        return read_rows(self.shard_path(shard.name), ["key"])["key"]
 
     def add(
         self, pictures: Iterator[Picture], name: str, kind: str, licence: str = "unknown", shard_rows: int = SHARD_ROWS
@@ -156,23 +158,31 @@ class DataSet:
             InputError: a key that is empty, too long, unprintable or occurs twice, in this source or an earlier one.
             StorageError: a shard cannot be written.
         """
+        new: list[Shard] = []
+        try:
+            return self._add(new, pictures, RowSource(name, kind, 0, 0, licence), shard_rows)
+        except SalonError:
+            for shard in new:
+                self.shard_path(shard.name).unlink(missing_ok=True)
+            raise
+
+    def _add(self, new: list[Shard], pictures: Iterator[Picture], source: RowSource, shard_rows: int) -> RowSource:
         import numpy as np
 
-        new: list[Shard] = []
         hashes = [_key_hashes(self.keys(shard).to_list()) for shard in self.shards]
         problems = 0
         for batch in _shards_of(pictures, shard_rows):
-            shard = self._write_shard(f"{len(self.shards) + len(new):05d}", batch, name)
+            shard = self._write_shard(f"{len(self.shards) + len(new):05d}", batch, source.name)
             new.append(shard)
             hashes.append(_key_hashes([each.key for each in batch]))
             problems += sum(each.image is None for each in batch)
         together = np.sort(np.concatenate(hashes)) if hashes else np.empty(0, np.uint64)
         twice = together[1:][together[1:] == together[:-1]]
         if len(twice):
-            raise self._duplicate_key(int(twice[0]), [*self.shards, *new], name)
+            raise self._duplicate_key(int(twice[0]), [*self.shards, *new], source.name)
         if not new:
-            raise InputError("contains no pictures", source=name)
-        source = RowSource(name, kind, sum(shard.rows for shard in new), problems, licence)
+            raise InputError("contains no pictures", source=source.name)
+        source = replace(source, rows=sum(shard.rows for shard in new), problems=problems)
         self.shards += new
         self.sources.append(source)
         self.save()
@@ -232,6 +242,33 @@ def checked_key(key: object, *, source: str, row: int) -> str:
         problem = f"a key must have 1 to {_LONGEST_KEY} printable characters, not"
         raise InputError(problem, source=source, row=row, column="key", value=text)
     return text
+
+
+def checked_name(name: str, what: str) -> str:
+    """Return the name of a selection, audit or release, which becomes the name of a file or folder.
+
+    Raises:
+        InputError: as :func:`checked_key`, and for a name with a slash or with a dot at its beginning.
+    """
+    checked_key(name, source=what, row=1)
+    if name.startswith(".") or set(name) & set("/\\"):
+        raise InputError("a name must have no slash, and no dot at its beginning:", source=what, column="name", value=name)
+    return name
+
+
+def read_rows(path: Path, columns: Sequence[str], start: int = 0, rows: int | None = None) -> "pl.DataFrame":
+    """Return columns of a shard or part; all columns for ``["*"]``.
+
+    Raises:
+        InputError: the file is missing or damaged.
+    """
+    import polars as pl
+
+    try:
+        return pl.scan_parquet(path).slice(start, rows).select(columns).collect()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        hint = "See what else is wrong: salon curate verify DATASET"
+        raise InputError(f"is missing or damaged ({type(error).__name__})", source=path, hint=hint) from error
 
 
 def seeded_hash(key: str, seed: int, what: str) -> int:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from salon_curate.audits import AuditResult, sample_audit, score_audit
 from salon_curate.cascade import CascadeLoss, cascade_loss
-from salon_curate.dataset import DataSet, seeded_hash
+from salon_curate.dataset import DataSet, refuse_full, seeded_hash
 from salon_curate.files import publish_text
 from salon_curate.importing import import_pictures
 from salon_curate.pages import curve_chart, write_page
@@ -95,6 +95,7 @@ def demo(folder: Path, *, per_category: int = 40, seed: int = 0, workers: int = 
         InputError: the folder is not empty.
         StorageError: it cannot be written.
     """
+    refuse_full(folder)
     dataset = DataSet.create(folder / "dataset", "demo")
     source = draw_candidates(folder / "candidates", per_category, seed)
     import_pictures(dataset, source, licence="CC0-1.0", shard_rows=100)

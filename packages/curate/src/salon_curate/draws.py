@@ -60,7 +60,7 @@ def draw(
         seed: of the random order.
 
     Raises:
-        InputError: the ratio does not fit the buckets, or a bucket has too few pictures; which one is named.
+        InputError: the ratio does not fit the buckets, a bucket has too few pictures, or ``by`` has no numbers.
     """
     import numpy as np
     import polars as pl
@@ -69,6 +69,8 @@ def draw(
         raise InputError(f"{len(buckets)} buckets need as many parts of the ratio, not", column="ratio", value=list(ratio))
     wanted = shares_of(ratio, number)
     rows = read_columns(dataset, stages, [] if by is None else [by]).collect()
+    if by is not None and not (rows.schema[by].is_numeric() or rows.schema[by] == pl.Boolean):
+        raise InputError("has no numbers to order by:", column="by", value=by)
     hashes = np.array([seeded_hash(key, seed, "draw") for key in rows["key"]], dtype=np.uint64)
     rank = np.zeros(len(rows)) if by is None else -rows[by].cast(float).fill_null(float("-inf")).to_numpy()
     free = np.ones(len(rows), dtype=np.bool_)

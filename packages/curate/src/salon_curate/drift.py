@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from salon_curate.dataset import DataSet, Shard, file_digest, seeded_hash
+from salon_curate.dataset import DataSet, Shard, file_digest, read_rows, seeded_hash
 from salon_curate.engine import inline
 from salon_curate.errors import StageError
 from salon_curate.judging import NOT_ASKED, JudgedStage
@@ -123,7 +123,7 @@ def _made_again(dataset: DataSet, stages: Sequence[Stage], stage: Stage, places:
         for each in dataset.shards:
             inside = places.filter((places >= start) & (places < start + each.rows)) - start
             if len(inside):
-                pieces.append(pl.read_parquet(dataset.shard_path(each.name))[inside.to_list()])
+                pieces.append(read_rows(dataset.shard_path(each.name), ["*"])[inside.to_list()])
             start += each.rows
         pl.concat(pieces).write_parquet(shard)
         read_columns(dataset, stages, beside).collect()[places.to_list()].write_parquet(part)

@@ -48,7 +48,7 @@ def duplicates(rows: pl.DataFrame, distance: int = 3) -> pl.DataFrame:
 
 
 def _hashed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Keep a number for each text that rows may share: 64 bits of the first pictures' keys and of the prompt."""
+    """Replace the texts that rows may share, keys of first pictures and prompts, by 64-bit hashes."""
     prompt = pl.col("prompt").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
     same = [pl.col(name).fill_null(pl.col("key")) for name in ("duplicate_of", "near_duplicate_of")]
     return rows.select(
@@ -112,7 +112,7 @@ def components(labels: list[pl.Series]) -> NDArray[np.int64]:
 
 
 def _shared(label: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows that share a label with others, label by label, where each label begins, and how many rows share it."""
+    """Return the rows that share a label, ordered by it; where each label begins; how many rows have it."""
     rows = _repeated(label)
     values = label.gather(rows).to_numpy()
     order = np.argsort(values, kind="stable")
@@ -128,9 +128,8 @@ def _repeated(label: pl.Series) -> NDArray[np.int64]:
     if not len(twice):
         return np.empty(0, np.int64)
     place = np.searchsorted(twice, known).clip(max=len(twice) - 1)
-    rows = np.flatnonzero(label.is_not_null().to_numpy())
-    repeated: NDArray[np.int64] = rows[twice[place] == known]
-    return repeated
+    rows: NDArray[np.int64] = np.flatnonzero(label.is_not_null().to_numpy())[twice[place] == known]
+    return rows
 
 
 def _named(keys: pl.Series, first: NDArray[np.int64]) -> pl.Series:

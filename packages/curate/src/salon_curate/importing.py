@@ -75,6 +75,8 @@ def import_pictures(
     if not source.exists():
         raise InputError("there is no such file or folder", source=source)
     arrow = sorted(source.glob("data-*.arrow")) if source.is_dir() else []  # what datasets' save_to_disk writes
+    if pictures is not None and not pictures.is_dir():
+        raise InputError("there is no such folder of pictures", source=pictures, column="pictures")
     kind = _kind(source, form, arrow)
     _refuse_unused(kind, {"pictures": pictures, "key": columns.key, "image": columns.image, "prompt": columns.prompt}, form)
     known = FORMATS[form]

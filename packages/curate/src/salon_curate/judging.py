@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from salon_bench.media import PicturePolicy, prepare_bytes
 from salon_bench.runs.limits import RunLimits, Spending
 from salon_bench.suites import Inquiry
-from salon_curate.dataset import BATCH_ROWS, DataSet, seeded_hash
+from salon_curate.dataset import BATCH_ROWS, DataSet, read_rows, seeded_hash
 from salon_curate.engine import Spent, TaskResult
 from salon_curate.errors import StageError
 from salon_curate.selection import predicate
@@ -209,8 +209,8 @@ async def _rows(dataset: DataSet, stage: JudgedStage, task: ShardTask) -> AsyncI
     own, beside = read_inputs(dataset.folder, stage, task.inputs)
     wanted = pl.lit(value=True) if stage.when is None else predicate(stage.when).expression.fill_null(value=False)
     for start in range(0, task.rows, BATCH_ROWS):
-        shard = pl.scan_parquet(dataset.shard_path(task.shard)).slice(start, BATCH_ROWS).select(own)
-        pieces = [await asyncio.to_thread(shard.collect), *(frame.slice(start, BATCH_ROWS) for frame in beside)]
+        shard = await asyncio.to_thread(read_rows, dataset.shard_path(task.shard), own, start, BATCH_ROWS)
+        pieces = [shard, *(frame.slice(start, BATCH_ROWS) for frame in beside)]
         batch = pl.concat(pieces, how="horizontal").with_columns(_asked=wanted)
         for place, row in enumerate(batch.iter_rows(named=True), start):
             yield place, {**row, "_explored": not row["_asked"] and explores(row["key"], stage.explore, stage.seed)}

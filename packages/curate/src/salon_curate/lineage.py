@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from salon_curate.dataset import DataSet
+from salon_curate.dataset import DataSet, read_rows
 from salon_curate.judging import JudgedStage, journal_path, read_journal
 from salon_curate.selection import LIGHT
 from salon_curate.stages import Stage, expected_parts
@@ -14,24 +14,20 @@ def why(dataset: DataSet, stages: Sequence[Stage], key: str) -> dict[str, Any]:
     """Return everything that is known of one picture: its shard, its columns with their parts, and the judges' replies.
 
     Raises:
-        InputError: no row has this key.
+        InputError: no row has this key, or a file is missing or damaged.
     """
-    import polars as pl
-
     for number, shard in enumerate(dataset.shards):
         keys = dataset.keys(shard)
         place = keys.index_of(key)
         if place is None:
             continue
-        row = (
-            pl.scan_parquet(dataset.shard_path(shard.name)).select(*LIGHT, "meta").slice(place, 1).collect().row(0, named=True)
-        )
+        row = read_rows(dataset.shard_path(shard.name), [*LIGHT, "meta"], place, 1).row(0, named=True)
         found: dict[str, Any] = {"shard": shard.name, "row": place + 1, **row, "stages": []}
         for stage, parts in zip(stages, expected_parts(dataset, stages).values(), strict=True):
             path = dataset.folder / parts[number][0]
             entry: dict[str, Any] = {"stage": stage.name, "version": stage.version, "part": parts[number][0]}
             if path.exists():
-                entry["values"] = pl.scan_parquet(path).slice(place, 1).drop("key").collect().row(0, named=True)
+                entry["values"] = read_rows(path, ["*"], place, 1).drop("key").row(0, named=True)
             if isinstance(stage, JudgedStage) and stage.judge is not None:
                 entry |= {"judge": stage.judge.name, "judge_version": stage.judge.version, "when": stage.when}
                 replies = read_journal(journal_path(dataset.folder, stage.name, shard.name))

@@ -103,7 +103,7 @@ def read_pipeline(
         path: the TOML file.
         environment: where secrets of judges are found.
         limits: of each judged stage in this run.
-        judge: used where a judged stage names none.
+        judge: for the judged stages that name none; there must be one.
         asks: the judges will be asked; False reads a pipeline although a judge's secret is missing.
         now: ``(stage, judge)``: this stage asks that judge instead of the file's.
 
@@ -119,6 +119,11 @@ def read_pipeline(
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         raise InputError(fault["msg"], source=path, key=".".join(map(str, fault["loc"]))) from error
+    if judge is not None:
+        read_settings(judge)
+        if all(table.ask is None or table.judge is not None for table in document.stage):
+            hint = "Leave --judge out, or take `judge` out of the stage."
+            raise InputError("has no effect, because no stage lacks a judge:", source=path, key="judge", value=judge, hint=hint)
     try:
         stages = tuple(_stage(table, environment, limits, judge, asks, now) for table in document.stage)
     except InputError as error:

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from salon_curate.dataset import DataSet, checked_key, file_digest
+from salon_curate.dataset import DataSet, checked_name, file_digest, read_rows
 from salon_curate.errors import RefusedReleaseError
 from salon_curate.files import publish, publish_text
 from salon_curate.judging import JudgedStage
@@ -40,6 +40,10 @@ class Release:
     folder: Path
     pictures: Mapping[str, int]
     merkle_root: str
+
+
+_RELEASED: Final = ("key", "image", "prompt", "source")
+"""Columns of every release."""
 
 
 def release(
@@ -72,14 +76,19 @@ def release(
     """
     import polars as pl
 
-    folder = dataset.folder / "releases" / checked_key(version, source="releases", row=1)
+    folder = dataset.folder / "releases" / checked_name(version, "releases")
     if (folder / "manifest.json").exists():
         raise InputError("there is a release of this version", source=folder, hint="Choose another version.")
     predicates = saved_predicates(dataset, selection)
     checked = _audit_gate(dataset, audit, predicates, min_precision)
     mask = select(dataset, stages, predicates, selection).mask
     wanted = [*columns, *([split] if split else [])]
+    twice = next((column for column in wanted if column in _RELEASED or wanted.count(column) > 1), None)
+    if twice is not None:
+        raise InputError("the column is released anyway, or named twice:", column="column", value=twice)
     beside = read_columns(dataset, stages, wanted).collect()
+    if split is not None and beside.schema[split] != pl.String:
+        raise InputError("has no names of splits:", column="split", value=split, hint="Run the stage `split`: --split split")
     names = beside[split].fill_null("none").unique().sort().to_list() if split else ["train"]
     files: dict[str, str] = {}
     counts = dict.fromkeys(names, 0)
@@ -91,7 +100,7 @@ def release(
         start += rows
         if own.is_empty():
             continue
-        pictures = pl.read_parquet(dataset.shard_path(shard.name), columns=["image", "prompt", "source"]).filter(kept)
+        pictures = read_rows(dataset.shard_path(shard.name), ["image", "prompt", "source"]).filter(kept)
         frame = pl.concat([own.drop(split) if split else own, pictures], how="horizontal")
         for name in names:
             part = frame.filter(own[split] == name) if split else frame

@@ -2,18 +2,15 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from salon_curate.costs import record_cost
 from salon_curate.dataset import DataSet, file_digest
 from salon_curate.engine import Engine, Spent, TaskResult, embedded
-from salon_curate.stages import ShardTask, Stage, checked_output, expected_parts, read_inputs, read_receipt, write_part
+from salon_curate.stages import ShardTask, Stage, expected_parts, read_receipt
 from salon_taxonomy.errors import InputError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Parts: TypeAlias = Sequence[tuple[str, Mapping[str, Sequence[str]]]]
 """Each shard's part of a stage, with the parts and columns that it reads."""
@@ -89,9 +86,13 @@ def run(
         watch: called after each shard.
 
     Raises:
-        InputError: the pipeline contradicts itself.
+        InputError: the data set has no pictures, or the pipeline contradicts itself.
         StorageError: a part cannot be written; what is finished is kept.
     """
+    if not dataset.shards:
+        raise InputError(
+            "the data set has no pictures", source=dataset.folder, hint=f"salon curate import {dataset.folder} SOURCE"
+        )
     expected = expected_parts(dataset, stages)
     wanted = shards or range(len(dataset.shards))
     made = kept = problems = 0
@@ -117,7 +118,7 @@ def run(
         began = time.monotonic()
         outcomes = stage.in_this_process(dataset, tasks)
         if outcomes is None:
-            outcomes = _whole(dataset, stage, expected[stage.name], tasks) if stage.whole else engine(tasks, workers)
+            outcomes = _whole(dataset, stage, expected[stage.name], tasks, engine) if stage.whole else engine(tasks, workers)
         for outcome in outcomes:
             progress.done += 1
             progress.rows += outcome.task.rows
@@ -137,39 +138,25 @@ def run(
     return RunResult(made, kept, problems, tuple(aside), stopped)
 
 
-def _whole(dataset: DataSet, stage: Stage, parts: Parts, tasks: Sequence[ShardTask]) -> Iterator[TaskResult]:
-    """Run a stage that sees all shards at once, and write its missing parts."""
-    began = time.monotonic()
+def _whole(dataset: DataSet, stage: Stage, parts: Parts, tasks: Sequence[ShardTask], engine: Engine) -> Iterator[TaskResult]:
+    """Run a stage over all shards as one task; its memory is returned when the process ends."""
     missing = sum(not all((dataset.folder / each).exists() for each in inputs) for _, inputs in parts)
     if missing:
         unfinished = f"stage {stage.name!r} needs all shards, and {missing} of {len(parts)} are not finished"
         yield from (TaskResult(task, error=f"shard {task.shard}: {unfinished}") for task in tasks)
         return
-    rows = _all_rows(dataset, stage, parts)
-    keys = rows["key"]
-    found = checked_output(stage, keys, stage.function(rows, **stage.parameters), "all")
-    del rows
-    wanted = {task.shard: task for task in tasks}
-    share = (time.monotonic() - began) / len(tasks)
-    start = 0
-    for shard in dataset.shards:
-        if shard.name in wanted:
-            task, began = wanted[shard.name], time.monotonic()
-            counts = write_part(dataset.folder / task.output, stage, found.slice(start, shard.rows), shard.name)
-            yield TaskResult(task, counts, spent=Spent(share + time.monotonic() - began))
-        start += shard.rows
-
-
-def _all_rows(dataset: DataSet, stage: Stage, parts: Parts) -> "pl.DataFrame":
-    """Return what a stage keeps of the columns of all shards; one shard's are read at a time."""
-    import polars as pl
-
-    pieces = []
-    for shard, (_, inputs) in zip(dataset.shards, parts, strict=True):
-        own, beside = read_inputs(dataset.folder, stage, inputs)
-        rows = pl.concat([pl.read_parquet(dataset.shard_path(shard.name), columns=own), *beside], how="horizontal")
-        pieces.append(rows if stage.prepare is None else stage.prepare(rows))
-    return pl.concat(pieces)
+    wanted = {task.shard: task.output for task in tasks}
+    every = [(shard.name, shard.rows, inputs, wanted.get(shard.name))
+             for shard, (_, inputs) in zip(dataset.shards, parts, strict=True)]  # fmt: skip
+    together = replace(tasks[0], shard="all", rows=dataset.rows, inputs={}, output="", every=every)
+    for outcome in engine([together], 1):
+        spent = replace(outcome.spent, seconds=outcome.spent.seconds / len(tasks))
+        for task in tasks:
+            if outcome.error is not None:
+                yield TaskResult(task, error=f"shard {task.shard}: {outcome.error}")
+                continue
+            yield TaskResult(task, {"problems": read_receipt(dataset.folder / task.output)["problems"]}, spent=spent)
+            spent = Spent(spent.seconds)
 
 
 def parts_present(dataset: DataSet, stage: Stage) -> set[str]:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from salon_curate.dataset import DataSet, checked_key
+from salon_curate.dataset import DataSet, checked_name
 from salon_curate.files import publish, publish_text
 from salon_curate.stages import Stage, expected_parts
 from salon_taxonomy.digest import digest
@@ -160,7 +160,7 @@ def save_selection(dataset: DataSet, stages: Sequence[Stage], selection: Selecti
     """
     import polars as pl
 
-    checked_key(selection.name, source="selections", row=1)
+    checked_name(selection.name, "selections")
     folder = dataset.folder / "selections"
     keys = read_columns(dataset, stages, []).collect()["key"].filter(pl.Series(selection.mask))
     publish(folder / f"{selection.name}.parquet", lambda path: keys.to_frame().write_parquet(path, compression="zstd"))
@@ -178,7 +178,7 @@ def saved_predicates(dataset: DataSet, name: str) -> dict[str, str]:
     Raises:
         InputError: there is none of that name.
     """
-    path = dataset.folder / "selections" / f"{name}.json"
+    path = dataset.folder / "selections" / f"{checked_name(name, 'selections')}.json"
     try:
         found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))["predicates"]
     except (OSError, ValueError, KeyError) as error:
@@ -296,6 +296,9 @@ def _cached(dataset: DataSet, name: str, parts: list[str], columns: list[str] | 
     path = dataset.folder / "cache" / f"{name}-{digest('curate cache', [*parts, *(s.sha256 for s in dataset.shards)])}.parquet"
     if not path.exists():
         missing = [part for part in parts if not (dataset.folder / part).exists()]
+        if missing and columns is not None:
+            hint = f"See what else is wrong: salon curate verify {dataset.folder}"
+            raise InputError("a shard is missing", source=dataset.folder / missing[0], hint=hint)
         if missing:
             hint = f"Run it: salon curate run {dataset.folder}"
             raise IncompleteError(f"stage {name!r} has not finished: {len(missing)} of {len(parts)} parts are missing. {hint}")
@@ -303,5 +306,9 @@ def _cached(dataset: DataSet, name: str, parts: list[str], columns: list[str] | 
             raise InputError("the data set has no pictures", source=dataset.folder, hint="salon curate import")
         frame = pl.scan_parquet([dataset.folder / part for part in parts])
         frame = frame if columns is None else frame.select(columns)
-        publish(path, lambda temporary: frame.sink_parquet(temporary, compression="zstd"))
+        try:
+            publish(path, lambda temporary: frame.sink_parquet(temporary, compression="zstd"))
+        except pl.exceptions.PolarsError as error:
+            hint = f"See which: salon curate verify {dataset.folder}"
+            raise InputError(f"a shard or part of {name!r} is damaged", source=dataset.folder, hint=hint) from error
     return pl.scan_parquet(path)

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from salon_curate.dataset import BATCH_ROWS, SHARD_COLUMNS, DataSet, Shard
+from salon_curate.dataset import BATCH_ROWS, SHARD_COLUMNS, DataSet, Shard, read_rows
 from salon_curate.errors import StageError
 from salon_curate.files import publish
 from salon_taxonomy.digest import Digestible, digest
@@ -43,7 +43,7 @@ class Stage:
         function: takes a batch, returns ``key``, the new columns, and optionally ``problem``.
         where: ``module:name`` of the function, by which another process imports it.
         parameters: keyword arguments of the function; part of every part's name.
-        whole: the function is given the rows of all shards at once, and runs in the main process.
+        whole: the function is given the rows of all shards at once, in one process.
         prepare: of such a stage: makes of one shard's columns what is kept of them in memory for the function.
     """
 
@@ -155,7 +155,7 @@ def stage_named(where: str, name: str | None = None, parameters: Mapping[str, Di
 
 @dataclass(frozen=True, slots=True)
 class ShardTask:
-    """One stage on one shard, as plain values that any engine can carry to another process.
+    """One stage on one shard or on all, as plain values that any engine can carry to another process.
 
     Attributes:
         folder: the data set.
@@ -163,6 +163,7 @@ class ShardTask:
         shard: the shard's name; ``rows`` its length.
         inputs: ``part → columns`` that the stage reads from other stages' parts.
         output: the part to write, below the folder.
+        every: of a stage over the whole data set: of each shard its name, rows, inputs and part; None for a part that exists.
     """
 
     folder: str
@@ -173,10 +174,11 @@ class ShardTask:
     rows: int
     inputs: Mapping[str, Sequence[str]]
     output: str
+    every: Sequence[tuple[str, int, Mapping[str, Sequence[str]], str | None]] = ()
 
 
 def work_on(task: ShardTask) -> dict[str, int]:
-    """Run a stage on one shard and publish its part; return the counts of its receipt.
+    """Run a stage on one shard, or on all; publish the parts and return the counts of their receipts.
 
     Raises:
         StageError: the stage raised an error or broke its contract.
@@ -186,24 +188,44 @@ def work_on(task: ShardTask) -> dict[str, int]:
 
     made = stage_named(task.where, task.name, task.parameters)
     folder = Path(task.folder)
+    if made.whole:
+        return _work_on_all(folder, made, task)
     shard = folder / "shards" / f"{task.shard}.parquet"
     own, beside = read_inputs(folder, made, task.inputs)
     pieces = []
     for start in range(0, task.rows, BATCH_ROWS):
-        batch = pl.scan_parquet(shard).slice(start, BATCH_ROWS).select(own).collect()
+        batch = read_rows(shard, own, start, BATCH_ROWS)
         batch = pl.concat([batch, *(frame.slice(start, BATCH_ROWS) for frame in beside)], how="horizontal")
-        pieces.append(checked_output(made, batch["key"], _called(made, batch, task), task.shard))
+        pieces.append(checked_output(made, batch["key"], _called(made, made.function, batch, task), task.shard))
     frame = pl.concat(pieces) if pieces else pl.DataFrame(schema=_schema(made))
     return write_part(folder / task.output, made, frame, task.shard)
 
 
-def read_inputs(folder: Path, made: Stage, inputs: Mapping[str, Sequence[str]]) -> "tuple[list[str], list[pl.DataFrame]]":
-    """Return the columns that a stage reads of a shard's own file, ``key`` first, and the columns of other stages' parts."""
+def _work_on_all(folder: Path, made: Stage, task: ShardTask) -> dict[str, int]:
+    """Run a stage on the rows of all shards, which are read and prepared one shard at a time."""
     import polars as pl
 
+    pieces = []
+    for shard, _, inputs, _ in task.every:
+        own, beside = read_inputs(folder, made, inputs)
+        rows = pl.concat([read_rows(folder / "shards" / f"{shard}.parquet", own), *beside], how="horizontal")
+        pieces.append(rows if made.prepare is None else _called(made, made.prepare, rows, task))
+    rows = pl.concat(pieces)
+    del pieces
+    found = checked_output(made, rows["key"], _called(made, made.function, rows, task), task.shard)
+    start = problems = 0
+    for shard, count, _, output in task.every:
+        if output is not None:
+            problems += write_part(folder / output, made, found.slice(start, count), shard)["problems"]
+        start += count
+    return {"rows": len(found), "problems": problems}
+
+
+def read_inputs(folder: Path, made: Stage, inputs: Mapping[str, Sequence[str]]) -> "tuple[list[str], list[pl.DataFrame]]":
+    """Return the columns to read from a shard, ``key`` first, and the columns of earlier stages, read."""
     elsewhere = {column for columns in inputs.values() for column in columns}
     own = ["key", *(column for column in made.reads if column not in elsewhere and column != "key")]
-    return own, [pl.read_parquet(folder / part, columns=list(columns)) for part, columns in inputs.items()]
+    return own, [read_rows(folder / part, columns) for part, columns in inputs.items()]
 
 
 def checked_output(made: Stage, keys: "pl.Series", found: "pl.DataFrame", shard: str) -> "pl.DataFrame":
@@ -287,9 +309,9 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
     return found
 
 
-def _called(made: Stage, batch: "pl.DataFrame", task: ShardTask) -> "pl.DataFrame":
+def _called(made: Stage, function: Function, batch: "pl.DataFrame", task: ShardTask) -> "pl.DataFrame":
     try:
-        return made.function(batch, **made.parameters)
+        return function(batch, **(made.parameters if function is made.function else {}))
     except Exception as error:
         raise StageError(f"stage {made.name!r}, shard {task.shard}: {type(error).__name__}: {error}") from error
 

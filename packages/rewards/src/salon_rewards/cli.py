@@ -31,6 +31,10 @@ _COMMANDS = {
         "salon_rewards.monitors.cli:audit_command",
         "Search the log of a training run for a policy that games its reward; exit with 1 on a stop.",
     ),
+    "serve": LazyCommand(
+        "salon_rewards.serving.cli:serve",
+        "Serve REWARD over HTTP: pictures and prompts in, scores out; for trainers in another process.",
+    ),
     "score": LazyCommand("salon_rewards.scoring.cli:score", "Score a file of completions with one or several rewards by rule."),
 }
 """Commands with a file of their own; imported when they are called."""
@@ -45,6 +49,7 @@ def reward() -> None:
     salon reward score completions.jsonl --reward magicmirror
     salon reward explain --truth truth.json --answer reply.txt
     salon reward audit run.jsonl
+    salon reward serve scorer:./metrics.py:clip_score
     """
 
 

@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
 
@@ -25,6 +26,17 @@ _MEBIBYTE = 1 << 20
 _LONG_FILE = 4 * _MEBIBYTE
 _MOST_ROWS = 200  # that a table on the screen shows
 _UNLIMITED = 10_000  # columns: a pipe has no edge to wrap at
+
+
+class _Hours(click.FloatRange):
+    """A range of hours, which click's own lets NaN through."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the hours."""
+        hours = float(super().convert(value, param, ctx))
+        if isnan(hours):
+            self.fail("expected a number, not NaN", param, ctx)
+        return hours
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -219,7 +231,7 @@ def compact(directory: str | Path) -> None:
 
 @store.command()
 @click.argument("directory", type=_STORE)
-@click.option("--retention", type=click.FloatRange(min=1), default=168.0, show_default=True, help="Hours to keep.")
+@click.option("--retention", type=_Hours(min=1, max=876_000), default=168.0, show_default=True, help="Hours to keep.")
 def vacuum(directory: str | Path, retention: float) -> None:
     """Remove the data files that no version of the last hours of the store in DIRECTORY has.
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from salon_store.errors import DamagedTableError, StoreError, UnconfirmedError
+from salon_store.errors import DamagedTableError, StoreError, UnconfirmedError, first_line
 from salon_store.run_names import number_of, owner_of
 from salon_store.schemas import TableSchema
 from salon_taxonomy.errors import InputError
@@ -106,21 +106,19 @@ class DeltaLog:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
-        if DeltaTable.is_deltatable(self.url, self._options):
-            return
-        schema = _delta_schema(self._schema, added)
         try:
+            if DeltaTable.is_deltatable(self.url, self._options):
+                return
             DeltaTable.create(
                 self.url,
-                schema,
+                _delta_schema(self._schema, added),
                 mode="ignore",
                 configuration=_CONFIGURATION,
                 storage_options=self._options,
                 name=self._schema.name,
             )
         except (DeltaError, OSError) as error:
-            if not DeltaTable.is_deltatable(self.url, self._options):
-                raise StoreError(f"{self.url}: the table could not be made ({_first_line(error)})") from error
+            raise StoreError(f"{self.url}: the table could not be made ({first_line(error)})") from error
         self.flush(0)
 
     def version(self) -> int:
@@ -131,7 +129,7 @@ class DeltaLog:
         try:
             return int(DeltaTable(self.url, storage_options=self._options).version())
         except (DeltaError, OSError) as error:
-            raise self._damaged(error) from error
+            raise self._damaged(first_line(error)) from error
 
     def snapshot(self, at: At = None) -> Snapshot:
         """Open a version.
@@ -153,13 +151,31 @@ class DeltaLog:
                     )
                 table = DeltaTable(self.url, version=version, storage_options=self._options)
             actions = pl.DataFrame(table.get_add_actions(flatten=True))
+            newest = table.history(1)[-1:]  # behind it are commits that came meanwhile
         except (DeltaError, OSError) as error:
-            raise self._damaged(error) from error
+            raise self._damaged(first_line(error)) from error
         columns = actions.select("path", "size_bytes", "num_records", "modification_time")
         files = [DataFile(name, size, rows or 0, modified) for name, size, rows, modified in columns.iter_rows()]
+        for commit in newest:
+            self._compare(commit, table.version(), files)
         since = {field.name for field in table.schema().fields if _ADDED not in field.metadata}
         missing = frozenset(self._schema.columns.keys() - since)
         return Snapshot(table.version(), tuple(sorted(files, key=_age)), missing, table)
+
+    def _compare(self, commit: Mapping[str, Any], version: int, files: Sequence[DataFile]) -> None:
+        """Compare the files of a version with the numbers in its commit; delta-rs reads a cut commit without an error.
+
+        Raises:
+            DamagedTableError: when the commit is another's, or earlier ones are not as they were written.
+        """
+        stated = commit.get("salonVersion", version + 1)
+        if stated < version:
+            raise self._damaged(f"version {version} is a copy of version {stated}")
+        found, wanted = _totals(files), (commit.get("salonFiles"), commit.get("salonTotal"))
+        if stated == version and found != wanted:
+            raise self._damaged(
+                "version {} has {} files with {} rows, and should have {} with {}".format(version, *found, *wanted)
+            )
 
     def add_columns(self) -> None:
         """Add the columns that the record has and the table lacks; older rows have null there."""
@@ -180,7 +196,7 @@ class DeltaLog:
                 snapshot.table.alter.add_columns(missing)
             except (DeltaError, OSError) as error:
                 if self.snapshot().version == snapshot.version:
-                    raise StoreError(f"{self.url}: columns could not be added ({_first_line(error)})") from error
+                    raise StoreError(f"{self.url}: columns could not be added ({first_line(error)})") from error
 
     def commit(
         self,
@@ -220,6 +236,9 @@ class DeltaLog:
         actions += [RemoveAction(file.name, change, now, file.bytes, {}) for file in remove]
         facts: dict[str, Any] = {"salon": operation, "salonRows": sum(file.rows for file, _ in add)}
         facts |= {"salonAdded": len(add), "salonRemoved": len(remove)} | ({"salonRun": run_id} if run_id else {})
+        kept, new, gone = map(_totals, (snapshot.files, [file for file, _ in add], remove))
+        facts |= {"salonVersion": snapshot.version + 1, "salonFiles": kept[0] + new[0] - gone[0]}
+        facts |= {"salonTotal": kept[1] + new[1] - gone[1]}
         try:
             snapshot.table.create_write_transaction(
                 actions,
@@ -234,7 +253,7 @@ class DeltaLog:
             latest = self.snapshot()
             if latest.version == snapshot.version:
                 raise StoreError(
-                    f"{self.url}: the commit could not be written ({_first_line(error)})\n"
+                    f"{self.url}: the commit could not be written ({first_line(error)})\n"
                     "Nothing was changed. Check that there is room and permission, and repeat the command."
                 ) from error
             names = {file.name for file in latest.files}
@@ -246,17 +265,11 @@ class DeltaLog:
         return True
 
     def history(self) -> list[Change]:
-        """Every version, newest first."""
-        from deltalake.exceptions import DeltaError
-
-        try:
-            commits = self.snapshot().table.history()
-        except (DeltaError, OSError) as error:
-            raise self._damaged(error) from error
+        """Every version whose commit can be read, newest first."""
         return [
             Change(
                 self._schema.name,
-                int(commit["version"]),
+                version,
                 datetime.fromtimestamp(int(commit["timestamp"]) / 1000, UTC),
                 str(commit.get("salon") or commit["operation"].lower()),
                 commit.get("salonRun"),
@@ -264,20 +277,39 @@ class DeltaLog:
                 int(commit.get("salonAdded", 0)),
                 int(commit.get("salonRemoved", 0)),
             )
-            for commit in commits
+            for version, commit in reversed(self.commits(self.snapshot().table).items())
         ]
+
+    def commits(self, table: "DeltaTable") -> dict[int, dict[str, Any]]:
+        """Return version → its commit, oldest first; those that are empty or removed are left out.
+
+        Versions are counted from the oldest commit: delta-rs counts back from the version that it opened, and lists
+        the commits that came meanwhile, too.
+        """
+        from deltalake.exceptions import DeltaError
+
+        try:
+            listed = table.history()
+        except (DeltaError, OSError) as error:
+            raise self._damaged(first_line(error)) from error
+        found: dict[int, dict[str, Any]] = {}
+        version = -1
+        for commit in reversed(listed):
+            version = int(commit.get("salonVersion", version + 1))
+            found[version] = commit
+        return {version: commit for version, commit in found.items() if version <= table.version()}
 
     def _version_at(self, table: "DeltaTable", at: datetime) -> int:
         """Return the newest version of a moment. A commit that is dated before its predecessor counts as simultaneous."""
-        version, latest = -1, 0
-        for commit in sorted(table.history(), key=lambda commit: int(commit["version"])):
+        found, latest = -1, 0
+        for version, commit in self.commits(table).items():
             latest = max(latest, int(commit["timestamp"]))
             if latest > at.timestamp() * 1000:
                 break
-            version = int(commit["version"])
-        if version < 0:
+            found = version
+        if found < 0:
             raise InputError(f"table {self._schema.name} is younger than", value=at.isoformat())
-        return version
+        return found
 
     def _checkpoint(self) -> None:
         """Write the state of the table as one file, which makes it quicker to open; a failure costs that only."""
@@ -316,14 +348,15 @@ class DeltaLog:
                 '`--on-duplicate skip` (on_duplicate="skip").'
             ) from error
 
-    def _damaged(self, error: Exception) -> StoreError:
+    def _damaged(self, problem: str) -> StoreError:
         if self._log is None:
-            return StoreError(f"{self.url}: the log of table {self._schema.name} could not be read ({_first_line(error)})")
+            return StoreError(f"{self.url}: the log of table {self._schema.name} could not be read ({problem})")
         return DamagedTableError(
             self._log,
-            f"the log of table {self._schema.name} cannot be read ({_first_line(error)})",
+            f"the log of table {self._schema.name} cannot be read ({problem})",
             self._log.parent.parent,
-            "Restore the directory from a backup.",
+            "Restore the directory from a backup. Its checkpoints (*.checkpoint.parquet and _last_checkpoint) are copies of "
+            "what the commits say and may be removed.",
         )
 
 
@@ -350,6 +383,11 @@ def statistics(frame: pl.DataFrame, schema: TableSchema) -> str:
     )
 
 
+def _totals(files: Sequence[DataFile]) -> tuple[int, int]:
+    """Count files and their rows."""
+    return len(files), sum(file.rows for file in files)
+
+
 def _age(file: DataFile) -> tuple[int, str]:
     """Sorts files by the number in their names."""
     return number_of(file.name), file.name
@@ -369,10 +407,6 @@ def _delta_schema(schema: TableSchema, added: Collection[str]) -> "Schema":
     from deltalake import Schema
 
     return Schema.from_json(f'{{"type":"struct","fields":[{",".join(_fields(schema, added).values())}]}}')
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def modified_milliseconds(status: os.stat_result) -> int:

@@ -16,6 +16,7 @@
 An ``InputError`` means that nothing was written.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
@@ -92,6 +93,19 @@ class JournalInUseError(StoreError):
 
 class ReadOnlyError(StoreError):
     """The store was opened for reading, and this would write."""
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text, without the user and password of a URL in it.
+
+    Example:
+        >>> first_line(OSError("GET http://ann:secret@host/x\\ntimed out"))
+        'GET http://…@host/x'
+    """
+    return _USER.sub("//…@", (str(error).strip() or type(error).__name__).splitlines()[0])
+
+
+_USER = re.compile(r"//[^/@\s]+@")
 
 
 @contextmanager

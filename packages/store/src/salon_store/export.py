@@ -1,7 +1,10 @@
 """A query's result as csv, json or parquet."""
 
 import json
+from collections.abc import Mapping
+from datetime import date, time
 from io import BytesIO
+from math import isfinite
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -35,12 +38,24 @@ def format_of(chosen: str | None, output: Path | None) -> Format:
 
 
 def encoded(frame: pl.DataFrame, form: Format) -> bytes:
-    """Encode the frame as a file: times in ISO 8601, lists in csv as JSON arrays, json as an array."""
+    """Encode the frame as a file: times in ISO 8601, lists in csv as JSON arrays, json as an array.
+
+    Raises:
+        InputError: when Parquet has no such type.
+    """
     out = BytesIO()
     if form == "parquet":
-        frame.write_parquet(out)
+        try:
+            frame.write_parquet(out)
+        except pl.exceptions.PolarsError as error:
+            problem = str(error).splitlines()[0]
+            raise InputError(f"the result cannot be written as Parquet: {problem}", hint="CAST it to VARCHAR.") from error
     elif form == "json":
-        _spelled(frame, cs.temporal() | cs.decimal() | cs.binary()).write_json(out)
+        spelled = _spelled(frame, cs.temporal() | cs.decimal() | cs.binary())
+        if any(kind.is_nested() for kind in spelled.dtypes):
+            out.write(json.dumps(_plain(spelled.to_dicts()), ensure_ascii=False, separators=(",", ":")).encode())
+        else:
+            spelled.write_json(out)
         out.write(b"\n")
     else:
         _spelled(frame, cs.nested() | cs.temporal() | cs.binary()).write_csv(out)
@@ -73,7 +88,19 @@ def _text(series: pl.Series) -> pl.Series:
 
 
 def _json(value: object) -> str | None:
-    if value is None:
-        return None
-    plain = value.to_list() if isinstance(value, pl.Series) else value
-    return json.dumps(plain, ensure_ascii=False, default=str)
+    return None if value is None else json.dumps(_plain(value), ensure_ascii=False)
+
+
+def _plain(value: object) -> object:
+    """Convert a value to JSON's types: keys and times to text, bytes to hex digits, non-finite numbers to null."""
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else str(_plain(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | pl.Series):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return value if value is None or isinstance(value, str | int) else str(value)

@@ -9,7 +9,7 @@ import platform
 import sqlite3
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from itertools import accumulate
 from pathlib import Path
@@ -85,7 +85,7 @@ class KeyIndex:
         new = [file for file in files if file.name not in known]
         if not new:
             return
-        found = self._load([file.name for file in new]) if len(new) > 1 or not known else {}
+        found = self._load(new) if len(new) > 1 or not known else {}
         missing = [file for file in new if file.name not in found]
         if missing:
             computed = self._computed(missing, rows)
@@ -126,16 +126,17 @@ class KeyIndex:
             raise StoreError(f"table {self._schema.name}: its log counts {ends[-1]:,} rows, its files have {len(hashes):,}")
         return {file.name: hashes.slice(end - file.rows, file.rows) for file, end in zip(files, ends, strict=True)}
 
-    def _load(self, names: Iterable[str]) -> dict[str, pl.Series]:
+    def _load(self, files: Sequence[DataFile]) -> dict[str, pl.Series]:
+        """Return the hashes that the cache has, of files whose rows they are as many as."""
         from arro3.core import Array
 
-        wanted = set(names)
+        wanted = {file.name: 8 * file.rows for file in files}
         try:
             with closing(self._connected()) as database:
                 found = [
                     row
                     for row in database.execute("SELECT file, hashes FROM keys WHERE name = ?", [self._schema.name])
-                    if row[0] in wanted
+                    if len(row[1]) == wanted.get(row[0])
                 ]
         except (sqlite3.Error, OSError):
             return {}

@@ -9,14 +9,13 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-from salon_store.errors import DamagedFileError, StoreError
+from salon_store.errors import DamagedFileError, StoreError, first_line
 from salon_store.run_names import content_of
 from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
@@ -176,7 +175,7 @@ class Directory:
         """A small file's text."""
         try:
             return (self.layout.root / name).read_text(encoding="utf-8")
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def write_text(self, name: str, text: str) -> None:
@@ -187,7 +186,7 @@ class Directory:
     def first_name(self) -> str | None:
         """The first name in the directory that is not hidden."""
         root = self.layout.root
-        names = sorted(path.name for path in root.iterdir()) if root.exists() else []
+        names = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
         return next((name for name in names if not name.startswith(".")), None)
 
     def listing(self, table: str) -> dict[str, Listed]:
@@ -256,7 +255,7 @@ class Directory:
         try:
             status = path.stat()
         except FileNotFoundError:
-            raise DamagedFileError(path, file.owner, "it is missing, with its rows", self.address) from None
+            raise DamagedFileError(path, file.owner, MISSING, self.address) from None
         except OSError as error:
             raise DamagedFileError(path, file.owner, str(error.strerror), self.address) from error
         if status.st_size != file.bytes:
@@ -269,6 +268,7 @@ class Directory:
         return path
 
 
+MISSING = "it is missing, with its rows"
 ALTERED = "its bytes are not those that were written"
 
 
@@ -410,15 +410,17 @@ class Bucket:
             if content_of(file.name) is None:
                 raise DamagedFileError(url, file.owner, "it was not written by Salon", self.address)
             if file.name not in listed:
-                raise DamagedFileError(url, file.owner, "it is missing, with its rows", self.address)
+                raise DamagedFileError(url, file.owner, MISSING, self.address)
             if listed[file.name].bytes != file.bytes:
                 raise DamagedFileError(url, file.owner, f"{listed[file.name].bytes:,} of {file.bytes:,} bytes", self.address)
 
     def local(self, table: str, files: "Sequence[DataFile]") -> list[Path]:
         """Check, and download what is not on this machine yet."""
+        from multiprocessing.pool import ThreadPool  # an executor's threads would hold up a process that ends after Ctrl-C
+
         self.check(table, files)
-        with ThreadPoolExecutor(_DOWNLOADS_AT_ONCE) as pool:
-            return list(pool.map(lambda file: self._downloaded(table, file), files))
+        with ThreadPool(_DOWNLOADS_AT_ONCE) as pool:
+            return pool.map(lambda file: self._downloaded(table, file), files, chunksize=1)
 
     def _downloaded(self, table: str, file: "DataFile") -> Path:
         import obstore
@@ -459,4 +461,4 @@ class Bucket:
         except FileNotFoundError:
             raise
         except BaseError as error:
-            raise StoreError(f"{self.url}: {str(error).strip().splitlines()[0]}") from error
+            raise StoreError(f"{self.url}: {first_line(error)}") from error

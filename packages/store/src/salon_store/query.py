@@ -6,13 +6,14 @@ tree is looked at first: one statement, made of nothing but selections, calling 
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
-from threading import Event, Thread
+from threading import TIMEOUT_MAX, Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -41,8 +42,9 @@ _SETTINGS = (
 )
 _AFTER_ON = frozenset({b"using", b"group", b"order", b"limit", b"offset", b"union", b"except", b"intersect", b";"})
 _BIG = frozenset({"HUGEINT", "UHUGEINT"})
-_AS_TEXT = ("INTERVAL", "UNION", "VARIANT", "BIT", "TIME WITH TIME ZONE", "GEOMETRY")
+_AS_TEXT = ("INTERVAL", "UNION", "BIGNUM", "VARIANT", "BIT", "TIME WITH TIME ZONE", "GEOMETRY")
 _BETWEEN_INTERRUPTIONS = 0.05  # seconds
+_BETWEEN_LOOKS = 0.2  # seconds
 _FIRST_DAY, _LAST_DAY = pl.lit(date.min), pl.lit(date.max)
 _READS = "Write one SELECT (or WITH … SELECT, FROM, SHOW TABLES, DESCRIBE, SUMMARIZE); plain `duckdb` can do the rest."
 
@@ -62,6 +64,12 @@ def run_query(
             cannot read.
         KeyboardInterrupt: when Ctrl-C stopped the query.
     """
+    try:
+        query.encode()
+    except UnicodeEncodeError:
+        raise QueryError("the query is not valid Unicode", source="query") from None
+    if timeout is not None and not 0 < timeout <= TIMEOUT_MAX:
+        raise QueryError("a timeout is a number of seconds above 0, not", source="query", value=timeout)
     while True:
         try:
             return _attempt(query, tables, store=store, timeout=timeout, at=at)
@@ -74,11 +82,11 @@ def _attempt(query: str, tables: Mapping[str, StoreTable], *, store: str, timeou
     import duckdb
 
     outcome: Future[pl.DataFrame] = Future()
-    stopped = Event()
+    stopped, outside = Event(), Event()
 
     def working() -> None:
         try:
-            outcome.set_result(_answered(query, tables, connection, stopped, store=store, at=at))
+            outcome.set_result(_answered(query, tables, connection, stopped, outside, store=store, at=at))
         except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
             outcome.set_exception(error)
 
@@ -86,7 +94,9 @@ def _attempt(query: str, tables: Mapping[str, StoreTable], *, store: str, timeou
     with duckdb.connect(":memory:") as connection:
         try:
             thread.start()
-            wait([outcome], timeout)
+            end = monotonic() + (timeout or TIMEOUT_MAX)
+            while not outcome.done() and (left := end - monotonic()) > 0:
+                wait([outcome], min(left, _BETWEEN_LOOKS))  # a Ctrl-C that another thread receives ends no longer wait
             if outcome.done():
                 return outcome.result()
             raise QueryError(
@@ -96,15 +106,35 @@ def _attempt(query: str, tables: Mapping[str, StoreTable], *, store: str, timeou
             )
         finally:
             stopped.set()
-            # Repeated, because an interruption between two statements has no effect.
-            while thread.is_alive():
+            # Repeated, because an interruption between two statements has no effect. A thread that waits for a disk or a
+            # bucket is left behind: it ends before it uses the connection again.
+            while thread.is_alive() and not outside.is_set():
                 with suppress(KeyboardInterrupt):
                     connection.interrupt()
                     thread.join(_BETWEEN_INTERRUPTIONS)
 
 
+@contextmanager
+def _away(stopped: Event, outside: Event) -> Iterator[None]:
+    """Mark work on files, which may take long and uses no connection; nothing follows it once the query was stopped."""
+    outside.set()
+    try:
+        yield
+    finally:
+        outside.clear()
+        if stopped.is_set():
+            raise QueryError("the query was stopped", source="query")
+
+
 def _answered(
-    query: str, tables: Mapping[str, StoreTable], connection: "duckdb.DuckDBPyConnection", stopped: Event, *, store: str, at: At
+    query: str,
+    tables: Mapping[str, StoreTable],
+    connection: "duckdb.DuckDBPyConnection",
+    stopped: Event,
+    outside: Event,
+    *,
+    store: str,
+    at: At,
 ) -> pl.DataFrame:
     """Return the result of the query on a new connection, which is locked down first."""
     import duckdb
@@ -115,7 +145,8 @@ def _answered(
     try:
         marker = uuid4().hex
         query, tree = _checked(_marked_pivots(query, marker, connection), connection)
-        names = sorted(_table_names(tree) & tables.keys())
+        read = _table_names(tree)
+        names = sorted(read & tables.keys())
         if isinstance(at, int) and len(names) != 1:
             raise QueryError(
                 "a version is of one table; the query reads",
@@ -127,24 +158,28 @@ def _answered(
         damaged: dict[str, DamagedTableError] = {}
         for name in names:
             try:
-                used[name] = tables[name].files_at(at)
+                with _away(stopped, outside):
+                    used[name] = tables[name].files_at(at)
             except DamagedTableError as error:
                 if name not in given:
                     raise
                 damaged[name] = error  # ``WITH name AS …``: perhaps the table is not read at all
-        _create_views(connection, used, damaged)
+        hidden = bool(read) and read <= tables.keys() | given  # nothing in the query can show another table
+        _create_views(connection, used, damaged, () if hidden else SCHEMAS)
         if marker in query:
             query, _ = _checked(_with_pivot_values(query, tree, marker, connection), connection)
         return _collected(connection.sql(query))
     except (duckdb.Error, pl.exceptions.PolarsError) as error:
         mistaken = (duckdb.ParserException, duckdb.SyntaxException, duckdb.BinderException, duckdb.CatalogException)
         if not stopped.is_set() and not isinstance(error, mistaken):
-            for name, (snapshot, paths) in used.items():
-                if at is None and not all(path.exists() for path in paths) and tables[name].log.version() != snapshot.version:
-                    raise _ReplacedError from error
-                found = altered(snapshot.files, paths, store)
-                if found is not None:
-                    raise found from error
+            with _away(stopped, outside):
+                for name, (snapshot, paths) in used.items():
+                    gone = at is None and not all(path.exists() for path in paths)
+                    if gone and tables[name].log.version() != snapshot.version:
+                        raise _ReplacedError from error
+                    found = altered(snapshot.files, paths, store)
+                    if found is not None:
+                        raise found from error
         raise QueryError(visible(str(error).strip(), prose=True), source="query", hint=_hint(error)) from error
 
 
@@ -156,15 +191,16 @@ def _create_views(
     connection: "duckdb.DuckDBPyConnection",
     used: Mapping[str, tuple[Snapshot, list[Path]]],
     damaged: Mapping[str, DamagedTableError],
+    shown: Collection[str],
 ) -> None:
-    """Make a view of each table, and let the connection open the files of these views and nothing else."""
+    """Make a view of each table that is used, damaged or shown; let the connection open their files and nothing else."""
     files: set[str] = set()
     for schema in SCHEMAS.values():
         if schema.name in used:
             snapshot, paths = used[schema.name]
             create_view(connection, schema, paths, missing_columns=snapshot.missing_columns)
             files |= {name for path in paths for name in (str(path), file_pattern(path))}
-        else:  # has columns, for DESCRIBE, and must never answer with rows
+        elif schema.name in damaged or schema.name in shown:  # has columns, for DESCRIBE, and must never answer with rows
             create_error_view(connection, schema, str(damaged.get(schema.name, "the query does not name it")))
     connection.execute(f"SET allowed_paths = [{', '.join(map(literal, sorted(files)))}]")
     connection.execute("SET enable_external_access = false")
@@ -176,9 +212,14 @@ def _checked(query: str, connection: "duckdb.DuckDBPyConnection") -> tuple[str, 
     statements = connection.extract_statements(query)
     if len(statements) != 1:
         raise QueryError(f"expected one statement, got {len(statements)}", source="query")
-    kind = statements[0].type.name
+    kind = _kind(statements[0])
     text = _syntax_tree(query, connection)
-    tree = json.loads(text)
+    try:
+        tree = json.loads(text)
+    except RecursionError:
+        raise QueryError(
+            "the query is nested too deeply to be checked", source="query", hint="Name parts of it: WITH part AS (…) SELECT …"
+        ) from None
     if kind != "SELECT" or tree["error"]:
         raise QueryError(f"{kind} is not a query that only reads", source="query", hint=_READS)
     for node in _objects(tree):
@@ -200,6 +241,14 @@ def _checked(query: str, connection: "duckdb.DuckDBPyConnection") -> tuple[str, 
     return query, tree
 
 
+def _kind(statement: "duckdb.Statement") -> str:
+    """The name of a statement's type; DuckDB's own module has none for its newest."""
+    try:
+        return statement.type.name
+    except ValueError:
+        return "this"
+
+
 def _marked_pivots(query: str, marker: str, connection: "duckdb.DuckDBPyConnection") -> str:
     """The query with a marked list of values behind every ``PIVOT … ON`` element without one.
 
@@ -209,7 +258,7 @@ def _marked_pivots(query: str, marker: str, connection: "duckdb.DuckDBPyConnecti
     import duckdb
 
     statements = connection.extract_statements(query)
-    if len(statements) != 1 or statements[0].type.name != "MULTI":
+    if len(statements) != 1 or _kind(statements[0]) != "MULTI":
         return query
     text = query.encode()
     starts = [start for start, _ in duckdb.tokenize(query)] + [len(text)]

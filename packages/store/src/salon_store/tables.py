@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Literal, TypeAlias, TypeVar
 from uuid import uuid4
 
@@ -14,7 +14,7 @@ from salon_store.delta import LOG, At, DataFile, DeltaLog, Snapshot, statistics
 from salon_store.errors import DamagedFileError, StoreError, UnconfirmedError
 from salon_store.keys import KeyIndex
 from salon_store.locks import locked
-from salon_store.places import ALTERED, StorePlace
+from salon_store.places import ALTERED, MISSING, StorePlace
 from salon_store.run_names import content_of, data_file_name, number_of, run_of
 from salon_store.schemas import TableSchema
 from salon_taxonomy.digest import file_sha256
@@ -86,11 +86,22 @@ class StoreTable:
         while True:
             try:
                 return snapshot, look(self.name, snapshot.files)
-            except DamagedFileError:
+            except DamagedFileError as error:
                 latest = self.log.snapshot(at)
                 if latest.version == snapshot.version:
+                    self._refuse_vacuumed(snapshot, error)
                     raise
                 snapshot = latest  # the file was merged into another and removed
+
+    def _refuse_vacuumed(self, snapshot: Snapshot, error: DamagedFileError) -> None:
+        """Refuse a version that lacks a file which the newest version does not need."""
+        name = PurePath(error.path).name
+        if error.problem == MISSING and all(file.name != name for file in self.log.snapshot().files):
+            raise InputError(
+                f"version {snapshot.version} of table {self.name} can no longer be read: `salon store vacuum` removed its file",
+                value=name,
+                hint="Versions that are younger than the retention of `salon store vacuum` (seven days) can be read.",
+            ) from error
 
     def scan(self, at: At = None) -> pl.LazyFrame:
         """Return the rows of a version as a lazy frame; columns that older files lack are null."""

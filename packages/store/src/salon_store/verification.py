@@ -8,7 +8,7 @@ import polars as pl
 
 from salon_store import journal
 from salon_store.checks import checked
-from salon_store.delta import DataFile
+from salon_store.delta import LOG, DataFile
 from salon_store.errors import DamagedFileError, DamagedTableError, RowError, StoreError
 from salon_store.places import ALTERED, StorePlace
 from salon_store.run_names import content_of
@@ -63,6 +63,10 @@ def verify_store(place: StorePlace, tables: Mapping[str, StoreTable], *, set_asi
     for table in tables.values():
         try:
             snapshot = table.log.snapshot()
+            lost = snapshot.version + 1 - len(table.log.commits(snapshot.table))
+            if lost:
+                detail = f"{lost} of {snapshot.version + 1} commits are missing or empty; what they did is not in the history"
+                problems.append(Problem(table.path_of(LOG), "log", detail))
             found = [problem for file in snapshot.files if (problem := _damage(place, table, file)) is not None]
             latest = table.log.snapshot()
             if latest.version != snapshot.version:  # what was merged meanwhile is not missing

@@ -46,7 +46,6 @@ class StorageError(IncompleteError):
         """Return the error for a file that the operating system refused, with what to do about it.
 
         Example:
-            >>> import errno
             >>> str(StorageError.of(OSError(errno.ENOSPC, "No space left on device"), Path("a.csv")))
             'a.csv: cannot be written (No space left on device). Free the disk, then run the same command again.'
         """
@@ -56,7 +55,7 @@ class StorageError(IncompleteError):
         elif error.errno in _FORBIDDEN:
             remedy = f"Make {path.parent} writable"
         elif error.errno in _NO_LOCKS:
-            problem, remedy = "cannot be locked", "Move the data to a file system with locks, such as a local disk"
+            problem, remedy = "cannot be locked", "Move it to a file system with locks, such as a local disk"
         return cls(f"{path}: {problem} ({error.strerror or error}). {remedy}, then run the same command again.")
 
 

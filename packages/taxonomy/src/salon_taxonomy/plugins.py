@@ -10,17 +10,20 @@
 The name of the entry point is the word before the colon on a command line: ``--judge pixels:blur=2``.
 """
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
-from types import TracebackType
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType, TracebackType
 from typing import Any, Final, Protocol, Self, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from salon_taxonomy.digest import digest
+from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor, Judge, Scorer
 
@@ -231,6 +234,26 @@ def checked_load(
         shown = hint if isinstance(hint, str) else None
         raise InputError(what, source=source, value=lacking or type(loaded).__name__, hint=shown)
     return loaded
+
+
+def module_of_file(path: Path) -> ModuleType:
+    """Import a Python file once for each content that it has, under a name of its own.
+
+    Raises:
+        OSError: the file cannot be read; and whatever its code raises.
+    """
+    path = path.absolute()
+    name = f"salon_file_{digest('file', [str(path), file_sha256(path)])}"
+    if name not in sys.modules:
+        spec = spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None  # noqa: S101 — the file ends in .py
+        sys.modules[name] = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(sys.modules[name])
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
 
 
 def package_of(entry: EntryPoint) -> str:

@@ -12,12 +12,11 @@ unknown. Attributes say more: ``clip_score.range = (0, 2.5)``; also ``name``, ``
 
 import asyncio
 import importlib
-import importlib.util
 import inspect
 import math
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from numbers import Real
 from pathlib import Path
@@ -26,7 +25,7 @@ from typing import Any, Final
 
 from salon_taxonomy.digest import Digestible, digest, file_sha256
 from salon_taxonomy.errors import InputError, picture_failures
-from salon_taxonomy.plugins import SCORERS, ScorerKind, installed, plugin
+from salon_taxonomy.plugins import SCORERS, ScorerKind, checked_load, installed, module_of_file, plugin
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -34,6 +33,7 @@ UNBOUNDED: Final = (-math.inf, math.inf)
 """The range of a scorer that states none."""
 
 _BATCH: Final = 16
+_MOST_PIXELS: Final = 80_000_000
 _LONGEST_NAME: Final = 200
 _HINT: Final = "Write MODULE:FUNCTION, ./FILE.py:FUNCTION, or the name of an installed scorer."
 
@@ -90,7 +90,7 @@ class CheckedScorer:
         return share if self.higher_is_better else 1 - share
 
     async def score(self, images: Sequence[object], prompts: Sequence[str]) -> list[Verdict[float]]:
-        """Return a verdict for each picture; never raises for what the scorer or a picture is.
+        """Return a verdict for each picture, whatever the scorer returns and a picture holds.
 
         A function that is no coroutine runs in a thread, so other work continues meanwhile.
 
@@ -104,7 +104,7 @@ class CheckedScorer:
             finite number or the wrong number of results, ``rejected`` where it raised.
 
         Raises:
-            InputError: there are not as many prompts as pictures.
+            InputError: there are not as many prompts as pictures, or the scorer itself raises it: its weights cannot be loaded.
         """
         if len(images) != len(prompts):
             raise InputError(f"needs {len(images)} prompts, one for each picture, not", column="prompts", value=len(prompts))
@@ -114,7 +114,9 @@ class CheckedScorer:
         if readable:
             asked = self._returned([opened[place] for place in readable], [prompts[place] for place in readable])
             [returned] = await asyncio.gather(asked, return_exceptions=True)
-            if isinstance(returned, BaseException) and not isinstance(returned, Exception):
+            if isinstance(returned, BaseException) and (
+                isinstance(returned, InputError) or not isinstance(returned, Exception)
+            ):
                 raise returned
             found = checked_scores(returned, len(readable), self.range)
         told = dict(zip(readable, found, strict=True))
@@ -150,6 +152,10 @@ def checked_scores(returned: object, count: int, bounds: tuple[float, float] = U
 
 
 def _checked(value: object, bounds: tuple[float, float]) -> Verdict[float]:
+    if isinstance(value, Unscored):
+        return value
+    if isinstance(value, Scored):
+        value = value.value
     if value is None:
         return Unscored(Reason.ABSTAINED, "the scorer gave no score")
     if getattr(value, "ndim", None) == 0:  # a scalar of NumPy or torch
@@ -181,10 +187,15 @@ def opened_picture(image: object) -> Any:
     try:
         if isinstance(image, Media):
             image = image.data if image.data is not None else Path(str(image.uri)).read_bytes()
+        encoded = isinstance(image, bytes | bytearray)
         if isinstance(image, bytes | bytearray):
-            image = ImageOps.exif_transpose(Image.open(BytesIO(image)))
+            image = Image.open(BytesIO(image))
         if not isinstance(image, Image.Image):
             return Unscored(Reason.BAD_MEDIA, f"{type(image).__name__} is no picture")
+        if image.width * image.height > _MOST_PIXELS:
+            return Unscored(Reason.BAD_MEDIA, f"the picture has more than {_MOST_PIXELS:,} pixels")
+        if encoded:
+            image = ImageOps.exif_transpose(image)
         if image.mode == "RGB":
             image.load()
             return image
@@ -265,35 +276,15 @@ def loaded(place: str, attribute: str) -> object:
     Raises:
         InputError: the module cannot be imported, or has no such attribute.
     """
-    try:
-        found: object = _of_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
-    except Exception as error:  # code of a user: importing it may raise anything
-        problem = f"cannot be imported ({type(error).__name__}: {error})"
-        hint = "A file is named ./FILE.py:FUNCTION; a module must be installed or on PYTHONPATH."
-        raise InputError(problem, value=place, hint=hint) from error
+    load = partial(module_of_file, Path(place)) if place.endswith(".py") else partial(importlib.import_module, place)
+    hint = "A file is named ./FILE.py:FUNCTION; a module must be installed or on PYTHONPATH."
+    found: object = checked_load(load, ModuleType, source=place, hint=hint)
     for name in attribute.split("."):
         if not hasattr(found, name):
             there = [each for each, value in vars(found).items() if callable(value) and not each.startswith("_")]
             raise InputError("has no such function", source=place, value=attribute, allowed=there)
         found = getattr(found, name)
     return found
-
-
-def _of_file(path: Path) -> ModuleType:
-    """Import a file once for each content that it has, under a name of its own."""
-    path = path.absolute()
-    name = f"salon_file_{digest('file', [str(path), file_sha256(path)])}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None and spec.loader is not None  # noqa: S101 — the name ends in .py
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name]
 
 
 def _made(kind: type, source: str | None) -> object:

@@ -17,6 +17,8 @@ from salon_taxonomy.errors import InputError
 def replacing(path: Path, *, flushed: bool = False) -> Iterator[Path]:
     """Yield a new hidden file's path; it takes the place of ``path`` when the block ends without an error.
 
+    A device or a pipe (``/dev/stdout``) is yielded itself and stays; of a link the file that it leads to is replaced.
+
     Args:
         path: a file in a folder that exists.
         flushed: the file also survives a power cut once the block has ended; costs two flushes of the disk.
@@ -32,6 +34,10 @@ def replacing(path: Path, *, flushed: bool = False) -> Iterator[Path]:
         >>> path.read_text(), len(list(path.parent.iterdir()))
         ('a,b', 1)
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        yield path
+        return
+    path = Path(os.path.realpath(path))
     unfinished = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         yield unfinished

@@ -46,7 +46,7 @@ function drawSaid(names) {
   find("said").hidden = !task.said;
   find("said").querySelector("ol").replaceChildren(...(task.said ?? []).map((answer) => {
     const labels = answer.marks.map((mark) => `${names[mark.label] ?? mark.label}${mark.where ? ` (${mark.where})` : ""}`);
-    return make("li", { dir: "auto", textContent: `${labels.join("; ") || "Normal"}${answer.level ? ` · ${answer.level}` : ""}` });
+    return make("li", {}, make("bdi", { textContent: `${labels.join("; ") || "Normal"}${answer.level ? ` · ${answer.level}` : ""}` }));
   }));
 }
 

@@ -61,7 +61,7 @@ const work = new Work({
     if (frames.length) player.show(elements, frames);
     find("asked").textContent = verifying() ? "Agreed" : task.asked;
     if (verifying()) {
-      find("choices").querySelector(".options").replaceChildren(make("ul", {}, ...task.proposed.map((words) => make("li", { textContent: words, dir: "auto" }))));
+      find("choices").querySelector(".options").replaceChildren(make("ul", {}, ...task.proposed.map((words) => make("li", {}, make("bdi", { textContent: words })))));
     } else {
       options("choices", "answer", task.several ? "checkbox" : "radio", task.choices);
       find("choices").querySelector(".options").classList.toggle("rows", task.several);
@@ -72,7 +72,7 @@ const work = new Work({
     find("done").hidden = verifying();
     for (const id of ["accept", "reject"]) find(id).hidden = !verifying();
     find("said").hidden = !task.said;
-    find("said").querySelector("ol").replaceChildren(...(task.said ?? []).map((answer) => make("li", { dir: "auto", textContent: saying(answer) })));
+    find("said").querySelector("ol").replaceChildren(...(task.said ?? []).map((answer) => make("li", {}, make("bdi", { textContent: saying(answer) }))));
     draw();
     scrollTo(0, 0);
   },

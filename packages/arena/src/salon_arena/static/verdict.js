@@ -53,7 +53,7 @@ const work = new Work({
     find("questions").hidden = !task.row.questions.length;
     find("questions").querySelector("ol").replaceChildren(...task.row.questions.map((text, number) => question(text, task.row.answers[number], number)));
     find("said").hidden = !task.said;
-    find("said").querySelector("ol").replaceChildren(...(task.said ?? []).map((answer) => make("li", { dir: "auto", textContent: said(answer) })));
+    find("said").querySelector("ol").replaceChildren(...(task.said ?? []).map((answer) => make("li", {}, make("bdi", { textContent: said(answer) }))));
     scrollTo(0, 0);
   },
   final() {},

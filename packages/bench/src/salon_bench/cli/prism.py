@@ -14,6 +14,8 @@ from salon_taxonomy.store_address import StoreAddress
 if TYPE_CHECKING:
     import polars as pl
 
+    from salon_taxonomy.answers.reading import Fidelity
+
 _STORE = click.option(
     "--store",
     type=StorePath(file_okay=False),
@@ -101,7 +103,9 @@ def agreement(
 @_REPLICATES
 @_SEED
 @_FORMAT
-def bilingual(english: str, chinese: str, fidelity: str, store: StoreAddress, bootstrap: int, seed: int, form: str) -> None:
+def bilingual(
+    english: str, chinese: str, fidelity: "Fidelity", store: StoreAddress, bootstrap: int, seed: int, form: str
+) -> None:
     """One model in both languages, side by side, with the interval of the difference.
 
     \b

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Protocol, Self, runtime_checkable
 
 from pydantic import Field
 
@@ -40,6 +40,14 @@ class ScorerSettings(JudgeSettings):
 
     scorer: str = Field(min_length=1)
     gather_ms: Annotated[float, Field(ge=0, le=10_000)] = 10.0
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A scorer that holds connections or models."""
+
+    async def close(self) -> None:
+        """Release them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +136,13 @@ class ScorerJudge(Closing):
         await self._batches.close()
         runner, self._runner = self._runner, None
         if runner is not None:
-            await asyncio.to_thread(runner.close)
+            await asyncio.to_thread(self._end, runner)
+
+    def _end(self, runner: asyncio.Runner) -> None:
+        """Close the scorer, where it can be closed, and the loop that it was called in."""
+        with runner:
+            if isinstance(self.scorer.function, Closable):
+                runner.run(self.scorer.function.close())
 
     def _written(self, verdict: Verdict[float]) -> str:
         said: dict[str, Any] = {

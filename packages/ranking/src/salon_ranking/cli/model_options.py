@@ -80,7 +80,7 @@ _NAMES = (
 
 
 def model_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options; the command gets them as one argument ``choice``, a mapping of the fields of ``Choice``."""
+    """Add the options; the command gets them as one argument ``choice``, a mapping of the fields of ``ModelChoice``."""
 
     @wraps(command)
     def called(**arguments: Any) -> None:

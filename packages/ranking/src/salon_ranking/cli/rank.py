@@ -137,10 +137,10 @@ def rank(choice: Mapping[str, Any], **options: Any) -> None:
     from salon_ranking.cli.output import progress
     from salon_ranking.cli.rank_answer import compared, rank_boards, read_input, score_table
     from salon_ranking.cli.rank_output import show_answer, show_scores, store_answer, write_answer
-    from salon_ranking.cli.rank_request import Choice, RankRequest, check_request
+    from salon_ranking.cli.rank_request import ModelChoice, RankRequest, check_request
     from salon_ranking.cli.sinks import open_sink
 
-    request = RankRequest(choice=Choice(**choice), **options)
+    request = RankRequest(choice=ModelChoice(**choice), **options)
     check_request(request)
     sink = None if request.store is None else open_sink(request.store)
     rank_input = read_input(request)

@@ -18,7 +18,7 @@ Method: TypeAlias = Literal["bradley-terry", "firth", "elo", "newman", "pagerank
 
 
 @dataclass(frozen=True)
-class Choice:
+class ModelChoice:
     """The options that choose a model or method, and those that only some of them have."""
 
     method: Method = "bradley-terry"
@@ -89,7 +89,7 @@ class RankRequest:
     """
 
     battles: Path
-    choice: Choice
+    choice: ModelChoice
     baseline: str | None
     by: str | None
     replicates: int

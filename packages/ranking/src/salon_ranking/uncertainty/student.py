@@ -5,6 +5,7 @@ SciPy needed. ``math.inf`` degrees of freedom is the normal distribution.
 """
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -33,6 +34,7 @@ def two_sided_tail(ratio: Floats, degrees: float) -> Floats:
     return tail
 
 
+@lru_cache(maxsize=1024)  # a board asks for the same few values again and again
 def two_sided_quantile(tail: float, degrees: float) -> float:
     """Return the value that |T| exceeds with probability ``tail`` (between 0 and 1).
 

@@ -5,7 +5,7 @@ DDPOReward           DDPO, TRL     reward_fn(images, prompts, metadata) -> (scor
 VerlImageScore       verl-omni     compute_score(data_source, solution_image, ground_truth, extra_info) -> {"score": …}
 flow_factory_reward  Flow-Factory  a class of reward model, named in its configuration
 
-These trainers know no missing reward, so what is paid for one is said when the adapter is made (``on_unscored``):
+These trainers know no missing reward; ``on_unscored`` of an adapter chooses what is paid for one:
 
     mean      the mean of the scored pictures of the same prompt, which has no advantage in GRPO; of the batch, where its
               whole prompt has no score

@@ -1,5 +1,6 @@
 """Options that commands of several packages have in common."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -9,6 +10,17 @@ import rich_click as click
 from salon_taxonomy.file_options import StorePath
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class FiniteRange(click.FloatRange):
+    """Parameter type of a number within a range; unlike ``click.FloatRange`` it refuses ``nan``, which is in no range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        found = super().convert(value, param, ctx)
+        if math.isnan(found):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return found
 
 
 def several(*options: Decorator) -> Decorator:
@@ -53,5 +65,5 @@ def bootstrap_option(help_: str = "Resamples; 0: no intervals.") -> Decorator:
 
 def confidence_option(help_: str = "Of the intervals.") -> Decorator:
     """Return the option ``--confidence``, between 0 and 1."""
-    kind = click.FloatRange(0, 1, min_open=True, max_open=True)
+    kind = FiniteRange(0, 1, min_open=True, max_open=True)
     return click.option("--confidence", type=kind, default=0.95, show_default=True, help=help_)

@@ -4,10 +4,8 @@ A listing imports every installed suite; a package that is broken affects its ow
 """
 
 import inspect
-import sys
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -15,7 +13,7 @@ from salon_bench.suites.contract.declared import DeclaredSuite
 from salon_bench.suites.contract.suite import Suite
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.plugins import checked_load, installed, package_of, plugin
+from salon_taxonomy.plugins import checked_load, installed, module_of_file, package_of, plugin
 
 GROUP: Final = "salon.suites"
 """The group of entry points: ``name = "package.module:suite"``."""
@@ -112,21 +110,11 @@ class _CodeSuite:
 
 def _of_code(path: Path) -> Suite:
     sha256 = file_sha256(path)
-    name = f"salon_suite_file_{digest('suite file', [str(path), sha256])}"
+    hint = "A suite file defines an object named suite: docs/suites.md has an example."
 
     def load() -> object:
-        if name not in sys.modules:
-            spec = spec_from_file_location(name, path)
-            assert spec is not None and spec.loader is not None  # noqa: S101 — the file ends in .py
-            sys.modules[name] = module_from_spec(spec)
-            try:
-                spec.loader.exec_module(sys.modules[name])
-            except BaseException:
-                del sys.modules[name]
-                raise
-        return getattr(sys.modules[name], "suite", None)
+        return getattr(module_of_file(path), "suite", None)
 
-    hint = "A suite file defines an object named suite: docs/suites.md has an example."
     suite = checked_load(load, Suite, source=str(path), members=_MEMBERS, hint=hint)  # type: ignore[type-abstract]
     return cast("Suite", _CodeSuite(suite, path, sha256))
 

@@ -22,6 +22,7 @@ from salon_bench.suites.contract.drive import drive_async
 from salon_bench.suites.contract.registry import file_of, suite_named
 from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
 from salon_rewards.batch import Batch
+from salon_rewards.callables.prism import asked_for
 from salon_rewards.callables.reward import AskingReward
 from salon_rewards.group_mask import Abstention, Paid, abstention_of
 from salon_rewards.judge_batching import check_judge, check_limits, in_time, parse_reply
@@ -30,7 +31,7 @@ from salon_taxonomy.answers import Unparsed
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Media
-from salon_taxonomy.records import Record, Score
+from salon_taxonomy.records import Prompt, Record, Score
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 
@@ -49,6 +50,8 @@ class SuiteReward(AskingReward):
         scale: lowest and highest score, which become 0 and 1; None: as the suite says.
         image: the column with the pictures: paths, bytes, PIL images.
         prompt_id: the column with the prompts' ids.
+        prompt: the column with prompts of the moment, texts or chats, which need not be the suite's; None reads ``prompt_id``.
+        facts: what the suite knows about such a prompt, the same for all: ``{"track": "style"}``.
         concurrency: how many pictures are examined side by side.
         timeout_s: how long one question may take, in seconds.
         abstention: who abstains when a verdict is missing.
@@ -77,6 +80,8 @@ class SuiteReward(AskingReward):
     scale: tuple[float, float] | None = None
     image: str = "images"
     prompt_id: str = "prompt_id"
+    prompt: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
     concurrency: int = 8
     timeout_s: float | None = 120.0
     abstention: Abstention = Abstention.GROUP
@@ -97,7 +102,11 @@ class SuiteReward(AskingReward):
         check_limits(concurrency=self.concurrency, timeout_s=self.timeout_s)
         if self.suite.pictures.video is not None and not reward.answers:
             raise InputError("a suite of videos cannot reward pictures", value=self.suite.name)
-        prompts = {item.prompt.prompt_id: item for item in _prompts(self.suite, self.source)}
+        if self.prompt is None:
+            prompts = {item.prompt.prompt_id: item for item in _prompts(self.suite, self.source)}
+        else:
+            prompts = {}
+            self._check_facts(reward)
         object.__setattr__(self, "abstention", abstention_of(self.abstention))
         object.__setattr__(self, "_prompts", prompts)
         object.__setattr__(self, "_worth", reward)
@@ -106,15 +115,13 @@ class SuiteReward(AskingReward):
     async def verdicts(self, batch: Batch) -> list[Paid]:
         """What the suite says of each picture or completion."""
         reward: RewardSpec = self.__dict__["_worth"]
-        ids = batch.column(self.prompt_id)
+        ids = batch.column(self.prompt_id if self.prompt is None else self.prompt)
         if reward.answers or reward.take is not None:
-            cases = [self._case(str(ids[row]), text, row) for row, text in enumerate(batch.texts)]
+            cases = [self._case(ids[row], text, row) for row, text in enumerate(batch.texts)]
         else:
             images = batch.column(self.image)
-            cases = [
-                self._case(str(ids[row]), picture(images[row], row=row + 1, column=self.image), row)
-                for row in range(len(batch))
-            ]
+            shown = [picture(images[row], row=row + 1, column=self.image) for row in range(len(batch))]
+            cases = [self._case(ids[row], image, row) for row, image in enumerate(shown)]
         slots = asyncio.Semaphore(self.concurrency)
 
         async def examined(case: Case, text: str) -> Paid:
@@ -142,13 +149,34 @@ class SuiteReward(AskingReward):
         records = await drive_async(self.suite.examine(case), answer)
         return 0.0 if unread else self._value(records)
 
-    def _case(self, prompt_id: str, shown: Media | str, row: int) -> Case:
+    def _check_facts(self, reward: RewardSpec) -> None:
+        """Refuse prompts of the moment where the suite needs more than their texts."""
+        name = f"suite:{self.suite.name}"
+        if reward.answers or reward.take is not None:
+            raise InputError("prompts of the moment are for suites of pictures, not", column="prompt", value=name)
+        case = Case("", self.suite.name, "policy", self._item("a prompt").prompt, facts=self.facts)
+        try:
+            next(self.suite.examine(case))
+        except LookupError as error:
+            hint = f'make_reward("{name}", judge=…, prompt="{self.prompt}", facts={{{error.args[0]!r}: …}})'
+            problem = "a prompt of the suite has facts, of which is missing"
+            raise InputError(problem, column="facts", value=error.args[0], hint=hint) from error
+        except ValueError as error:
+            raise InputError(f"the facts do not fit the suite ({error})", column="facts", value=dict(self.facts)) from error
+
+    def _item(self, text: str) -> SuitePrompt:
+        """The prompt of the moment with this text."""
+        prompt_id = digest("prompt", {"suite": self.suite.name, "text": text})
+        return SuitePrompt(Prompt(prompt_id=prompt_id, suite=self.suite.name, text=text), self.facts)
+
+    def _case(self, named: Any, shown: Media | str, row: int) -> Case:
         """The case of one row: a picture, or a completion that there is no picture of."""
         prompts: Mapping[str, SuitePrompt] = self.__dict__["_prompts"]
-        item = prompts.get(prompt_id)
+        item = prompts.get(str(named)) if self.prompt is None else self._item(asked_for(named))
         if item is None:
             problem = f"the suite {self.suite.name} has no prompt"
-            raise InputError(problem, row=row + 1, column=self.prompt_id, value=prompt_id)
+            raise InputError(problem, row=row + 1, column=self.prompt_id, value=str(named))
+        prompt_id = item.prompt.prompt_id
         prepared = None if isinstance(shown, str) else _prepared(shown, self.suite.pictures)
         content = shown if isinstance(shown, str) else shown.sha256
         generation = digest("generation", {"prompt": prompt_id, "sha256": content})

@@ -6,19 +6,10 @@ another class showed a deformed person.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from salon_taxonomy.answers import MagicMirrorAnswer, Note, Outcome, Unparsed, parse_magicmirror
+from salon_taxonomy.answers.reading import Fidelity, checked_fidelity
 from salon_taxonomy.verdict import Reason
-
-
-class Fidelity(StrEnum):
-    """Whose rules count."""
-
-    PAPER = "paper"
-    """Section 3.3 and Equation 4 of MagicMirror."""
-    RELEASED = "released"
-    """The authors' scoring script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +37,16 @@ class CountingRules:
 
     @classmethod
     def of(cls, fidelity: Fidelity) -> "CountingRules":
-        """The rules of one way to count.
+        """Return the rules of one way to count.
+
+        Args:
+            fidelity: ``paper`` is section 3.3 and Equation 4 of MagicMirror, ``released`` the authors' scoring script.
 
         Example:
-            >>> CountingRules.of(Fidelity.PAPER).count_flags_of_all_classes
+            >>> CountingRules.of("paper").count_flags_of_all_classes
             False
         """
-        released = Fidelity(fidelity) is Fidelity.RELEASED
+        released = checked_fidelity(fidelity) == "released"
         return cls(
             assess_without_subject=released,
             need_readable_assessment=released,
@@ -66,11 +60,10 @@ def parse_assessment(text: str, rules: CountingRules) -> Outcome[MagicMirrorAnsw
     r"""Read an assessor's reply by MagicMirror's grammar, as strictly as the rules ask.
 
     Example:
-        >>> from salon_bench.suites.magicbench.fidelity import Fidelity
         >>> reply = r'\boxed{{"Whether Normal": false, "Type of Deformity": {}}}'
-        >>> parse_assessment(reply, CountingRules.of(Fidelity.RELEASED)).answer.normal
+        >>> parse_assessment(reply, CountingRules.of("released")).answer.normal
         False
-        >>> parse_assessment(reply, CountingRules.of(Fidelity.PAPER)).detail
+        >>> parse_assessment(reply, CountingRules.of("paper")).detail
         'not normal, but no label says why'
     """
     outcome = parse_magicmirror(text)

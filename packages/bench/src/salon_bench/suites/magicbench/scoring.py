@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES, resampled_sums
 from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import line, reasons_sentence, summary_of
-from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity
+from salon_bench.suites.magicbench.fidelity import CountingRules
 from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension, SubCategory, SubjectClass
 from salon_ranking.uncertainty.proportions import wilson_interval
 from salon_ranking.uncertainty.quantiles import percentile_interval
+from salon_taxonomy.answers.reading import Fidelity
 from salon_taxonomy.errors import InputError
 
 SEED: Final = 0
@@ -169,8 +170,8 @@ def _notes(pictures: pl.DataFrame, scores: pl.DataFrame, fidelity: Fidelity, one
     absent = int(_is(pictures, "subject", False).sum())
     there = int(pictures["subject"].is_not_null().sum())
     yield {
-        Fidelity.PAPER: "Counted by the paper's rules: an image without its subject is an artifact of its class.",
-        Fidelity.RELEASED: "Counted by the rules of the released script: Human, Animal and Object count flags on images of all "
+        "paper": "Counted by the paper's rules: an image without its subject is an artifact of its class.",
+        "released": "Counted by the rules of the released script: Human, Animal and Object count flags on images of all "
         "classes, and an image whose assessment cannot be read is left out even when its subject is missing.",
     }[fidelity]
     nobody = pictures.height - there

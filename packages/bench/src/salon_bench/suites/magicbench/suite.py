@@ -16,12 +16,13 @@ from salon_bench.media import PicturePolicy
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuitePrompt, Summary
 from salon_bench.suites.contract.templates import Templates
-from salon_bench.suites.magicbench.fidelity import CountingRules, Fidelity, parse_assessment
+from salon_bench.suites.magicbench.fidelity import CountingRules, parse_assessment
 from salon_bench.suites.magicbench.prompt_file import read_prompts
 from salon_bench.suites.magicbench.questions import Questions
 from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.answers import MagicMirrorAnswer, parse_yes_or_no
+from salon_taxonomy.answers.reading import Fidelity, checked_fidelity
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Record
@@ -54,10 +55,8 @@ class MagicBench(SuiteBase):
     pictures = PicturePolicy(most_pixels=_PIXELS)
     """As many pixels as the released scripts show; smaller pictures are not made larger."""
 
-    def __init__(self, fidelity: Fidelity | str = Fidelity.PAPER, *, templates: Path | None = None) -> None:
-        if fidelity not in tuple(Fidelity):
-            raise InputError("unknown fidelity", value=str(fidelity), allowed=Fidelity)
-        self.fidelity = Fidelity(fidelity)
+    def __init__(self, fidelity: Fidelity = "paper", *, templates: Path | None = None) -> None:
+        self.fidelity = checked_fidelity(fidelity)
         self.rules = CountingRules.of(self.fidelity)
         self._folder = templates or Path(__file__).with_name("prompts")
         missing = [name for name in _TEMPLATES if not (self._folder / f"{name}.jinja").is_file()]
@@ -67,14 +66,14 @@ class MagicBench(SuiteBase):
     @property
     def name(self) -> str:
         """``magicbench``, or ``magicbench-released``."""
-        return "magicbench" if self.fidelity is Fidelity.PAPER else "magicbench-released"
+        return "magicbench" if self.fidelity == "paper" else "magicbench-released"
 
     @cached_property
     def version(self) -> str:
         """A digest of templates, label tree, rules and parsers."""
         labels = Taxonomy.load("magicmirror").model_dump_json(include={"labels", "guidelines"})
         templates = {name: self.questions.templates.texts[name] for name in _TEMPLATES}
-        whole: dict[str, Digestible] = {"templates": templates, "labels": labels, "fidelity": str(self.fidelity)}
+        whole: dict[str, Digestible] = {"templates": templates, "labels": labels, "fidelity": self.fidelity}
         return digest("magicbench", {**whole, "rules": _RULES_VERSION})
 
     @cached_property

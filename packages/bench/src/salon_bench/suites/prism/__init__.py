@@ -10,7 +10,7 @@
 Source, licence, known flaws and deviations: the README beside this file.
 """
 
-from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
+from salon_bench.suites.prism.fidelity import CountingRules
 from salon_bench.suites.prism.prompt_file import read_prompts
 from salon_bench.suites.prism.suite import PrismBench
 from salon_bench.suites.prism.tracks import Axis, Language, Track
@@ -19,15 +19,14 @@ suite = PrismBench()
 """The entry point ``prism`` of the group ``salon.suites``."""
 chinese = PrismBench(Language.CHINESE)
 """The entry point ``prism-zh``."""
-released = PrismBench(fidelity=Fidelity.RELEASED)
+released = PrismBench(fidelity="released")
 """The entry point ``prism-released``."""
-chinese_released = PrismBench(Language.CHINESE, Fidelity.RELEASED)
+chinese_released = PrismBench(Language.CHINESE, "released")
 """The entry point ``prism-zh-released``."""
 
 __all__ = [
     "Axis",
     "CountingRules",
-    "Fidelity",
     "Language",
     "PrismBench",
     "Track",

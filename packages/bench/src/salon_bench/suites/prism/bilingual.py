@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES
 from salon_bench.suites.contract.suite import Summary
-from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
+from salon_bench.suites.prism.fidelity import CountingRules
 from salon_bench.suites.prism.scoring import SEED, Floats, Sums, by_track, counts, lone, names, numbers, resampled, sums
 from salon_bench.suites.prism.tracks import Language
 from salon_ranking.uncertainty.quantiles import percentile_interval
+from salon_taxonomy.answers.reading import Fidelity
 
 _SCHEMA = {
     "metric": pl.String,
@@ -33,7 +34,7 @@ _SCHEMA = {
 def side_by_side(
     english: pl.DataFrame,
     chinese: pl.DataFrame,
-    fidelity: Fidelity | str = Fidelity.PAPER,
+    fidelity: Fidelity = "paper",
     *,
     replicates: int = REPLICATES,
     seed: int = SEED,
@@ -53,7 +54,7 @@ def side_by_side(
     Raises:
         InputError: as :func:`~.scoring.summarize`.
     """
-    rules = CountingRules.of(Fidelity(fidelity))
+    rules = CountingRules.of(fidelity)
     one, other = sums(english), sums(chinese)
     track, columns, shared = _joined(one, other)
     values = [numbers(by_track(each.track, each.total), by_track(each.track, each.scored), rules) for each in (one, other)]

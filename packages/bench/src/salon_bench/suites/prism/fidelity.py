@@ -5,19 +5,10 @@ overall score where tracks have unequal numbers of them.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from salon_taxonomy.answers import Note, Outcome, PrismAnswer, Unparsed, parse_prism
+from salon_taxonomy.answers.reading import Fidelity, checked_fidelity
 from salon_taxonomy.verdict import Reason
-
-
-class Fidelity(StrEnum):
-    """Whose rules count."""
-
-    PAPER = "paper"
-    """Section 3.2 of PRISM-Bench."""
-    RELEASED = "released"
-    """The authors' evaluation script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +33,16 @@ class CountingRules:
 
     @classmethod
     def of(cls, fidelity: Fidelity) -> "CountingRules":
-        """The rules of one way to count.
+        """Return the rules of one way to count.
+
+        Args:
+            fidelity: ``paper`` is section 3.2 of PRISM-Bench, ``released`` the authors' evaluation script.
 
         Example:
-            >>> CountingRules.of(Fidelity.PAPER).pool
+            >>> CountingRules.of("paper").pool
             False
         """
-        released = Fidelity(fidelity) is Fidelity.RELEASED
+        released = checked_fidelity(fidelity) == "released"
         return cls(pool=released, take_text_scores=not released, need_justification=not released, english_rubrics=released)
 
 
@@ -56,13 +50,12 @@ def parse_score(text: str, rules: CountingRules) -> Outcome[PrismAnswer]:
     """Read a reply by the grammar of :func:`salon_taxonomy.answers.parse_prism`, as strictly as the rules ask.
 
     Example:
-        >>> from salon_bench.suites.prism.fidelity import Fidelity
         >>> reply = '{"justification": "The sign is misspelled.", "score": "3"}'
-        >>> parse_score(reply, CountingRules.of(Fidelity.PAPER)).answer.score
+        >>> parse_score(reply, CountingRules.of("paper")).answer.score
         3.0
-        >>> parse_score(reply, CountingRules.of(Fidelity.RELEASED)).detail
+        >>> parse_score(reply, CountingRules.of("released")).detail
         'the released script takes no score that is written as a text'
-        >>> parse_score('{"score": 3}', CountingRules.of(Fidelity.RELEASED)).answer.score
+        >>> parse_score('{"score": 3}', CountingRules.of("released")).answer.score
         3.0
     """
     outcome = parse_prism(text, need_justification=rules.need_justification)

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES, resampled_sums
 from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import SUMMARY_COLUMNS, reasons_sentence
-from salon_bench.suites.prism.fidelity import CountingRules, Fidelity
+from salon_bench.suites.prism.fidelity import CountingRules
 from salon_bench.suites.prism.tracks import Axis, Track
 from salon_ranking.uncertainty.quantiles import percentile_interval
+from salon_taxonomy.answers.reading import Fidelity
 from salon_taxonomy.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -56,9 +57,7 @@ class Sums:
     unscored: Floats
 
 
-def summarize(
-    scores: pl.DataFrame, fidelity: Fidelity | str = Fidelity.PAPER, *, replicates: int = REPLICATES, seed: int = SEED
-) -> Summary:
+def summarize(scores: pl.DataFrame, fidelity: Fidelity = "paper", *, replicates: int = REPLICATES, seed: int = SEED) -> Summary:
     """Overall and the seven tracks of one subject model: average, alignment and aesthetics, with 95 % intervals.
 
     Args:
@@ -77,7 +76,7 @@ def summarize(
     """
     if replicates < 0 or seed < 0:
         raise InputError("replicates and seed must be 0 or more, not", value=min(replicates, seed))
-    rules, found = CountingRules.of(Fidelity(fidelity)), sums(scores)
+    rules, found = CountingRules.of(fidelity), sums(scores)
     value = numbers(by_track(found.track, found.total), by_track(found.track, found.scored), rules)
     drawn = resampled(found.track, np.stack([found.total, found.scored], axis=1), replicates, seed)
     drawn[:, lone(found)] = np.nan
@@ -95,7 +94,7 @@ def summarize(
         schema=SUMMARY_COLUMNS,
         strict=False,
     ).with_columns(pl.col("value", "ci_low", "ci_high").fill_nan(None))
-    return Summary(table, tuple(_notes(found, scores, Fidelity(fidelity), replicates, seed)))
+    return Summary(table, tuple(_notes(found, scores, fidelity, replicates, seed)))
 
 
 def names() -> list[tuple[str, str | None]]:
@@ -201,14 +200,14 @@ def _ratio(total: Floats, number: Floats) -> Floats:
 
 def _notes(found: Sums, scores: pl.DataFrame, fidelity: Fidelity, replicates: int, seed: int) -> Iterator[str]:
     yield {
-        Fidelity.PAPER: "Counted by the paper's rules: a track is the mean of its alignment and its aesthetics, overall is the "
+        "paper": "Counted by the paper's rules: a track is the mean of its alignment and its aesthetics, overall is the "
         "mean of the seven tracks.",
-        Fidelity.RELEASED: "Counted by the rules of the released script: all verdicts of a track, and for overall those of all "
+        "released": "Counted by the rules of the released script: all verdicts of a track, and for overall those of all "
         "tracks, are pooled.",
     }[fidelity]
     had = counts(found.track, found.scored)[3:].reshape(len(_TRACKS), -1)[:, 1:]
     lacking = [str(track) for track, each in zip(_TRACKS, had, strict=True) if not each.all()]
-    if lacking and fidelity is Fidelity.PAPER:
+    if lacking and fidelity == "paper":
         yield f"Numbers over all tracks need all seven; these lack verdicts: {', '.join(lacking)}."
     elif lacking:
         yield f"The numbers over all tracks are about fewer than seven; these lack verdicts: {', '.join(lacking)}."

@@ -15,12 +15,13 @@ from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.contract.table_rows import UsableRows
 from salon_bench.suites.contract.templates import Templates
-from salon_bench.suites.prism.fidelity import CountingRules, Fidelity, parse_score
+from salon_bench.suites.prism.fidelity import CountingRules, parse_score
 from salon_bench.suites.prism.prompt_file import read_prompts
 from salon_bench.suites.prism.questions import Questions
 from salon_bench.suites.prism.rubrics import aesthetic_rubric, alignment_rubric, score_bands
 from salon_bench.suites.prism.tracks import Axis, Language, Track
 from salon_taxonomy.answers import PrismAnswer
+from salon_taxonomy.answers.reading import Fidelity, checked_fidelity
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Scored, Verdict
@@ -46,13 +47,11 @@ class PrismBench(SuiteBase):
     pictures = PicturePolicy()
     """As they are: the released script shows pictures in full size."""
 
-    def __init__(self, language: Language | str = Language.ENGLISH, fidelity: Fidelity | str = Fidelity.PAPER) -> None:
+    def __init__(self, language: Language | str = Language.ENGLISH, fidelity: Fidelity = "paper") -> None:
         if language not in tuple(Language):
             raise InputError("unknown language", value=str(language), allowed=Language)
-        if fidelity not in tuple(Fidelity):
-            raise InputError("unknown fidelity", value=str(fidelity), allowed=Fidelity)
         self.language = Language(language)
-        self.fidelity = Fidelity(fidelity)
+        self.fidelity = checked_fidelity(fidelity)
         self.rules = CountingRules.of(self.fidelity)
 
     reward = RewardSpec(lambda row: None if row.value is None else row.value / 10)
@@ -61,7 +60,7 @@ class PrismBench(SuiteBase):
     def name(self) -> str:
         """``prism`` or ``prism-zh``, with ``-released`` where the script's rules count."""
         language = "" if self.language is Language.ENGLISH else f"-{self.language}"
-        return f"prism{language}" + ("" if self.fidelity is Fidelity.PAPER else "-released")
+        return f"prism{language}" + ("" if self.fidelity == "paper" else "-released")
 
     @cached_property
     def version(self) -> str:
@@ -72,9 +71,7 @@ class PrismBench(SuiteBase):
             "templates": dict(self.questions.templates.texts),
             "rubrics": [*rubrics, repr(aesthetic_rubric(language)), *score_bands(language)],
         }
-        return digest(
-            "prism", {**words, "language": str(self.language), "fidelity": str(self.fidelity), "rules": _RULES_VERSION}
-        )
+        return digest("prism", {**words, "language": str(self.language), "fidelity": self.fidelity, "rules": _RULES_VERSION})
 
     @cached_property
     def questions(self) -> Questions:

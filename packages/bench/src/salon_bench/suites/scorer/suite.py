@@ -7,19 +7,18 @@ Scores of different scorers have different units, so each has a dimension of its
 judges has in common.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from salon_bench.judges.scorer import ScoreAnswer, parse_score
 from salon_bench.media import PicturePolicy
 from salon_bench.suites.contract.base import SuiteBase, given
+from salon_bench.suites.contract.prompt_files import read_prompts
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
-from salon_bench.suites.contract.table_rows import TableRow, unique_rows, usable_rows
 from salon_bench.suites.contract.templates import Templates
-from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media, Question
-from salon_taxonomy.records import Prompt, Score
+from salon_taxonomy.records import Score
 from salon_taxonomy.verdict import Scored, Verdict
 
 if TYPE_CHECKING:
@@ -57,18 +56,13 @@ class ScorerSuite(SuiteBase):
     reward = RewardSpec(of=lambda row: row.value if row.dimension == SCALED else None)
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """Read the prompts: a text file with one for each line, or a table with ``prompt`` and maybe ``prompt_id``.
-
-        Without ``prompt_id`` a prompt is called by the number of its line or row, from 1.
+        """Read the prompts of a file or folder (:func:`~salon_bench.suites.contract.prompt_files.read_prompts`).
 
         Raises:
             InputError: no file is given, it cannot be read, or none of its rows is a prompt.
         """
         hint = "Give --prompts FILE: a text file with one prompt for each line, or a table with the column prompt."
-        path = given(source, "the suite needs the prompts of the pictures", hint)
-        if path.suffix.lower() == ".txt":
-            return usable_rows(path, _lines(path), what="prompt")
-        return unique_rows(path, _row, lambda item: item.prompt.prompt_id, "prompt_id", what="prompt")
+        return read_prompts(given(source, "the suite needs the prompts of the pictures", hint), self.name)
 
     def examine(self, case: Case) -> Examination:
         """Ask one question; a missing score becomes a row with its reason."""
@@ -93,21 +87,3 @@ class ScorerSuite(SuiteBase):
 
 
 suite = ScorerSuite()
-
-
-def _row(row: TableRow) -> SuitePrompt:
-    return _prompt(row.optional_text("prompt_id") or str(row.number), row.text("prompt"))
-
-
-def _lines(path: Path) -> Iterator[tuple[int, SuitePrompt]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({getattr(error, 'strerror', None) or error})", source=path) from error
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            yield number, _prompt(str(number), line.strip())
-
-
-def _prompt(prompt_id: str, text: str) -> SuitePrompt:
-    return SuitePrompt(Prompt(prompt_id=prompt_id, suite=ScorerSuite.name, text=text))

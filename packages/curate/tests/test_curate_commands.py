@@ -1,0 +1,185 @@
+"""Every command refuses wrong files, options and empty input by a typed error, and writes nothing."""
+
+import shutil
+
+import pytest
+from click.testing import CliRunner
+from curate_world import drawn, made
+
+from salon_curate.audits import sample_audit
+from salon_curate.cli import curate
+from salon_curate.dataset import DataSet
+from salon_curate.engine import inline
+from salon_curate.pipeline import PIPELINE, read_pipeline
+from salon_curate.release import release
+from salon_curate.running import run
+from salon_curate.selection import save_selection, select
+from salon_taxonomy.errors import IncompleteError, InputError
+
+TEXT = """
+[[stage]]
+use = "look"
+[[stage]]
+use = "duplicates"
+[[stage]]
+ask = "agreement"
+judge = "pixels:"
+when = "sharpness >= 60"
+explore = 0.5
+"""
+OF_A_DATA_SET = {
+    "import": "DATA rows.jsonl",
+    "run": "DATA",
+    "status": "DATA",
+    "verify": "DATA",
+    "plan": "DATA",
+    "simulate": "DATA",
+    "drift": "DATA --stage agreement",
+    "yield": "DATA --where contrast>1",
+    "select": "DATA --name n --where contrast>1",
+    "diff": "DATA v1 v1",
+    "why": "DATA k00000",
+    "draw": "DATA --bucket a=contrast>1 --ratio 1 --number 2 --output o.csv",
+    "audit sample": "DATA --selection v1 --name n",
+    "audit score": "DATA people answers.csv",
+    "cascade": "DATA --stage agreement --keeps agrees",
+    "release": "DATA --selection v1 --name n",
+}
+WRONG = """
+init birds
+init x --preset nope
+import birds rows.jsonl
+import fresh nope
+import fresh empty
+import fresh empty.csv
+import fresh header.csv
+import fresh junk.json
+import fresh junk.tar
+import fresh junk.parquet
+import fresh rows.jsonl --format r3
+import fresh rows.jsonl --format artifact-bench
+import fresh rows.jsonl --pictures nope
+import fresh pictures --key k
+run birds --engine spark
+run birds --engine inline --workers 2
+run birds --shards 7-9
+run birds --judge nope:x
+run birds --judge pixels:
+run birds --max-cost nan
+plan birds --share nan
+drift birds --stage nope
+drift birds --stage duplicates
+drift birds --stage look --now pixels:
+drift birds --stage agreement --at-most nan
+yield birds
+yield birds --where contrast
+yield birds --where nope>1
+yield birds --where contrast>1 --page p.html
+yield birds --where contrast>1 --points 5
+yield birds --sweep explanation
+select birds --name a/b --where contrast>1
+select birds --name .. --where contrast>1
+select birds --name n
+diff birds v1 nope
+why birds nope
+draw birds --bucket a=agrees --ratio 0 --number 1 --output o.csv
+draw birds --bucket a=agrees --ratio 1:1 --number 1 --output o.csv
+draw birds --bucket a=agrees --ratio 1 --number 900 --output o.csv
+draw birds --bucket a=agrees --ratio 1 --number 1 --by explanation --output o.csv
+audit sample birds --selection nope --name n
+audit sample birds --selection v1 --name people
+audit sample birds --selection v1 --name a/b
+audit score birds nope answers.csv
+audit score birds ../audits/people answers.csv
+audit score birds people empty
+audit score birds people empty.csv
+audit score birds people header.csv
+audit score birds people junk.json
+audit score birds people blank.csv
+cascade birds --stage look --keeps agrees
+cascade birds --stage agreement --keeps agrees --epsilon nan
+release birds --selection nope --name n
+release birds --selection v1 --name r
+release birds --selection v1 --name a/b
+release birds --selection v1 --name n --column prompt
+release birds --selection v1 --name n --split contrast
+release birds --selection v1 --name n --audit nope
+release birds --selection v1 --name n --min-precision nan
+demo birds
+demo birds --train
+demo x --train --per-category 3
+""".strip().splitlines()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a finished data set, an empty one, and wrong files."""
+    monkeypatch.chdir(tmp_path)
+    source = drawn(tmp_path / "in", 1)
+    shutil.copy(source, "rows.jsonl")
+    shutil.copytree(tmp_path / "in" / "pictures", "pictures")
+    dataset = made(tmp_path / "birds", source)
+    for folder, text in (("birds", TEXT), ("fresh", TEXT), ("unknown", '[[stage]]\nuse = "nope"\n'), ("damaged", TEXT)):
+        if folder != "birds":
+            DataSet.create(tmp_path / folder)
+        (tmp_path / folder / PIPELINE).write_text(text)
+    (tmp_path / "damaged" / "dataset.json").write_text("[]")
+    (tmp_path / "empty").mkdir()
+    for name, data in (("empty.csv", b""), ("header.csv", b"key,image\n"), ("junk.json", b"{"), ("junk.tar", b"x" * 9),
+                       ("junk.parquet", b"x"), ("answers.csv", b"key,rater,accept\nnope,ann,yes\n"),
+                       ("blank.csv", b"key,rater,accept\nk00000,ann,\n")):  # fmt: skip
+        (tmp_path / name).write_bytes(data)
+    stages = read_pipeline(tmp_path / "birds" / PIPELINE, environment={}, asks=True).stages
+    run(dataset, stages, engine=inline)
+    save_selection(dataset, stages, select(dataset, stages, {"lively": "contrast > 1"}, "v1"))
+    sample_audit(dataset, stages, "v1", "people", per_stratum=2)
+    release(dataset, stages, "v1", "r")
+    return tmp_path
+
+
+def files(folder):
+    """The bytes of every file; caches aside, which reading makes."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.parent.name != "cache"}
+
+
+def refused(words, folder):
+    """Call a command that must refuse; return its error after checking that nothing was written."""
+    before = files(folder)
+    done = CliRunner().invoke(curate, words)
+    usage = isinstance(done.exception, SystemExit) and done.exit_code == 2
+    assert usage or isinstance(done.exception, InputError), (words, done.output, done.exception)
+    assert files(folder) == before, words
+    return done.exception
+
+
+def test_every_command_refuses_a_wrong_or_empty_data_set_and_unknown_options(here):
+    leaves = {name: command for name, command in curate.commands.items() if name not in ("init", "demo", "audit")}
+    assert {name.split()[0] for name in OF_A_DATA_SET} == {*leaves, "audit"}
+    for name, words in OF_A_DATA_SET.items():
+        for dataset in ("nope", "empty", "rows.jsonl", "unknown", "damaged", "fresh"):
+            if (name, dataset) not in {("import", "unknown"), ("import", "fresh"), ("status", "fresh"), ("verify", "fresh")}:
+                refused([*name.split(), *words.replace("DATA", dataset).split()], here)
+        refused([*name.split(), *words.replace("DATA", "birds").split(), "--nonsense"], here)
+        refused(name.split(), here)
+
+
+def test_wrong_files_options_and_names_are_refused(here):
+    for line in WRONG:
+        refused(line.split(), here)
+
+
+def test_a_missing_or_damaged_shard_or_part_is_named_by_every_command_that_reads_it(here):
+    shard = here / "birds" / "shards" / "00001.parquet"
+    part = next((here / "birds" / "columns" / "look@2").glob("00001-*"))
+    for path, data in ((shard, None), (shard, b"x"), (part, b"x")):
+        whole = path.read_bytes()
+        shutil.rmtree(here / "birds" / "cache", ignore_errors=True)
+        path.unlink() if data is None else path.write_bytes(data)
+        for words in ("why birds k00005", "select birds --name n --where contrast>1", "drift birds --stage agreement"):
+            error = refused(words.split(), here)
+            assert "missing" in str(error) or "damaged" in str(error), (words, error)
+        next((here / "birds" / "columns").glob("agreement@*/00001-*")).unlink()
+        done = CliRunner().invoke(curate, ["run", "birds", "--quiet", "--engine", "inline"])
+        assert isinstance(done.exception, IncompleteError | InputError) and path.name in done.stderr + str(done.exception)
+        path.write_bytes(whole)
+        assert CliRunner().invoke(curate, ["run", "birds", "--quiet", "--engine", "inline"]).exit_code == 0

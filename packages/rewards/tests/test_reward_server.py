@@ -1,0 +1,231 @@
+"""A reward over HTTP: what trainers' clients send, what hostile clients send, and another process that asks."""
+
+import asyncio
+import base64
+import json
+import pickle
+import re
+import subprocess
+import sys
+from io import BytesIO
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+from aiohttp import ClientSession, FormData
+from aiohttp.test_utils import TestServer
+from click.testing import CliRunner
+from PIL import Image
+
+from salon_rewards.callables.scorer import ScorerReward
+from salon_rewards.serving.app import RewardServer, ServingLimits
+from salon_taxonomy.cli import main
+from salon_taxonomy.scorers import checked_scorer
+
+CALLS: list[int] = []
+
+
+def red(images, prompts):
+    CALLS.append(len(images))
+    if "broken" in prompts:
+        raise RuntimeError("out of memory")
+    wrong = {"none": None, "nan": float("nan")}
+    return [wrong.get(prompt, image.getpixel((0, 0))[0] / 255) for image, prompt in zip(images, prompts, strict=True)]
+
+
+red.version, red.range = "1", (0, 1)
+
+
+def file_of(colour):
+    encoded = BytesIO()
+    Image.new("RGB", (4, 4), colour).save(encoded, "PNG")
+    return encoded.getvalue()
+
+
+RED, BLACK = file_of("red"), file_of("black")
+
+
+def coded(data):
+    return base64.b64encode(data).decode()
+
+
+def asked(*requests, **settings):
+    """The status and the answer of each (method, path, keywords), sent at the same time."""
+
+    async def run():
+        CALLS.clear()
+        server = RewardServer(ScorerReward(checked_scorer(red)), **settings)
+        async with TestServer(server.application()) as running, ClientSession() as session:
+
+            async def one(method, path, keywords):
+                async with session.request(method, running.make_url(path), **keywords) as response:
+                    text = await response.text()
+                    return response.status, json.loads(text) if response.content_type == "application/json" else text
+
+            return (
+                [await one(*each) for each in requests]
+                if len(requests) < 5
+                else await asyncio.gather(*(one(*each) for each in requests))
+            )
+
+    return asyncio.run(run())
+
+
+def posted(body, path="/score", **keywords):
+    return "POST", path, {"json": body, **keywords}
+
+
+GOOD = {"prompts": ["a red ball", "night"], "images": [coded(RED), coded(BLACK)]}
+
+
+def test_pictures_and_prompts_come_back_as_scores():
+    [(status, answer)] = asked(posted(GOOD))
+    assert (status, answer) == (200, {"scores": [1.0, 0.0], "unscored": [None, None], "reward": "scorer:red"})
+
+
+def test_a_form_of_files_and_texts_means_the_same_as_json_and_data_urls():
+    form = FormData()
+    for prompt, data in zip(GOOD["prompts"], (RED, BLACK), strict=True):
+        form.add_field("prompt", prompt)
+        form.add_field("image", data, filename="a.png", content_type="image/png")
+    urls = {"prompts": ["a", "b"], "images": ["data:image/png;base64," + coded(RED), coded(BLACK)]}
+    answers = asked(("POST", "/", {"data": form}), posted(urls, "/"))
+    assert [answer["scores"] for _, answer in answers] == [[1.0, 0.0]] * 2
+
+
+def test_the_client_of_flow_factory_gets_its_shape_and_an_error_for_a_missing_score():
+    body = {"prompt": ["a", "b"], "image": [coded(RED), coded(BLACK)], "video": None, "condition_images": None, "kwargs": None}
+    good, bad = asked(posted(body, "/compute"), posted({**body, "prompt": ["a", "none"]}, "/compute"))
+    assert good == (200, {"rewards": [1.0, 0.0]})
+    assert bad[0] == 502
+    assert "1 of 2 pictures have no reward" in bad[1]["error"]
+    [(status, answer)] = asked(posted({**body, "prompt": ["a", "none"]}, "/compute"), on_unscored="mean")
+    assert (status, answer) == (200, {"rewards": [1.0, 1.0]})
+
+
+def test_a_missing_score_is_null_with_its_reason():
+    body = {"prompts": ["none", "nan", "a"], "images": [coded(RED), coded(RED), coded(b"no picture")]}
+    [(status, answer)] = asked(posted(body))
+    assert (status, answer["scores"]) == (200, [None, None, None])
+    assert [each["reason"] for each in answer["unscored"]] == ["abstained", "malformed", "bad_media"]
+
+
+def test_requests_that_wait_are_scored_together_and_each_gets_its_own():
+    requests = [posted({"prompts": ["a"], "images": [coded(RED if number % 2 else BLACK)]}) for number in range(24)]
+    answers = asked(*requests)
+    assert [answer["scores"] for _, answer in answers] == [[float(number % 2)] for number in range(24)]
+    assert len(CALLS) < 24
+
+
+def test_a_request_that_breaks_the_reward_breaks_no_other():
+    requests = [posted({"prompts": ["broken" if number == 3 else "a"], "images": [coded(RED)]}) for number in range(12)]
+    answers = asked(*requests)
+    assert [answer["scores"] for _, answer in answers] == [[None] if number == 3 else [1.0] for number in range(12)]
+
+
+def test_health_and_metrics_say_how_it_goes():
+    body = {"prompts": ["none", "a"], "images": [coded(RED)] * 2}
+    _, _, health, metrics = asked(posted(body), posted({}), ("GET", "/health", {}), ("GET", "/metrics", {}))
+    assert health == (200, {"status": "ok", "reward": "scorer:red", "waiting": 0})
+    for line in (
+        'salon_reward_requests_total{status="200"} 2',
+        'salon_reward_requests_total{status="400"} 1',
+        'salon_reward_unscored_total{reason="abstained"} 1',
+        "salon_reward_pictures_total 2",
+        "salon_reward_waiting 0",
+    ):
+        assert line in metrics[1].splitlines()
+
+
+class Bomb:
+    """Whoever unpickles it, finds out."""
+
+    def __reduce__(self):
+        return (Path("unpickled").touch, ())
+
+
+AS_JSON = {"Content-Type": "application/json"}
+HOSTILE = {
+    "a pickle": ({"data": pickle.dumps(Bomb())}, 400, "Pickles are never read"),
+    "no JSON": ({"data": b"{", "headers": AS_JSON}, 400, "is no JSON"),
+    "deep JSON": ({"data": b"[" * 40_000, "headers": AS_JSON}, 400, "is no JSON"),
+    "a list": ({"json": []}, 400, "must be a JSON object"),
+    "nothing": ({"json": {}}, 400, "must be a list"),
+    "no prompt": ({"json": {"prompts": [], "images": []}}, 400, "must be 1 to 3"),
+    "too many": ({"json": {"prompts": ["a"] * 4, "images": [coded(RED)] * 4}}, 400, "must be 1 to 3"),
+    "a number for a prompt": ({"json": {"prompts": [1], "images": [coded(RED)]}}, 400, "must be a text"),
+    "no pictures": ({"json": {"prompts": ["a"]}}, 400, "'images'"),
+    "another number of pictures": ({"json": {"prompts": ["a"], "images": []}}, 400, "must hold 1 values"),
+    "a path": ({"json": {"prompts": ["a"], "images": ["/etc/hostname"]}}, 400, "bytes as base64"),
+    "a path as an object": ({"json": {"prompts": ["a"], "images": [{"path": "/etc/hostname"}]}}, 400, "bytes as base64"),
+    "paths in columns": ({"json": {"prompts": ["a"], "columns": {"images": ["/etc/hostname"]}}}, 400, "outside of columns"),
+    "columns of another length": ({"json": {**GOOD, "columns": {"x": [1]}}}, 400, "must hold 2 values"),
+    "columns that are none": ({"json": {**GOOD, "columns": [1]}}, 400, "must be an object of lists"),
+    "a video": ({"json": {**GOOD, "video": [["a"]]}}, 400, "is not looked at"),
+    "an unknown key": ({"json": {**GOOD, "path": "a"}}, 400, "unknown key"),
+    "too large": ({"data": b"x" * 100_000}, 413, "at most 50,000 bytes"),
+    "a web page": ({"json": GOOD, "headers": {"Origin": "https://evil.example"}}, 403, "web pages"),
+    "a broken form": ({"data": b"--x", "headers": {"Content-Type": "multipart/form-data; boundary=x"}}, 400, ""),
+    "a form without boundary": ({"data": b"--x", "headers": {"Content-Type": "multipart/form-data"}}, 400, ""),
+    "an unknown field": ({"data": {"file": BytesIO(RED)}}, 400, "unknown field"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_request_is_an_error_that_says_why_and_the_next_one_is_answered(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    keywords, status, words = HOSTILE[name]
+    limits = ServingLimits(pictures=3, body_bytes=50_000)
+    refused, good = asked(("POST", "/score", keywords), posted(GOOD), limits=limits)
+    assert (refused[0], words in refused[1]["error"]) == (status, True), refused
+    assert good[0] == 200
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_with_a_token_answers_nobody_without_it():
+    right = {"headers": {"Authorization": "Bearer 0123456789abcdef"}}
+    wrong = {"headers": {"Authorization": "Bearer 0123456789abcdeg"}}
+    answers = asked(
+        posted(GOOD), posted(GOOD, **wrong), posted(GOOD, **right), ("GET", "/health", {}), token="0123456789abcdef"
+    )
+    assert [status for status, _ in answers] == [401, 401, 200, 401]
+
+
+def test_more_rows_than_may_wait_are_asked_to_come_again():
+    [(status, answer)] = asked(posted(GOOD), limits=ServingLimits(waiting=1))
+    assert (status, "try again" in answer["error"]) == (503, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["no-such-reward"], "there is no reward"),
+        (["think", "--host", "0.0.0.0"], "other machines need a token"),
+        (["think", "--parameter", "x"], "is not KEY=VALUE"),
+        (["think", "--on-unscored", "drop"], "must be a number or"),
+        (["scorer:./metrics.py:red", "--parameter", "image=photo"], "looks at the column"),
+        (["think", "--token-file", "short.txt"], "at least 16 plain characters"),
+    ],
+)
+def test_a_wrong_command_is_refused_before_it_listens(tmp_path, monkeypatch, words, problem):
+    monkeypatch.chdir(tmp_path)
+    Path("short.txt").write_text("secret")
+    Path("metrics.py").write_text("def red(images, prompts):\n    return [1.0] * len(images)\n")
+    refused = CliRunner().invoke(main, ["reward", "serve", *words])
+    assert (refused.exit_code, problem in refused.output) == (2, True), refused.output
+
+
+def test_another_process_asks_the_command(tmp_path):
+    (tmp_path / "metrics.py").write_text(
+        "def red(images, prompts):\n    return [image.getpixel((0, 0))[0] / 255 for image in images]\n"
+    )
+    salon = "from salon_taxonomy.cli import main; main()"
+    command = [sys.executable, "-u", "-c", salon, "reward", "serve", "scorer:./metrics.py:red", "--port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            address = re.search(r"http://\S+/score", process.stdout.readline())[0]
+            request = Request(address, json.dumps(GOOD).encode(), {"Content-Type": "application/json"})
+            assert json.loads(urlopen(request, timeout=30).read())["scores"] == [1.0, 0.0]
+        finally:
+            process.terminate()
+        assert process.wait(30) in (0, -15)
