@@ -130,7 +130,7 @@ def test_declared_dependencies_are_the_arrows_of_the_plan(root: Path, packages: 
 
 USERS_CHOICE = {"daft", "ray", "flow_factory", "hpsv3", "ImageReward", "vllm"}
 """Cluster engines, imported when a user names them: as extras they would hold back pyarrow for everybody; a trainer that
-imports Salon, not the other way round; and scorers and an engine that pin their own torch."""
+imports Salon, not the other way round; released scorers; and an engine that pins its own torch."""
 
 
 def distribution(requirement: str) -> str:
