@@ -1,5 +1,6 @@
 """Suites in a file: declared in TOML or written in Python, they run, resume, shard and report as installed ones do."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,7 @@ WRONG = [
         "key 'interval': Wilson's.*'wilson' \\(allowed: bootstrap, none\\)",
     ),
     ("ask", 'ask = "How beautiful is it?"', "", "key 'ask': the key is missing from question 'beauty'"),
+    ("weight", 'answer = "1-5"', 'answer = "1-5"\nweight = 0', "key 'weight': should be greater than 0, not 0"),
     ("score", 'answer = "1-5"', 'answer = "1-5"\nscore = {a = 1}', "key 'score': only labels have scores"),
     ("schema", 'answer = "1-5"', 'answer = {type = "objekt"}', "key 'answer': is no JSON schema; at type"),
     ("no TOML", "[[question]]", "[[question", ": this is not TOML"),
@@ -325,3 +327,29 @@ def test_prompts_and_pictures_come_from_a_folder_too(folder: Path) -> None:
     assert texts == ["(no prompt)", "a red cube", "(no prompt)", "(no prompt)"]
     with pytest.raises(InputError, match=r"names no prompts\n.*prompts = "):
         suite.prompts(None)
+
+
+RELEASED_WISE = 0.49349999999999994
+"""The mean that WISE_legacy/Calculate.py of PKU-YuanGroup/WISE gives for the 400 cultural prompts with these marks."""
+WISE = Path(__file__).resolve().parents[3] / "examples" / "suites" / "wise.toml"
+
+
+def share_of(*place: object) -> float:
+    """A number from 0 to 1 by a digest of a place."""
+    return int(hashlib.sha256("/".join(map(str, place)).encode()).hexdigest(), 16) % 1000 / 1000
+
+
+def test_wise_in_thirty_lines_gives_the_released_scripts_mean_on_equal_marks(tmp_path: Path) -> None:
+    assert len(WISE.read_text().splitlines()) <= 30
+    rows = [{"Prompt": f"p{n}", "Explanation": f"e{n}", "Subcategory": "s", "prompt_id": n} for n in range(1, 401)]
+    (tmp_path / "data.json").write_text(json.dumps(rows))
+    suite = suite_named(str(WISE))
+    scores: list[Any] = []
+    for item in suite.prompts(tmp_path / "data.json"):
+        place = item.prompt.prompt_id
+        marks = [f"Answer: {int(share_of(step, place) * 3)}" for step in suite.steps]
+        case = Case(place, suite.name, "m", item.prompt, facts=item.facts, generation_ids=(place,))
+        scores += [row.model_dump() for row in dry_run(suite, case, marks).records]
+    table = suite.aggregate(pl.DataFrame(scores, infer_schema_length=None), pl.DataFrame()).table
+    overall = table.filter((pl.col("metric") == "overall") & pl.col("group").is_null())["value"].item()
+    assert overall == pytest.approx(RELEASED_WISE, abs=1e-12)

@@ -137,7 +137,10 @@ async def generate_pictures(
 
 
 def _opened(manifest: Path) -> tuple[LineFile, dict[tuple[str, int], dict[str, Any]]]:
-    """Lock the manifest, and return its lines by prompt and sample; those whose picture is gone are taken out of it."""
+    """Lock the manifest, and return its lines by prompt and sample.
+
+    Lines whose picture is gone are taken out of it.
+    """
     file = LineFile(manifest)
     try:
         lines = list(_lines(manifest))
@@ -221,7 +224,7 @@ class _Job:
                 return
 
     def _keep(self, each: _Wanted, made: Edit) -> Unscored | None:
-        """Write a picture and its line; returns why there is none."""
+        """Write a picture and its line; returns the reason of a failure."""
         if made.image is None:
             return made.problem()
         data = _data(made.image)

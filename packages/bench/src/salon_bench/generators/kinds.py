@@ -46,7 +46,7 @@ class PictureGenerator(Managed, Protocol):
         """A digest of everything that shapes its pictures."""
 
     async def generate(self, prompt: str, *, seed: int) -> Edit:
-        """Make one picture. Returns the reason where there is none, and never raises for a prompt."""
+        """Make one picture. A failure is an ``Edit`` with its reason; no prompt raises."""
 
 
 class OpenAICompatibleGenerator(ImagesServer):
@@ -62,7 +62,7 @@ class OpenAICompatibleGenerator(ImagesServer):
     content_type = "application/json"
 
     async def generate(self, prompt: str, *, seed: int) -> Edit:
-        """Return the server's picture, or the reason why there is none."""
+        """Return the server's picture, or why it failed."""
         fields = {"model": self.settings.model, "prompt": prompt, "n": 1, "seed": seed, **self.settings.extra_body}
         return await self.request(json.dumps(fields).encode())
 
@@ -73,7 +73,7 @@ class DiffusersGenerator(LocalPipeline):
     kind = "generator"
 
     async def generate(self, prompt: str, *, seed: int) -> Edit:
-        """Return the pipeline's picture, or the reason why there is none.
+        """Return the pipeline's picture, or why it failed.
 
         Raises:
             InputError: the pipeline cannot be loaded.

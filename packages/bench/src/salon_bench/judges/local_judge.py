@@ -1,4 +1,4 @@
-"""What judges on this machine share: questions that are asked at the same time are answered in one batch, in a thread."""
+"""The base of judges on this machine: questions of one moment are answered in one batch, in a thread."""
 
 import asyncio
 from abc import abstractmethod
@@ -144,7 +144,10 @@ def answered_in_halves(
     failures: tuple[type[Exception], ...],
     in_words: Callable[[BaseException], str],
 ) -> list[Reply]:
-    """Answer a batch; one that fails is halved until the question at fault stands alone, and that is a rejected reply."""
+    """Answer a batch.
+
+    One that fails is halved until the question at fault is alone; its reply is rejected.
+    """
     try:
         return answer(asked)
     except failures as error:

@@ -11,6 +11,7 @@
 A word in braces is a column of the prompts, or ``prompt``. Every number is given with an interval.
 """
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -55,6 +56,7 @@ class QuestionTable(BaseModel):
         answer: ``"yes/no"``, a scale such as ``"1-5"``, a list of labels, or a JSON schema.
         score: of each label, from 0 to 1.
         needs: names of earlier yes-or-no questions: where one is answered by no, this one counts as no.
+        weight: of its values in the overall mean.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -64,6 +66,7 @@ class QuestionTable(BaseModel):
     answer: Any
     score: dict[str, Any] | None = None
     needs: list[str] = []
+    weight: float = Field(default=1.0, gt=0, le=1000)
 
 
 class SuiteTable(BaseModel):
@@ -74,8 +77,8 @@ class SuiteTable(BaseModel):
         summary: what it measures, one line.
         prompts: file or folder of the prompts, from the suite file's own folder.
         group: the column of the prompts by which the numbers are given as well.
-        overall: the number over all questions of a picture: the ``mean`` of their values from 0 to 1, or ``all``: 1 where every
-            value is at its best, else 0.
+        overall: the number over all questions of a picture: the weighted ``mean`` of their values from 0 to 1, or ``all``: 1
+            where every value is at its best, else 0.
         interval: ``wilson`` (shares alone), ``bootstrap`` or ``none``. Default: Wilson's for shares, a bootstrap for means.
         confidence: of the intervals.
     """
@@ -183,13 +186,14 @@ class DeclaredSuite(SuiteBase):
         verdicts = yield from ask_all(case, asked)
         task = self.name if self.table.group is None else str(case.facts[self.table.group])
         rows: list[Score] = []
-        worth: list[Verdict[float]] = []
-        for each in asked:
+        worth: list[tuple[float, Verdict[float]]] = []
+        for each, (table, _) in zip(asked, self.questions, strict=True):
             for name, verdict in numbers_of(each.form, verdicts[each.step]).items():
                 row = case.score(task, each.step + name, verdict)
                 rows.append(row)
                 if self._spans[row.dimension] is not None:
-                    worth.append(Scored(self._worth(row) or 0.0) if isinstance(verdict, Scored) else verdict)
+                    value = Scored(self._worth(row) or 0.0) if isinstance(verdict, Scored) else verdict
+                    worth.append((table.weight, value))
         if self.table.overall is not None:
             rows.append(case.score(task, OVERALL, _overall(worth, self.table.overall)))
         return rows
@@ -223,13 +227,16 @@ class DeclaredSuite(SuiteBase):
         return self._worth(row)
 
 
-def _overall(worth: Sequence[Verdict[float]], rule: str) -> Verdict[float]:
+def _overall(worth: Sequence[tuple[float, Verdict[float]]], rule: str) -> Verdict[float]:
     """Return a picture's number over all questions; a missing verdict leaves none, unless another one decides."""
-    known = [each.value for each in worth if isinstance(each, Scored)]
-    if rule == "all" and any(value < 1 for value in known):
+    known = [(weight, each.value) for weight, each in worth if isinstance(each, Scored)]
+    best = all(value == 1 for _, value in known)
+    if rule == "all" and not best:
         return Scored(0.0)
-    missing = next((each for each in worth if isinstance(each, Unscored)), None)
-    return missing or Scored(sum(known) / len(known))
+    missing = next((each for _, each in worth if isinstance(each, Unscored)), None)
+    if missing is not None or rule == "all":
+        return missing or Scored(1.0)
+    return Scored(math.fsum(weight * value for weight, value in known) / math.fsum(weight for weight, _ in known))
 
 
 def _questions(tables: object, places: Places) -> list[tuple[QuestionTable, Form]]:

@@ -2,7 +2,7 @@
 
 prompts.txt                  one prompt per line; a prompt's id is the number of its line in four digits: 0001
 prompts.csv|json|jsonl|parquet
-                             a table: prompt (or text), and if wanted prompt_id; further columns are facts of the prompt
+                             a table: prompt (or Prompt, text), and if wanted prompt_id; further columns are facts of the prompt
 prompts/                     a folder: a prompt in each <prompt_id>.txt; a picture without one is a prompt without words
 """
 
@@ -22,7 +22,8 @@ NO_WORDS: Final = "(no prompt)"
 LONGEST_PROMPT: Final = 8000
 """In characters; a longer text is no prompt."""
 _LONGEST_ID: Final = 200
-_OWN: Final = ("prompt_id", "prompt", "text")
+_COLUMNS: Final = ("prompt", "Prompt", "text")
+_OWN: Final = ("prompt_id", *_COLUMNS)
 _ENDINGS: Final = (".txt", *TABLE_ENDINGS)
 
 
@@ -90,7 +91,7 @@ def _text(file: Path) -> str:
 
 
 def _row(row: TableRow, suite: str) -> SuitePrompt:
-    column = "text" if "prompt" not in row.cells and "text" in row.cells else "prompt"
+    column = next((name for name in _COLUMNS if name in row.cells), "prompt")
     text = row.text(column)
     if len(text) > LONGEST_PROMPT:
         raise row.problem(f"has more than {LONGEST_PROMPT} characters:", column, value=text)

@@ -1,4 +1,6 @@
-"""DPG-Bench: a dense prompt as a graph of yes-or-no questions; a question whose parent is answered by no counts as no.
+"""DPG-Bench: a dense prompt as a graph of yes-or-no questions about its picture.
+
+A question whose parent counts as no counts as no.
 
 * :data:`suite` (``dpg-bench``) does not ask what a parent has decided, and counts so in every number; :data:`released`
   (``dpg-bench-released``) asks every question and gives categories by the raw answers, as the authors' script does.

@@ -1,6 +1,6 @@
 """The released ``dpg_bench.csv``: a row for each question, the rows of a prompt one after the other.
 
-Columns that are read: ``item_id``, ``text``, ``proposition_id``, ``dependency`` (ids of parents with commas; 0 is none),
+Columns that are read: ``item_id``, ``text``, ``proposition_id``, ``dependency`` (ids of parents with commas, or 0),
 ``tuple`` (``entity - whole (girl)``: the category is before the bracket), ``question_natural_language``.
 """
 

@@ -1,4 +1,6 @@
-"""DPG-Bench: a dense prompt as a graph of yes-or-no questions; a question whose parent is answered by no counts as no.
+"""DPG-Bench: a dense prompt as a graph of yes-or-no questions about its picture.
+
+A question whose parent counts as no counts as no.
 
 questions of a prompt ──► yes or no, parents first ──► share of yes per picture ──► mean per prompt ──► mean over prompts
 """
@@ -70,7 +72,9 @@ class DpgBench(SuiteBase):
         return [*rows, case.score(self.name, SCORE, missing or Scored(yes / len(counted)))]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """Return the mean over prompts of the mean over their pictures, and the share of yes by category, broad and detailed.
+        """Return the mean score over prompts, and the share of yes by category.
+
+        A prompt's score is the mean over its pictures.
 
         Shares are over all questions of all pictures, as in the authors' script; times 100 they are the paper's.
         """

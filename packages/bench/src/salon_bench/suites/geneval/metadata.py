@@ -1,4 +1,4 @@
-"""GenEval's metadata: which objects a picture must show, one JSON object per prompt; and prompts of our own about drawn shapes.
+"""GenEval's metadata: which objects a picture must show, one JSON object per prompt. Prompts of our own about drawn shapes.
 
 {"tag": "position", "include": [{"class": "chair", "count": 1}, {"class": "stop sign", "count": 1, "position": ["above", 0]}],
  "prompt": "a photo of a stop sign above a chair"}

@@ -55,7 +55,7 @@ class GenEval(SuiteBase):
         return [case.score(str(case.facts["tag"]), CORRECT, missing or found)]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """Return the mean over the tasks' means, the share of correct pictures per task and in all, and of correct prompts.
+        """Return the mean over tasks, and the shares of correct pictures and prompts.
 
         A prompt is correct where one of its pictures is.
         """
