@@ -140,6 +140,30 @@ def test_start_with_100_000_generations(benchmark: Benchmark, tmp_path: Path) ->
     benchmark.pedantic(start, rounds=3)
 
 
+@pytest.mark.parametrize("kind", ["mos", "labels", "realism"])
+def test_the_first_tasks_of_a_rater_among_75_400_files(benchmark: Benchmark, tmp_path: Path, kind: str) -> None:
+    from salon_arena import ArenaDatabase, read_material
+    from salon_arena.forms import panel_task
+    from salon_arena.labels import LabelTask
+    from salon_arena.questions import BenchQuestionTask, realism_questions
+    from salon_arena.service import WorkService
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    models = 5 if kind == "realism" else MODELS  # every two models of a sample are a question
+    write_material(tmp_path, models, PROMPTS * MODELS // models if kind == "realism" else PROMPTS, SAMPLES)
+    material = read_material(tmp_path / "pictures", tmp_path / "prompts.jsonl")
+    made = {
+        "mos": lambda: panel_task(material),
+        "labels": lambda: LabelTask(material, Taxonomy.load("magicmirror")),
+        "realism": lambda: BenchQuestionTask(realism_questions(material)),
+    }[kind]()
+    with ArenaDatabase.open(tmp_path / "arena.db") as database:
+        service = WorkService(database, made)
+        join = lambda: ((service.people.join().result().rater_id,), {})  # noqa: E731 - before each round, not measured
+        tasks = benchmark.pedantic(lambda rater: service.lease(rater).result()["tasks"], setup=join, rounds=50)
+        assert len(tasks) == 4
+
+
 def measure_first_vote() -> dict[str, float]:
     """Seconds and processor seconds from the command to an acknowledged vote, and the server's most memory, for two starts.
 

@@ -16,6 +16,7 @@ from sqlalchemy import insert
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers, read_known_pairs, vote_service
 from salon_arena.battles import BattleRules
 from salon_arena.board import PERSONAL_VOTES, LiveBoard
+from salon_arena.cli import _board_of
 from salon_arena.database import FLAGS
 from salon_arena.material import KnownPair
 from salon_arena.quality import LiveChecks, flagged, overview
@@ -249,6 +250,8 @@ def test_published_votes_rebuild_the_board_without_anchors_and_flagged_raters(
     board.refresh()
     live = board.ranked()
     assert live.board is not None and live.left_out > 0
+    for again in (vote_service(database, material, rules=service.task.rules).task.board, _board_of(database)):  # type: ignore[attr-defined]
+        assert again is not None and again.ranked().rows == live.rows  # at once after a restart, and beside another arena
     done = release(database, "votes", tmp_path / "votes")
     frame = pl.read_parquet(tmp_path / "votes" / "battles.parquet")
     assert done.rows == frame.height == 7 * 32 + 4 and frame["weight"].sum() == live.votes

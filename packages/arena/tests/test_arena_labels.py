@@ -1,6 +1,8 @@
 """Labels: three raters, two more when they differ, two auditors; MagicMirror's limits; boxes; keyboard and axe."""
 
 import json
+import random
+from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -16,7 +18,8 @@ from sqlalchemy import Connection
 from test_arena_pages import LOOKS, faults
 
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers
-from salon_arena.labels import LabelTask, label_states
+from salon_arena.labels import LabelItem, LabelTask, label_states, label_subject
+from salon_arena.people import read_rater
 from salon_arena.service import AnswerBody
 from salon_arena.settling import settle_earlier
 from salon_store import ResultStore
@@ -52,6 +55,56 @@ def label_all(service: WorkService, rater: str, body: Body, clock: Clock, choose
 
 def marks(*labels: str) -> dict[str, Any]:
     return {"marks": [{"label": label, "where": f"at {label}"} for label in labels]}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_is_dealt_is_what_the_answers_so_far_ask_for(labelling: WorkService, body: Body, clock: Clock, seed: int) -> None:
+    """Of each role, whatever was answered by others, leased, undone or rolled back: as counted anew from the database."""
+    generator = random.Random(seed)
+    roles = [*["rater"] * 6, *["auditor"] * 3, "adjudicator"]
+    people = [(join(labelling, role), role) for role in roles]
+    kinds = {"rater": "", "auditor": "verify\x1f", "adjudicator": "adjudicate\x1f"}
+
+    def check(connection: Connection) -> None:
+        states = label_states(connection)
+        rows = connection.exec_driver_sql("SELECT rater_id, subject, state FROM assignments").all()
+        leased = Counter(subject for _, subject, state in rows if state in ("open", "answered"))
+        for rater, role in people:
+            dealt = labelling.task.draw(connection, read_rater(connection, rater), 1000, clock.now)
+            mine = {subject for who, subject, _ in rows if who == rater}
+            expected = set()
+            for file in labelling.task._material.files:  # type: ignore[attr-defined]
+                item, key = states.get(label_subject(file)) or LabelItem(), f"{kinds[role]}{label_subject(file)}"
+                given = len(item.of(role)) + leased[key]
+                if given < item.wanted(role) and rater not in item.raters and key not in mine:
+                    expected.add(key)
+            assert {draft.subject for draft in dealt} == expected
+
+    for _ in range(40):
+        rater, role = generator.choice(people)
+        tasks = labelling.lease(rater).result()["tasks"]
+        if tasks:
+            task = generator.choice(tasks)
+            labelling.files(rater, task["assignment"])
+            said = (
+                marks(*generator.choice([(), (HAND,), (HAND, FACE)]))
+                if role != "auditor"
+                else {"accept": generator.random() < 0.7}
+            )
+            given = body(task, said)
+            labelling.answer(rater, given).result()
+            if generator.random() < 0.2:
+                labelling.answer(rater, body(task, "undo", supersedes=str(given.answer_id))).result()
+        clock.forward(generator.choice([0, 11]))
+        labelling.settle_due().result()
+        if generator.random() < 0.3:
+            with pytest.raises(RefusedError):
+                labelling.database.write(_fails).result()
+        labelling.database.write(check).result()
+
+
+def _fails(_: Connection) -> None:
+    raise RefusedError(409, "settled")
 
 
 def test_an_answer_whose_transaction_was_undone_is_not_remembered(labelling: WorkService, body: Body, clock: Clock) -> None:

@@ -205,7 +205,7 @@ def test_an_auditor_sees_the_agreed_answer_and_level_and_rejects_by_key(
 ) -> None:
     questions = realism_questions(read_material(*write_material(tmp_path, samples=1)))[:1]
     with ArenaDatabase.open(tmp_path / "realism.db", mode="expert") as database:
-        service = WorkService(database, QuestionTask(questions), clock=clock)
+        service = WorkService(database, BenchQuestionTask(questions), clock=clock)
         for _ in range(3):
             answer_all(service, "rater", body, clock, lambda payload: {"answer": on_screen(payload, ["A"]), "level": "L3"})
         served = Served(tmp_path, service=service)

@@ -115,6 +115,8 @@ def create_app(
         tasks = [asyncio.create_task(_forever(_SETTLE_EVERY, lambda: _done(service.settle_due())))]
         if checks is not None:
             tasks.append(asyncio.create_task(_forever(_CHECK_EVERY, lambda: run_in_threadpool(checks.run))))
+        if beside is not None:
+            tasks.append(asyncio.create_task(_forever(_CHECK_EVERY, lambda: run_in_threadpool(beside.refresh))))
         yield
         for task in tasks:
             task.cancel()

@@ -63,7 +63,7 @@ class LiveBoard:
         self._database = database
         self._anchors_first = anchors_first
         self._lock = Lock()
-        self._start(frozenset())
+        self._start(self._not_counted())
 
     def _start(self, excluded: frozenset[str]) -> None:
         self._excluded = excluded
@@ -110,9 +110,12 @@ class LiveBoard:
     def refresh(self) -> None:
         """Count again from the start if the raters who count have changed."""
         with self._lock:
-            excluded = frozenset(self._database.read(lambda connection: raters_left_out(connection, self._anchors_first)))
+            excluded = self._not_counted()
             if excluded != self._excluded:
                 self._start(excluded)
+
+    def _not_counted(self) -> frozenset[str]:
+        return frozenset(self._database.read(lambda connection: raters_left_out(connection, self._anchors_first)))
 
     def _fold(self) -> None:
         last, known = self._last, self._excluded

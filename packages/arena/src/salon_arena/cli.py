@@ -185,7 +185,6 @@ def serve(
     """
     from salon_arena.app import LOOPBACK
     from salon_arena.battles import BattleRules
-    from salon_arena.board import LiveBoard
     from salon_arena.database import ArenaDatabase
     from salon_arena.forms import check_task, panel_task
     from salon_arena.labels import LabelTask
@@ -244,7 +243,7 @@ def serve(
     provider = _provider(oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
     with ExitStack() as stack:  # the database last: what is wrong before it leaves none behind
         listening = stack.enter_context(_listening(host, port))
-        other = None if beside is None else LiveBoard(stack.enter_context(_existing(beside)))
+        other = None if beside is None else _board_of(stack.enter_context(_existing(beside)))
         log = {} if log_file is None else {"log": stack.enter_context(open_log(log_file))}
         opened = stack.enter_context(ArenaDatabase.open(database, mode=mode))
         settings: dict[str, Any] = {"consent": text, "invited": invite_only, "reveal": reveal}
@@ -614,6 +613,13 @@ def _proxies(given: Sequence[str], host: str | None) -> tuple[str, ...]:
             hint = "Everybody could then choose the address that limits are kept by."
             raise InputError("trusts every address:", source="--proxy-address", value=value, hint=hint)
     return tuple(given) or ("127.0.0.1", "::1")
+
+
+def _board_of(database: "ArenaDatabase") -> "LiveBoard":
+    """The board of another arena, which leaves out the raters that the arena itself leaves out."""
+    from salon_arena.board import LiveBoard, anchors_wanted
+
+    return LiveBoard(database, anchors_first=database.read(lambda connection: anchors_wanted(connection, database.mode)))
 
 
 def _text(path: Path) -> str:

@@ -18,11 +18,10 @@ from typing import Any, Final
 from pydantic import JsonValue
 from sqlalchemy import Connection, bindparam, func, select
 
-from salon_arena.board import LiveBoard
 from salon_arena.database import ASSIGNMENTS
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
-from salon_arena.tasks import Draft, Payload, Rater, prompt_payload, unseen
+from salon_arena.tasks import BoardlessTask, Draft, Payload, Rater, prompt_payload, unseen
 from salon_bench.suites.contract.generations import Generated
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
@@ -61,7 +60,7 @@ class _Item:
     questions: tuple[tuple[str, str], ...]
 
 
-class FormTask:
+class FormTask(BoardlessTask):
     """Deals items until each has its raters. Its methods run on the writer thread.
 
     Args:
@@ -97,15 +96,6 @@ class FormTask:
         self._raters = raters
         self._rated_from = rated_from
         self._hidden = hidden
-
-    @property
-    def board(self) -> LiveBoard | None:
-        """None: opinion scores and checks are summarised by ``salon mos`` and ``salon test-points``."""
-        return None
-
-    def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:
-        """Always ``work``."""
-        return {"state": "work"}
 
     def draw(self, connection: Connection, rater: Rater, missing: int, now: int) -> list[Draft]:
         """Return items that need a further rater and are new to this one; leases that ran out do not count."""

@@ -8,7 +8,7 @@ have the shares of MEF's Table 2.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Final
@@ -151,12 +151,15 @@ class PromptTask(RoundsTask[PromptItem]):
         """Every slot, empty; more are added behind them."""
         return Growing(PromptItem, super().fresh())
 
-    def refresh(self) -> None:
+    def refresh(self, changed: Set[str]) -> Iterable[str]:
         """Open a new slot in place of each rejected one."""
-        for subject, item in list(self._items.items()):
-            if item.state == "rejected":
+        opened = []
+        for subject in changed:
+            if self._items[subject].state == "rejected":
                 _, number, version = subject.split("\x1f")
-                self._items.get(_subject(int(number), int(version) + 1))
+                opened.append(_subject(int(number), int(version) + 1))
+                self._items.get(opened[-1])
+        return opened
 
     def payload(self, subject: str, item: PromptItem, kind: str) -> Payload:
         """The scenario and the capability that are wanted; for auditors what was written."""

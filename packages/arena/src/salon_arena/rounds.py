@@ -11,18 +11,18 @@
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import chain
 from random import Random
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from pydantic import JsonValue
 from sqlalchemy import Connection, bindparam, event, func, select
 
-from salon_arena.board import LiveBoard
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
 from salon_arena.errors import RefusedError
-from salon_arena.tasks import Draft, Payload, Rater, unseen
+from salon_arena.tasks import BoardlessTask, Draft, Payload, Rater, unseen
 
 ADJUDICATE: Final = "adjudicate"
 ROUND: Final = 3
@@ -138,7 +138,7 @@ class VotedItem(RatedItem):
 I = TypeVar("I", bound=RatedItem)  # noqa: E741 - of one letter, as all type variables
 
 
-class RoundsTask(ABC, Generic[I]):
+class RoundsTask(BoardlessTask, ABC, Generic[I]):
     """Deals items by role. Its methods run on the writer thread; sub-classes say what an item is and how it is shown.
 
     Args:
@@ -151,18 +151,24 @@ class RoundsTask(ABC, Generic[I]):
         random = Random(f"{kinds['rater']} {seed}")  # noqa: S311 - the order, no secret
         order = random.sample(list(items), len(items))
         self._empty: dict[str, I] = {subject: items[subject] for subject in order}
-        self._items = self.fresh()
         self._kinds = kinds
+        self._start()
+
+    def _start(self) -> None:
+        """Begin without answers."""
         self._last = 0
+        self._items = self.fresh()
+        self._open: dict[str, dict[str, None]] = {role: {} for role in self._kinds}
+        self._disputed: dict[str, None] = {}
+        self._note(self._items)
 
-    @property
-    def board(self) -> LiveBoard | None:
-        """None: there is no board."""
-        return None
-
-    def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:
-        """Always ``work``."""
-        return {"state": "work"}
+    def _note(self, subjects: Iterable[str]) -> None:
+        """Keep, of the items of these subjects, which role they need an answer of and whether they are disputed."""
+        for subject in subjects:
+            item = self._items[subject]
+            for role, wanting in self._open.items():
+                _set(wanting, subject, len(item.of(role)) < item.wanted(role))
+            _set(self._disputed, subject, item.state == "disputed")
 
     def draw(self, connection: Connection, rater: Rater, missing: int, now: int) -> list[Draft]:
         """Items that need a further answer of the rater's role, disputed ones first."""
@@ -171,31 +177,34 @@ class RoundsTask(ABC, Generic[I]):
             return []
         if not event.contains(connection, "rollback", self._forget):
             event.listen(connection, "rollback", self._forget)
-        self._last = fold(connection, self._items, self._kinds, self._last)
-        self.refresh()
+        self._last, changed = fold(connection, self._items, self._kinds, self._last)
+        self._note({*changed, *self.refresh(changed)})
         pending = {row[1]: row[2] for row in connection.execute(_PENDING, {"now": now, "kind": kind})}
+        new = unseen(connection, rater.rater_id, self._wanted(rater, kind, pending), lambda each: each[0], missing)
+        return [Draft(kind, key, self.payload(subject, self._items[subject], kind)) for key, subject in new]
+
+    def _wanted(self, rater: Rater, kind: str, pending: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+        """Yield the task's and the item's subject of what needs a further answer, disputed items first."""
         role = rater.role
-        wanted = [
-            (subject_of(kind, subject, role), subject, item)
-            for subject, item in self._items.items()
-            if len(item.of(role)) + pending.get(subject_of(kind, subject, role), 0) < item.wanted(role)
-            and rater.rater_id not in item.raters
-        ]
-        wanted.sort(key=lambda each: each[2].state != "disputed")
-        new = unseen(connection, rater.rater_id, wanted, lambda each: each[0], missing)
-        return [Draft(kind, key, self.payload(subject, item, kind)) for key, subject, item in new]
+        wanting = self._open[role]
+        first = [subject for subject in self._disputed if subject in wanting]
+        rest = (subject for subject in wanting if subject not in self._disputed)
+        for subject in chain(first, rest):
+            item, key = self._items[subject], subject_of(kind, subject, role)
+            if len(item.of(role)) + pending.get(key, 0) < item.wanted(role) and rater.rater_id not in item.raters:
+                yield key, subject
 
     def _forget(self, _: Connection) -> None:
         """Read all answers again: some of those that were read are not in the database, as their transaction was undone."""
-        self._last = 0
-        self._items = self.fresh()
+        self._start()
 
     def fresh(self) -> dict[str, I]:
         """Every item, empty, in the order in which items are dealt."""
         return {subject: type(item)() for subject, item in self._empty.items()}
 
-    def refresh(self) -> None:
-        """Called after answers were read: items may be added."""
+    def refresh(self, changed: Set[str]) -> Iterable[str]:
+        """Called with the subjects whose answers were read; adds items, and returns their subjects."""
+        return ()
 
     @abstractmethod
     def payload(self, subject: str, item: I, kind: str) -> Payload:
@@ -212,18 +221,29 @@ def subject_of(kind: str, subject: str, role: str) -> str:
     return subject if role == "rater" else f"{kind}{_SEPARATOR}{subject}"
 
 
-def fold(connection: Connection, items: Mapping[str, I], kinds: Mapping[str, str], last: int = 0) -> int:
-    """Add the answers settled after number ``last`` to their items; returns the last number."""
+def fold(connection: Connection, items: Mapping[str, I], kinds: Mapping[str, str], last: int = 0) -> tuple[int, set[str]]:
+    """Add the answers settled after number ``last`` to their items; returns the last number, and the items' subjects."""
     roles = {kind: role for role, kind in kinds.items()}
+    changed = set()
     for number, kind, rater_id, subject, choice in connection.execute(_SETTLED, {"last": last, "kinds": list(roles)}):
         last = number
         role = roles[kind]
-        item = items.get(subject if role == "rater" else subject.removeprefix(f"{kind}{_SEPARATOR}"))
+        about = subject if role == "rater" else subject.removeprefix(f"{kind}{_SEPARATOR}")
+        item = items.get(about)
         if item is not None:  # None: no longer among the items
+            changed.add(about)
             item.of(role).append(choice)
             if role == "rater":
                 item.raters.append(rater_id)
-    return last
+    return last, changed
+
+
+def _set(members: dict[str, None], member: str, belongs: bool) -> None:
+    """Add or take out a member of an ordered set."""
+    if belongs:
+        members.setdefault(member)
+    else:
+        members.pop(member, None)
 
 
 class Growing(dict[str, I]):

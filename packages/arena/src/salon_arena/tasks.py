@@ -1,8 +1,9 @@
 """Define what every kind of task has in common: its choice for a rater, its page, its answers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -85,6 +86,19 @@ class Task(Protocol):
         ...
 
 
+class BoardlessTask:
+    """What kinds of work without a board have in common: anybody may go on at any time."""
+
+    @property
+    def board(self) -> "LiveBoard | None":
+        """None: answers are summarised from the result store, and by ``salon arena progress``."""
+        return None
+
+    def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:
+        """Always ``work``."""
+        return {"state": "work"}
+
+
 def prompt_payload(prompt: Prompt, files: Sequence[Generated]) -> dict[str, Any]:
     """The part of a payload that all tasks have."""
     return {
@@ -124,21 +138,19 @@ def seen_among(connection: Connection, rater_id: str, subjects: Sequence[str]) -
     return set(connection.execute(_SEEN, {"rater": rater_id, "subjects": list(subjects)}).scalars())
 
 
-def unseen(connection: Connection, rater_id: str, wanted: Sequence[T], subject: Callable[[T], str], missing: int) -> list[T]:
+def unseen(connection: Connection, rater_id: str, wanted: Iterable[T], subject: Callable[[T], str], missing: int) -> list[T]:
     """Return the first ``missing`` of ``wanted`` whose subjects the rater did not have before.
 
     Args:
         connection: of the arena's database.
         rater_id: the rater.
-        wanted: items in the order in which they are dealt.
+        wanted: items in the order in which they are dealt; read no further than needed.
         subject: returns the subject of an item.
         missing: the most items to return; 0 or more.
     """
     found: list[T] = []
-    for start in range(0, len(wanted), _TRIED):
-        if len(found) >= missing:
-            break
-        some = wanted[start : start + _TRIED]
+    items = iter(wanted)
+    while len(found) < missing and (some := list(islice(items, _TRIED))):
         seen = seen_among(connection, rater_id, [subject(item) for item in some])
         found += [item for item in some if subject(item) not in seen]
     return found[:missing]
