@@ -29,7 +29,7 @@ from salon_curate.pipeline import PIPELINE
 from salon_curate.planning import actual, plan, simulate
 from salon_curate.running import run
 from salon_curate.selection import diff, select, sweep
-from salon_curate.stages import ShardTask, Stage, expected_parts
+from salon_curate.stages import ShardTask, Stage, expected_parts, write_part
 from salon_ranking.near_duplicates import near_duplicates
 
 MILLIONS = 6_000_000
@@ -102,6 +102,40 @@ def test_memory_of_a_worker(tmp_path):
         done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
         peak = next(int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("VmHWM"))
         told(f"largest resident size of a worker, {count:,} pictures", f"{peak / 1024:.0f} MB", "≤ 150 MB, and flat")
+
+
+def test_memory_of_the_driver_and_of_the_process_of_a_stage_over_all_shards(tmp_path):
+    """`look` is made already, with random hashes: its pictures' bytes are no part of the question."""
+    code = (
+        "import resource, sys; from pathlib import Path; from salon_curate import DataSet, look, run; "
+        "from salon_curate.duplicates_and_splits import duplicates, split; "
+        "run(DataSet.open(Path(sys.argv[1])), [look, duplicates, split]); "
+        "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')), "
+        "resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    peaks = []
+    for count in (2_000, 200_000):
+        dataset = looked(tmp_path / f"{count}", count)
+        command = [sys.executable, "-c", code, str(dataset.folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        peaks.append([int(each) / 1024 for each in done.stdout.split()])
+        told(f"largest resident size, {count:,} pictures: driver", f"{peaks[-1][0]:.0f} MB", "≤ 250 MB")
+        told("process of `duplicates` and of `split`", f"{peaks[-1][1]:.0f} MB", "≤ 150 MB")
+    told("driver, 200,000 pictures against 2,000", f"{peaks[1][0] / peaks[0][0] - 1:+.1%}", "≤ 10 %")
+
+
+def looked(folder: Path, count: int, rows: int = 1000) -> DataSet:
+    """A data set of one picture many times, with random hashes as the parts of `look`."""
+    dataset, generator, picture = DataSet.create(folder), np.random.default_rng(0), photograph(0, 16)
+    dataset.add((Picture(f"k{n:07d}", picture) for n in range(count)), "drawn", "folder", shard_rows=rows)
+    for shard, (part, _) in zip(dataset.shards, expected_parts(dataset, [look])["look"], strict=True):
+        hashes = pl.Series("phash", generator.integers(0, 2**63, shard.rows, dtype=np.uint64))
+        nothing = [pl.lit(None, kind).alias(name) for name, kind in look.writes.items() if name != "phash"]
+        frame = pl.DataFrame({"key": dataset.keys(shard), "phash": hashes}).with_columns(
+            *nothing, look_problem=pl.lit(None, pl.String)
+        )
+        write_part(dataset.folder / part, look, frame.select("key", *look.writes, "look_problem"), shard.name)
+    return dataset
 
 
 def test_nothing_pending_starts_fast_and_imports_no_engine(tmp_path):

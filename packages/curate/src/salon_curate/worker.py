@@ -10,9 +10,6 @@ import signal
 import sys
 from typing import Final
 
-from salon_curate.engine import answer_to
-from salon_curate.stages import ShardTask
-
 _PR_SET_PDEATHSIG: Final = 1
 
 
@@ -23,6 +20,9 @@ def main() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before the line above
         return
+    from salon_curate.engine import answer_to  # takes most of the start, in which the parent may end as well
+    from salon_curate.stages import ShardTask
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it ends its workers
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a stage prints goes to standard error
