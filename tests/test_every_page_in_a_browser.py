@@ -162,6 +162,19 @@ def demonstration(folder: Path) -> str:
     return study_page(study(dict.fromkeys(PAPER, 0.5)), Recipe(), title=HOSTILE)
 
 
+def curation(folder: Path) -> str:
+    from salon_curate.demo import StageWorth, worth_table
+    from salon_curate.pages import write_page, yield_page, yield_section
+    from salon_curate.selection import YieldCurve
+    from salon_ranking.report.page import PageSection
+
+    curve = YieldCurve(HOSTILE, 20, (1.0, 2.0, 900.0), (18, 9, 0), (0.7, 0.26, 0.0), (0.97, 0.66, 0.16))
+    yield_page([curve], folder / "yield.html")
+    funnel = PageSection(HOSTILE, (worth_table([StageWorth(HOSTILE, 18, 0.5, 1.0)]),))
+    write_page(folder / "made.html", HOSTILE, HOSTILE, [("Seed", HOSTILE)], [funnel, yield_section([curve])])
+    return (folder / "made.html").read_text(encoding="utf-8")
+
+
 MAKERS: dict[Callable[[Path], str], tuple[str, ...]] = {
     leaderboard: ("salon_ranking.report.leaderboard",),
     raters: ("salon_ranking.report.raters_page",),
@@ -172,6 +185,7 @@ MAKERS: dict[Callable[[Path], str], tuple[str, ...]] = {
     refinement: ("salon_bench.report.trace_page",),
     training: ("salon_train.report.page",),
     demonstration: ("salon_train.demo.page",),
+    curation: ("salon_curate.pages",),
 }
 """What makes a page here, and the modules whose pages these are."""
 

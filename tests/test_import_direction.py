@@ -128,9 +128,9 @@ def test_declared_dependencies_are_the_arrows_of_the_plan(root: Path, packages: 
         assert {name for name in named if name.startswith("salon_")} <= ALLOWED[package], package
 
 
-USERS_CHOICE = {"daft", "ray", "flow_factory", "hpsv3", "ImageReward"}
-"""Cluster engines, imported when a user names them: as extras they would hold back pyarrow for everybody; and a trainer that
-imports Salon, not the other way round."""
+USERS_CHOICE = {"daft", "ray", "flow_factory", "hpsv3", "ImageReward", "vllm"}
+"""Cluster engines, imported when a user names them: as extras they would hold back pyarrow for everybody; a trainer that
+imports Salon, not the other way round; released scorers; and an engine that pins its own torch."""
 
 
 def distribution(requirement: str) -> str:

@@ -120,6 +120,14 @@ def test_the_version_follows_the_weights_and_not_the_place_or_the_device(clip, t
     assert open_scorer(f"clip-score:{clip},dtype=bfloat16").version != versions[0]
 
 
+def test_files_and_folders_of_settings_are_stored_absolute(clip, monkeypatch):
+    from salon_bench.judges.specification import read_settings
+
+    monkeypatch.chdir(clip.parent)
+    assert read_settings("scorer:clip-score:clip,device=cpu").scorer == f"clip-score:{clip},device=cpu"
+    assert read_settings("scorer:aesthetic:head.pth,model=clip").scorer == f"aesthetic:head.pth,model={clip}"
+
+
 WRONG = {
     "clip-score:CLIP,weights=x": "unknown setting",
     "clip-score:CLIP,dtype=int8": "must be one of",

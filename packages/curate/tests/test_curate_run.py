@@ -17,6 +17,7 @@ from curate_world import alive, drawn, made, tree, workers_of
 from salon_curate.cli import curate
 from salon_curate.cluster_engines import engine_named
 from salon_curate.dataset import DataSet
+from salon_curate.duplicates_and_splits import duplicates
 from salon_curate.engine import embedded, inline
 from salon_curate.measures import fields, look
 from salon_curate.pipeline import PIPELINE
@@ -66,11 +67,11 @@ def test_every_engine_and_number_of_workers_gives_the_same_bytes(tmp_path):
     found = []
     for name, engine, workers in (("a", inline, 1), ("b", embedded, 1), ("c", embedded, 2)):
         dataset = made(tmp_path / name, source)
-        result = run(dataset, [look, fields(good="bool")], engine=engine, workers=workers)
-        assert (result.made, result.kept, result.set_aside) == (8, 0, ())
+        result = run(dataset, [look, fields(good="bool"), duplicates], engine=engine, workers=workers)
+        assert (result.made, result.kept, result.set_aside) == (12, 0, ())
         found.append(tree(dataset.folder, "columns") | tree(dataset.folder, "shards"))
     assert found[0] == found[1] == found[2]
-    assert len(found[0]) == 12
+    assert len(found[0]) == 16
 
 
 @pytest.mark.slow  # Ray starts eight processes
@@ -80,9 +81,9 @@ def test_an_adapter_of_another_engine_gives_the_bytes_of_the_embedded_one(tmp_pa
         pytest.skip(f"runs where {name} is installed")
     source = drawn(tmp_path / "in", 1)
     own, other = made(tmp_path / "a", source), made(tmp_path / "b", source)
-    run(own, [look], engine=embedded, workers=2)
-    result = run(other, [look], engine=engine_named(name), workers=2)
-    assert (result.made, result.set_aside) == (2, ())
+    run(own, [look, duplicates], engine=embedded, workers=2)
+    result = run(other, [look, duplicates], engine=engine_named(name), workers=2)
+    assert (result.made, result.set_aside) == (4, ())
     assert tree(own.folder, "columns") == tree(other.folder, "columns")
 
 

@@ -17,12 +17,13 @@ from salon_curate.cascade import CascadeLoss, cascade_loss
 from salon_curate.dataset import DataSet, refuse_full, seeded_hash
 from salon_curate.files import publish_text
 from salon_curate.importing import import_pictures
-from salon_curate.pages import curve_chart, write_page
+from salon_curate.pages import write_page, yield_section
 from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.release import Release, release
 from salon_curate.running import run
 from salon_curate.selection import read_columns, save_selection, select, sweep
 from salon_curate.stages import Stage
+from salon_ranking.report.page import PageSection, Table
 
 PIPELINE_TEXT: Final = """# The demonstration's pipeline: two pixel judges, of which the first is cheap and short-sighted.
 [[stage]]
@@ -112,7 +113,15 @@ def demo(folder: Path, *, per_category: int = 40, seed: int = 0, workers: int = 
     worth = worth_of(dataset, pipeline.stages, pipeline.selections["default"], _ORDER)
     released = release(dataset, pipeline.stages, "default", "v1", columns=["sharpness"], audit="people", split="split")
     curves = sweep(dataset, pipeline.stages, pipeline.selections["default"], ["sharpness", "contrast"], points=30)
-    write_page([curve_chart(curve) for curve in curves], "From prompts to a release", folder / "demo.html", worth_html(worth))
+    interval = "–" if audit.precision.low is None else f"{audit.precision.low:.3f} to {audit.precision.high:.3f}"
+    facts = [("Pictures", f"{dataset.rows:,}"), ("Released", f"{sum(released.pictures.values()):,}"), ("Seed", str(seed)),
+             ("Precision by the audit", f"95 % interval {interval}"),
+             ("Lost by the cheap judge", f"at most {loss.upper:.3f} of what it drops (95 %)")]  # fmt: skip
+    lead = (
+        "Drawn pictures, some wrong, blurred, repeated or cut off, are filtered by measures and two judges; the truth is known."
+    )
+    sections = [PageSection("Funnel", (worth_table(worth),)), yield_section(curves)]
+    write_page(folder / "demo.html", "From prompts to a release", lead, facts, sections)
     return Demo(dataset.rows, worth, loss, audit, released, folder / "demo.html")
 
 
@@ -129,13 +138,11 @@ def worth_of(
     return tuple(found)
 
 
-def worth_html(worth: Sequence[StageWorth]) -> str:
-    """Return the funnel as a table in HTML: pictures kept, precision and recall after each condition."""
-    rows = "".join(
-        f"<tr><td>{each.condition}</td><td>{each.kept}</td><td>{each.precision:.3f}</td><td>{each.recall:.3f}</td></tr>"
-        for each in worth
-    )
-    return f"<table><tr><th>conditions up to</th><th>kept</th><th>precision</th><th>recall</th></tr>{rows}</table>"
+def worth_table(worth: Sequence[StageWorth]) -> Table:
+    """Return the funnel as a table: pictures kept, precision and recall after each condition."""
+    rows = [(each.condition, f"{each.kept:,}", f"{each.precision:.3f}", f"{each.recall:.3f}") for each in worth]
+    heads = ("Conditions up to", "Kept", "Precision", "Recall")
+    return Table(heads, rows, frozenset(heads[1:]), "Against the truth, one condition after another")
 
 
 def draw_candidates(folder: Path, per_category: int, seed: int) -> Path:

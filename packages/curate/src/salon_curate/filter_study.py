@@ -16,15 +16,16 @@ from typing import Any, Final
 from salon_bench.media import prepare_bytes
 from salon_curate.asks import agreement
 from salon_curate.dataset import DataSet, refuse_full, seeded_hash
-from salon_curate.demo import StageWorth, damaged, worth_html, worth_of
+from salon_curate.demo import StageWorth, damaged, worth_of, worth_table
 from salon_curate.duplicates_and_splits import duplicates
 from salon_curate.files import publish_text
 from salon_curate.importing import import_pictures
 from salon_curate.judging import PICTURES, judge_stage
 from salon_curate.measures import fields, look
-from salon_curate.pages import curve_chart, write_page
+from salon_curate.pages import write_page, yield_section
 from salon_curate.running import run
-from salon_curate.selection import read_columns, save_selection, select, sweep
+from salon_curate.selection import YieldCurve, read_columns, save_selection, select, sweep
+from salon_ranking.report.page import PageSection, Table
 from salon_taxonomy.answers import MagicMirrorAnswer, R3Answer, render_magicmirror, render_r3
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import IncompleteError
@@ -142,22 +143,24 @@ def circle(
     refuse_full(folder)
     sizes = size or CircleSize()
     found = []
-    charts: list[Any] = []
+    curves: list[YieldCurve] = []
     for seed in seeds:
         home = folder / f"seed{seed}"
         dataset, stages = _filtered(home, sizes, seed, workers)
         names = tuple(CONDITIONS)
         worth = worth_of(dataset, stages, CONDITIONS, names)
         counts = _training_files(home, dataset, stages)
-        curves = sweep(dataset, stages, CONDITIONS, ["sharpness"], points=30)
-        charts += [curve_chart(curve) for curve in curves] if seed == seeds[0] else []
+        curves = curves or sweep(dataset, stages, CONDITIONS, ["sharpness"], points=30)
         f1 = {}
         for arm in ("unfiltered", "filtered"):
             tell(f"seed {seed}: SFT on the {counts[arm]:,} pictures of the {arm} set")
             f1[arm] = _trained(home, arm, seed, sizes)
         tell(f"seed {seed}: F1 {f1['unfiltered']:.3f} unfiltered, {f1['filtered']:.3f} filtered")
         found.append(SeedResult(seed, worth, counts, f1))
-    write_page(charts, "From drawn pictures to a trained model", folder / "circle.html", _html(found, sizes))
+    lead = "A teacher who misses artifacts labels drawn pictures; filters decide what a model learns from."
+    facts = [("Seeds", ", ".join(map(str, seeds))), ("Pictures of each seed", f"{sizes.pictures:,}")]
+    sections = [*_sections(found, sizes), yield_section(curves)]
+    write_page(folder / "circle.html", "From drawn pictures to a trained model", lead, facts, sections)
     return tuple(found)
 
 
@@ -246,18 +249,15 @@ def _salon(home: Path, *words: str) -> str:
     return done.stdout
 
 
-def _html(found: Sequence[SeedResult], sizes: CircleSize) -> str:
-    rows = "".join(
-        f"<tr><td>{each.seed}</td><td>{each.pictures['unfiltered']}</td><td>{each.f1['unfiltered']:.3f}</td>"
-        f"<td>{each.pictures['filtered']}</td><td>{each.f1['filtered']:.3f}</td>"
-        f"<td>{each.f1['filtered'] - each.f1['unfiltered']:+.3f}</td></tr>"
-        for each in found
-    )
-    head = "<tr><th>seed</th><th>unfiltered</th><th>F1</th><th>filtered</th><th>F1</th><th>rise</th></tr>"
+def _sections(found: Sequence[SeedResult], sizes: CircleSize) -> list[PageSection]:
+    """The F1 of both models by seed, then the funnel of each seed."""
     told = (
-        f"<p>The teacher calls {sizes.teacher_misses:.0%} of the artifacts normal, the verifier errs about "
+        f"The teacher calls {sizes.teacher_misses:.0%} of the artifacts normal, the verifier errs about "
         f"{sizes.verifier_errs:.0%} of the pictures; {sizes.steps} steps of SFT from the same weights, "
-        f"{sizes.held_out} held-out pictures with exact labels.</p>"
+        f"{sizes.held_out} held-out pictures with exact labels. F1 is of artifact against normal."
     )
-    funnels = "".join(f"<h2>Seed {each.seed}</h2>{worth_html(each.worth)}" for each in found)
-    return f"{told}<table>{head}{rows}</table>{funnels}"
+    heads = ("Seed", "Set", "Pictures", "F1")
+    rows = [(str(each.seed), name, f"{each.pictures[name]:,}", f"{each.f1[name]:.3f}")
+            for each in found for name in ("unfiltered", "filtered")]  # fmt: skip
+    table = Table(heads, rows, frozenset(heads[2:]), "F1 on held-out pictures")
+    return [PageSection("F1", (told, table)), *(PageSection(f"Seed {each.seed}", (worth_table(each.worth),)) for each in found)]

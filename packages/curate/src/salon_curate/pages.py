@@ -1,10 +1,11 @@
-"""HTML pages with charts: yield curves, and the funnel of the demonstration."""
+"""HTML pages of curation: yield curves, and funnels against the truth; rendered like every page of Salon."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from salon_curate.files import publish_text
+from salon_ranking.report.page import Figure, PageSection, Table, render_page
 
 if TYPE_CHECKING:
     from salon_curate.selection import YieldCurve
@@ -14,35 +15,44 @@ def yield_page(curves: "Sequence[YieldCurve]", path: Path) -> None:
     """Write the yield curves as one page that needs no network.
 
     Raises:
-        InputError: there is no curve.
         StorageError: the page cannot be written.
     """
-    write_page([curve_chart(curve) for curve in curves], "Yield of each threshold", path)
+    facts = [("Rows", f"{curves[0].rows:,}")] if curves else []
+    lead = "How many rows are kept at each threshold of a column, the other conditions unchanged."
+    write_page(path, "Yield of each threshold", lead, facts, [yield_section(curves)])
 
 
-def curve_chart(curve: "YieldCurve") -> Any:
-    """Return the chart of one curve: the kept share with its interval over the thresholds."""
+def write_page(path: Path, title: str, lead: str, facts: Sequence[tuple[str, str]], sections: Sequence[PageSection]) -> None:
+    """Write a page of sections.
+
+    Raises:
+        StorageError: the page cannot be written.
+    """
+    publish_text(path, render_page(title, lead=lead, facts=facts, sections=sections))
+
+
+def yield_section(curves: "Sequence[YieldCurve]") -> PageSection:
+    """Return the section of yield curves, a figure each."""
+    return PageSection("Yield", tuple(_figure(curve) for curve in curves))
+
+
+def _figure(curve: "YieldCurve") -> Figure:
+    """The kept share with its interval over the thresholds."""
     import altair as alt
 
     rows = [
-        {curve.column: at, "share": kept / curve.rows, "low": low, "high": high, "kept": kept}
+        {"at": at, "share": kept / curve.rows, "low": low, "high": high, "kept": kept}
         for at, kept, low, high in zip(curve.thresholds, curve.kept, curve.low, curve.high, strict=True)
     ]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=alt.X(f"{curve.column}:Q", title=f"{curve.column}, at least"))
-    band = base.mark_area(opacity=0.2).encode(y=alt.Y("low:Q", title="share kept"), y2="high:Q")
-    line = base.mark_line().encode(y="share:Q", tooltip=[f"{curve.column}:Q", "kept:Q", "share:Q"])
-    return (band + line).properties(width=420, height=240)
-
-
-def write_page(charts: Sequence[Any], title: str, path: Path, html: str = "") -> None:
-    """Write charts below a title as one page; the pictures are drawn here, so the page runs no script."""
-    from html import escape
-
-    import vl_convert
-
-    drawn = "".join(f"<figure>{vl_convert.vegalite_to_svg(chart.to_json())}</figure>" for chart in charts)
-    style = "body{font-family:sans-serif;max-width:60rem;margin:2rem auto}td,th{padding:.2rem .8rem;text-align:right}"
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{style}</style>'
-    publish_text(
-        path, f"<!doctype html><html lang=en><head>{head}</head><body><h1>{escape(title)}</h1>{html}{drawn}</body></html>\n"
-    )
+    axis = alt.Axis(labelOverlap="greedy", labelSeparation=8)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=alt.X("at:Q", title=f"{curve.column}, at least", axis=axis))
+    band = base.mark_area(opacity=0.25).encode(y=alt.Y("low:Q", title="Share kept"), y2="high:Q")
+    told = [alt.Tooltip("at:Q", title="At least", format=".4~g"), alt.Tooltip("kept:Q", title="Kept", format=","),
+            alt.Tooltip("share:Q", title="Share", format=".3f")]  # fmt: skip
+    line = base.mark_line(point=True).encode(y=alt.Y("share:Q", title="Share kept"), tooltip=told)
+    chart = (band + line).properties(width="container", height=240, description=f"Share kept by threshold of {curve.column}")
+    cells = [(f"{row['at']:.4g}", f"{row['kept']:,}", f"{row['share']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}")
+             for row in rows]  # fmt: skip
+    heads = (f"{curve.column} ≥", "Kept", "Share", "95 % interval")
+    numbers = Table(heads, cells, frozenset(heads), f"Rows kept by threshold of {curve.column}")
+    return Figure(chart.to_dict(), "The band is Wilson's 95 % interval of the share.", numbers)

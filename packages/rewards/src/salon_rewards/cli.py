@@ -71,7 +71,7 @@ def list_(form: str) -> None:
         table.add_row(entry.name, entry.summary, f"{entry.lowest:g} to {entry.highest:g}", ", ".join(needs))
     Console().print(table)
     for source in source_names():
-        click.echo(f"{source}:NAME  rewards that another package brings", err=True)
+        click.echo(f"{source}:NAME  rewards of any {source}", err=True)
 
 
 @reward.command()

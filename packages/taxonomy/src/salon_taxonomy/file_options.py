@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import rich_click as click
 
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.hub_files import SCHEME, hub_file
 from salon_taxonomy.store_address import is_url
 
 _SEEN = "salon_taxonomy.file_options.seen"
@@ -33,7 +34,8 @@ class _Named(NamedTuple):
 class InputPath(click.Path):
     """Parameter type of a path that a command reads or appends to.
 
-    A file, a folder, a pattern or a result store; ``-`` is standard input.
+    A file, a folder, a pattern or a result store; ``-`` is standard input. An address of a data set on the Hugging Face hub
+    (``hf://datasets/OWNER/NAME/PATH``) is fetched, and becomes the path of the copy.
 
     Args:
         tables: a folder is read as one table, so that its files are inputs too; the URL of a result store stays a text.
@@ -48,8 +50,10 @@ class InputPath(click.Path):
         """Return the path, or the URL of a result store.
 
         Raises:
-            InputError: an output before it names the same file.
+            InputError: an output before it names the same file, or the hub does not give the file.
         """
+        if isinstance(value, str) and value.startswith(SCHEME) and not (ctx and ctx.resilient_parsing):
+            value = str(hub_file(value))
         if self.tables and is_url(value):
             return value
         found = super().convert(value, param, ctx)

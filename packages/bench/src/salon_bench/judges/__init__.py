@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from salon_bench.judges.batch_folder import BatchFolder, Ingested
     from salon_bench.judges.cache import CachedJudge, ResponseCache
     from salon_bench.judges.collecting import CollectingJudge
-    from salon_bench.judges.local_settings import ReplaySettings, TransformersSettings
+    from salon_bench.judges.local_settings import ReplaySettings, TransformersSettings, VllmOfflineSettings
     from salon_bench.judges.local_transformers import TransformersJudge
+    from salon_bench.judges.local_vllm import VllmOfflineJudge
     from salon_bench.judges.openai_compatible import OpenAICompatibleJudge
     from salon_bench.judges.pacing import Clock, SystemClock
     from salon_bench.judges.pictures import PictureParts
@@ -54,6 +55,8 @@ __all__ = [
     "TokensField",
     "TransformersJudge",
     "TransformersSettings",
+    "VllmOfflineJudge",
+    "VllmOfflineSettings",
     "WrappedSettings",
     "open_judge",
     "open_settings",
@@ -66,8 +69,9 @@ _BY_MODULE = {
     "batch_folder": ("BatchFolder", "Ingested"),
     "cache": ("CachedJudge", "ResponseCache"),
     "collecting": ("CollectingJudge",),
-    "local_settings": ("ReplaySettings", "TransformersSettings"),
+    "local_settings": ("ReplaySettings", "TransformersSettings", "VllmOfflineSettings"),
     "local_transformers": ("TransformersJudge",),
+    "local_vllm": ("VllmOfflineJudge",),
     "openai_compatible": ("OpenAICompatibleJudge",),
     "pacing": ("Clock", "SystemClock"),
     "pictures": ("PictureParts",),

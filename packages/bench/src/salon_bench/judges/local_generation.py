@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from jinja2 import TemplateError
 
+from salon_bench.judges.local_judge import answered_in_halves
 from salon_bench.media.decoding import decode
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Media, Question, Reply, Token, Usage
-from salon_taxonomy.records import CallStatus, Finish
+from salon_taxonomy.records import Finish
 from salon_taxonomy.verdict import Unscored
 
 if TYPE_CHECKING:
@@ -72,15 +73,10 @@ class LocalModel:
         model.eval()  # no dropout
         return cls(model, processor)
 
-    def answer(self, questions: Sequence[Question], decoding: Decoding) -> list[Reply]:
-        """One reply for each question, in order. A batch that fails is halved until the question at fault stands alone."""
-        try:
-            return self._generate(questions, decoding)
-        except _FAILURES as error:
-            if len(questions) == 1:
-                return [Reply("", CallStatus.REJECTED, error=_line(error))]
-        half = len(questions) // 2
-        return [*self.answer(questions[:half], decoding), *self.answer(questions[half:], decoding)]
+    def answer(self, asked: Sequence[tuple[Question, Decoding]]) -> list[Reply]:
+        """Return one reply for each question, in order; all have one decoding."""
+        decoding = asked[0][1]
+        return answered_in_halves(asked, lambda some: self._generate([each for each, _ in some], decoding), _FAILURES, _line)
 
     def _generate(self, questions: Sequence[Question], decoding: Decoding) -> list[Reply]:
         import torch

@@ -19,7 +19,7 @@ from salon_bench.judges.micro_batches import MicroBatches
 from salon_taxonomy.answers import Outcome, Parsed, Unparsed, parse_prism
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.plugins import Closing, JudgeKind, JudgeSettings, ManagedJudge
+from salon_taxonomy.plugins import SCORERS, Closing, JudgeKind, JudgeSettings, ManagedJudge, installed
 from salon_taxonomy.protocols import Media, Question, Reply
 from salon_taxonomy.records import CallStatus, Finish, MediaKind
 from salon_taxonomy.scorers import UNBOUNDED, CheckedScorer, checked_scores, open_scorer
@@ -206,9 +206,21 @@ def _said(text: str) -> ScoreAnswer | None:
 
 
 def _completed(document: dict[str, Any]) -> dict[str, Any]:
-    """With the file absolute, so that a run is resumed from any folder."""
-    place, colon, function = str(document.get("scorer", "")).rpartition(":")
-    return {**document, "scorer": f"{Path(place).absolute()}{colon}{function}"} if place.endswith(".py") else document
+    """With files and folders absolute, so that a run is resumed from any folder."""
+    text = str(document.get("scorer", ""))
+    place, colon, function = text.rpartition(":")
+    if place.endswith(".py"):
+        return {**document, "scorer": f"{Path(place).absolute()}{colon}{function}"}
+    name, colon, settings = text.partition(":")
+    if not colon or name not in installed(SCORERS):
+        return document
+    return {**document, "scorer": f"{name}:{','.join(map(_absolute, settings.split(',')))}"}
+
+
+def _absolute(setting: str) -> str:
+    """Return ``value`` or ``key=value`` with a value that is a file or folder here absolute."""
+    key, equals, value = setting.rpartition("=")
+    return f"{key}{equals}{Path(value).absolute()}" if value and Path(value).exists() else setting
 
 
 def _open(settings: ScorerSettings, environment: Mapping[str, str]) -> ManagedJudge:

@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from salon_bench.judges.local_settings import ReplaySettings, TransformersSettings
+from salon_bench.judges.local_settings import ReplaySettings, TransformersSettings, VllmOfflineSettings
 from salon_bench.judges.routing import ELSE, RoutedJudge, RoutedSettings, step_and_judge
 from salon_bench.judges.scorer import KIND as SCORER
 from salon_bench.judges.settings import ChatSettings, without_credentials
@@ -287,6 +287,12 @@ def _open_transformers(settings: TransformersSettings, environment: Mapping[str,
     return TransformersJudge(settings)
 
 
+def _open_vllm(settings: VllmOfflineSettings, environment: Mapping[str, str]) -> ManagedJudge:
+    from salon_bench.judges.local_vllm import VllmOfflineJudge
+
+    return VllmOfflineJudge(settings)
+
+
 _KINDS: dict[str, JudgeKind] = {
     kind.name: kind
     for kind in (
@@ -295,6 +301,7 @@ _KINDS: dict[str, JudgeKind] = {
         _chat_kind("sglang", "http://127.0.0.1:30000/v1", bare_host=True),
         _chat_kind("llama.cpp", "http://127.0.0.1:8080/v1", bare_host=True),
         JudgeKind("transformers", TransformersSettings, _model_completed, lambda text: {"model": text}, _open_transformers),
+        JudgeKind("vllm-offline", VllmOfflineSettings, _model_completed, lambda text: {"model": text}, _open_vllm),
         JudgeKind("replay", ReplaySettings, _with_path, lambda text: {"path": text}, _open_replay),
         _wrapped_kind("cache", _open_cache),
         _wrapped_kind("record", _open_recording),

@@ -41,7 +41,7 @@ def pick_score(settings: Mapping[str, str]) -> Score:
 def aesthetic(settings: Mapping[str, str]) -> Score:
     """Return the aesthetic prediction: a chain of linear layers on the normalised embedding of the picture.
 
-    As in improved-aesthetic-predictor's ``simple_inference.py``, whose dropout does nothing at inference and which has no
+    As in the inference script of improved-aesthetic-predictor, whose dropout does nothing at inference and which has no
     activations between its layers. The layers are those that the file holds: ``layers.0.weight``, ``layers.0.bias``, ….
     """
     import torch
@@ -59,7 +59,7 @@ def aesthetic(settings: Mapping[str, str]) -> Score:
 
 
 def hpsv2(settings: Mapping[str, str]) -> Score:
-    """Return HPSv2: the cosine of an open_clip model with its checkpoint, as ``hpsv2/img_score.py`` computes it."""
+    """Return HPSv2: the cosine of an open_clip model with its checkpoint, as the released package computes it."""
     import open_clip
     import torch
 

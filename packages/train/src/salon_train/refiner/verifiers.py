@@ -63,7 +63,7 @@ class PolicyVerifier:
         local = LocalModel(self.model, self.processor)
         questions = [reflect(picture, prompt).question for prompt, picture in pairs]
         decoding = Decoding(max_tokens=self.most_thought, stop=("</think>",))
-        thoughts = [reply.text.rstrip() for reply in local.answer(questions, decoding)]
+        thoughts = [reply.text.rstrip() for reply in local.answer([(question, decoding) for question in questions])]
         openings = [
             local.prompt_text(question) + thought + _OPENING for question, thought in zip(questions, thoughts, strict=True)
         ]
