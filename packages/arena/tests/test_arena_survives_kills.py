@@ -53,11 +53,18 @@ def check_everything(folder: Path, acknowledged: list[tuple[str, str, str]]) -> 
 
 
 def killed(folder: Path, times: int) -> tuple[int, int]:
+    """Kill so many voters, and compare everything after each fifty; returns acknowledged answers, and battles in the store."""
     write_material(folder)
     acknowledged: list[tuple[str, str, str]] = []
-    for seed in range(times):
-        acknowledged += acknowledged_until_killed(folder, seed)
-    return len(acknowledged), check_everything(folder, acknowledged)
+    battles, started = 0, time.perf_counter()
+    for done in range(1, times + 1):
+        acknowledged += acknowledged_until_killed(folder, done)
+        if done % 50 == 0 or done == times:
+            battles = check_everything(folder, acknowledged)
+            each = (time.perf_counter() - started) / done
+            sys.stdout.write(f"{done} kills: {len(acknowledged):,} acknowledged, {battles:,} battles; {each:.1f} s per kill\n")
+            sys.stdout.flush()
+    return len(acknowledged), battles
 
 
 @pytest.mark.slow
@@ -69,9 +76,7 @@ def test_three_kills_lose_and_double_nothing(tmp_path: Path) -> None:
 @pytest.mark.study
 @pytest.mark.timeout(4 * 3600)
 def test_a_thousand_kills_lose_and_double_nothing(tmp_path: Path) -> None:
-    """``KILLS=300`` makes it 300. Prints how many were acknowledged and how many battles are in the store."""
-    times, started = int(os.environ.get("KILLS", "1000")), time.perf_counter()
+    """``KILLS=300`` makes it 300; ``-s`` shows each fifty."""
+    times = int(os.environ.get("KILLS", "1000"))
     acknowledged, battles = killed(tmp_path, times)
-    each = (time.perf_counter() - started) / times
-    sys.stdout.write(f"{times} kills: {acknowledged:,} acknowledged, {battles:,} battles; {each:.1f} s per kill\n")
     assert acknowledged >= times and battles >= times * 3 // 10

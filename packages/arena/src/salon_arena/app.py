@@ -24,6 +24,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from jinja2 import Environment, PackageLoader
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -68,8 +69,10 @@ HEADERS: Final = {
 }
 LOOPBACK: Final = ("127.0.0.1", "localhost")
 _MOST_BODY: Final = 1 << 14
+_REQUESTS_AT_ONCE: Final = 60
 _ANSWERS_AT_ONCE: Final = 12
 """The four tasks that a page holds, each answered, undone and answered again: what a page that was offline sends together."""
+_MOST_REMEMBERED: Final = 100_000
 _SIGN_INS_AT_ONCE: Final = 20
 _OIDC_LIFE: Final = 600
 _SETTLE_EVERY: Final = 1.0
@@ -98,7 +101,7 @@ def create_app(
         beside: the board of another arena, shown beside this one's: of experts beside the public.
         hosts: names under which the arena may be reached; requests to others are refused with 400.
         secure: pages are reached over HTTPS: the cookie is called ``__Host-salon`` and sent over HTTPS alone.
-        answers_per_second: how many one rater may send for ever; 12 may come at once.
+        answers_per_second: how many one rater may send for ever; 12 may come at once, 60 with those sent again.
         joins_per_hour: how many raters may join from one network (/24, /48).
         passwords: people sign in with a name and a password; joining without is refused.
         oidc: people sign in through OpenID Connect; joining without is refused.
@@ -238,7 +241,9 @@ class _Routes:
         self._beside = beside
         self._secure = secure
         self._cookie = "__Host-salon" if secure else "salon"
+        self._requests = Limits(_REQUESTS_AT_ONCE, answers_per_second)
         self._answers = Limits(_ANSWERS_AT_ONCE, answers_per_second)
+        self._sent: dict[str, UUID] = {}
         self._joins = Limits(joins_per_hour, joins_per_hour / 3600)
         self._counts: Counter[str] = Counter()
 
@@ -406,9 +411,14 @@ class _Routes:
 
     async def answer(self, request: Request) -> Response:
         rater = await self._rater(request, changes=True)
-        if not self._answers.allow(rater):
+        if not self._requests.allow(rater):
             raise RefusedError(429, "too_fast")
         body = await _model(request, AnswerBody)
+        if self._sent.get(rater) != body.answer_id and not self._answers.allow(rater):
+            raise RefusedError(429, "too_fast")
+        if len(self._sent) >= _MOST_REMEMBERED:
+            self._sent.clear()
+        self._sent[rater] = body.answer_id  # sent again it is no further answer
         reply = await _done(self._service.answer(rater, body))
         self._counts["answers"] += 1
         return JSONResponse(reply)
