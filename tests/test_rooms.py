@@ -29,6 +29,9 @@ BENCH = (
 )
 """A room of salon-bench imports itself and rooms to its left; ``testing`` imports none, and only ``cli`` imports it."""
 
+ALIKE = ("Category", "CountingRules", "Questions")
+"""Class names of several modules that mean the same: R³-Bench's categories; the counting rules and the questions of a suite."""
+
 _PLACE = re.compile(r"(salon_\w+(?:\.\w+)+):\w+")
 
 
@@ -144,6 +147,14 @@ def test_the_check_sees_imports_within_functions_and_in_strings(tmp_path: Path) 
     edges = list(pairwise(("salon_x.a", "salon_x.b", "salon_x.c", "salon_x.a")))
     assert [set(graph[one]) for one, _ in edges] == [{other} for _, other in edges]
     assert len(cycles({name: set(imported) for name, imported in graph.items()})) == 1
+
+
+def test_a_public_class_name_has_one_meaning_in_all_packages(packages: dict[str, Path]) -> None:
+    found = defaultdict(list)
+    for name, path in modules_of(packages).items():
+        for word in re.findall(r"^class ([A-Z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            found[word].append(name)
+    assert {word: names for word, names in found.items() if len(names) > 1 and word not in ALIKE} == {}
 
 
 def test_every_room_is_in_the_architecture_page(root: Path, packages: dict[str, Path]) -> None:

@@ -60,7 +60,7 @@ class Visitor:
 
 @asynccontextmanager
 async def visitors(service: WorkService, number: int = 1) -> AsyncIterator[list[Visitor]]:
-    application = create_app(service, hosts=["arena.test"])
+    application = create_app(service, hosts=["arena.test"], answers_per_second=1000)  # these visitors answer at once
     made = [httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://arena.test") for _ in range(number)]
     try:
         yield [await Visitor(client, service.people.consent_version).join() for client in made]

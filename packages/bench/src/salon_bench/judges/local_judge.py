@@ -23,7 +23,7 @@ from salon_taxonomy.records import CallStatus, MediaKind
 Settings = TypeVar("Settings", bound=LocalSettings)
 
 
-class LoadedModel(Protocol):
+class ModelInMemory(Protocol):
     """A model in memory; used by one thread."""
 
     def answer(self, asked: Sequence[tuple[Question, Decoding]]) -> list[Reply]:
@@ -54,7 +54,7 @@ class LocalJudge(Closing, Generic[Settings]):
             raise InputError(problem, hint=self.install)
         self.settings = settings
         self._batches = MicroBatches(self._answer, most=settings.batch, wait_s=settings.gather_ms / 1000)
-        self._model: LoadedModel | None = None
+        self._model: ModelInMemory | None = None
 
     @property
     def name(self) -> str:
@@ -105,7 +105,7 @@ class LocalJudge(Closing, Generic[Settings]):
         """Return the key of the questions that may be answered in one batch with this one."""
 
     @abstractmethod
-    def loaded(self) -> LoadedModel:
+    def loaded(self) -> ModelInMemory:
         """Load the model.
 
         Raises:

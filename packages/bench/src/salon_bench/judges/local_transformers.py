@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from itertools import count
 
-from salon_bench.judges.local_judge import LoadedModel, LocalJudge
+from salon_bench.judges.local_judge import LocalJudge, ModelInMemory
 from salon_bench.judges.local_settings import TransformersSettings
 from salon_taxonomy.protocols import Decoding
 
@@ -47,7 +47,7 @@ class TransformersJudge(LocalJudge[TransformersSettings]):
         """Return the decoding of a greedy question; one that is drawn stays alone."""
         return next(self._alone) if decoding.temperature else replace(decoding, seed=None)
 
-    def loaded(self) -> LoadedModel:
+    def loaded(self) -> ModelInMemory:
         """Load the model and its processor.
 
         Raises:

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from salon_bench.judges.local_judge import LoadedModel, LocalJudge, answered_in_halves
+from salon_bench.judges.local_judge import LocalJudge, ModelInMemory, answered_in_halves
 from salon_bench.judges.local_settings import VllmOfflineSettings
 from salon_bench.media.formats import format_of
 from salon_taxonomy.errors import InputError
@@ -45,7 +45,7 @@ class VllmOfflineJudge(LocalJudge[VllmOfflineSettings]):
         """Return one key for all: each question has its own decoding."""
         return None
 
-    def loaded(self) -> LoadedModel:
+    def loaded(self) -> ModelInMemory:
         """Load the model into vLLM.
 
         Raises:
