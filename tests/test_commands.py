@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from for_each import for_each
 from salon_taxonomy.cli import main
+from salon_taxonomy.cli.options import FiniteRange
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath, refuse_overwriting
 from salon_taxonomy.lazy_commands import LazyGroup
@@ -50,6 +51,12 @@ HEAVY = {
     "trl",
     "uvicorn",
 }
+
+
+def test_every_range_of_numbers_refuses_nan() -> None:
+    ranges = [(words, each) for words, command in ALL for each in command.params if isinstance(each.type, click.FloatRange)]
+    assert len(ranges) > 5
+    assert [(words, each.name) for words, each in ranges if not isinstance(each.type, FiniteRange)] == []
 
 
 def manual() -> str:

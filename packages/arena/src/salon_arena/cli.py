@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import FiniteRange
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, StorePath
 from salon_taxonomy.store_address import StoreAddress, is_url
@@ -116,7 +117,7 @@ def arena() -> None:
     "--qualification", type=_FILE, help="Pairs that experts must judge like the panel before they vote; as --anchors."
 )
 @click.option(
-    "--certified-days", type=click.FloatRange(min=0, min_open=True), default=180.0, show_default=True, help="Then a new test."
+    "--certified-days", type=FiniteRange(min=0, min_open=True), default=180.0, show_default=True, help="Then a new test."
 )
 @click.option("--consent", type=_FILE, help="Text that raters agree to, one paragraph per line.")
 @click.option("--invite-only", is_flag=True, help="Only who has an invite may join; always so for experts.")
@@ -412,7 +413,7 @@ def account(name: str, database: Path | str, role: str, password: str) -> None:
 @arena.command()
 @_DATABASE
 @click.option("--suspend", "suspended", multiple=True, metavar="RATER", help="Give this rater no tasks; may be repeated.")
-@click.option("--days", type=click.FloatRange(min=0), default=7.0, show_default=True, help="How long; 0: at once again.")
+@click.option("--days", type=FiniteRange(min=0), default=7.0, show_default=True, help="How long; 0: at once again.")
 @click.option("--forget", "forgotten", multiple=True, metavar="RATER", help="Erase what is kept of this person.")
 def people(database: Path | str, suspended: tuple[str, ...], days: float, forgotten: tuple[str, ...]) -> None:
     """List raters with votes, tests, audits and flags; suspend or forget some of them.

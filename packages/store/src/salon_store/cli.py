@@ -3,12 +3,12 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import FiniteRange
 from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
 from salon_taxonomy.store_address import is_url
 from salon_taxonomy.visible_text import visible
@@ -26,17 +26,6 @@ _MEBIBYTE = 1 << 20
 _LONG_FILE = 4 * _MEBIBYTE
 _MOST_ROWS = 200  # that a table on the screen shows
 _UNLIMITED = 10_000  # columns: a pipe has no edge to wrap at
-
-
-class _Hours(click.FloatRange):
-    """A range of hours, which click's own lets NaN through."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the hours."""
-        hours = float(super().convert(value, param, ctx))
-        if isnan(hours):
-            self.fail("expected a number, not NaN", param, ctx)
-        return hours
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -172,7 +161,7 @@ def import_files(
     "--format", "format_", type=click.Choice(["table", "csv", "json", "parquet"]), help="Default: by --output, or table."
 )
 @click.option("--output", "-o", type=OutputPath(), help="Write to this file.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds after which the query is stopped.")
+@click.option("--timeout", type=FiniteRange(min=0, min_open=True), help="Seconds after which the query is stopped.")
 @click.option("--at", metavar="VERSION|TIME", help="Read the tables as of a time with its zone, or one table's version.")
 def sql(
     directory: str | Path, query: str, format_: str | None, output: Path | None, timeout: float | None, at: str | None
@@ -231,7 +220,7 @@ def compact(directory: str | Path) -> None:
 
 @store.command()
 @click.argument("directory", type=_STORE)
-@click.option("--retention", type=_Hours(min=1, max=876_000), default=168.0, show_default=True, help="Hours to keep.")
+@click.option("--retention", type=FiniteRange(min=1, max=876_000), default=168.0, show_default=True, help="Hours to keep.")
 def vacuum(directory: str | Path, retention: float) -> None:
     """Remove the data files that no version of the last hours of the store in DIRECTORY has.
 

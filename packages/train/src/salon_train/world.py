@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, several
+from salon_taxonomy.cli.options import FORMAT, FiniteRange, several
 from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import OutputPath
@@ -27,7 +27,7 @@ _WORKERS = click.option("--workers", type=click.IntRange(1, 64), default=1, show
 _OUTPUT = click.option(
     "--output", required=True, type=OutputPath(dir_okay=True, file_okay=False), help="A new folder, or one to complete."
 )
-_LEVEL = click.option("--level", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Difficulty, 0 to 1.")
+_LEVEL = click.option("--level", type=FiniteRange(0, 1), default=0.0, show_default=True, help="Difficulty, 0 to 1.")
 _KNOB = click.option("--knob", "knobs", multiple=True, metavar="NAME=VALUE", help=f"One knob alone: {', '.join(_KNOBS)}.")
 _BALANCE = click.option(
     "--balance",
@@ -36,7 +36,7 @@ _BALANCE = click.option(
     show_default=True,
     help="How often what is planted.",
 )
-_SHARE = click.option("--artifact-share", type=click.FloatRange(0, 1), help="Share of pictures with artifacts.")
+_SHARE = click.option("--artifact-share", type=FiniteRange(0, 1), help="Share of pictures with artifacts.")
 
 
 _drawing = several(_SEED, _SIZE, _LEVEL, _KNOB, _BALANCE, _SHARE)

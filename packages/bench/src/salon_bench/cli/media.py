@@ -4,6 +4,7 @@ from pathlib import Path
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import FiniteRange
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.whole_files import write_whole
@@ -46,7 +47,7 @@ def contact_sheet_(video: Path, output: Path, rate: float, columns: int, width: 
 @click.command("draw-video")
 @click.argument("output", type=OutputPath())
 @click.option("--kind", type=click.Choice(_KINDS), default="clean", show_default=True, help="What is wrong with it.")
-@click.option("--seconds", type=click.FloatRange(0.1, 60), default=2.0, show_default=True, help="How long.")
+@click.option("--seconds", type=FiniteRange(0.1, 60), default=2.0, show_default=True, help="How long.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed draws another clip.")
 def draw_video(output: Path, kind: str, seconds: float, seed: int) -> None:
     """Draw a small test video: a ball rolls across a meadow, and one thing may be wrong.

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import FiniteRange
 from salon_taxonomy.file_options import InputPath
 
 
@@ -21,7 +22,7 @@ from salon_taxonomy.file_options import InputPath
 @click.option("--echo", "echoes", is_flag=True, help="Answer all other requests with their own text.")
 @click.option("--latency", default="0", show_default=True, help="Milliseconds: 5, 2-10 (evenly between), or exp:5 (mean).")
 @click.option("--fault", "faults", multiple=True, metavar="NAME=RATE", help="A share of requests that fails: 429=0.05.")
-@click.option("--retry-after", type=click.FloatRange(0), help="Seconds in the Retry-After of 429 and 503; absent by default.")
+@click.option("--retry-after", type=FiniteRange(0), help="Seconds in the Retry-After of 429 and 503; absent by default.")
 @click.option("--capacity", type=click.IntRange(1), help="More requests than this at once get 429.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of everything that is drawn.")
 def mock_server(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import FiniteRange
 from salon_taxonomy.cli.output import print_json, print_table
 from salon_taxonomy.file_options import OutputPath
 
@@ -31,7 +32,7 @@ def scenes() -> None:
 @click.option("--per-category", type=click.IntRange(1), default=20, show_default=True, help="Items of each category.")
 @click.option(
     "--misaligned",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=2 / 3,
     show_default="2/3",
     help="The share with planted contradictions; the first item of a category has none unless it is 1.",
