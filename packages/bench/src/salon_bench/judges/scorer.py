@@ -18,6 +18,7 @@ from pydantic import Field
 from salon_bench.judges.micro_batches import MicroBatches
 from salon_taxonomy.answers import Outcome, Parsed, Unparsed, parse_prism
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
+from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import SCORERS, Closing, JudgeKind, JudgeSettings, ManagedJudge, installed
 from salon_taxonomy.protocols import Media, Question, Reply
@@ -27,6 +28,8 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 _HIGHEST_MARK: Final = 10.0
 _BEGINNING: Final = '{"name": '
+_SEAL: Final = "scorer"
+"""The key of a digest of the other members: a model that writes a scorer's form, whose range it may choose, cannot know it."""
 
 
 class ScorerSettings(JudgeSettings):
@@ -92,8 +95,8 @@ class ScorerJudge(Closing):
         >>> from salon_taxonomy.scorers import checked_scorer
         >>> from salon_synthetic import Scene, png
         >>> question = Question((Media.from_bytes(png(Scene())),), prompt="a cat")
-        >>> asyncio.run(ScorerJudge(checked_scorer(length)).ask(question)).text
-        '{"name": "length", "range": [null, null], "higher_is_better": true, "score": 5.0}'
+        >>> parse_score(asyncio.run(ScorerJudge(checked_scorer(length)).ask(question)).text).answer.verdict
+        Scored(value=5.0)
     """
 
     def __init__(self, scorer: CheckedScorer, settings: ScorerSettings | None = None) -> None:
@@ -154,7 +157,7 @@ class ScorerJudge(Closing):
             said["score"] = verdict.value
         else:
             said |= {"unscored": verdict.reason.value, "detail": verdict.detail}
-        return json.dumps(said, ensure_ascii=False)
+        return json.dumps({**said, _SEAL: digest(_SEAL, said)}, ensure_ascii=False)
 
     def _answer(self, asked: Sequence[tuple[Media, str]]) -> Sequence[Verdict[float]]:
         """Score a batch, in the thread of the batches; its loop lives until :meth:`close`, with a scorer's connections."""
@@ -181,14 +184,20 @@ def parse_score(text: str) -> Outcome[ScoreAnswer]:
 
 
 def _said(text: str) -> ScoreAnswer | None:
-    """Return what a scorer's reply says; None for any other text."""
+    """Return what a scorer's reply says; None for any other text, also for one of a model that imitates a scorer."""
     if not text.startswith(_BEGINNING):
         return None
     try:
         said = strict_json(text)
     except JsonError:
         return None
-    members = said if isinstance(said, dict) else {}
+    members = dict(said) if isinstance(said, dict) else {}
+    seal = members.pop(_SEAL, None)
+    try:
+        if seal != digest(_SEAL, members):
+            return None
+    except ValueError:  # an infinite number
+        return None
     ends, upward, score = members.get("range"), members.get("higher_is_better"), members.get("score")
     if not (isinstance(ends, list) and len(ends) == 2 and isinstance(upward, bool)):
         return None
