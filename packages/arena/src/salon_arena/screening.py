@@ -4,7 +4,7 @@ BT.500-14 (10/2019), Annex 1, section 2.3.1, which was Annex 2, section 2.3.1 up
 marks lie far above (P) and far below (Q) the mean of a file's marks: at least two sample standard deviations away where the
 kurtosis of its marks, m4 / m2², lies within [2, 4], at least √20 elsewhere. A rater is rejected when (P + Q) / marks > 0.05 and
 |P − Q| / (P + Q) < 0.3. It takes six raters per file for any mark to be that far. The numbers are those of the screening in
-Netflix's sureal (its model BT500) and in NTIA/ITS's MATLAB code for BT.500-12.
+Netflix's sureal (its model BT500); NTIA/ITS's MATLAB code for BT.500-12 has the same but for 0.3, which it does not use.
 
 Bias and inconsistency come from the additive model of ITU-T P.910 (mark = file + rater's bias + noise), fitted by least
 squares: two raters per file are enough where raters share files with each other.
