@@ -148,8 +148,8 @@ def write_outputs(page: Path) -> list[str]:
     return left
 
 
-REAL = {"store.md"}
-"""Pages whose examples show the files of a store."""
+REAL = {"monitors.md", "store.md"}
+"""Pages whose examples show the files of a store, ``catalog.duckdb`` among them."""
 
 
 @pytest.mark.parametrize(

@@ -174,3 +174,14 @@ def test_every_file_of_the_architecture_page_exists_and_the_walk_has_at_most_ele
     hops = re.findall(r"^\| (\d+) \| `([^`]+)`", page, re.MULTILINE)
     assert [int(number) for number, _ in hops] == list(range(1, len(hops) + 1))
     assert 1 < len(hops) <= 11
+
+
+def test_every_file_that_a_suite_names_in_its_readme_exists(root: Path) -> None:
+    missing = [
+        f"{page.parent.name}: {name}"
+        for page in (root / "packages/bench/src/salon_bench/suites").glob("*/README.md")
+        for row in page.read_text(encoding="utf-8").splitlines()
+        for name in re.findall(r"`([\w/*.]+\.(?:py|jinja|toml|json))`", row.split("|")[1] if row.startswith("| `") else "")
+        if not any(page.parent.glob(name))
+    ]
+    assert missing == []

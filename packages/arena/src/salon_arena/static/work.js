@@ -129,6 +129,7 @@ export class Work {
     this.shown = null;
     this.view.clear();
     this.enable();
+    let waited = false;
     while (mine === this.turn) {
       if (!this.tasks.length) {
         const reached = await this.refill();
@@ -138,6 +139,7 @@ export class Work {
           if (mine !== this.turn) return;
           if (reached && !this.reply.tasks.length && !waiting.length) return this.view.say(this.ended());
           this.view.say(reached ? "Loading…" : "No connection. Waiting…");
+          waited = true;
           await pause(RETRY);
           continue;
         }
@@ -154,7 +156,7 @@ export class Work {
         continue;
       }
       this.view.show(task, media);
-      this.view.say("");
+      if (waited) this.view.say("");  // what the server said of an answer stays
       this.shown = task;
       this.shownAt = performance.now();
       return this.enable();
