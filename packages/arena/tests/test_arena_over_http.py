@@ -59,8 +59,9 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visitors(service: WorkService, number: int = 1) -> AsyncIterator[list[Visitor]]:
-    application = create_app(service, hosts=["arena.test"], answers_per_second=1000)  # these visitors answer at once
+async def visitors(service: WorkService, number: int = 1, *, per_second: float = 1000) -> AsyncIterator[list[Visitor]]:
+    """Visitors who answer at once, which people may not."""
+    application = create_app(service, hosts=["arena.test"], answers_per_second=per_second)
     made = [httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://arena.test") for _ in range(number)]
     try:
         yield [await Visitor(client, service.people.consent_version).join() for client in made]

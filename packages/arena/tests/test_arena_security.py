@@ -66,7 +66,7 @@ def test_too_many_answers_and_too_many_joins_are_refused_with_429(database: Aren
     service = vote_service(database, material)
 
     async def work() -> None:
-        async with visitors(service) as [visitor]:
+        async with visitors(service, per_second=2) as [visitor]:
             [pair, *_] = await visitor.pairs()
             statuses = [(await visitor.answer(pair)).status_code for _ in range(70)]
             assert statuses[0] == 200 and statuses[-1] == 429 and 70 - statuses.count(429) >= 12
