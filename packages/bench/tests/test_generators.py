@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from for_each import for_each
-from salon_bench.generators import open_generator
+from salon_bench.generators import job, open_generator
+from salon_bench.judges.line_files import LineFile
 from salon_bench.suites import read_generations
 from salon_bench.suites.contract.generations import MANIFEST
 from salon_bench.testing.mock_server import Script, ScriptLine, ServerFault, serving
@@ -21,6 +22,7 @@ from salon_synthetic import imagine, png
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
+from salon_taxonomy.whole_files import write_whole
 
 PROMPTS = ["a red star", "a blue circle", "two green squares", "a pink diamond"]
 PROGRAM = """\
@@ -102,6 +104,26 @@ def test_each_sample_has_its_seed_and_the_same_command_makes_nothing_twice(folde
     (folder / "pictures" / "0002.1.png").unlink()
     assert "1 pictures made, 7 kept" in generate(*words).stdout
     assert manifest(folder) == rows
+
+
+def test_nobody_else_writes_the_manifest_while_lines_without_a_picture_are_taken_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("--generator", "draw:0.5")
+    assert generate(*words).exit_code == 0
+    (folder / "pictures" / str(manifest(folder)[0]["path"])).unlink()
+    tried = []
+
+    def written(path: Path, content: str | bytes, *, flushed: bool) -> None:
+        if path.name == MANIFEST:
+            with pytest.raises(InputError, match="another process is writing"):
+                LineFile(path)
+            tried.append(path)
+        write_whole(path, content, flushed=flushed)
+
+    monkeypatch.setattr(job, "write_whole", written)
+    assert "1 pictures made, 3 kept" in generate(*words).stdout
+    assert len(tried) == 1 and len(manifest(folder)) == 4
 
 
 def test_a_killed_job_goes_on_and_makes_only_what_was_in_flight_again(folder: Path) -> None:

@@ -146,9 +146,10 @@ def _opened(manifest: Path) -> tuple[LineFile, dict[tuple[str, int], dict[str, A
         lines = list(_lines(manifest))
         present = [line for line in lines if (manifest.parent / str(line["path"])).is_file()]
         if len(present) < len(lines):
-            file.close()
+            replaced = file  # its lock holds while the new file is written, so nobody appends to the old one
             write_whole(manifest, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in present), flushed=True)
             file = LineFile(manifest)
+            replaced.close()
     except BaseException:
         file.close()
         raise

@@ -184,7 +184,7 @@ def parse_score(text: str) -> Outcome[ScoreAnswer]:
 
 
 def _said(text: str) -> ScoreAnswer | None:
-    """Return what a scorer's reply says; None for any other text, also for one of a model that imitates a scorer."""
+    """Return what a scorer's reply says. Any other text gives None, and so does a model that imitates a scorer."""
     if not text.startswith(_BEGINNING):
         return None
     try:

@@ -169,7 +169,7 @@ def _read_folder(source: Path, model: str, known: frozenset[str], suffixes: froz
 
 
 def _named(source: Path, known: frozenset[str]) -> Iterator[tuple[str | None, str, Path]]:
-    """Prompt (where a folder says it), name and folder of every file, in the order of their names; "" for an unknown folder."""
+    """Prompt, name and folder of every file, by name. The prompt is None in no folder of its own, "" in an unknown one."""
     for entry in _entries(source):
         if not entry.is_dir(follow_symlinks=False):
             yield None, entry.name, source
