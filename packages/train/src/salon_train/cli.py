@@ -34,6 +34,10 @@ _COMMANDS = {
         "salon_train.assessor.cli:grpo",
         "Let a model write answers and learn from their rewards (group relative policy optimization).",
     ),
+    "image-demo": LazyCommand(
+        "salon_train.image_policy.cli:image_demo",
+        "See an image policy learn from a reward of its pictures: Flow-GRPO on a processor, offline, beside its controls.",
+    ),
     "preset": LazyCommand(
         "salon_train.assessor.cli:preset",
         "Print the preset NAME: a configuration with every published setting, to be completed with your paths.",
