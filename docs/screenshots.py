@@ -40,7 +40,7 @@ def run_report(folder: Path) -> Path:
         judged = f"--subject {subject} --generations {subject} --prompts magicbench.jsonl --judge replay:replies.jsonl"
         shell(folder, f"salon bench run magicbench {judged}")
     runs = re.findall(r"magicbench-[\w.-]+-[0-9a-f]{8}", shell(folder, "salon bench runs --format json"))
-    shell(folder, f"salon bench report {' '.join(dict.fromkeys(runs))} --output page.html")
+    shell(folder, f"salon results report {' '.join(dict.fromkeys(runs))} --output page.html")
     return folder / "page.html"
 
 
