@@ -96,7 +96,8 @@ def bench() -> None:
     "scorers",
     multiple=True,
     metavar="SPEC",
-    help="For the suite scorer: MODULE:FUNCTION, ./FILE.py:FUNCTION or an installed scorer; the same as --judge scorer:SPEC.",
+    help="For the suite scorer and for suite files that ask for a score: MODULE:FUNCTION, ./FILE.py:FUNCTION or an installed "
+    "scorer; the same as --judge scorer:SPEC.",
 )
 @click.option("--prompts", type=InputPath(), help="Your copy of the suite's prompts. Default: the suite's own.")
 @click.option("--limit", type=click.IntRange(1), help="So many prompts, drawn with the seed. Default: all.")
