@@ -1,4 +1,4 @@
-"""``salon bench compare``, ``leaderboard``, ``export`` and ``report``: parse, make one library call, print."""
+"""``salon results compare``, ``leaderboard``, ``export`` and ``report``: parse, make one library call, print."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -68,8 +68,8 @@ def compare(
     \b
     Example:
       salon bench runs
-      salon bench compare prism-a-qwen-1a2b3c4d prism-b-qwen-5e6f7a8b
-      salon bench compare RUN_A RUN_B --format html --output comparison.html
+      salon results compare prism-a-qwen-1a2b3c4d prism-b-qwen-5e6f7a8b
+      salon results compare RUN_A RUN_B --format html --output comparison.html
     """
     from salon_bench.analysis.compare import compare as compared
 
@@ -112,9 +112,9 @@ def leaderboard(
 
     \b
     Example:
-      salon bench leaderboard prism
-      salon bench leaderboard magicbench --metric human --format csv
-      salon bench leaderboard prism --all-versions --output board.html --format html
+      salon results leaderboard prism
+      salon results leaderboard magicbench --metric human --format csv
+      salon results leaderboard prism --all-versions --output board.html --format html
     """
     from salon_bench.analysis.leaderboard import leaderboards
     from salon_bench.suites.contract.registry import suite_named
@@ -146,8 +146,8 @@ def export(run_ids: tuple[str, ...], store: StoreAddress, wide: bool, form: str 
 
     \b
     Example:
-      salon bench export prism-a-qwen-1a2b3c4d --output verdicts.csv
-      salon bench export RUN_A RUN_B --wide --output verdicts.parquet
+      salon results export prism-a-qwen-1a2b3c4d --output verdicts.csv
+      salon results export RUN_A RUN_B --wide --output verdicts.parquet
     """
     from salon_bench.analysis.export import encoded_rows, exported, form_of
     from salon_ranking.numbers import counted
@@ -191,8 +191,8 @@ def report(
 
     \b
     Example:
-      salon bench report prism-a-qwen-1a2b3c4d --output page.html
-      salon bench report RUN_A RUN_B --output page.html --thumbnail 512
+      salon results report prism-a-qwen-1a2b3c4d --output page.html
+      salon results report RUN_A RUN_B --output page.html --thumbnail 512
     """
     from salon_bench.report.run_page import run_page
 
