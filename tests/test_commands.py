@@ -193,7 +193,7 @@ def test_names_of_files_that_are_still_to_be_made_are_compared_as_files(
 def test_a_file_of_a_folder_or_pattern_that_is_read_is_an_input(tmp_path: Path, read: Callable[[Path], Path]) -> None:
     path = tmp_path / "votes.csv"
     path.write_bytes(CONTENT)
-    done = CliRunner().invoke(main, ["rank", str(read(tmp_path)), "--output", str(path)])
+    done = CliRunner().invoke(main, ["votes", "rank", str(read(tmp_path)), "--output", str(path)])
     assert (done.exit_code, path.read_bytes()) == (2, CONTENT)
     assert "would overwrite INPUT" in done.stderr
 

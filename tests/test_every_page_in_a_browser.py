@@ -89,7 +89,9 @@ def plan(folder: Path) -> str:
 
     from salon_taxonomy.cli import main
 
-    result = CliRunner().invoke(main, ["plan", "--models", "6", "--spread", "100", "--output", str(folder / "made.html")])
+    result = CliRunner().invoke(
+        main, ["votes", "simulate", "--models", "6", "--spread", "100", "--output", str(folder / "made.html")]
+    )
     assert result.exit_code == 0, result.output
     return (folder / "made.html").read_text(encoding="utf-8")
 

@@ -241,7 +241,7 @@ def test_secrets_are_in_no_file_of_the_store(pictures: Path, monkeypatch: pytest
 
 def test_the_commands_of_other_files_are_there() -> None:
     context = click.Context(bench_cli.bench)
-    assert {"mock-server", "run", "suites"} <= set(bench_cli.bench.list_commands(context))
+    assert {"mock-server", "run", "list"} <= set(bench_cli.bench.list_commands(context))
     assert bench_cli.bench.get_command(context, "mock-server") is not None
 
 

@@ -100,7 +100,7 @@ def answer(asked: Asked) -> str:
 
 
 def salon(*words: object) -> Result:
-    result = CliRunner().invoke(main, ["bench", *map(str, words)])
+    result = CliRunner().invoke(main, [*map(str, words)])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
 
@@ -108,7 +108,7 @@ def salon(*words: object) -> Result:
 def run(file: str, url: str, *more: object, subject: str = "ours") -> Result:
     prompts = ("--prompts", "prompts.csv") if file.endswith(".py") else ()
     subject_words = ("--subject", subject, "--generations", subject)
-    return salon("run", file, *subject_words, *prompts, "--judge", f"vllm:mock@{url}", "--format", "json", *more)
+    return salon("bench", "run", file, *subject_words, *prompts, "--judge", f"vllm:mock@{url}", "--format", "json", *more)
 
 
 def report_of(result: Result) -> dict[str, Any]:
@@ -265,23 +265,25 @@ def test_a_suite_file_resumes_shards_compares_ranks_and_reports(folder: Path, fi
         stopped = run(file, server.url, "--max-calls", 2)
         assert stopped.exit_code == 1
         run_id = json.loads(stopped.stdout)[0]["run_id"]
-        resumed = salon("resume", run_id, "--format", "json")
+        resumed = salon("bench", "resume", run_id, "--format", "json")
         asked = server.stats.requests
         theirs = report_of(run(file, server.url, subject="theirs"))
         assert server.stats.requests == 2 * asked
         for shard in ("1/2", "2/2"):
             report_of(run(file, server.url, "--shard", shard))
     assert report_of(resumed)["complete"] is True
-    assert report_of(salon("rescore", run_id, "--format", "json"))["changes"]["other_value"] == 0
+    assert report_of(salon("bench", "rescore", run_id, "--format", "json"))["changes"]["other_value"] == 0
     assert (
-        "1.000" in salon("compare", run_id, theirs["run_id"]).output
-        or salon("compare", run_id, theirs["run_id"]).exit_code == 0
+        "1.000" in salon("results", "compare", run_id, theirs["run_id"]).output
+        or salon("results", "compare", run_id, theirs["run_id"]).exit_code == 0
     )
-    [board] = json.loads(salon("leaderboard", file, "--format", "json").stdout)
+    [board] = json.loads(salon("results", "leaderboard", file, "--format", "json").stdout)
     assert (board["suite"], len({row["subject"] for row in board["rows"]})) == (name, 2)
-    [whole] = [each["run_id"] for each in json.loads(salon("runs", "--format", "json").stdout) if "2shards" in each["run_id"]]
+    [whole] = [
+        each["run_id"] for each in json.loads(salon("bench", "runs", "--format", "json").stdout) if "2shards" in each["run_id"]
+    ]
     for each in (run_id, whole):
-        page = salon("report", each, "--output", "page.html")
+        page = salon("results", "report", each, "--output", "page.html")
         assert page.exit_code == 0, page.output
         assert "not installed" not in (folder / "page.html").read_text()
 
@@ -292,18 +294,18 @@ def test_another_file_is_another_run(folder: Path, file: str) -> None:
         first = json.loads(run(f"./{file}", server.url, "--max-calls", 2).stdout)[0]["run_id"]
         text = (folder / file).read_text()
         (folder / file).write_text(text.replace("poster for", "picture of").replace("Answer yes or no", "Yes or no"))
-        refused = salon("resume", first)
+        refused = salon("bench", "resume", first)
         assert (refused.exit_code, "the suite (another version" in refused.stderr) == (2, True)
         assert report_of(run(f"./{file}", server.url))["run_id"] != first
         (folder / file).write_text(text)
-        assert salon("resume", first).exit_code == 0
+        assert salon("bench", "resume", first).exit_code == 0
 
 
 def test_a_panel_of_a_suite_file_is_reported_as_well(folder: Path) -> None:
     with serving(Script(rule=answer)) as server:
         done = run("./posters.toml", server.url, "--judge", f"vllm:second@{server.url}")
     panel = json.loads(done.stdout)[-1]["run_id"]
-    assert salon("report", panel, "--output", "page.html").exit_code == 0
+    assert salon("results", "report", panel, "--output", "page.html").exit_code == 0
     assert "not installed" not in (folder / "page.html").read_text()
 
 
@@ -313,8 +315,8 @@ def test_a_run_never_executes_a_file_that_became_a_link(folder: Path) -> None:
     (folder / "other.py").write_text("open('executed', 'w')\n" + CODE)
     (folder / "match.py").unlink()
     (folder / "match.py").symlink_to(folder / "other.py")
-    assert salon("report", run_id, "--output", "page.html").exit_code == 0
-    assert salon("resume", run_id).exit_code == 2
+    assert salon("results", "report", run_id, "--output", "page.html").exit_code == 0
+    assert salon("bench", "resume", run_id).exit_code == 2
     assert not (folder / "executed").exists()
 
 

@@ -1,4 +1,4 @@
-"""`salon rank` with models beyond plain Bradley-Terry."""
+"""`salon votes rank` with models beyond plain Bradley-Terry."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def votes(tmp_path: Path) -> Path:
 
 
 def salon(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["rank", *map(str, arguments)])
+    return CliRunner().invoke(main, ["votes", "rank", *map(str, arguments)])
 
 
 @pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])

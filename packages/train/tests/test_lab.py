@@ -186,7 +186,7 @@ def test_again_removes_what_the_seed_left_and_progress_is_passed_on(tmp_path: Pa
     assert told == [SeedProgress(0, "clean", 1, 60)]
 
 
-@pytest.mark.parametrize("command", ["sft", "grpo", "refine", "demo", "tiny"])
+@pytest.mark.parametrize("command", ["sft", "grpo", "refiner", "demo", "tiny"])
 def test_every_command_that_recommends_again_has_it(command: str) -> None:
     run = CliRunner().invoke(main, ["train", command, "--help"])
     assert run.exit_code == 0 and "--again" in run.output

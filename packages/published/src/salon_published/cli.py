@@ -1,4 +1,4 @@
-"""The ``salon published`` commands and ``salon quickstart``: parse, make one library call, print."""
+"""The ``salon papers`` commands and ``salon quickstart``: parse, make one library call, print."""
 
 import csv
 import io
@@ -29,25 +29,25 @@ _PIPED_WIDTH = 120
 
 
 @click.group()
-def published() -> None:
+def papers() -> None:
     """Tables that five papers printed, as data, checked against themselves.
 
     \b
-    salon published list                          what there is
-    salon published show 003:1                    one table
-    salon published show 003:1 --format csv       the same, digit for digit as printed
-    salon published check                         recompute what follows from other cells
+    salon papers list                          what there is
+    salon papers show 003:1                    one table
+    salon papers show 003:1 --format csv       the same, digit for digit as printed
+    salon papers check                         recompute what follows from other cells
     """
 
 
-@published.command("list")
+@papers.command("list")
 @FORMAT
 def list_tables(form: str) -> None:
     """List the tables: paper, caption, size, and how many cells follow from others.
 
     \b
-    salon published list
-    salon published list --format json
+    salon papers list
+    salon papers list --format json
     """
     from salon_published import tables
 
@@ -61,7 +61,7 @@ def list_tables(form: str) -> None:
     _print_table(header, lines, right=header[-2:])
 
 
-@published.command("show")
+@papers.command("show")
 @click.argument("table_id", metavar="TABLE")
 @click.option(
     "--format",
@@ -75,8 +75,8 @@ def show(table_id: str, form: str) -> None:
     """Show one table, named by paper and number.
 
     \b
-    salon published show 000:3
-    salon published show 002:9a --format markdown
+    salon papers show 000:3
+    salon papers show 002:9a --format markdown
     """
     from salon_published import table
 
@@ -95,7 +95,7 @@ def show(table_id: str, form: str) -> None:
         _show_on_screen(found, header, body)
 
 
-@published.command("check")
+@papers.command("check")
 @click.argument("table_id", metavar="[TABLE]", required=False)
 @click.option("--all", "everything", is_flag=True, help="Show every recomputed cell, not only those that disagree.")
 @FORMAT
@@ -107,9 +107,9 @@ def check_tables(table_id: str | None, everything: bool, form: str) -> None:
     consistent: the paper prints too little to recompute the cell, but what it prints allows it.
 
     \b
-    salon published check
-    salon published check 003:3 --all
-    salon published check --format json
+    salon papers check
+    salon papers check 003:3 --all
+    salon papers check --format json
     """
     from salon_published import check
 

@@ -201,14 +201,14 @@ def _notes(entries: Sequence[Entry], repeated: int, older: int, suite: str) -> l
         shared = frozenset.intersection(*(each.prompts for each in entries))
         notes.append(
             f"The subjects were judged on different prompts ({len(shared)} are common to all): their order may be the "
-            "prompts'. `salon bench compare` pairs two of them prompt by prompt."
+            "prompts'. `salon results compare` pairs two of them prompt by prompt."
         )
     if repeated:
         notes.append(f"{counted(repeated, 'older result')} of the same subject and version left out; the latest run counts.")
     if older:
         notes.append(
             f"{counted(older, 'older version')} of this judge not shown, each a board of its own: "
-            f"salon bench leaderboard {suite} --all-versions"
+            f"salon results leaderboard {suite} --all-versions"
         )
     return notes
 

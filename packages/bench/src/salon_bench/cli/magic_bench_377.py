@@ -85,7 +85,7 @@ def coverage(prompts: Path, language: str | None, form: str, output: Path | None
     type=click.Choice(["mef", "information", "uniform"]),
     default="mef",
     show_default=True,
-    help="How pairs are chosen (see `salon plan`).",
+    help="How pairs are chosen (see `salon votes simulate`).",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same battles.")
 @click.option("--before", type=InputPath(tables=True), help="Battles that were had: a file, or a result store. Default: none.")
@@ -150,7 +150,7 @@ def checklist(prompt_file: Path, language: str | None, names: tuple[str, ...], s
 @_language
 @STORE
 def import_checks(answers: Path, prompt_file: Path, language: str | None, store: StoreAddress) -> None:
-    """Add people's answers to a store, for `salon test-points STORE --task test_points`.
+    """Add people's answers to a store, for `salon ratings pass-rates STORE --task test_points`.
 
     FILE has the columns prompt_id, model, test_point, satisfied and rater_id, and if wanted sample and unscored_reason.
 

@@ -1,4 +1,4 @@
-"""``salon bench reliability``: how far the scores of runs can be trusted. Parse, a library call for each part, print."""
+"""``salon results reliability``: how far the scores of runs can be trusted. Parse, a library call for each part, print."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -67,8 +67,8 @@ def reliability(
 
     \b
     Example:
-      salon bench reliability RUN_A RUN_B RUN_C --dimension s_rect --unscored zero --sizes 200,400
-      salon bench reliability RUN_A RUN_B --dimension s_rect --ratings ratings.csv --format json
+      salon results reliability RUN_A RUN_B RUN_C --dimension s_rect --unscored zero --sizes 200,400
+      salon results reliability RUN_A RUN_B --dimension s_rect --ratings ratings.csv --format json
     """
     from salon_bench.analysis.reliability.comparing import compare
     from salon_bench.analysis.reliability.evaluators import swap_evaluators

@@ -1,4 +1,4 @@
-"""``salon bench compare``, ``leaderboard``, ``export`` and ``report``: parse, make one library call, print."""
+"""``salon results compare``, ``leaderboard``, ``export`` and ``report``: parse, make one library call, print."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -71,8 +71,8 @@ def compare(
     \b
     Example:
       salon bench runs
-      salon bench compare prism-a-qwen-1a2b3c4d prism-b-qwen-5e6f7a8b
-      salon bench compare RUN_A RUN_B --output comparison.html
+      salon results compare prism-a-qwen-1a2b3c4d prism-b-qwen-5e6f7a8b
+      salon results compare RUN_A RUN_B --output comparison.html
     """
     from salon_bench.analysis.compare import compare as compared
 
@@ -122,9 +122,9 @@ def leaderboard(
 
     \b
     Example:
-      salon bench leaderboard prism
-      salon bench leaderboard magicbench --metric human --format csv
-      salon bench leaderboard prism --all-versions --output board.html
+      salon results leaderboard prism
+      salon results leaderboard magicbench --metric human --format csv
+      salon results leaderboard prism --all-versions --output board.html
     """
     from polars import concat
 
@@ -161,8 +161,8 @@ def export(run_ids: tuple[str, ...], store: StoreAddress, wide: bool, form: "Val
 
     \b
     Example:
-      salon bench export prism-a-qwen-1a2b3c4d --output verdicts.csv
-      salon bench export RUN_A RUN_B --wide --output verdicts.parquet
+      salon results export prism-a-qwen-1a2b3c4d --output verdicts.csv
+      salon results export RUN_A RUN_B --wide --output verdicts.parquet
     """
     from salon_bench.analysis.export import exported
     from salon_ranking.numbers import counted, frame_cells
@@ -211,9 +211,9 @@ def report(
 
     \b
     Example:
-      salon bench report prism-a-qwen-1a2b3c4d --output page.html
-      salon bench report RUN_A RUN_B --output page.html --thumbnail 512
-      salon bench report RUN_A RUN_B --output numbers.tex
+      salon results report prism-a-qwen-1a2b3c4d --output page.html
+      salon results report RUN_A RUN_B --output page.html --thumbnail 512
+      salon results report RUN_A RUN_B --output numbers.tex
     """
     from salon_bench.report.run_page import run_page
     from salon_bench.runs.view import run_numbers

@@ -34,27 +34,14 @@ _COMMANDS = {
     "cache": LazyCommand(
         "salon_bench.cli.judges:cache", "Look after a folder of replies, as `--judge cache:FOLDER=JUDGE` keeps them."
     ),
-    "compare": LazyCommand(
-        "salon_bench.cli.report:compare",
-        "Compare RUN_A with RUN_B, prompt by prompt: mean differences with intervals, by category, and the biggest changes.",
-    ),
     "contact-sheet": LazyCommand(
         "salon_bench.cli.media:contact_sheet_", "Show VIDEO as one picture: its frames at an exact rate, each with its second."
-    ),
-    "draw-video": LazyCommand(
-        "salon_bench.cli.media:draw_video", "Draw a small test video: a ball rolls across a meadow, and one thing may be wrong."
-    ),
-    "export": LazyCommand(
-        "salon_bench.cli.report:export", "Write the verdicts of runs as one table, with prompts, pictures and labels."
     ),
     "generate": LazyCommand(
         "salon_bench.cli.generate:generate",
         "Make a picture for every prompt of PROMPTS with a diffusers pipeline, an images server or any command; resumable.",
     ),
-    "leaderboard": LazyCommand(
-        "salon_bench.cli.report:leaderboard",
-        "Rank the subjects of all finished runs of SUITE by the suite's own numbers; one board for every judge version.",
-    ),
+    "list": LazyCommand("salon_bench.cli.runs:list_", "List the suites of all installed packages."),
     "magic-bench-377": LazyCommand(
         "salon_bench.cli.magic_bench_377:magic_bench_377",
         "Magic-Bench-377's own tools; the benchmark itself is `salon bench run magic-bench-377` (or `…-battles`).",
@@ -71,25 +58,11 @@ _COMMANDS = {
         "salon_bench.cli.r3_bench:r3_bench",
         "R³-Bench: a model says what is wrong with a picture, and an editor follows its instruction.",
     ),
-    "reliability": LazyCommand(
-        "salon_bench.cli.reliability:reliability",
-        "Are the differences between the subjects of some RUNs more than chance, and would another judge say the same?",
-    ),
-    "report": LazyCommand(
-        "salon_bench.cli.report:report",
-        "Write one self-contained page about runs: their numbers, and every picture with its verdicts and the "
-        "judge's own words.",
-    ),
     "runs": LazyCommand(
         "salon_bench.cli.runs:runs",
         "List the runs of a store, oldest first, with the version of judge and suite that made each.",
     ),
-    "scenes": LazyCommand(
-        "salon_bench.cli.scenes:scenes",
-        "Drawn scenes with exact truth: a benchmark of reflection that needs no data, no network and no model.",
-    ),
     "status": LazyCommand("salon_bench.cli.runs:status", "Say how far a RUN is, or all that are not finished."),
-    "suites": LazyCommand("salon_bench.cli.runs:suites_", "List the suites of all installed packages."),
 }
 """Commands in files of their own; imported when they are called."""
 
@@ -100,7 +73,7 @@ def bench() -> None:
 
     \b
     Example:
-      salon bench suites
+      salon bench list
       salon bench run prism --subject our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
       salon bench runs
       salon bench resume RUN
@@ -171,7 +144,7 @@ def run(
 ) -> None:
     """Judge the pictures of a model with SUITE; every reply is on the disk before it counts.
 
-    SUITE is the name of an installed suite (`salon bench suites`) or a file: ./suite.toml declares questions and answers,
+    SUITE is the name of an installed suite (`salon bench list`) or a file: ./suite.toml declares questions and answers,
     ./suite.py defines a suite in Python.
 
     The same command means the same run: a finished run is shown, a started one continues with --resume. With several
@@ -385,7 +358,7 @@ def _judged(
     for words in (*remarks_of(judge), *shortened(unreadable)):
         click.echo(words, err=True)
     if planned.plan.whole_id is not None:
-        click.echo(f"When all shards are finished: salon bench report {planned.plan.whole_id} --store {store}", err=True)
+        click.echo(f"When all shards are finished: salon results report {planned.plan.whole_id} --store {store}", err=True)
     return report_of(planned.suite, store, planned.plan.run_id, outcome)
 
 

@@ -1,4 +1,4 @@
-"""``salon bench suites``, ``runs`` and ``status``: parse, ask the store, print."""
+"""``salon bench list``, ``runs`` and ``status``: parse, ask the store, print."""
 
 import json
 from pathlib import Path
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
-@click.command("suites", context_settings=_HELP)
+@click.command("list", context_settings=_HELP)
 @OUTPUT
 @FORMAT
-def suites_(form: str, output: Path | None) -> None:
+def list_(form: str, output: Path | None) -> None:
     """List the suites of all installed packages.
 
     \b
     Example:
-      salon bench suites
-      salon bench suites --format json
+      salon bench list
+      salon bench list --format json
     """
     from salon_bench.suites.contract.registry import suites
 

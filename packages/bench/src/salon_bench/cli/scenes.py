@@ -1,4 +1,4 @@
-"""``salon bench scenes``: draw a benchmark with exact truth, and measure a judge on it. Parse, one library call, print."""
+"""``salon synthetic scenes``: draw a benchmark with exact truth, and measure a judge on it. Parse, one library call, print."""
 
 import asyncio
 import itertools
@@ -23,8 +23,8 @@ def scenes() -> None:
     """Drawn scenes with exact truth: a benchmark of reflection that needs no data, no network and no model.
 
     \b
-    salon bench scenes generate --output drawn --per-category 10
-    salon bench scenes accuracy --judge pixels:blur=2
+    salon synthetic scenes generate --output drawn --per-category 10
+    salon synthetic scenes accuracy --judge pixels:blur=2
     """
 
 
@@ -48,8 +48,8 @@ def generate(output: Path, per_category: int, misaligned: float, seed: int, chos
 
     \b
     Example:
-      salon bench scenes generate --output drawn
-      salon bench scenes generate --output counts --category numeracy --per-category 100 --seed 7
+      salon synthetic scenes generate --output drawn
+      salon synthetic scenes generate --output counts --category numeracy --per-category 100 --seed 7
     """
     from salon_synthetic.scenes.generating import generate as generated
     from salon_synthetic.scenes.generating import save
@@ -76,8 +76,8 @@ def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str
 
     \b
     Example:
-      salon bench scenes accuracy
-      salon bench scenes accuracy --judge pixels:width=64 --per-category 50
+      salon synthetic scenes accuracy
+      salon synthetic scenes accuracy --judge pixels:width=64 --per-category 50
     """
     from salon_bench.judges.specification import open_judge
     from salon_synthetic.pixel_judge.accuracy import Accuracy, measured

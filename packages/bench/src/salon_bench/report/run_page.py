@@ -92,7 +92,7 @@ def _differences(store: StoreAddress, gallery: SuiteGallery) -> list[Block]:
     if one.judge_version != other.judge_version:
         return [
             f"The judge versions differ ({one.judge} {one.judge_version}, {other.judge} {other.judge_version}), so the two "
-            "are not compared here: salon bench compare --across-versions does it all the same."
+            "are not compared here: salon results compare --across-versions does it all the same."
         ]
     try:
         found = compare(store, one.run.run_id, other.run.run_id, subject_a=one.subject, subject_b=other.subject)

@@ -1,4 +1,4 @@
-"""``salon mos``, ``salon weights`` and ``salon test-points``: absolute marks, and what they are worth in battles."""
+"""``salon ratings mos | pass-rates`` and ``salon votes drivers``: absolute marks, and what they are worth in battles."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -91,9 +91,9 @@ def mos(
 
     \b
     Example:
-      salon mos ratings.csv
-      salon mos salon-results --output mos.html
-      salon mos ratings.parquet --test wilcoxon --by-scenario --format json
+      salon ratings mos ratings.csv
+      salon ratings mos salon-results --output mos.html
+      salon ratings mos ratings.parquet --test wilcoxon --by-scenario --format json
     """
     from salon_ranking.opinion.ratings import MosRatings
     from salon_ranking.opinion.summary import summarise
@@ -142,7 +142,7 @@ def mos(
 @output_option(RESULT_ENDINGS)
 @FORMAT
 @vote_options
-def weights(
+def drivers(
     battles: Path,
     ratings: Path,
     prompts: Path | None,
@@ -159,14 +159,14 @@ def weights(
 ) -> None:
     """What voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal.
 
-    BATTLES has the columns model_a, model_b, winner and prompt_id; RATINGS is what `salon mos` reads. Each may be a file or
-    the directory of a result store. CSV and Parquet output hold the rises; JSON holds the coefficients too.
+    BATTLES has the columns model_a, model_b, winner and prompt_id; RATINGS is what `salon ratings mos` reads. Each may be a
+    file or the directory of a result store. CSV and Parquet output hold the rises; JSON holds the coefficients too.
 
     \b
     Example:
-      salon weights votes.csv ratings.csv
-      salon weights salon-results salon-results --by-scenario --output weights.html
-      salon weights votes.csv ratings.csv --persona occupation --cluster prompt_id --ties drop
+      salon votes drivers votes.csv ratings.csv
+      salon votes drivers salon-results salon-results --by-scenario --output weights.html
+      salon votes drivers votes.csv ratings.csv --persona occupation --cluster prompt_id --ties drop
     """
     from salon_ranking.battles import Battles
     from salon_ranking.opinion.ratings import MosRatings
@@ -194,13 +194,13 @@ def weights(
     _deliver(found, found.table, output, format_, page=page, cells=_weight_cells(found), show=lambda: _show_weights(found))
 
 
-@click.command("test-points", context_settings=HELP)
+@click.command("pass-rates", context_settings=HELP)
 @click.argument("checks", metavar="INPUT", type=InputPath(tables=True))
 @click.option("--task", metavar="NAME", help="Only rows whose column task is this; for the scores of a store.")
 @CONFIDENCE
 @output_option(RESULT_ENDINGS)
 @FORMAT
-def test_points(checks: Path, task: str | None, confidence: float, output: Path | None, format_: str) -> None:
+def pass_rates(checks: Path, task: str | None, confidence: float, output: Path | None, format_: str) -> None:
     """The share of yes/no checks that each model passes, per test point, with Wilson intervals.
 
     INPUT is a CSV, JSON Lines or Parquet file with the columns model, test_point and satisfied (true, false, 1 or 0), or the
@@ -208,9 +208,9 @@ def test_points(checks: Path, task: str | None, confidence: float, output: Path 
 
     \b
     Example:
-      salon test-points checks.csv
-      salon test-points checks.csv --output test-points.html
-      salon test-points salon-results --task test_points --format csv
+      salon ratings pass-rates checks.csv
+      salon ratings pass-rates checks.csv --output test-points.html
+      salon ratings pass-rates salon-results --task test_points --format csv
     """
     from salon_ranking.opinion.checks import Checks
 

@@ -1,4 +1,4 @@
-"""``salon rank``: a leaderboard from a file of votes or a result store."""
+"""``salon votes rank``: a leaderboard from a file of votes or a result store."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -86,13 +86,13 @@ from salon_taxonomy.table_files import RESULT_ENDINGS, TABLE_ENDINGS
 @click.option(
     "--exclude-flagged",
     is_flag=True,
-    help="Leave out the battles of raters flagged by `salon raters`, or by the table --raters; report how many and why.",
+    help="Leave out the battles of raters flagged by `salon votes raters`, or by the table --raters; report how many and why.",
 )
 @click.option(
     "--raters",
     metavar="FILE",
     type=InputPath(tables=True),
-    help="A table that `salon raters --output` wrote (.csv, .parquet): for --exclude-flagged, and for an HTML page.",
+    help="A table that `salon votes raters --output` wrote (.csv, .parquet): for --exclude-flagged, and for an HTML page.",
 )
 @click.option(
     "--store",
@@ -116,22 +116,22 @@ def rank(choice: Mapping[str, Any], **options: Any) -> None:
 
     \b
     Example:
-      salon rank votes.csv
-      salon rank votes.parquet --baseline my-model-v1 --output board.html
-      salon rank votes.csv --output board.tex
-      salon rank salon-results --by scenario --cluster suite --prior-ties 1 --format json
-      salon rank votes.parquet --interval sandwich --cluster prompt_id --cluster rater_id --ranks
-      salon rank votes.parquet --by mode --side-by-side
-      salon rank june.csv --against may.csv --cluster prompt_id
-      salon rank june.csv --held-out july.csv --ties davidson
-      salon rank votes.parquet --explain my-model-v2 --contributions prompts.csv
-      salon rank votes.csv --ties davidson --both-bad own
-      salon rank votes.parquet --ties davidson --interval percentile --cluster prompt_id --bootstrap 200
-      salon rank votes.csv --covariate length_a,length_b --position-bias
-      salon rank votes.csv --method firth
-      salon rank votes.csv --method elo --k 4 --orders 100
-      salon rank votes.parquet --exclude-flagged --store salon-results
-      salon rank votes.csv --records rows.parquet && salon store import salon-results leaderboards rows.parquet
+      salon votes rank votes.csv
+      salon votes rank votes.parquet --baseline my-model-v1 --output board.html
+      salon votes rank votes.csv --output board.tex
+      salon votes rank salon-results --by scenario --cluster suite --prior-ties 1 --format json
+      salon votes rank votes.parquet --interval sandwich --cluster prompt_id --cluster rater_id --ranks
+      salon votes rank votes.parquet --by mode --side-by-side
+      salon votes rank june.csv --against may.csv --cluster prompt_id
+      salon votes rank june.csv --held-out july.csv --ties davidson
+      salon votes rank votes.parquet --explain my-model-v2 --contributions prompts.csv
+      salon votes rank votes.csv --ties davidson --both-bad own
+      salon votes rank votes.parquet --ties davidson --interval percentile --cluster prompt_id --bootstrap 200
+      salon votes rank votes.csv --covariate length_a,length_b --position-bias
+      salon votes rank votes.csv --method firth
+      salon votes rank votes.csv --method elo --k 4 --orders 100
+      salon votes rank votes.parquet --exclude-flagged --store salon-results
+      salon votes rank votes.csv --records rows.parquet && salon store import salon-results leaderboards rows.parquet
     """
     from salon_ranking.cli.output import progress
     from salon_ranking.cli.rank_answer import compared, rank_boards, read_input, score_table

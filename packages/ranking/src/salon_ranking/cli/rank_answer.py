@@ -1,4 +1,4 @@
-"""The work of ``salon rank``: read votes, leave out flagged raters, make leaderboards and the analyses beside them."""
+"""The work of ``salon votes rank``: read votes, leave out flagged raters, make leaderboards and the analyses beside them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Print, write and store what ``salon rank`` has found."""
+"""Print, write and store what ``salon votes rank`` has found."""
 
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The options of ``salon rank``, and which of them can be combined; no file is read here."""
+"""The options of ``salon votes rank``, and which of them can be combined; no file is read here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class RankRequest:
-    """The options of ``salon rank``.
+    """The options of ``salon votes rank``.
 
     ``choice`` has those that choose a model, ``votes`` those of :meth:`salon_ranking.Battles.read`.
     """

@@ -1,4 +1,4 @@
-"""``salon raters``: find raters who answer without looking, with the reason."""
+"""``salon votes raters``: find raters who answer without looking, with the reason."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -75,11 +75,11 @@ def raters(
 
     \b
     Example:
-      salon raters votes.csv
-      salon raters arena.parquet --votes lmarena --columns judge=rater_id --merge-names
-      salon raters salon-results --output raters.html --store salon-results
-      salon raters votes.parquet --run-length 30 --format json
-      salon raters votes.parquet --reference exam.csv --audit again.csv --audit-share 0.25
+      salon votes raters votes.csv
+      salon votes raters arena.parquet --votes lmarena --columns judge=rater_id --merge-names
+      salon votes raters salon-results --output raters.html --store salon-results
+      salon votes raters votes.parquet --run-length 30 --format json
+      salon votes raters votes.parquet --reference exam.csv --audit again.csv --audit-share 0.25
     """
     from salon_ranking.cli.sinks import open_sink
     from salon_ranking.extras import drawing

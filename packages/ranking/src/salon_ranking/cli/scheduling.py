@@ -1,4 +1,4 @@
-"""``salon next-pairs`` and ``salon plan``: which models should meet next, and how many matches a leaderboard will need."""
+"""``salon votes next`` and ``salon votes simulate``: which models meet next, and how many matches a leaderboard will need."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ _RULES = ["proportional", "mef", "information", "uniform"]
 _MOST_SHOWN = 100
 
 
-@click.command("next-pairs", context_settings=HELP)
+@click.command("next", context_settings=HELP)
 @click.argument("battles", metavar="INPUT", type=InputPath(tables=True))
 @click.option("-n", "--count", type=int, default=100, show_default=True, help="How many battles to plan.")
 @click.option(
@@ -82,9 +82,9 @@ def next_pairs(
 
     \b
     Example:
-      salon next-pairs votes.csv -n 100
-      salon next-pairs votes.csv --generations made.csv --rule mef --output next.csv
-      salon next-pairs salon-results --models atelier,brush,canvas -n 20 --format json
+      salon votes next votes.csv -n 100
+      salon votes next votes.csv --generations made.csv --rule mef --output next.csv
+      salon votes next salon-results --models atelier,brush,canvas -n 20 --format json
     """
     from salon_ranking.battles import Battles
     from salon_ranking.scheduling.pairs import next_pairs as plan_pairs
@@ -98,7 +98,7 @@ def next_pairs(
     deliver(lambda: _pair_cells(plan), plan, form=format_, output=output, show=lambda: _show_pairs(plan))
 
 
-@click.command("plan", context_settings=HELP)
+@click.command("simulate", context_settings=HELP)
 @click.argument("battles", metavar="[INPUT]", required=False, type=InputPath(tables=True))
 @click.option("--models", type=int, default=20, show_default=True, help="Without INPUT: how many models.")
 @click.option(
@@ -117,7 +117,7 @@ def next_pairs(
 @output_option(RESULT_ENDINGS)
 @FORMAT
 @vote_options
-def plan(
+def simulate(
     battles: Path | None,
     models: int,
     spread: float,
@@ -137,14 +137,14 @@ def plan(
 ) -> None:
     """Simulate schedules: how many matches until the leaderboard can be trusted, by rule.
 
-    Ratings are assumed: a normal spread, or those fitted to INPUT (battles as for salon rank). Three goals of a new arena:
-    the median interval and every interval are narrow enough, and all neighbours are separated; and one of a settled arena:
-    the interval of a newcomer is narrow enough.
+    Ratings are assumed: a normal spread, or those fitted to INPUT (battles as for `salon votes rank`). Three goals of a new
+    arena: the median interval and every interval are narrow enough, and all neighbours are separated; and one of a settled
+    arena: the interval of a newcomer is narrow enough.
 
     \b
     Example:
-      salon plan --models 50 --spread 100 --output plan.html
-      salon plan votes.csv --rule mef --rule information --width 30
+      salon votes simulate --models 50 --spread 100 --output plan.html
+      salon votes simulate votes.csv --rule mef --rule information --width 30
     """
     from salon_ranking.scheduling.planning import assumed_ratings, check_models
     from salon_ranking.scheduling.planning import plan as make_plan

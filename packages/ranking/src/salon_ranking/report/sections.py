@@ -245,7 +245,7 @@ def _report(report: RaterReport, excluded: ExcludedRaters | None) -> tuple[Block
     blocks: list[Block] = [report.header]
     if report.flagged:
         if excluded is None:
-            blocks.append("Their votes are in the ratings above; salon rank --exclude-flagged leaves them out.")
+            blocks.append("Their votes are in the ratings above; salon votes rank --exclude-flagged leaves them out.")
         blocks.append(reasons(report))
     shown = f"The first {_MOST_RATERS:,} raters." if report.table.height > _MOST_RATERS else ""
     return (*blocks, *([shown] if shown else []), quality(report, most=_MOST_RATERS))

@@ -1,4 +1,4 @@
-"""``salon train refine`` and ``refine-demo``: train a refiner, and the small study of its rewards. Parse, one call, print."""
+"""``salon train refiner`` and ``refiner-demo``: train a refiner, and the small study of its rewards. Parse, one call, print."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -24,7 +24,7 @@ _ARMS = ["reason", "questions", "hrm", "hrm-ungated", "hrm-guarded"]
 
 @click.command()
 @stage_options("refine.steps=10")
-def refine(file: Path, changes: tuple[str, ...], **given: Any) -> None:
+def refiner(file: Path, changes: tuple[str, ...], **given: Any) -> None:
     """Train a refiner: a policy that sees what is wrong with a picture and says how to mend it.
 
     GRPO on two rewards: the verdict, and how sure the policy itself is of the picture that an editor made of its
@@ -37,10 +37,10 @@ def refine(file: Path, changes: tuple[str, ...], **given: Any) -> None:
 
     \b
     Example:
-      salon bench scenes generate --output drawn --per-category 50
-      salon train preset r3-refiner-7b > refiner.toml
-      salon train refine refiner.toml --dry-run
-      salon train refine refiner.toml
+      salon synthetic scenes generate --output drawn --per-category 50
+      salon train presets r3-refiner-7b > refiner.toml
+      salon train refiner refiner.toml --dry-run
+      salon train refiner refiner.toml
     """
     from salon_train.refiner.settings import read_refiner_configuration
 
@@ -59,7 +59,7 @@ def refine(file: Path, changes: tuple[str, ...], **given: Any) -> None:
     train_and_show(plan, train, **given)
 
 
-@click.command("refine-demo")
+@click.command("refiner-demo")
 @click.argument("folder", type=InputPath(file_okay=False))
 @click.option("--seeds", type=click.IntRange(1, 10), default=3, show_default=True, help="Runs from random weights to the end.")
 @click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The others follow it.")
@@ -68,7 +68,7 @@ def refine(file: Path, changes: tuple[str, ...], **given: Any) -> None:
 )
 @click.option("--steps", type=click.IntRange(min=1), help="Of GRPO. Default: the study's own.")
 @FORMAT
-def refine_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...], steps: int | None, form: str) -> None:
+def refiner_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...], steps: int | None, form: str) -> None:
     """See on a CPU which reward teaches a refiner to mend pictures, and which one teaches it to evade.
 
     A tiny policy learns from a teacher with bad habits and then from each reward, on drawn scenes with the draw editor. The
@@ -76,9 +76,9 @@ def refine_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...]
 
     \b
     Example:
-      salon train refine-demo study
-      salon train refine-demo quick --seeds 1 --arm hrm
-      salon train refine-demo fresh --seeds 5 --first-seed 10
+      salon train refiner-demo study
+      salon train refiner-demo quick --seeds 1 --arm hrm
+      salon train refiner-demo fresh --seeds 5 --first-seed 10
     """
     from salon_train.refiner.study import Arm, StudySettings, run_study
 
