@@ -57,7 +57,8 @@ _LATEX: Final = {
     "–": "--",
     "−": "$-$",
 }
-_MARKDOWN: Final = re.compile(r"[\\`*_\[\]<>|~$&#!]")
+_MARKDOWN: Final = re.compile(r"[\\`*\[\]<>|~$&#!]|(?<![^\W_])_|_(?![^\W_])")
+"""The signs that act; an underscore within a word does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +286,9 @@ def _plain(value: object) -> object:
         return value.isoformat()
     if value is None or isinstance(value, str | int):
         return value
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) or hasattr(value, "dtype") else str(value)
+    if hasattr(value, "to_list"):  # a series of polars
+        value = value.to_list()
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else str(value)
 
 
 def _latex(cell: str, *, number: bool) -> str:

@@ -14,7 +14,7 @@ from salon_taxonomy.cli.options import output_option
 from salon_taxonomy.cli.output import deliver
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.forest_plot import ForestPlot, PlotRow
-from salon_taxonomy.table_files import RESULT_ENDINGS, Table
+from salon_taxonomy.table_files import RESULT_ENDINGS, Maker, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -249,7 +249,7 @@ def _deliver(
     from salon_ranking.opinion.output import to_json
 
     chart = _chart(table, result)
-    made = {".html": page, ".svg": chart.svg, ".png": chart.png}
+    made: dict[str, Maker] = {".html": page, ".svg": chart.svg, ".png": chart.png}
     json = partial(to_json, result, confidence=confidence)
     deliver(cells, table, form=format_, output=output, show=show, json=json, made=made)
 
