@@ -150,11 +150,14 @@ def write_outputs(page: Path) -> list[str]:
 
 REAL = {"monitors.md", "store.md"}
 """Pages whose examples show the files of a store, ``catalog.duckdb`` among them."""
+LONG = {"monitors.md", "training.md", "tutorial-train.md"}
+"""Pages whose examples train for longer than a fast test may take; the slow step runs them."""
+MARKS = [(REAL, pytest.mark.real_store), (LONG, pytest.mark.slow)]
 
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=[pytest.mark.real_store] if page.name in REAL else []) for page in PAGES],
+    [pytest.param(page, marks=[mark for names, mark in MARKS if page.name in names]) for page in PAGES],
     ids=[str(page.relative_to(ROOT)) for page in PAGES],
 )
 def test_every_example_of_a_page_runs_and_prints_what_the_page_says(
