@@ -223,7 +223,8 @@ def _give(text: str, output: Path | None) -> None:
         return
     content = text.encode("utf-8", "replace")
     write_whole(output, content, flushed=True)
-    click.echo(f"{len(content) / 1e6:,.1f} MB in {output}", err=True)
+    size = f"{len(content) / 1e6:,.1f} MB" if len(content) >= 1e5 else f"{len(content) / 1e3:,.0f} kB"
+    click.echo(f"{size} in {output}", err=True)
 
 
 def _board_fields(board: "SuiteBoard") -> dict[str, object]:
