@@ -211,6 +211,8 @@ def test_no_command_writes_a_new_table_into_a_folder_that_it_reads(
 ) -> None:
     deep = tmp_path / "deep"
     for folder, name in ((tmp_path / "flat", "new.csv"), (deep, "june/new.parquet")):
+        if output.type.endings is not None and Path(name).suffix not in output.type.endings:
+            name = str(Path(name).with_suffix(output.type.endings[0]))
         (folder / name).parent.mkdir(parents=True)
         table = (folder / name).with_name("votes.csv")
         table.write_bytes(CONTENT)

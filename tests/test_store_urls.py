@@ -144,7 +144,7 @@ def test_a_run_in_a_bucket_is_killed_resumed_reported_and_asked(url: str, tmp_pa
         killed_after(20, server, words)
         paid = server.stats.paid
         assert 0 < paid < 42
-        answered(*words, "--resume")
+        answered(*words)
         assert server.stats.paid <= 42 + 4  # what was in flight at the kill
     (run_id,) = ResultStore.open(url, read_only=True).read("runs").collect()["run_id"]
     assert run_status(url, run_id).state == RunState.FINISHED
@@ -174,7 +174,7 @@ def test_three_shards_of_which_one_is_killed_are_one_run_for_every_reader(url: s
         begun = {each.run_id: each for each in run_statuses(store)}
         (whole,) = (each for each in begun.values() if each.parts)
         assert (whole.state, len(whole.parts)) != (RunState.FINISHED, 3)
-        answered(*words, "--shard", "3/3", "--resume")
+        answered(*words, "--shard", "3/3")
         assert server.stats.paid <= 42 + 4
         answered(*words)  # the same without shards, for comparison
     assert run_status(store, whole.run_id).state == RunState.FINISHED

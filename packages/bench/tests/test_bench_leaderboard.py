@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_bench.analysis.export import exported, form_of
+from salon_bench.analysis.export import exported
 from salon_bench.analysis.leaderboard import leaderboards
 from salon_bench.suites.contract.registry import suite_named
 from salon_taxonomy.cli import main
@@ -150,9 +150,7 @@ def test_the_files_ending_says_the_form(made: VerdictStore, tmp_path: Path, endi
     assert read["value"].to_list() == [1.5]
 
 
-def test_a_form_that_is_none_is_refused(made: VerdictStore) -> None:
-    with pytest.raises(InputError, match="ending"):
-        form_of(None, Path("rows.xlsx"))
-    with pytest.raises(InputError, match="Parquet is for files"):
-        form_of("parquet", None)
+def test_an_unknown_ending_is_refused(made: VerdictStore) -> None:
+    done = salon("results", "export", "a", "--store", made.path, "--output", "rows.xlsx")
+    assert (done.exit_code, "unknown kind of output '.xlsx' (allowed: .csv" in done.stderr) == (2, True)
     assert salon("results", "export", "a", "--store", made.path).exit_code == 2

@@ -195,7 +195,7 @@ def test_other_forms_of_answer(folder: Path, answer: str, schema_reply: str, dim
 
 WRONG = [
     ("name", 'name = "posters"', 'name = "Pos ters"', "key 'name': .*'Pos ters'"),
-    ("unknown key", "group = ", "gruop = ", "key 'gruop'.*cannot have.*allowed: name, summary, prompts, group, overall"),
+    ("unknown key", "group = ", "gruop = ", "key 'gruop'.*cannot have.*allowed: name, summary, prompts, query, group, overall"),
     ("overall", 'overall = "mean"', 'overall = "median"', "key 'overall'.*'mean' or 'all'.*'median'"),
     ("answer", 'answer = "1-5"', 'answer = "stars"', """key 'answer'.*'stars' \\(allowed: "yes/no", a scale"""),
     ("scale", 'answer = "1-5"', 'answer = "5-1"', "key 'answer': unknown form of answer '5-1'"),
@@ -212,6 +212,7 @@ WRONG = [
     ("weight", 'answer = "1-5"', 'answer = "1-5"\nweight = 0', "key 'weight': should be greater than 0, not 0"),
     ("score", 'answer = "1-5"', 'answer = "1-5"\nscore = {a = 1}', "key 'score': only labels have scores"),
     ("schema", 'answer = "1-5"', 'answer = {type = "objekt"}', "key 'answer': is no JSON schema; at type"),
+    ("each", 'needs = ["poster"]', 'each = "words"', "key 'each': .*must contain {each}; the column: 'words'"),
     ("no TOML", "[[question]]", "[[question", ": this is not TOML"),
 ]
 
@@ -234,6 +235,86 @@ def test_a_suite_file_cannot_take_the_name_of_an_installed_suite(folder: Path, f
     (folder / file).write_text((folder / file).read_text().replace(f'"{Path(file).stem}"', '"prism"'))
     with pytest.raises(InputError, match=f"{file}, key 'name': an installed suite has this name already.*'prism'"):
         suite_named(str(folder / file))
+
+
+REPEATED = """\
+name = "facts"
+query = "select * from '{folder}/rows.json'"
+overall = "mean"
+group = "tags"
+[[question]]
+id = "fact"
+ask = "Look: {each}"
+answer = "yes/no"
+each = "facts"
+"""
+FACTS = [{"text": "Is it red?", "needs": [3]}, "Is it new?", {"text": "Is there a star?"}]
+
+
+def repeated(folder: Path, facts: object, query: str | None = None) -> Any:
+    """The suite with a question for each fact, and its one prompt."""
+    (folder / "facts.toml").write_text(
+        REPEATED if query is None else REPEATED.replace("select * from '{folder}/rows.json'", query)
+    )
+    (folder / "released").mkdir(exist_ok=True)
+    row = {"prompt_id": "p1", "prompt": "a star", "facts": facts, "tags": ["shape", "colour"]}
+    (folder / "released" / "rows.json").write_text(json.dumps([row]))
+    suite = suite_named(str(folder / "facts.toml"))
+    return suite, suite.prompts(folder / "released")
+
+
+def test_a_question_is_asked_for_each_item_parents_first_and_counts_in_every_group(folder: Path) -> None:
+    suite, [item] = repeated(folder, [fact if isinstance(fact, dict) else {"text": fact, "needs": []} for fact in FACTS])
+    case = Case("c", suite.name, "m", item.prompt, facts=item.facts)
+    tried = dry_run(suite, case, ["Answer: yes", "Answer: no"])
+    assert [each.step for each in tried.inquiries] == ["fact.2", "fact.3"]
+    values = {row.dimension: row.value for row in tried.records}  # type: ignore[union-attr]
+    assert values == {"fact.1": 0.0, "fact.2": 1.0, "fact.3": 0.0, "overall": pytest.approx(1 / 3)}
+    found = suite.aggregate(pl.DataFrame([row.model_dump() for row in tried.records]), pl.DataFrame())
+    lines = {(row["metric"], row["group"]): row["value"] for row in found.table.iter_rows(named=True)}
+    assert lines == {(m, g): pytest.approx(1 / 3) for m in ("overall", "fact") for g in (None, "colour", "shape")}
+
+
+@for_each(
+    ("facts", "message"),
+    [
+        ([], "'p1' has nothing in the column"),
+        ([{"text": "Is it?", "needs": [2]}, {"text": "Is it so?", "needs": [1]}], "needs itself, by way of others: 'fact.1'"),
+        ([{"text": "Is it?", "needs": [7]}], "is needed and does not exist: 'fact.7'"),
+        ([{"text": " "}], "column 'facts': the prompt 'p1': cannot be asked about"),
+        ([7], "column 'facts': the prompt 'p1': cannot be asked about: 7"),
+    ],
+)
+def test_items_that_cannot_be_asked_about_are_named(folder: Path, facts: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        repeated(folder, facts)
+
+
+@for_each(
+    ("query", "message"),
+    [
+        ("select 1; select 2", "query: expected one statement, got 2"),
+        ("copy (select 1) to '{folder}/written.csv'", "query: COPY is not a query that only reads"),
+        ("with x as (copy (select 1) to '{folder}/written.csv') select * from x", "query: .*"),
+        ("select * from read_text('{folder}/../posters.toml')", "query: Permission Error"),
+        ("select * from read_text('/etc/hostname')", "query: Permission Error"),
+        ("select * from duckdb_settings()", "query: this table function is not offered here: 'duckdb_settings'"),
+        ("select * from folder", "query: Catalog Error"),
+        ("select * from '{folder}/none.json'", "query: IO Error: No files found"),
+        ("select 'x' as facts", "column 'prompt': the column is missing"),
+        ("select from", "query: .*"),
+    ],
+)
+def test_a_query_reads_the_files_of_its_folder_alone_and_writes_none(folder: Path, query: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        repeated(folder, FACTS, query)
+    assert {file.name for file in (folder / "released").iterdir()} == {"rows.json"}
+
+
+def test_a_query_needs_a_folder(folder: Path) -> None:
+    suite, _ = repeated(folder, ["Is it red?"])
+    with pytest.raises(InputError, match=r"prompts.csv: the suite's query needs a folder of files\nGive --prompts FOLDER"):
+        suite.prompts(folder / "prompts.csv")
 
 
 def test_a_column_that_no_prompt_has_is_named(folder: Path) -> None:

@@ -90,7 +90,7 @@ class BattleTask:
         taken: set[str] = set()
         for _ in range(missing):
             draft = self._anchor(connection, rater, taken) if self._random.random() < ANCHOR_SHARE else None
-            draft = draft or self._battle(connection, rater, taken)
+            draft = draft or self._battle(connection, rater, taken, now)
             if draft is None:
                 break
             drafts.append(draft)
@@ -112,8 +112,8 @@ class BattleTask:
             return False
         return not quality.certified(connection, rater.rater_id, now, self.rules.certified_days)
 
-    def _battle(self, connection: Connection, rater: Rater, taken: set[str]) -> Draft | None:
-        planned = self._planner.draw(connection, rater.rater_id, taken)
+    def _battle(self, connection: Connection, rater: Rater, taken: set[str], now: int) -> Draft | None:
+        planned = self._planner.draw(connection, rater.rater_id, taken, now)
         if planned is None:
             return None
         return Draft("battle", planned.pair, self._payload(planned))

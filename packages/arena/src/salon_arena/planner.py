@@ -74,7 +74,7 @@ class Planner:
         self._random = Random(f"arena {seed}")  # noqa: S311 - which pair is shown, no secret
         self._plan: deque[Planned] = deque()
 
-    def draw(self, connection: Connection, rater_id: str, taken: Set[str]) -> Planned | None:
+    def draw(self, connection: Connection, rater_id: str, taken: Set[str], now: int) -> Planned | None:
         """Take the first planned pair that is new to the rater and not in ``taken``.
 
         Returns None if the rater has had every pair. The pairs passed over stay planned for other raters.
@@ -88,14 +88,14 @@ class Planner:
                         del self._plan[place]
                         return planned
             if attempt == 0:
-                self._refill(connection)
+                self._refill(connection, now)
         mine = select(ASSIGNMENTS.c.subject).where(ASSIGNMENTS.c.rater_id == rater_id)
         seen = {*connection.execute(mine).scalars(), *taken}
         return next((planned for planned in self._all_pairs() if planned.pair not in seen), None)
 
-    def _refill(self, connection: Connection) -> None:
+    def _refill(self, connection: Connection, now: int) -> None:
         counts = self._settled()
-        waiting = _open_leases(connection)
+        waiting = _open_leases(connection, now)
         plans = []
         for stream, other in zip(STREAMS, reversed(STREAMS), strict=True):
             state = ScheduleState.of(counts[other], models=self._material.models, inventory=self._material.inventory)
@@ -134,10 +134,11 @@ class Planner:
                     yield Planned(*((left, right) if shown is Side.LEFT else (right, left)), shown, None, None)
 
 
-def _open_leases(connection: Connection) -> dict[int, dict[tuple[str, str], int]]:
-    """Open and answered battles that are not settled yet: how many of each pair of models, by stream."""
+def _open_leases(connection: Connection, now: int) -> dict[int, dict[tuple[str, str], int]]:
+    """Count battles that are answered but not settled, or leased and not run out: by stream, then by pair of models."""
     names = [payload_value(name) for name in ("plan_stream", "model_a", "model_b")]
-    live = (ASSIGNMENTS.c.kind == "battle") & ASSIGNMENTS.c.state.in_(["open", "answered"])
+    leased = (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > now)
+    live = (ASSIGNMENTS.c.kind == "battle") & ((ASSIGNMENTS.c.state == "answered") | leased)
     found: dict[int, dict[tuple[str, str], int]] = {}
     query = select(names[0], names[1], names[2], func.count()).where(live).group_by(*names)
     for stream, one, other, count in connection.execute(query):

@@ -19,6 +19,7 @@ import csv
 import io
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,6 +37,7 @@ from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
 from salon_arena.prompt_tasks import written
 from salon_arena.questions import QuestionItem, question_states
 from salon_arena.rounds import VotedItem
+from salon_arena.settling import settle_due
 from salon_arena.tasks import files_of, instant
 from salon_arena.verdicts import verdict_states
 from salon_arena.verify import verify_answers
@@ -103,7 +105,7 @@ class _Answered:
 def release(
     database: ArenaDatabase, form: str, folder: Path, *, real: str | None = None, taxonomy: Path | None = None, seed: int = 0
 ) -> Released:
-    """Write the settled answers in one of :data:`FORMS` into a new folder.
+    """Settle what is due, and write the settled answers in one of :data:`FORMS` into a new folder.
 
     Args:
         database: the arena's; it may be in use.
@@ -115,7 +117,7 @@ def release(
 
     Raises:
         InputError: an unknown form, the folder has files, or there is no answer of the kind.
-        StorageError: the database cannot be read.
+        StorageError: the database cannot be read or written.
 
     Example:
         >>> list(FORMS)[:3]
@@ -125,6 +127,7 @@ def release(
         raise InputError("unknown form", value=form, allowed=FORMS)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("is there already", source=folder, hint="Name a new folder.")
+    settle_due(database, time.time_ns() // 1000).result()
     made = _Release(database, folder, real, taxonomy, seed)
     rows = FORMS[form](made)
     if not rows:

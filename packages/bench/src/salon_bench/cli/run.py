@@ -96,7 +96,8 @@ def bench() -> None:
     "scorers",
     multiple=True,
     metavar="SPEC",
-    help="For the suite scorer: MODULE:FUNCTION, ./FILE.py:FUNCTION or an installed scorer; the same as --judge scorer:SPEC.",
+    help="For the suite scorer and for suite files that ask for a score: MODULE:FUNCTION, ./FILE.py:FUNCTION or an installed "
+    "scorer; the same as --judge scorer:SPEC.",
 )
 @click.option("--prompts", type=InputPath(), help="Your copy of the suite's prompts. Default: the suite's own.")
 @click.option("--limit", type=click.IntRange(1), help="So many prompts, drawn with the seed. Default: all.")
@@ -120,7 +121,6 @@ def bench() -> None:
     help="How often an unreadable reply is asked for again.",
 )
 @click.option("--extractor", metavar="SPEC", help="A model that restates replies which still cannot be read.")
-@click.option("--resume", is_flag=True, help="Go on with the run if it was begun before.")
 @STORE
 @work_options
 @FORMAT
@@ -137,7 +137,6 @@ def run(
     shard: str | None,
     re_asks: int,
     extractor: str | None,
-    resume: bool,
     store: StoreAddress,
     form: str,
     **work: Any,
@@ -147,8 +146,8 @@ def run(
     SUITE is the name of an installed suite (`salon bench list`) or a file: ./suite.toml declares questions and answers,
     ./suite.py defines a suite in Python.
 
-    The same command means the same run: a finished run is shown, a started one continues with --resume. With several
-    --judge or --scorer each is a run of its own, and a further run holds what the panel says.
+    The same command means the same run: a finished run is shown, a stopped one goes on. With several --judge or --scorer
+    each is a run of its own, and a further run holds what the panel says.
 
     Each draw of --repeat is a run of its own, too: the first is the run without it, the others ask the same questions with
     decoding seeds of their own. Without --limit and --repeat, --seed changes nothing.
@@ -163,7 +162,7 @@ def run(
       salon bench run prism --subject our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
       salon bench run magicbench --subject a --generations a/ --judge judge.toml --limit 50 --max-cost 2.50
       salon bench run ./posters.toml --subject a --generations a/ --judge judge.toml
-      salon bench run magic-bench-377 --subject a --generations a/ --subject b --generations b.csv --judge judge.toml --resume
+      salon bench run magic-bench-377 --subject a --generations a/ --subject b --generations b.csv --judge judge.toml
       salon bench run scorer --subject a --generations a/ --prompts prompts.csv --scorer ./metrics.py:clip_score
     """
     from salon_bench.judges.specification import read_judges, read_settings
@@ -198,7 +197,7 @@ def run(
         )
         plans.append((planned_run, judge, helper))
     _refuse_twins([each.plan.run_id for each, _, _ in plans])
-    reports = [_judged(each, judge, helper, store, resume=resume, work=work) for each, judge, helper in plans]
+    reports = [_judged(each, judge, helper, store, work=work) for each, judge, helper in plans]
     if len(plans) > repeat and all(report["complete"] for report in reports):
         for draw in range(repeat):
             panel = [each for each, _, _ in plans if each.plan.draw == draw]
@@ -241,7 +240,7 @@ def resume_(run_id: str, store: StoreAddress, form: str, **work: Any) -> None:
         helper = _opened(restore_settings(plan.extractor_settings), work)
     again = view.planned(judge, helper)
     refuse_another_run(run_id, plan, again.plan)
-    reports = [_judged(again, judge, helper, store, resume=True, work=work)]
+    reports = [_judged(again, judge, helper, store, work=work)]
     _show(reports, form)
     _exit(reports, store, allowed=work["allow_incomplete"])
 
@@ -310,7 +309,6 @@ def _judged(
     extractor: "Judge | None",
     store: StoreAddress,
     *,
-    resume: bool,
     work: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Start the run or go on with it, and report; a finished one is reported as it stands."""
@@ -340,7 +338,6 @@ def _judged(
             limits=limits_of(work),
             pace=pace_of(judge, work),
             keep_lost=work["allow_incomplete"],
-            resume=resume,
             watcher=watcher,
             fold=fold_apart,
             on_start=lambda session: stop_on_signals(session, lambda words: click.echo(words, err=True)),

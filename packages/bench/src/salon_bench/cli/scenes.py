@@ -8,9 +8,10 @@ from pathlib import Path
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FiniteRange
-from salon_taxonomy.cli.output import print_json, print_table
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange
+from salon_taxonomy.cli.output import deliver
 from salon_taxonomy.file_options import OutputPath
+from salon_taxonomy.table_files import Table
 
 _CATEGORIES = click.Choice(["color", "shape", "texture", "spatial", "non-spatial", "numeracy", "object", "complex"])
 _SEED = click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same items.")
@@ -65,10 +66,9 @@ def generate(output: Path, per_category: int, misaligned: float, seed: int, chos
 @click.option("--per-category", type=click.IntRange(1), default=20, show_default=True, help="Items of each category.")
 @_SEED
 @_CATEGORY
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
-def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str, ...], form: str) -> None:
+@OUTPUT
+@FORMAT
+def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str, ...], output: Path | None, form: str) -> None:
     """Measure how often a judge is right about drawn scenes.
 
     Verdicts: is the picture as its prompt says. Explained: of the misaligned pictures, those where the explanation names the
@@ -93,9 +93,6 @@ def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str
             return await measured(judge, generated(per_category, seed=seed, categories=categories))
 
     rows = asyncio.run(measure())
-    if form == "json":
-        print_json([asdict(row) for row in rows])
-        return
     lines = [
         [
             row.category.value,
@@ -107,7 +104,8 @@ def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str
         ]
         for row in rows
     ]
-    print_table(["category", "items", "verdicts right", "explained", "answers right", "unread"], lines)
+    columns = ("category", "items", "verdicts right", "explained", "answers right", "unread")
+    deliver(Table(columns, lines, frozenset(columns[1:])), [asdict(row) for row in rows], form=form, output=output)
 
 
 def _warn_of_aligned_alone(per_category: int, misaligned: float) -> None:

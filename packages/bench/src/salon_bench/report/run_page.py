@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from salon_bench.analysis.compare import compare
-from salon_bench.report.comparison_page import gap_table
 from salon_bench.report.gallery import column_names, gallery_fragment, plain
 from salon_bench.report.gathering import PageLimits, RunColumn, SuiteGallery, gather
 from salon_bench.runs.status import RunState
+from salon_bench.runs.view import interval_text, number_text
 from salon_ranking import numbers
 from salon_ranking.report.page import Block, PageSection, Table, render_page
 from salon_taxonomy.errors import InputError
@@ -33,21 +33,6 @@ def run_page(
     subjects = list(dict.fromkeys(plain(column.subject) for each in galleries for column in each.columns))
     title = f"{', '.join(plain(each.suite) for each in galleries)}: {', '.join(subjects)}"
     return render_page(title, lead=_LEAD, facts=_facts(galleries), sections=sections)
-
-
-def number_text(value: float | None) -> str:
-    """A number of a suite with two digits, or a dash.
-
-    Example:
-        >>> number_text(71.428), number_text(None)
-        ('71.43', '–')
-    """
-    return numbers.MISSING if value is None else f"{value:,.2f}"
-
-
-def interval_text(low: float | None, high: float | None) -> str:
-    """Both ends of an interval in brackets; empty without one."""
-    return "" if low is None or high is None else f"[{low:,.2f}, {high:,.2f}]"
 
 
 def _facts(galleries: Sequence[SuiteGallery]) -> list[tuple[str, str]]:
@@ -114,4 +99,4 @@ def _differences(store: StoreAddress, gallery: SuiteGallery) -> list[Block]:
     except InputError as error:
         return [f"Not compared: {plain(str(error).splitlines()[0])}."]
     names = column_names(gallery.columns)
-    return [f"A is {names[0]}, B is {names[1]}; each prompt counts once.", gap_table(found), *map(plain, found.notes)]
+    return [f"A is {names[0]}, B is {names[1]}; each prompt counts once.", found.view().table, *map(plain, found.notes)]

@@ -7,17 +7,20 @@ package's own are ``salon taxonomy``, ``salon doctor`` and ``salon completion``.
 import difflib
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from salon_taxonomy.cli.commands import COMMANDS
-from salon_taxonomy.cli.options import FORMAT, format_option
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, format_option
+from salon_taxonomy.cli.output import as_json, deliver, print_table
 from salon_taxonomy.errors import IncompleteError, SalonError
 from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.lazy_commands import InstalledGroup, LazyCommand
 from salon_taxonomy.standard_output import OutputError, told_apart
+from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -134,8 +137,9 @@ def taxonomy() -> None:
 
 
 @taxonomy.command("list")
+@OUTPUT
 @FORMAT
-def list_(form: str) -> None:
+def list_(form: str, output: Path | None) -> None:
     """List the taxonomies that come with Salon.
 
     \b
@@ -146,17 +150,11 @@ def list_(form: str) -> None:
     from salon_taxonomy.taxonomy import Taxonomy
 
     found = [Taxonomy.load(name) for name in Taxonomy.names()]
-    if form == "json":
-        rows = [{"name": t.name, "title": t.title, "labels": len(t), "leaves": len(t.leaves())} for t in found]
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
-        return
-    from rich.table import Table
-
-    table = Table("name", "title", "labels", "leaves", "paper", box=None)
-    for t in found:
-        paper = t.source.paper if t.source else ""
-        table.add_row(_text(t.name, "bold"), _text(t.title), str(len(t)), str(len(t.leaves())), _text(paper))
-    _show(table)
+    values = [{"name": t.name, "title": t.title, "labels": len(t), "leaves": len(t.leaves())} for t in found]
+    papers = [t.source.paper if t.source else "" for t in found]
+    rows = [(*map(str, row.values()), paper) for row, paper in zip(values, papers, strict=True)]
+    table = Table(("name", "title", "labels", "leaves", "paper"), rows, frozenset({"labels", "leaves"}))
+    deliver(table, values, form=form, output=output, json=lambda: as_json(values))
 
 
 @taxonomy.command()
@@ -263,8 +261,9 @@ def validate(file: Path) -> None:
 @click.argument("left")
 @click.argument("right")
 @click.option("--file", type=InputPath(), help="A crosswalk of your own (TOML) between the two.")
+@OUTPUT
 @FORMAT
-def crosswalk(left: str, right: str, file: Path | None, form: str) -> None:
+def crosswalk(left: str, right: str, file: Path | None, output: Path | None, form: str) -> None:
     """Show which labels of the taxonomy LEFT correspond to which of RIGHT, and which correspond to none.
 
     A relation is read from left to right: "broader" means that the right label covers more.
@@ -279,12 +278,13 @@ def crosswalk(left: str, right: str, file: Path | None, form: str) -> None:
 
     a, b = Taxonomy.open(left), Taxonomy.open(right)
     walk = Crosswalk.load(a.name, b.name) if file is None else Crosswalk.read(file, a, b)
-    if form == "json":
-        links = [link.model_dump(by_alias=True, mode="json") for link in walk.links]
-        unmatched = [leaf.model_dump() for leaf in walk.unmatched(a, b)]
-        click.echo(json.dumps({"left": a.name, "right": b.name, "links": links, "unmatched": unmatched}, indent=2))
-        return
-    _show_crosswalk(walk, a, b)
+    links = [link.model_dump(by_alias=True, mode="json") for link in walk.links]
+    unmatched = [leaf.model_dump() for leaf in walk.unmatched(a, b)]
+    document = {"left": a.name, "right": b.name, "links": links, "unmatched": unmatched}
+    rows = [(link.from_, link.relation, link.to, link.rationale) for link in walk.links]
+    table = Table((a.name, "relation", b.name, "why"), rows)
+    show = partial(_show_crosswalk, walk, a, b, table)
+    deliver(table, links, form=form, output=output, show=show, json=lambda: as_json(document))
 
 
 def _show(*renderables: "RenderableType") -> None:
@@ -320,14 +320,10 @@ def _tree(found: "Taxonomy", definitions: bool) -> "Tree":
     return tree
 
 
-def _show_crosswalk(walk: "Crosswalk", left: "Taxonomy", right: "Taxonomy") -> None:
-    from rich.table import Table
-
-    links = Table(left.name, "relation", right.name, "why", box=None, title=f"{len(walk.links)} links", title_justify="left")
-    for link in walk.links:
-        links.add_row(_text(link.from_), _text(link.relation), _text(link.to), _text(link.rationale, "dim"))
+def _show_crosswalk(walk: "Crosswalk", left: "Taxonomy", right: "Taxonomy", links: Table) -> None:
     leaves = walk.unmatched(left, right)
-    without = Table("taxonomy", "label", "why", box=None, title=f"{len(leaves)} leaves without a link", title_justify="left")
-    for leaf in leaves:
-        without.add_row(_text(leaf.taxonomy), _text(leaf.label), _text(leaf.rationale or "no reason given", "dim"))
-    _show(links, "", without)
+    without = [(leaf.taxonomy, leaf.label, leaf.rationale or "no reason given") for leaf in leaves]
+    click.echo(f"{len(walk.links)} links")
+    print_table(links.columns, links.rows)
+    click.echo(f"\n{len(leaves)} leaves without a link")
+    print_table(("taxonomy", "label", "why"), without)
