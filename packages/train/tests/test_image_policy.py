@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,8 @@ from salon_train.image_policy import training
 from salon_train.image_policy.flow import draw, even_times, spread, step_distribution
 from salon_train.image_policy.network import TinyUNet
 from salon_train.image_policy.pictures import HELD_OUT, LEARNED, PROMPTS, Obedience, teach
-from salon_train.image_policy.study import QUICK, PolicyArm, adapted_reward, run_image_study
-from salon_train.image_policy.training import BestOfGroup, FlowGRPO, RewardSettings, shown
+from salon_train.image_policy.study import QUICK, ImageStudySettings, PolicyArm, adapted_reward, run_image_study
+from salon_train.image_policy.training import BestOfGroup, FlowGRPO, ImitationSettings, RewardSettings, shown
 from salon_train.over_seeds import SeedProgress
 
 SMALL = RewardSettings(group=2, ways=4, window=2)
@@ -360,3 +361,17 @@ def test_damaged_files_of_a_study_are_named(tmp_path: Path) -> None:
     checkpoint.write_bytes(b"no checkpoint")
     with pytest.raises(InputError, match=r"cps\.checkpoint"):
         run_image_study(tmp_path, arms=(PolicyArm.CPS,), settings=QUICK)
+
+
+# Measured: obedience 0.1 higher after 30 steps and 0.3 after 60; lower by shuffled rewards.
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_obedience_rises_by_the_reward_and_not_by_shuffled_rewards(tmp_path: Path) -> None:
+    settings = ImageStudySettings(start=ImitationSettings(steps=800), every=50)
+    settings = replace(settings, reward=replace(settings.reward, steps=50))
+    arms = (PolicyArm.CPS, PolicyArm.SHUFFLED)
+    start, learned, shuffled = (each.points[-1] for each in run_image_study(tmp_path, seeds=(7,), arms=arms, settings=settings))
+    assert start.learned > 0.4
+    assert learned.learned - start.learned > 0.1
+    assert learned.held_out - start.held_out > 0
+    assert shuffled.learned - start.learned < 0.05

@@ -83,7 +83,7 @@ Tell = Callable[["str | SeedProgress"], object]
 
 
 class SeedBars:
-    """Show a progress bar for the stage of each seed on a terminal, and print a line for each stage that begins.
+    """Show a progress bar for each seed on a terminal, and print each line of text.
 
     Args:
         console: where.

@@ -1,4 +1,4 @@
-"""Train a small image policy on rewards of pictures: a rectified flow of 16 by 16 pixels, on one processor, offline.
+"""Train a small image policy, a rectified flow of 16 by 16 pixels, on rewards of its pictures.
 
 run_image_study                 every way of learning, over seeds, resumable
 ImageStudySettings              how large it is

@@ -37,7 +37,7 @@ class ConditionedBlock(nn.Module):
 
 
 class TinyUNet(nn.Module):
-    """Predict the velocity, noise minus picture, from 8 by 8 patches of 2 by 2 pixels and from half as many.
+    """Predict the velocity, noise minus picture, from patches of 2 by 2 pixels.
 
     Args:
         width: channels of the patches, a multiple of 8.

@@ -1,8 +1,9 @@
-"""Pictures of 16 by 16 pixels: one shape in one colour on white, a teacher who errs, and a reward that measures pixels.
+"""Draw the pictures of a teacher who errs, and score pictures by their pixels.
 
-The shapes and inks are those of ``salon synthetic scenes``, cut out around the shape and reduced to a fifth. There are 5,184
-such pictures, 16 prompts at 324 places, so a picture shows what the nearest of them shows, if it is near enough. The reward is
-a scorer like any other: ``scorer:salon_train.image_policy.pictures:Obedience``.
+A picture has 16 by 16 pixels and shows one shape in one colour on white. The shapes and inks are those of
+``salon synthetic scenes``, cut out around the shape and reduced to a fifth. There are 5,184 such pictures, 16 prompts at 324
+places, so a picture shows what the nearest of them shows, if it is near enough. The reward is a scorer like any other:
+``scorer:salon_train.image_policy.pictures:Obedience``.
 """
 
 from collections.abc import Sequence
@@ -116,9 +117,10 @@ def _canvas(shown: PromptedShape) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Obedience:
-    """Score pictures by their pixels: 1 for the right shape in the right colour, 0.5 for one of the two, else 0.
+    """Score pictures by their pixels.
 
-    A picture that differs from every drawn one by more than :data:`NEAR` shows nothing and scores 0.
+    The right shape in the right colour scores 1, one of the two 0.5, anything else 0. A picture that differs from every drawn
+    one by more than :data:`NEAR` shows nothing and scores 0.
 
     Example:
         >>> from PIL import Image
@@ -161,7 +163,7 @@ def _shown(images: "Sequence[Image]") -> list[PromptedShape | None]:
 
 @cache
 def _known() -> "npt.NDArray[np.float32]":
-    """Return every picture that there is, the places of one prompt after the other: shape (5184, 768), from 0 to 1."""
+    """Return all 5,184 right pictures, prompt by prompt: shape (5184, 768), values from 0 to 1."""
     pictures = [_picture(PromptedShape.of(prompt), place) for prompt in PROMPTS for place in _PLACES]
     return (torch.stack(pictures).flatten(1) / 2 + 0.5).numpy()
 

@@ -263,7 +263,7 @@ def _drawn(network: TinyUNet, prompts: Sequence[str], settings: ImageStudySettin
 
 
 def sheet(network: TinyUNet, settings: ImageStudySettings, *, seed: int) -> bytes:
-    """Return a PNG of four pictures of each prompt, one below the other: prompts with a reward, a gap, the others."""
+    """Return a PNG with four pictures of each prompt; those held out are on the right, after a gap."""
     from PIL import Image
 
     prompts = [*LEARNED, *HELD_OUT]

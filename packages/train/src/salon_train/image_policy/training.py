@@ -290,7 +290,7 @@ def advantages(rewards: Tensor, group: int) -> Tensor:
 
 
 def shown(pictures: Tensor) -> Tensor:
-    """Return pictures with values from 0 to 1, as adapters of rewards take them, from ones with values from -1 to 1."""
+    """Return pictures with values from -1 to 1 as adapters of rewards take them, from 0 to 1."""
     return pictures.clamp(-1, 1) / 2 + 0.5
 
 
