@@ -218,7 +218,7 @@ answer = "score"
 
 
 def invoked(*words: object) -> str:
-    result = CliRunner().invoke(main, ["bench", *map(str, words)])
+    result = CliRunner().invoke(main, [*map(str, words)])
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -238,8 +238,10 @@ def test_a_run_gives_each_picture_its_score_whatever_the_names_the_order_and_the
     named = ("--prompts", tmp_path / "prompts.csv", "--subject", "our model", "--generations", pictures)
     panel = [word for name in ("other", "light") for word in ("--scorer", f"{tmp_path / 'metrics.py'}:{name}")]
     store = ("--store", tmp_path / "store")
-    told = invoked("run", tmp_path / suite if "." in suite else suite, *named, *panel, *store, "--format", "json")
-    rows = map(json.loads, invoked("export", json.loads(told)[1]["run_id"], *store, "--format", "jsonl").splitlines())
+    told = invoked("bench", "run", tmp_path / suite if "." in suite else suite, *named, *panel, *store, "--format", "json")
+    rows = map(
+        json.loads, invoked("results", "export", json.loads(told)[1]["run_id"], *store, "--format", "jsonl").splitlines()
+    )
     found = {row["prompt_id"]: row["value"] for row in rows if row["dimension"] == "light"}
     wanted = doors["function"](PICTURES, PROMPTS)
     assert near([found[f"p{place}"] for place in range(5)], wanted, 1e-12)

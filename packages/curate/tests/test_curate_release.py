@@ -85,6 +85,17 @@ def test_near_duplicates_are_those_of_all_pairs(hashes, distance):
     assert near_duplicates(np.array(hashes, dtype=np.uint64), distance).tolist() == plain_groups(hashes, distance)
 
 
+@pytest.mark.parametrize("distance", range(8))
+def test_near_duplicates_misses_no_pair_where_many_hashes_crowd_into_few_bits(distance):
+    """Pairs that differ in exactly ``distance`` of the lowest bits; all others are equal, so that runs are divided again."""
+    generator = np.random.default_rng(distance)
+    for crowded in (34, 40, 48):
+        one = generator.integers(0, 2**crowded, 1500, dtype=np.uint64)
+        flips = [sum(1 << int(bit) for bit in generator.choice(crowded, distance, replace=False)) for _ in one]
+        found = near_duplicates(np.concatenate([one, one ^ np.array(flips, dtype=np.uint64)]), distance)
+        assert (found[:1500] == found[1500:]).all(), crowded
+
+
 def test_near_duplicates_refuses_other_numbers():
     for wrong in (np.zeros(3), np.zeros((2, 2), np.uint64)):
         with pytest.raises(InputError):
@@ -127,6 +138,22 @@ def test_no_prompt_and_no_near_duplicate_straddles_a_split(looked):
         assert by_prompt["split"].max() == 1
     with pytest.raises(InputError, match="add up to 1"):
         split.function(rows, shares={"train": 0.5})
+
+
+def test_a_chain_of_any_length_is_one_component():
+    for length in (1, 2, 50_000):
+        one, other = (pl.Series([(place + shift) // 2 for place in range(length)]) for shift in (0, 1))
+        assert not components([one, other]).any()
+
+
+@pytest.mark.parametrize("prompt", ["", " ", "\n\t", None])
+def test_rows_without_a_prompt_are_not_joined_by_it(prompt):
+    names = {"duplicate_of": pl.String, "near_duplicate_of": pl.String, "prompt": pl.String}
+    rows = pl.DataFrame({"key": [f"k{number}" for number in range(200)]}).with_columns(
+        pl.lit(prompt if name == "prompt" else None, kind).alias(name) for name, kind in names.items()
+    )
+    found = split.function(split.prepare(rows), shares={"train": 0.5, "test": 0.5})
+    assert 60 <= (found["split"] == "train").sum() <= 140
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(0, 500))

@@ -25,13 +25,13 @@ from salon_taxonomy.training_example import MAIN_BUCKETS
 from salon_train.demo import study as studies
 from salon_train.demo.consistency import RuleConsistency, supports
 from salon_train.demo.controls import ShuffledMagicMirror
-from salon_train.demo.experiment import Ablation, ArmNumbers, SeedProgress
+from salon_train.demo.experiment import Ablation, ArmNumbers
 from salon_train.demo.page import ablation_rows, study_page
 from salon_train.demo.pictures import draw_pictures, evenly_wrong, missed
 from salon_train.demo.recipe import Recipe
 from salon_train.demo.study import run_study
 from salon_train.demo.summary import LABELS, PAPER, difference, directions, rise
-from salon_train.over_seeds import SeedMean
+from salon_train.over_seeds import SeedMean, SeedProgress
 
 TINY = Recipe(pictures=24, reasoned=16, held_out=8)
 

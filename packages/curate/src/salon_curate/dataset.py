@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from salon_curate.files import publish, publish_text
+from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError, SalonError
 
 if TYPE_CHECKING:
@@ -198,9 +199,11 @@ class DataSet:
                 each.image,
                 None if each.image is None else hashlib.sha256(each.image).hexdigest(),
                 source,
-                each.prompt,
+                None if each.prompt is None else without_surrogates(each.prompt),
                 each.problem,
-                json.dumps(each.meta, ensure_ascii=False, sort_keys=True, default=str) if each.meta else None,
+                without_surrogates(json.dumps(each.meta, ensure_ascii=False, sort_keys=True, default=str))
+                if each.meta
+                else None,
             )
             for each in batch
         ]

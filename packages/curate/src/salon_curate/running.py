@@ -86,7 +86,7 @@ def run(
         watch: called after each shard.
 
     Raises:
-        InputError: the data set has no pictures, or the pipeline contradicts itself.
+        InputError: the data set has no pictures, a shard has changed, or the pipeline contradicts itself.
         StorageError: a part cannot be written; what is finished is kept.
     """
     if not dataset.shards:
@@ -95,6 +95,11 @@ def run(
         )
     expected = expected_parts(dataset, stages)
     wanted = shards or range(len(dataset.shards))
+    for shard in dataset.shards:
+        path = dataset.shard_path(shard.name)
+        if path.exists() and path.stat().st_size != shard.bytes:  # a missing one is named by the stage that reads it
+            hint = f"See what else is wrong: salon curate verify {dataset.folder}"
+            raise InputError("the shard has changed since it was written", source=path, hint=hint)
     made = kept = problems = 0
     aside: list[str] = []
     stopped = None

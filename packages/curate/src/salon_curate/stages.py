@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -81,6 +82,20 @@ class Stage:
     def stopped(self) -> str | None:
         """Return why the stage does no more in this run; None for a stage that asks no judge."""
         return None
+
+    def check(self, types: "Mapping[str, Any]") -> None:
+        """Check the stage against the types of the columns before it, before anything is run.
+
+        Raises:
+            InputError: the function does not take a parameter.
+        """
+        try:
+            signature(self.function).bind(None, **self.parameters)
+        except TypeError as error:
+            hint = f"Its parameters are: {', '.join(list(signature(self.function).parameters)[1:]) or 'none'}."
+            raise InputError(
+                f"does not take these parameters ({error}):", column="stage", value=self.name, hint=hint
+            ) from error
 
     def in_this_process(self, dataset: DataSet, tasks: "Sequence[ShardTask]") -> "Iterator[TaskResult] | None":
         """Return the outcomes of a stage that holds a judge; None for one that an engine runs."""
@@ -191,7 +206,7 @@ def work_on(task: ShardTask) -> dict[str, int]:
     if made.whole:
         return _work_on_all(folder, made, task)
     shard = folder / "shards" / f"{task.shard}.parquet"
-    own, beside = read_inputs(folder, made, task.inputs)
+    own, beside = read_inputs(folder, made, task.inputs, task.rows)
     pieces = []
     for start in range(0, task.rows, BATCH_ROWS):
         batch = read_rows(shard, own, start, BATCH_ROWS)
@@ -206,8 +221,8 @@ def _work_on_all(folder: Path, made: Stage, task: ShardTask) -> dict[str, int]:
     import polars as pl
 
     pieces = []
-    for shard, _, inputs, _ in task.every:
-        own, beside = read_inputs(folder, made, inputs)
+    for shard, count, inputs, _ in task.every:
+        own, beside = read_inputs(folder, made, inputs, count)
         rows = pl.concat([read_rows(folder / "shards" / f"{shard}.parquet", own), *beside], how="horizontal")
         pieces.append(rows if made.prepare is None else _called(made, made.prepare, rows, task))
     rows = pl.concat(pieces)
@@ -221,22 +236,41 @@ def _work_on_all(folder: Path, made: Stage, task: ShardTask) -> dict[str, int]:
     return {"rows": len(found)}
 
 
-def read_inputs(folder: Path, made: Stage, inputs: Mapping[str, Sequence[str]]) -> "tuple[list[str], list[pl.DataFrame]]":
-    """Return the columns to read from a shard, ``key`` first, and the columns of earlier stages, read."""
+def read_inputs(
+    folder: Path, made: Stage, inputs: Mapping[str, Sequence[str]], rows: int
+) -> "tuple[list[str], list[pl.DataFrame]]":
+    """Return the columns to read from a shard, ``key`` first, and the columns of earlier stages, read.
+
+    Raises:
+        InputError: a part is missing, damaged, or has not the shard's number of rows.
+    """
     elsewhere = {column for columns in inputs.values() for column in columns}
     own = ["key", *(column for column in made.reads if column not in elsewhere and column != "key")]
-    return own, [read_rows(folder / part, columns) for part, columns in inputs.items()]
+    beside = []
+    for part, columns in inputs.items():
+        frame = read_rows(folder / part, columns)
+        if len(frame) != rows:
+            hint = "Delete it; salon curate run makes it again."
+            raise InputError(f"has {len(frame)} rows, and its shard {rows}", source=folder / part, hint=hint)
+        beside.append(frame)
+    return own, beside
 
 
 def checked_output(made: Stage, keys: "pl.Series", found: "pl.DataFrame", shard: str) -> "pl.DataFrame":
-    """Return a stage's output with exactly its columns and types.
+    """Return a stage's output with exactly its columns and types; NaN is a missing value with its reason.
 
     Raises:
-        StageError: keys are missing, added or out of order, a column is missing, or a value does not fit its type.
+        StageError: the output is no table, keys are missing, added or out of order, a column is missing or named twice, or a
+            value does not fit its type.
     """
     import polars as pl
 
+    if not isinstance(found, pl.DataFrame):
+        kind = type(found).__name__
+        raise StageError(f"stage {made.name!r}, shard {shard}: the output must be a DataFrame of polars, not {kind}")
     if "problem" in found.columns:
+        if made.problem in found.columns:
+            raise StageError(f"stage {made.name!r}, shard {shard}: the output has both 'problem' and {made.problem!r}")
         found = found.rename({"problem": made.problem})
     elif made.problem not in found.columns:
         found = found.with_columns(pl.lit(None, pl.String).alias(made.problem))
@@ -247,9 +281,16 @@ def checked_output(made: Stage, keys: "pl.Series", found: "pl.DataFrame", shard:
     if found.schema["key"] != keys.dtype or not found["key"].equals(keys):
         raise StageError(f"stage {made.name!r}, shard {shard}: the output must have the same keys in the same order")
     try:
-        return found.select(pl.col(name).cast(kind, strict=True) for name, kind in schema.items())
+        frame = found.select(pl.col(name).cast(kind, strict=True) for name, kind in schema.items())
     except pl.exceptions.PolarsError as error:
         raise StageError(f"stage {made.name!r}, shard {shard}: a value does not fit its column ({error})") from error
+    for name, kind in frame.schema.items():
+        if kind.is_integer() and found.schema[name].is_float() and (found[name] != frame[name].cast(pl.Float64)).any():
+            raise StageError(f"stage {made.name!r}, shard {shard}: a value of {name!r} has a fraction and does not fit {kind}")
+        if kind.is_float() and frame[name].is_nan().any():  # it would pass every `>=`
+            why = pl.when(pl.col(name).is_nan()).then(pl.lit(f"{name} is not a number"))
+            frame = frame.with_columns(pl.col(name).fill_nan(None), pl.coalesce(made.problem, why).alias(made.problem))
+    return frame
 
 
 def write_part(path: Path, made: Stage, frame: "pl.DataFrame", shard: str) -> dict[str, int]:
@@ -280,9 +321,13 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
     """Return, for every stage, each shard's part and the parts and columns that it reads.
 
     Raises:
-        InputError: two stages write one column, a name occurs twice, or a stage reads a column that no earlier stage writes.
+        InputError: two stages write one column, a name occurs twice, a stage reads a column that no earlier stage writes, a
+            parameter is not one of the stage's, or a condition cannot be applied.
     """
+    import polars as pl
+
     writer: dict[str, str] = dict.fromkeys(SHARD_COLUMNS, "")
+    types: dict[str, Any] = {name: pl.Binary if name == "image" else pl.String for name in SHARD_COLUMNS}
     found: dict[str, list[tuple[str, dict[str, list[str]]]]] = {}
     for each in stages:
         if each.name in found:
@@ -291,6 +336,8 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
             if column not in writer:
                 raise InputError(f"stage {each.name!r} reads a column that no stage before it writes:", value=column,
                                  found=sorted(writer))  # fmt: skip
+        each.check(types)
+        types |= {**each.writes, each.problem: pl.String}
         reads: dict[str, list[str]] = {}
         for column in each.reads:
             if writer[column]:

@@ -10,7 +10,7 @@
     diagnose                             check whether this machine can train (``salon doctor``)
 
 Rooms: ``configuration``, ``data``, ``models``, ``sampling``, ``run`` (the shell of every stage), ``trl``, ``assessor``,
-``refiner``, ``demo``, ``report``. Nothing is imported before its first use (PEP 562), torch least of all.
+``refiner``, ``image_policy``, ``demo``, ``report``. Nothing is imported before its first use (PEP 562), torch least of all.
 """
 
 from typing import TYPE_CHECKING

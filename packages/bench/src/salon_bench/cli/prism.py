@@ -166,7 +166,7 @@ def ocr(
     rows = list(check_text(suite.cases(found, pictures), reader))
     write_json_lines(output, (row.model_dump(mode="json") for row in rows))
     summary = summarize_text(frame_of(rows), replicates=bootstrap, seed=seed)
-    _show(summary.table, (*summary.notes, f"Read by {reader.version}; rows: {output}"), form)
+    _show(summary.table, (*summary.notes, f"Read by {reader.version}; rows: {output}"), form, None)
 
 
 def _show(table: "pl.DataFrame", notes: Iterable[str], form: str, output: Path | None) -> None:

@@ -240,7 +240,8 @@ def report(
     limits: PageLimits = {"most_pictures": most_pictures, "side": side, "longest_reply": longest_reply}
     content = run_page(store, run_ids, partial_means=partial_means, **limits).encode("utf-8", "replace")
     write_whole(output, content, flushed=True)
-    click.echo(f"{len(content) / 1e6:,.1f} MB in {output}", err=True)
+    size = f"{len(content) / 1e6:,.1f} MB" if len(content) >= 1e5 else f"{len(content) / 1e3:,.0f} kB"
+    click.echo(f"{size} in {output}", err=True)
 
 
 # ---------------------------------------------------------------------------------------------------------------- output

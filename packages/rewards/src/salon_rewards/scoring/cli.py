@@ -160,5 +160,5 @@ def _print(scored: ScoredCompletions) -> None:
         print_table(("flaw of the format", "completions"), [(reason, str(count)) for reason, count in most])
     counts = label_counts(scored.why)
     if counts:
-        names = ("label", "found", "missed", "extra")
-        print_table(names, [(label, *map(str, of_label)) for label, of_label in counts.items()], right=names[1:])
+        figures = ("found", "missed", "extra")
+        print_table(("label", *figures), [(label, *map(str, of_label)) for label, of_label in counts.items()], right=figures)
