@@ -1,6 +1,7 @@
 """The tutorials as notebooks: each ``docs/tutorial-NAME.md`` is also ``docs/notebooks/NAME.ipynb``, and the notebooks run.
 
-The page is the source: its Python and console blocks are the notebook's cells, and what they print is left out.
+The page is the source: its Python and console blocks are the notebook's cells, and what they print is left out. A block that
+ends with ``print(result)`` ends with ``result`` there, which a notebook shows as a table with its chart.
 ``python tests/test_notebooks.py`` writes the notebooks.
 """
 
@@ -28,7 +29,7 @@ def cells(text: str) -> list[tuple[str, str]]:
         at = part.end()
         language, note, body = part.groups()
         if language == "python":
-            found.append(("code", body))
+            found.append(("code", re.sub(r"^print\((\w+)\)\n\Z", r"\1\n", body, flags=re.MULTILINE)))
         elif language == "console":
             commands = re.findall(r"^\$ ((?:[^\n]*\\\n)*[^\n]*)$", body, re.MULTILINE)
             found.append(("code", "\n".join(f"!{command}" for command in commands)))

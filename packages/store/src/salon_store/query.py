@@ -23,7 +23,7 @@ from salon_store.delta import At, Snapshot
 from salon_store.errors import DamagedTableError, QueryError
 from salon_store.schemas import SCHEMAS
 from salon_store.tables import StoreTable, altered
-from salon_store.views import create_error_view, create_view, file_pattern, identifier, literal
+from salon_store.views import create_error_view, create_view, file_pattern, hide_progress, identifier, literal
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ _READERS = frozenset({"read_csv", "read_csv_auto", "read_json", "read_json_auto"
 _READERS |= {"read_parquet", "parquet_scan", "read_text"}
 _SETTINGS = (
     "SET TimeZone = 'UTC'",
-    "SET enable_progress_bar = false",
     "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
@@ -174,6 +173,7 @@ def _answered(
     """Return the result of the query on a new connection, which is locked down first."""
     import duckdb
 
+    hide_progress(connection)
     for setting in _SETTINGS:
         connection.execute(setting)
     used: dict[str, tuple[Snapshot, list[Path]]] = {}

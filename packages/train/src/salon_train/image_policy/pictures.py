@@ -1,8 +1,8 @@
 """Draw the pictures of a teacher who errs, and score pictures by their pixels.
 
-A picture has 16 by 16 pixels and shows one shape in one colour on white. The shapes and inks are those of ``salon synthetic
-scenes``, cut out around the shape and reduced to a fifth. There are 5,184 such pictures, 16 prompts at 324 places, so a picture
-shows what the nearest of them shows, if it is near enough. The reward is a scorer like any other:
+A picture has 16 by 16 pixels and shows one shape in one colour on white. The shapes and inks are those of
+``salon synthetic scenes``, cut out around the shape and reduced to a fifth. There are 5,184 such pictures, 16 prompts at 324
+places, so a picture shows what the nearest of them shows, if it is near enough. The reward is a scorer like any other:
 ``scorer:salon_train.image_policy.pictures:Obedience``.
 """
 
