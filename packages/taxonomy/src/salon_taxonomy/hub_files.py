@@ -66,6 +66,18 @@ def hub_file(address: str) -> Path:
     return copy
 
 
+def linked_folder(copy: Path) -> Path | None:
+    """Return where the links in a copy of a data set lead: the cache's folder of contents; None for any other folder.
+
+    Example:
+        >>> linked_folder(Path("hub/datasets--owner--name/snapshots/1a2b/prompts"))
+        PosixPath('hub/datasets--owner--name/blobs')
+        >>> linked_folder(Path("snapshots/prompts"))
+    """
+    caches = (each.parent for each in copy.parents if each.name == "snapshots")
+    return next((cache / "blobs" for cache in caches if cache.name.startswith("datasets--")), None)
+
+
 def _reached(hub: ModuleType, errors: ModuleType, url: str) -> bool:
     """Whether the hub answers, whatever it says; asked once, as a download without a network repeats for half a minute."""
     http = import_module(type(hub.get_session()).__module__.partition(".")[0])  # httpx, or its successor
