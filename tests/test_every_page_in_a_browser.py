@@ -261,6 +261,10 @@ def test_a_page_works_under_the_one_policy(browser: Browser, folders: dict[str, 
             assert heard == [], (path.name, width)
             assert page.locator(".chart").count() == page.locator(".chart svg").count(), (path.name, width)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, (path.name, width)
+            clipped = (
+                "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.ariaLabel)"
+            )
+            assert width > 400 or page.evaluate(clipped) == [], (path.name, width)
             points = page.locator('.chart svg path[aria-roledescription="point"]')
             if width == 1400 and points.count():
                 points.first.hover(force=True)

@@ -128,7 +128,6 @@ def test_tables_are_drawn_in_one_place(packages: dict[str, Path]) -> None:
 LEFT = {
     "salon_published/cli.py",
     "salon_train/world.py",
-    "salon_train/refiner/cli.py",
     "salon_train/data/cli.py",
     "salon_train/demo/cli.py",
     "salon_train/run/cli.py",

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from for_each import for_each
 
@@ -102,6 +104,14 @@ def test_among_the_even_pictures_no_subject_tells_whether_something_is_wrong() -
     assert kept == sorted(kept, key=examples.index)
     of_one_label = [each for each in examples if each.truth.normal or each.buckets[0] == MAIN_BUCKETS[1]]
     assert evenly_wrong(of_one_label) == of_one_label
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6))
+def test_an_interval_over_seeds_stays_where_shares_and_their_differences_are(values: list[float]) -> None:
+    share, difference = SeedMean.of(values), SeedMean.of([value - values[0] for value in values], differences=True)
+    assert 0.0 <= share.low <= share.mean + 1e-9
+    assert share.mean - 1e-9 <= share.high <= 1.0
+    assert -1.0 <= difference.low <= difference.high <= 1.0
 
 
 def test_intervals_are_students_and_one_seed_has_none() -> None:

@@ -107,7 +107,8 @@ def query_folder(query: str, folder: Path) -> list[dict[str, Any]]:
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
     except duckdb.Error as error:
         hint = "A query sees the files of this folder alone, named '{folder}/NAME'."
-        raise QueryError(visible(str(error).strip(), prose=True), source="query", hint=hint) from error
+        said = str(error).strip().partition("\n")[0]
+        raise QueryError(visible(said, prose=True), source="query", hint=hint) from error
 
 
 def _attempt(query: str, tables: Mapping[str, StoreTable], *, store: str, timeout: float | None, at: At) -> pl.DataFrame:

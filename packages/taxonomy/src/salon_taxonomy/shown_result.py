@@ -54,11 +54,11 @@ def joined_views(views: Sequence[ResultView], names: Sequence[str]) -> ResultVie
     """
     if len(views) == 1:
         return views[0]
-    columns = tuple(dict.fromkeys(["of", *(column for view in views for column in view.table.columns)]))
+    columns = tuple(dict.fromkeys(["result", *(column for view in views for column in view.table.columns)]))
     rows, points = [], []
     for name, view in zip(names, views, strict=True):
         for row in view.table.rows:
-            found = {**dict(zip(view.table.columns, row, strict=True)), "of": name}
+            found = {**dict(zip(view.table.columns, row, strict=True)), "result": name}
             rows.append(tuple(found.get(column, "–") for column in columns))
         points += [point._replace(name=f"{name}: {point.name}") for point in (view.chart.rows if view.chart else ())]
     chart = None if views[0].chart is None else replace(views[0].chart, rows=points)

@@ -21,7 +21,8 @@ class SeedMean:
 
     Attributes:
         mean: NaN without any seed.
-        low, high: 95 % interval by Student's t, as wide as so few seeds make it; NaN for one seed.
+        low, high: 95 % interval by Student's t, as wide as so few seeds make it, within the range of the values; NaN for
+            one seed.
         seeds: how many had a number.
     """
 
@@ -31,8 +32,12 @@ class SeedMean:
     seeds: int
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "SeedMean":
-        """From one value per seed.
+    def of(cls, values: Sequence[float], *, differences: bool = False) -> "SeedMean":
+        """Return the mean of one share, rate or F1 per seed; its interval ends at 0 and 1.
+
+        Args:
+            values: one per seed, between 0 and 1.
+            differences: the values are differences of shares, between -1 and 1.
 
         Example:
             >>> estimate = SeedMean.of([0.2, 0.3, 0.4])
@@ -45,20 +50,19 @@ class SeedMean:
         if len(values) == 1:
             return cls(middle, math.nan, math.nan, 1)
         room = two_sided_quantile(0.05, len(values) - 1) * stdev(values) / math.sqrt(len(values))
-        return cls(middle, middle - room, middle + room, len(values))
+        lowest = -1.0 if differences else 0.0
+        return cls(middle, max(middle - room, min(lowest, *values)), min(middle + room, max(1.0, *values)), len(values))
 
-    @property
-    def half_width(self) -> float:
-        """Half of the interval's width; NaN for fewer than two seeds."""
-        return (self.high - self.low) / 2
-
-    def __str__(self) -> str:
-        """As tables print it."""
+    def text(self, form: str = ".3f") -> str:
+        """Return the mean with its interval, each number in a format; a dash without any seed."""
         if not self.seeds:
             return "–"
-        if math.isnan(self.low):
-            return f"{self.mean:.3f}"
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        mean, low, high = (format(value, form) for value in (self.mean, self.low, self.high))
+        return mean if math.isnan(self.low) else f"{mean} [{low}, {high}]"
+
+    def __str__(self) -> str:
+        """Return the mean with its interval as tables print it."""
+        return self.text()
 
 
 @dataclass(frozen=True, slots=True)

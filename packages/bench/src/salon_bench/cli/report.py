@@ -17,6 +17,7 @@ from salon_taxonomy.table_files import RESULT_ENDINGS
 if TYPE_CHECKING:
     from salon_bench.analysis.comparison import Comparison
     from salon_bench.analysis.leaderboard import SuiteBoard
+    from salon_bench.report.gathering import PageLimits
     from salon_taxonomy.table_files import ValueForm
 
 _HELP = {"help_option_names": ["-h", "--help"]}
@@ -202,8 +203,19 @@ def export(run_ids: tuple[str, ...], store: StoreAddress, wide: bool, form: "Val
     show_default=True,
     help="Characters of a reply; the rest is cut off.",
 )
+@click.option(
+    "--partial-means",
+    is_flag=True,
+    help="Where a suite has no number over all groups, also show the mean of the groups that have one, named as partial.",
+)
 def report(
-    run_ids: tuple[str, ...], store: StoreAddress, output: Path, most_pictures: int, side: int, longest_reply: int
+    run_ids: tuple[str, ...],
+    store: StoreAddress,
+    output: Path,
+    most_pictures: int,
+    side: int,
+    longest_reply: int,
+    partial_means: bool,
 ) -> None:
     """Write one self-contained page about runs: their numbers, and every picture with its verdicts and the judge's own words.
 
@@ -225,11 +237,11 @@ def report(
         write_table(output, view.table, values, made=view.makers())
         click.echo(f"Wrote {output}", err=True)
         return
-    content = run_page(store, run_ids, most_pictures=most_pictures, side=side, longest_reply=longest_reply).encode(
-        "utf-8", "replace"
-    )
+    limits: PageLimits = {"most_pictures": most_pictures, "side": side, "longest_reply": longest_reply}
+    content = run_page(store, run_ids, partial_means=partial_means, **limits).encode("utf-8", "replace")
     write_whole(output, content, flushed=True)
-    click.echo(f"{len(content) / 1e6:,.1f} MB in {output}", err=True)
+    size = f"{len(content) / 1e6:,.1f} MB" if len(content) >= 1e5 else f"{len(content) / 1e3:,.0f} kB"
+    click.echo(f"{size} in {output}", err=True)
 
 
 # ---------------------------------------------------------------------------------------------------------------- output

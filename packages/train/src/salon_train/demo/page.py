@@ -1,6 +1,5 @@
 """Write a study as one HTML page without network: what rose, curves, the paper's ablations."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
@@ -205,8 +204,4 @@ def _short(estimate: SeedMean) -> str:
 
 
 def _signed(estimate: SeedMean) -> str:
-    if not estimate.seeds:
-        return "–"
-    if math.isnan(estimate.low):
-        return f"{estimate.mean:+.3f}"
-    return f"{estimate.mean:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}]"
+    return estimate.text("+.3f")

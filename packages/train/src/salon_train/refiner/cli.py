@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_taxonomy.cli.options import FORMAT
-from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.cli.output import print_json, print_table
 from salon_taxonomy.file_options import InputPath
 from salon_train.run.cli import changes_of, stage_options, train_and_show
 
 if TYPE_CHECKING:
-    from salon_train.over_seeds import SeedMean
     from salon_train.refiner.study import ArmResult
     from salon_train.run.dry_run import StageDryRun
     from salon_train.run.stage import Trained
@@ -99,22 +98,20 @@ def refiner_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...
 
 
 def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from salon_train.over_seeds import SeedMean
     from salon_train.refiner.study import PUBLISHED, Arm, paired
 
-    table = Table("reward", "S_ref", "S_rect", "verdict", "illusory", "R³-Bench: S_ref", "R³-Bench: S_rect")
+    rows: list[tuple[str, ...]] = []
     for arm in Arm:
         mine = [each.evaluation for each in results if each.arm is arm]
         if not mine:
             continue
         cells = [[each.s_ref for each in mine], [each.s_rect for each in mine], [each.verdict for each in mine]]
         evasive = [each.illusory for each in mine if each.illusory is not None]
-        shown = [_figure(SeedMean.of(values)) if values else "none" for values in (*cells, evasive)]
-        table.add_row(arm, *shown, *(f"{value:.2f}" for value in PUBLISHED.get(arm, ())))
-    differences = Table("difference, paired by seed", "S_ref", "S_rect")
+        shown = [SeedMean.of(values).text() if values else "none" for values in (*cells, evasive)]
+        published = [f"{value:.2f}" for value in PUBLISHED.get(arm, ())]
+        rows.append((arm, *shown, *(published or ("", ""))))
+    differences: list[tuple[str, ...]] = []
     pairs = [
         *((arm, Arm.COLD_START) for arm in Arm if arm is not Arm.COLD_START),
         (Arm.HRM, Arm.REASON),
@@ -124,14 +121,9 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
         found = paired(results, arm, other)
         if found:
             s_ref, s_rect = zip(*found.values(), strict=True)
-            differences.add_row(f"{arm} − {other}", _figure(SeedMean.of(s_ref), "+.3f"), _figure(SeedMean.of(s_rect), "+.3f"))
-    console = Console(width=110)
-    console.print(table)
-    console.print(differences)
+            shown = (SeedMean.of(values, differences=True).text("+.3f") for values in (s_ref, s_rect))
+            differences.append((f"{arm} − {other}", *shown))
+    print_table(("reward", "S_ref", "S_rect", "verdict", "illusory", "R³-Bench: S_ref", "R³-Bench: S_rect"), rows)
+    print_table(("difference, paired by seed", "S_ref", "S_rect"), differences)
     seeds = len({each.seed for each in results})
     click.echo(f"{seeds} {'seed' if seeds == 1 else 'seeds'}; 95 % intervals over seeds. Policies: {folder}")
-
-
-def _figure(value: "SeedMean", form: str = ".3f") -> str:
-    mean = format(value.mean, form)
-    return mean if value.seeds < 2 else f"{mean} ± {value.half_width:.3f}"
