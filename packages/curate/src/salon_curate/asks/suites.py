@@ -59,6 +59,6 @@ def suite(name: str, dimensions: Sequence[str], facts: Mapping[str, str] | None 
                 values[targets[record.dimension]] = missing if record.value is None else record.value
         return values
 
-    options = {"suite": found.name, "version": found.version, "dimensions": list(dimensions), "facts": given}
+    options: dict[str, Any] = {"suite": found.name, "version": found.version, "dimensions": list(dimensions), "facts": given}
     version = digest("curate ask", options)
     return PictureAsk(prefix, version, ("prompt", *columns), dict.fromkeys(targets.values(), pl.Float64), walk)
