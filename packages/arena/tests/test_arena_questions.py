@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from browsing import Served, context, opened
 from click.testing import CliRunner
@@ -157,6 +158,13 @@ def test_own_videos_become_questions_whose_answers_and_levels_people_say(tmp_pat
         assert [answer_all(service, "auditor", body, clock, lambda _: {"accept": True}) for _ in range(2)] == [12, 12]
         assert database.read(progress)[0] == "16 accepted"
         release(database, "artifact-bench", tmp_path / "out")
+        assert [export_answers(database, tmp_path / "store").added for _ in range(2)] == [20, 0]
+    battles = ResultStore.open(tmp_path / "store").read("battles").collect()
+    winners = battles.select(pl.when(pl.col("winner") == "model_a").then("model_a").otherwise("model_b")).to_series()
+    assert winners.value_counts(sort=True).rows() == [(MODELS[0], 16), (MODELS[1], 4)]
+    assert battles["winner"].is_in(["model_a", "model_b"]).all() and set(battles["suite"]) == {"artifact-bench"}
+    sides = {(row["rater_id"], row["generation_a"]): row["side_a_shown"] for row in battles.to_dicts()}
+    assert len(sides) == 20 and set(sides.values()) == {"left", "right"}
     rows = read_rows(tmp_path / "out")
     assert {row.task.value: row.level.value for row in rows} == {"rvac": "L2", "pvrc": "L3"}
     for row in rows:
@@ -240,7 +248,7 @@ def test_a_hidden_reference_is_rated_among_the_others_and_scores_are_differences
         done = release(database, "mef-ratings", tmp_path / "out")
         assert done.rows == 4 * 3 * 3
     for name, expected in (("ratings", marks[MODELS[1]]), ("differences", [3, 5, 6])):
-        found = CliRunner().invoke(main, ["mos", str(tmp_path / "out" / f"{name}.csv"), "--format", "json"])
+        found = CliRunner().invoke(main, ["ratings", "mos", str(tmp_path / "out" / f"{name}.csv"), "--format", "json"])
         assert found.exit_code == 0, found.output
         scores = {
             (row["model"], row["dimension"]): row["mean"]

@@ -4,13 +4,13 @@ Left out, and counted: anchors, tests and audits; votes of flagged raters; in pu
 not answered enough anchors yet. Nothing is deleted: a rater whose flag goes is counted again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final
 
 import polars as pl
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, select, true
 
 from salon_arena.database import ASSIGNMENTS, FLAGS, SETTLED, ArenaDatabase
 from salon_ranking.battles import Battles
@@ -26,7 +26,9 @@ PERSONAL_VOTES: Final = 30
 """A rater with fewer votes has no personal board."""
 PERSONAL_PRIOR: Final = 1.0
 """Drawn battles against a mean opponent that every model has on a personal board."""
-_COUNTED: Final = ("model_a", "model_b", "winner", "stream")
+_COUNTED: Final = ("model_a", "model_b", "winner")
+_VOTES: Final = select(SETTLED.c.number, SETTLED.c.rater_id, SETTLED.c.scenario, *(SETTLED.c[name] for name in _COUNTED))
+_ROWS_AT_ONCE: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,58 @@ class Board:
         return [] if self.board is None else self.board.table.to_dicts()
 
 
+class _Tally:
+    """Settled battles of one kind, as counts that grow. Safe to use from several threads.
+
+    Args:
+        database: the votes; each is read once.
+        counted: which of them are of the kind.
+        excluded: raters whose votes do not count.
+    """
+
+    def __init__(self, database: ArenaDatabase, counted: ColumnElement[bool], excluded: frozenset[str]) -> None:
+        self._database = database
+        self._counted = counted
+        self._excluded = excluded
+        self._lock = Lock()
+        self._ranking = Lock()
+        self._league = GrowingLeague()
+        self._last = self._left_out = 0
+        self._ranked_to = 0
+        self._board: Board | None = None
+        self.scenarios: set[str] = set()
+
+    def without(self, excluded: frozenset[str]) -> "_Tally":
+        """Return the same battles without those of other raters, counted from the start."""
+        found = _Tally(self._database, self._counted, excluded)
+        found.read()
+        return found
+
+    def read(self) -> tuple[Battles, int, int]:
+        """Read the votes settled since the last call; returns all that count, how many do not, and the last one's number."""
+        with self._lock:
+            while rows := self._database.read(self._next):
+                self._last = rows[-1].number
+                self.scenarios.update(row.scenario for row in rows if row.scenario is not None)
+                kept = [row for row in rows if row.rater_id not in self._excluded]
+                self._left_out += len(rows) - len(kept)
+                if kept:
+                    self._league = self._league.update(_frame(kept))
+            return self._league.battles(), self._left_out, self._last
+
+    def ranked(self) -> Board:
+        """Rate the models, again when there are new votes; :meth:`read` does not wait for it."""
+        with self._ranking:
+            battles, left_out, last = self.read()
+            if self._board is None or self._ranked_to != last:
+                self._board, self._ranked_to = _rated(battles, left_out), last
+            return self._board
+
+    def _next(self, connection: Connection) -> Sequence[Any]:
+        new = (SETTLED.c.number > self._last) & (SETTLED.c.kind == "battle") & self._counted
+        return connection.execute(_VOTES.where(new).order_by(SETTLED.c.number).limit(_ROWS_AT_ONCE)).all()
+
+
 class LiveBoard:
     """Counts of all settled battles. Safe to use from several threads.
 
@@ -63,19 +117,12 @@ class LiveBoard:
         self._database = database
         self._anchors_first = anchors_first
         self._lock = Lock()
-        self._start(self._not_counted())
-
-    def _start(self, excluded: frozenset[str]) -> None:
-        self._excluded = excluded
-        self._arenas = {stream: GrowingLeague() for stream in (None, *STREAMS)}
-        self._last = self._left_out = 0
-        self._boards: dict[str | None, Board] = {}
+        self._excluded = self._not_counted()
+        self._tallies: dict[str | int | None, _Tally] = {}
 
     def counts(self) -> dict[int, Battles]:
-        """Fold the votes settled since the last call, and return the counts of each stream of the plan."""
-        with self._lock:
-            self._fold()
-            return {stream: self._arenas[stream].battles() for stream in STREAMS}
+        """Return the votes that are settled and count, of each stream of the plan."""
+        return {stream: self._tally(stream, SETTLED.c.stream == stream).read()[0] for stream in STREAMS}
 
     def ranked(self, scenario: str | None = None) -> Board:
         """Rate the models: Bradley-Terry, ties half a win each (MEF, equation 1), the lowest rated model fixed at 1,000.
@@ -83,21 +130,13 @@ class LiveBoard:
         Args:
             scenario: votes on prompts of this scenario alone; None: all votes.
         """
-        with self._lock:
-            self._fold()
-            if scenario not in self._boards:
-                if scenario is None:
-                    battles = self._arenas[None].battles()
-                else:
-                    battles = Battles.from_frame(self._read(lambda row: row.scenario == scenario))
-                self._boards[scenario] = _rated(battles, self._left_out if scenario is None else 0)
-            return self._boards[scenario]
+        return self._tally(scenario, true() if scenario is None else SETTLED.c.scenario == scenario).ranked()
 
     def scenarios(self) -> list[str]:
         """The scenarios that have settled votes, in ascending order."""
-        query = select(SETTLED.c.scenario).where(SETTLED.c.kind == "battle").distinct()
-        found = self._database.read(lambda connection: list(connection.execute(query).scalars()))
-        return sorted(name for name in found if name is not None)
+        everything = self._tally(None, true())
+        everything.read()
+        return sorted(everything.scenarios)
 
     def personal(self, rater_id: str) -> Board:
         """What one rater's votes say: with a prior, from 30 votes on."""
@@ -105,39 +144,24 @@ class LiveBoard:
         rows = self._database.read(lambda connection: list(connection.execute(query)))
         if len(rows) < PERSONAL_VOTES:
             return Board(len(rows), None, f"A board of your own needs {PERSONAL_VOTES} settled votes.")
-        return _rated(Battles.from_frame(_frame(rows).drop("stream")), 0, prior_ties=PERSONAL_PRIOR)
+        return _rated(Battles.from_frame(_frame(rows)), 0, prior_ties=PERSONAL_PRIOR)
 
     def refresh(self) -> None:
-        """Count again from the start if the raters who count have changed."""
+        """Count again from the start if the raters who count have changed. The old counts are used meanwhile."""
+        excluded = self._not_counted()
+        if excluded != self._excluded:
+            with self._lock:
+                tallies = dict(self._tallies)
+            again = {key: tally.without(excluded) for key, tally in tallies.items()}
+            with self._lock:
+                self._excluded, self._tallies = excluded, again
+
+    def _tally(self, key: str | int | None, counted: ColumnElement[bool]) -> _Tally:
         with self._lock:
-            excluded = self._not_counted()
-            if excluded != self._excluded:
-                self._start(excluded)
+            return self._tallies.setdefault(key, _Tally(self._database, counted, self._excluded))
 
     def _not_counted(self) -> frozenset[str]:
         return frozenset(self._database.read(lambda connection: raters_left_out(connection, self._anchors_first)))
-
-    def _fold(self) -> None:
-        last, known = self._last, self._excluded
-        query = select(SETTLED).where((SETTLED.c.number > last) & (SETTLED.c.kind == "battle")).order_by(SETTLED.c.number)
-        rows = self._database.read(lambda connection: list(connection.execute(query)))
-        if not rows:
-            return
-        self._last = rows[-1].number
-        kept = [row for row in rows if row.rater_id not in known]
-        self._left_out += len(rows) - len(kept)
-        self._boards = {}
-        if kept:
-            frame = _frame(kept)
-            for stream, arena in self._arenas.items():
-                mine = frame if stream is None else frame.filter(pl.col("stream") == stream)
-                if mine.height:
-                    self._arenas[stream] = arena.update(mine.drop("stream"))
-
-    def _read(self, wanted: Callable[[Any], bool]) -> pl.DataFrame:
-        query = select(SETTLED).where(SETTLED.c.kind == "battle")
-        rows = self._database.read(lambda connection: list(connection.execute(query)))
-        return _frame([row for row in rows if row.rater_id not in self._excluded and wanted(row)]).drop("stream")
 
 
 def raters_left_out(connection: Connection, anchors_first: int) -> dict[str, str]:
@@ -164,8 +188,8 @@ def anchors_wanted(connection: Connection, mode: str) -> int:
 
 
 def _frame(rows: Sequence[Any]) -> pl.DataFrame:
-    schema = {**dict.fromkeys(_COUNTED, pl.String), "stream": pl.Int64}
-    return pl.DataFrame([[getattr(row, name) for name in _COUNTED] for row in rows], schema=schema, orient="row")
+    columns = {name: [getattr(row, name) for row in rows] for name in _COUNTED}
+    return pl.DataFrame(columns, schema=dict.fromkeys(_COUNTED, pl.String))
 
 
 def _rated(battles: Battles, left_out: int, *, prior_ties: float = 0.0) -> Board:

@@ -13,12 +13,14 @@ import hashlib
 import hmac
 import secrets
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
+from time import monotonic
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
@@ -49,6 +51,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.types import NullType
 
+from salon_arena.errors import RefusedError
 from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.records import Mode
 
@@ -65,7 +68,10 @@ _UPGRADES: Final = {
 MODES: Final = (Mode.PUBLIC.value, Mode.EXPERT.value)
 """Who votes. One database holds one mode: MEF keeps matching, computation and boards of the two apart (section 5.1.1)."""
 _WORKERS: Final = "workers"
-_MOST_TOGETHER: Final = 256
+_LONGEST_TOGETHER: Final = 0.025
+"""Seconds of work that share a commit: no request waits long for others, and a disk flush is divided among about ten."""
+_READERS: Final = 40
+"""Connections for reading: as many as there are threads that read."""
 _BUSY_MS: Final = 2000
 
 _POSTGRES: Final = "postgresql"
@@ -302,8 +308,8 @@ class ArenaDatabase:
         """Run ``work`` in a transaction on the writer thread; the future is done after the commit.
 
         ``work`` may run twice: if another request of the same commit fails, each is run again alone. So it must have no
-        effect outside the database that a second run would repeat. The future raises what ``work`` raises, or
-        :class:`StorageError` when the database refuses.
+        effect outside the database that a second run would repeat. It must not write before it raises
+        :class:`RefusedError`. The future raises what ``work`` raises, or :class:`StorageError` when the database refuses.
         """
         return self._writer.submit(work)
 
@@ -354,12 +360,15 @@ class ArenaDatabase:
         self.close()
 
 
+_Job = tuple[Callable[[Connection], Any], Future[Any]]
+
+
 class _Writer:
     """One thread that owns the only writing connection."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._jobs: SimpleQueue[tuple[Callable[[Connection], Any], Future[Any]] | None] = SimpleQueue()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._closing = Lock()
         self._closed = False
         self._thread = Thread(target=self._run, name="arena-writer", daemon=True)
@@ -383,33 +392,60 @@ class _Writer:
         self._engine.dispose()
 
     def _run(self) -> None:
+        waiting: deque[_Job] = deque()
         going = True
-        while going:
-            jobs = [self._jobs.get()]
-            while len(jobs) < _MOST_TOGETHER:
-                try:
-                    jobs.append(self._jobs.get_nowait())
-                except Empty:
-                    break
-            going = None not in jobs
-            self._commit([job for job in jobs if job is not None and job[1].set_running_or_notify_cancel()])
+        while going or waiting:
+            if going:
+                going = self._take(waiting)
+            self._commit(waiting)
 
-    def _commit(self, jobs: Sequence[tuple[Callable[[Connection], Any], Future[Any]]]) -> None:
-        if not jobs:
-            return
+    def _take(self, waiting: deque[_Job]) -> bool:
+        """Add what was submitted to ``waiting``, at least one job; returns False when no more will come."""
+        with suppress(Empty):
+            while True:
+                job = self._jobs.get(block=not waiting)
+                if job is None:
+                    return False
+                if job[1].set_running_or_notify_cancel():
+                    waiting.append(job)
+        return True
+
+    def _commit(self, waiting: deque[_Job]) -> None:
+        """Take jobs out of ``waiting`` and run them in one transaction, as many as fit into its time.
+
+        If it fails, each of them is run again alone; if it cannot begin, everything that waits fails.
+        """
+        batch: list[_Job] = []
+        results: list[Any] = []
         try:
             with self._engine.begin() as connection:
-                results = [work(connection) for work, _ in jobs]
-        except Exception as error:  # noqa: BLE001 - the job's future raises it
-            if len(jobs) > 1:
-                for job in jobs:
-                    self._commit([job])
-            else:
-                cause = StorageError(str(error.orig)) if isinstance(error, DBAPIError) else error
-                jobs[0][1].set_exception(cause)
+                until = monotonic() + _LONGEST_TOGETHER
+                while waiting and (not batch or monotonic() < until):
+                    batch.append(waiting.popleft())
+                    results.append(_result(batch[-1][0], connection))
+        except Exception as error:  # noqa: BLE001 - the jobs' futures raise it
+            if len(batch) > 1:
+                for job in batch:
+                    self._commit(deque([job]))
+                return
+            for _, future in batch or waiting:
+                future.set_exception(StorageError(str(error.orig)) if isinstance(error, DBAPIError) else error)
+            if not batch:
+                waiting.clear()
             return
-        for (_, future), result in zip(jobs, results, strict=True):
-            future.set_result(result)
+        for (_, future), result in zip(batch, results, strict=True):
+            if isinstance(result, RefusedError):
+                future.set_exception(result)
+            else:
+                future.set_result(result)
+
+
+def _result(work: Callable[[Connection], Any], connection: Connection) -> Any:
+    """Return what ``work`` returns, or the refusal that it raises: it wrote nothing, so the rest of the commit may stay."""
+    try:
+        return work(connection)
+    except RefusedError as refusal:
+        return refusal
 
 
 def is_address(place: Path | str) -> bool:
@@ -439,7 +475,8 @@ def _shown(url: URL) -> str:
 def _engine(url: URL, *, writes: bool) -> Engine:
     if url.get_backend_name() == _POSTGRES:
         return _postgres(url, writes=writes)
-    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": _BUSY_MS / 1000})
+    pool = {"pool_size": 1 if writes else _READERS, "max_overflow": 0}
+    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": _BUSY_MS / 1000}, **pool)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, _: object) -> None:

@@ -1,7 +1,8 @@
 """Settled answers as rows of a result store, each exactly once.
 
-Battles become ``battles`` (anchors are marked as such), panels ``ratings``, checks of test points ``scores``, labels
-``assessments``; answers to questions whose answer is known become ``scores``, 1 for a right one.
+Battles become ``battles`` (anchors are marked as such), and so do answers to which of two models' files looks more real, under
+the suite ``artifact-bench``. Panels become ``ratings``, checks of test points ``scores``, labels ``assessments``; answers to
+questions whose answer is known become ``scores``, 1 for a right one.
 
 The key of a battle is a digest of the arena and the assignment. Rows whose key is in the store are left out, and the store
 adds each table's rows in one commit, so an export that was killed can be run again, and one that runs beside votes or beside
@@ -20,7 +21,7 @@ from sqlalchemy import Connection, Row, select
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
 from salon_arena.labels import NORMAL, label_states
 from salon_arena.material import SUITE
-from salon_arena.questions import BENCH, chosen_of
+from salon_arena.questions import BENCH, chosen_of, is_realism, realism_sides, realism_winner
 from salon_arena.settling import settle_due
 from salon_arena.tasks import instant
 from salon_bench.suites.artifact_bench.rows import CORRECT, QuestionTask
@@ -31,7 +32,7 @@ from salon_taxonomy.records import Assessment, Battle, Generation, MediaKind, Mo
 from salon_taxonomy.store_address import StoreAddress
 
 CHECKS: Final = "test_points"
-"""The task of the scores of checks: ``salon test-points STORE --task test_points``."""
+"""The task of the scores of checks: ``salon ratings pass-rates STORE --task test_points``."""
 AGREED: Final = "agreed"
 """The judge of labels that several raters agreed on and two auditors accepted."""
 
@@ -109,14 +110,15 @@ def settled_battles(database: ArenaDatabase) -> list[Battle]:
 
 
 def _settled(connection: Connection) -> list[Row[Any]]:
+    """Battles and anchors, and the questions which of two models' files looks more real."""
     query = (
-        select(ASSIGNMENTS, SETTLED.c.winner, ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)
+        select(ASSIGNMENTS, SETTLED.c.winner, ANSWERS.c.choice, ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)
         .join(SETTLED, SETTLED.c.assignment_id == ASSIGNMENTS.c.assignment_id)
         .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
-        .where(SETTLED.c.kind.in_(["battle", "anchor"]))
+        .where(SETTLED.c.kind.in_(["battle", "anchor", "question"]))
         .order_by(SETTLED.c.number)
     )
-    return list(connection.execute(query))
+    return [row for row in connection.execute(query) if row.kind != "question" or is_realism(json.loads(row.payload))]
 
 
 def _answers_to_forms(
@@ -216,6 +218,9 @@ def _unsettled(connection: Connection) -> tuple[int, tuple[tuple[str, ...], ...]
 def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], generations: dict[str, Generation]) -> Battle:
     """The battle of one assignment; collects its prompt and its pictures."""
     payload = json.loads(row.payload)
+    suite, winner = SUITE, row.winner
+    if row.kind == "question":
+        suite, winner, payload = BENCH, realism_winner(row.choice), {**payload, **realism_sides(payload)}
     prompt_id, a_shown = payload["prompt_id"], payload["side_a_shown"]
     labels = tuple(payload["labels"])
     prompts[prompt_id] = _prompt(payload)
@@ -225,11 +230,11 @@ def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], gene
     answered = instant(row.received_at)
     return Battle(
         battle_id=key,
-        suite=SUITE,
+        suite=suite,
         prompt_id=prompt_id,
         model_a=payload["model_a"],
         model_b=payload["model_b"],
-        winner=row.winner,
+        winner=winner,
         rater_id=row.rater_id,
         mode=Mode(mode),
         scenario=payload["scenario"],
@@ -241,8 +246,8 @@ def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], gene
         answered_at=answered,
         is_anchor=row.kind == "anchor",
         expected_winner=payload.get("expected"),
-        plan_rule=payload["plan_rule"],
-        plan_stream=payload["plan_stream"],
+        plan_rule=payload.get("plan_rule"),
+        plan_stream=payload.get("plan_stream"),
     )
 
 

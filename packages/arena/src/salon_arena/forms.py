@@ -16,12 +16,11 @@ from random import Random
 from typing import Any, Final
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, bindparam, func, select
 
-from salon_arena.database import ASSIGNMENTS
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
-from salon_arena.tasks import BoardlessTask, Draft, Payload, Rater, prompt_payload, unseen
+from salon_arena.rounds import RatedItem, RoundsTask
+from salon_arena.tasks import Payload, prompt_payload
 from salon_bench.suites.contract.generations import Generated
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
@@ -43,12 +42,6 @@ LEVELS: Final = {
 YES_NO: Final = {1: "yes", 0: "no"}
 RATERS_PER_ITEM: Final = 2
 """MEF, section 5.2.2."""
-_LEASED: Final = (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > bindparam("now"))
-_TAKEN: Final = (
-    select(ASSIGNMENTS.c.subject, func.count())
-    .where(ASSIGNMENTS.c.state.in_(["answered", "settled"]) | _LEASED)
-    .group_by(ASSIGNMENTS.c.subject)
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +53,27 @@ class _Item:
     questions: tuple[tuple[str, str], ...]
 
 
-class FormTask(BoardlessTask):
+@dataclass
+class FormItem(RatedItem):
+    """What people have said of one panel, or of one checked file.
+
+    Attributes:
+        needed: how many people judge it.
+    """
+
+    needed: int = RATERS_PER_ITEM
+
+    def wanted(self, role: str) -> int:
+        """So many raters; nobody else."""
+        return self.needed if role == "rater" else 0
+
+    @property
+    def state(self) -> str:
+        """``open`` or ``done``."""
+        return "open" if len(self.said) < self.needed else "done"
+
+
+class FormTask(RoundsTask[FormItem]):
     """Deals items until each has its raters. Its methods run on the writer thread.
 
     Args:
@@ -88,27 +101,27 @@ class FormTask(BoardlessTask):
         hidden: str | None = None,
         seed: int = 0,
     ) -> None:
-        self._kind = kind
-        self._random = Random(f"{kind} {seed}")  # noqa: S311 - the order, no secret
-        self._items = self._random.sample(items, len(items))
+        self._random = Random(f"files {kind} {seed}")  # noqa: S311 - the order, no secret
+        self._forms = {item.subject: item for item in items}
         self._options = options
         self._material = material
         self._raters = raters
         self._rated_from = rated_from
         self._hidden = hidden
+        super().__init__({subject: FormItem() for subject in self._forms}, {"rater": kind}, seed=seed)
 
-    def draw(self, connection: Connection, rater: Rater, missing: int, now: int) -> list[Draft]:
-        """Return items that need a further rater and are new to this one; leases that ran out do not count."""
-        taken: dict[str, int] = {row[0]: row[1] for row in connection.execute(_TAKEN, {"now": now})}
-        wanted = [item for item in self._items if taken.get(item.subject, 0) < self._raters]
-        return [self._draft(item) for item in unseen(connection, rater.rater_id, wanted, lambda item: item.subject, missing)]
+    def fresh(self) -> dict[str, FormItem]:
+        """Every item, without answers."""
+        return {subject: FormItem(needed=self._raters) for subject in super().fresh()}
 
-    def _draft(self, item: _Item) -> Draft:
-        first, rest = item.files[: self._rated_from], item.files[self._rated_from :]
+    def payload(self, subject: str, item: FormItem, kind: str) -> Payload:
+        """The files, the rated ones in a random order, and what is asked about each."""
+        form = self._forms[subject]
+        first, rest = form.files[: self._rated_from], form.files[self._rated_from :]
         files = (*first, *self._random.sample(rest, len(rest)))
         prompt = self._material.prompts[files[0].prompt_id]
-        more = {"questions": item.questions, "options": self._options, "rated_from": self._rated_from, "hidden": self._hidden}
-        return Draft(self._kind, item.subject, {**prompt_payload(prompt, files), **more})
+        more = {"questions": form.questions, "options": self._options, "rated_from": self._rated_from, "hidden": self._hidden}
+        return {**prompt_payload(prompt, files), **more}
 
     def shown(self, payload: Payload) -> dict[str, Any]:
         """Questions, the values and words of answers, and which files are rated."""

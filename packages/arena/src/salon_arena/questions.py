@@ -29,7 +29,7 @@ from salon_bench.suites.artifact_bench.rows import LETTERS, BenchRow, QuestionTa
 from salon_bench.suites.contract.generations import VIDEO_SUFFIXES, Generated
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.records import Prompt
+from salon_taxonomy.records import Prompt, Side, Winner
 from salon_taxonomy.visible_text import visible
 
 KINDS: Final = {"rater": "question", "auditor": "verify", "adjudicator": ADJUDICATE}
@@ -178,6 +178,28 @@ def chosen_of(choice: str) -> frozenset[str]:
         ['B', 'E']
     """
     return frozenset(json.loads(choice)["answer"])
+
+
+def is_realism(payload: Payload) -> bool:
+    """Whether a question asks which of two models' files looks more real; rows of the benchmark name no models."""
+    return payload["question"]["task"] == QuestionTask.PVRC and payload["question"]["answer"] is None
+
+
+def realism_sides(payload: Payload) -> dict[str, str]:
+    """The models of a question of realism, A and B, and the side on which A was shown."""
+    turned = payload["question"]["turned"]
+    a, b = [file["model"] for file in payload["files"]][:: -1 if turned else 1]
+    return {"model_a": a, "model_b": b, "side_a_shown": (Side.RIGHT if turned else Side.LEFT).value}
+
+
+def realism_winner(choice: str) -> Winner:
+    """The model that a stored answer calls more real.
+
+    Example:
+        >>> realism_winner('{"answer": ["B"], "level": "L1"}').value
+        'model_b'
+    """
+    return Winner.MODEL_A if chosen_of(choice) == {_SIDES[0]} else Winner.MODEL_B
 
 
 def question_states(connection: Connection) -> dict[str, QuestionItem]:

@@ -5,11 +5,11 @@
 | ``magicmirror`` | accepted labels | ``salon_bench.suites.assessors``: ``images``, ``response``, ``prompt`` |
 | ``artifact-bench`` | accepted labels of videos or answers to questions, with levels | ``salon_bench.suites.artifact_bench`` |
 | ``r3`` | agreed verdicts | ``salon_bench.suites.r3_bench``: ``idx``, ``bad_image``, ``answer``, … |
-| ``mef-checks`` | checks of test points | ``salon bench``, ``salon test-points``: a list of people's answers |
-| ``mef-ratings`` | opinion scores | ``salon mos`` |
+| ``mef-checks`` | checks of test points | ``salon bench``, ``salon ratings pass-rates``: a list of people's answers |
+| ``mef-ratings`` | opinion scores | ``salon ratings mos`` |
 | ``mef-prompts`` | accepted prompts | ``salon_bench.suites.magic_bench_377``: ``prompt``, ``labels``, ``scenario`` |
 | ``label-studio`` | labels of all raters | Label Studio, and ``salon arena import-labels`` |
-| ``votes`` | battles and anchors of all raters | ``salon rank``, which rebuilds the board from it |
+| ``votes`` | battles and anchors of all raters | ``salon votes rank``, which rebuilds the board from it |
 | ``datasets`` | any of them | ``datasets.load_dataset(folder)`` |
 
 A file that is missing, or is no longer the one that people saw (by SHA-256), is left out and named, with its row.
@@ -19,6 +19,7 @@ import csv
 import io
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,6 +37,7 @@ from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
 from salon_arena.prompt_tasks import written
 from salon_arena.questions import QuestionItem, question_states
 from salon_arena.rounds import VotedItem
+from salon_arena.settling import settle_due
 from salon_arena.tasks import files_of, instant
 from salon_arena.verdicts import verdict_states
 from salon_arena.verify import verify_answers
@@ -58,8 +60,8 @@ LEVEL_WORDS: Final = {"L1": "easy", "L2": "medium", "L3": "hard"}
 VOTES_CARD: Final = """# {rows:,} battles of an arena ({mode} mode)
 
 `battles.parquet` and `battles.csv` hold the same rows: one per settled battle or anchor.
-`salon rank battles.parquet --interval sandwich` rebuilds the arena's board from the {counted:,.0f} that count. The others have
-weight 0, and `left_out` says why: an anchor (its winner was known), or what the checks found about the rater.
+`salon votes rank battles.parquet --interval sandwich` rebuilds the arena's board from the {counted:,.0f} that count. The others
+have weight 0, and `left_out` says why: an anchor (its winner was known), or what the checks found about the rater.
 `rater_id` is a random number.
 
 The chain of answers ended at `{head}`
@@ -103,7 +105,7 @@ class _Answered:
 def release(
     database: ArenaDatabase, form: str, folder: Path, *, real: str | None = None, taxonomy: Path | None = None, seed: int = 0
 ) -> Released:
-    """Write the settled answers in one of :data:`FORMS` into a new folder.
+    """Settle what is due, and write the settled answers in one of :data:`FORMS` into a new folder.
 
     Args:
         database: the arena's; it may be in use.
@@ -115,7 +117,7 @@ def release(
 
     Raises:
         InputError: an unknown form, the folder has files, or there is no answer of the kind.
-        StorageError: the database cannot be read.
+        StorageError: the database cannot be read or written.
 
     Example:
         >>> list(FORMS)[:3]
@@ -125,6 +127,7 @@ def release(
         raise InputError("unknown form", value=form, allowed=FORMS)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("is there already", source=folder, hint="Name a new folder.")
+    settle_due(database, time.time_ns() // 1000).result()
     made = _Release(database, folder, real, taxonomy, seed)
     rows = FORMS[form](made)
     if not rows:
@@ -240,7 +243,7 @@ class _Release:
         return self._write_csv("checks.csv", rows)
 
     def mef_ratings(self) -> int:
-        """Ratings, one per row, in the columns that ``salon mos`` reads; with a hidden reference, differences from it too."""
+        """Ratings, one per row, in the columns that ``salon ratings mos`` reads; with a hidden reference, differences too."""
         rows, differences = [], []
         for answered in self._answers("panel"):
             payload = answered.payload

@@ -6,6 +6,8 @@
 | questions | ``question`` | ``verify`` | ``adjudicate`` |
 | verdicts | ``verdict`` | | ``adjudicate`` |
 | prompts | ``write`` | ``inspect`` | |
+| opinion scores | ``panel`` | | |
+| checks | ``check`` | | |
 """
 
 import json
@@ -15,14 +17,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from pydantic import JsonValue
 from sqlalchemy import Connection, bindparam, event, func, select
 
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
 from salon_arena.errors import RefusedError
-from salon_arena.tasks import BoardlessTask, Draft, Payload, Rater, unseen
+from salon_arena.tasks import Draft, Payload, Rater, unseen
+
+if TYPE_CHECKING:
+    from salon_arena.board import LiveBoard
 
 ADJUDICATE: Final = "adjudicate"
 ROUND: Final = 3
@@ -138,8 +143,10 @@ class VotedItem(RatedItem):
 I = TypeVar("I", bound=RatedItem)  # noqa: E741 - of one letter, as all type variables
 
 
-class RoundsTask(BoardlessTask, ABC, Generic[I]):
+class RoundsTask(ABC, Generic[I]):
     """Deals items by role. Its methods run on the writer thread; sub-classes say what an item is and how it is shown.
+
+    It has no board: answers are summarised from the result store, and by ``salon arena progress``.
 
     Args:
         items: by subject, empty.
@@ -153,6 +160,15 @@ class RoundsTask(BoardlessTask, ABC, Generic[I]):
         self._empty: dict[str, I] = {subject: items[subject] for subject in order}
         self._kinds = kinds
         self._start()
+
+    @property
+    def board(self) -> "LiveBoard | None":
+        """None."""
+        return None
+
+    def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:
+        """Always ``work``: anybody may go on at any time."""
+        return {"state": "work"}
 
     def _start(self) -> None:
         """Begin without answers."""

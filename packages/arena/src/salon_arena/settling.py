@@ -1,7 +1,7 @@
 """Answers become final: 10 s after they were given, or with the rater's next one. What follows from a final answer is here."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -20,8 +20,7 @@ _ANSWERED: Final = (
     select(ASSIGNMENTS, ANSWERS.c.choice)
     .join(ANSWERS, ANSWERS.c.answer_id == ASSIGNMENTS.c.answer_id)
     .where(ASSIGNMENTS.c.state == "answered")
-    .order_by(ASSIGNMENTS.c.answered_at)
-)
+)  # sorted in Python: ordered by time, SQLite reads the answers of all raters in order to find those of one
 _DUE: Final = _ANSWERED.where(ASSIGNMENTS.c.answered_at <= bindparam("before"))
 _EARLIER: Final = _ANSWERED.where(
     (ASSIGNMENTS.c.rater_id == bindparam("rater")) & (ASSIGNMENTS.c.assignment_id != bindparam("but"))
@@ -33,15 +32,16 @@ _DONE: Final = update(ASSIGNMENTS).where(ASSIGNMENTS.c.assignment_id == bindpara
 def settle_due(database: ArenaDatabase, now: int) -> "Future[int]":
     """Settle every answer that was given more than 10 s before ``now`` (microseconds since 1970); returns how many."""
     before = now - UNDO_SECONDS * _SECOND
-    return database.write(lambda connection: _settle(connection, list(connection.execute(_DUE, {"before": before})), now))
+    return database.write(lambda connection: _settle(connection, connection.execute(_DUE, {"before": before}), now))
 
 
 def settle_earlier(connection: Connection, rater_id: str, but: str, now: int) -> int:
     """Settle the answers of a rater, but for that of task ``but``; returns how many."""
-    return _settle(connection, list(connection.execute(_EARLIER, {"rater": rater_id, "but": but})), now)
+    return _settle(connection, connection.execute(_EARLIER, {"rater": rater_id, "but": but}), now)
 
 
-def _settle(connection: Connection, rows: Sequence[Row[Any]], now: int) -> int:
+def _settle(connection: Connection, answered: Iterable[Row[Any]], now: int) -> int:
+    rows = sorted(answered, key=lambda row: row.answered_at)
     for row in rows:
         payload = json.loads(row.payload)
         key = {name: getattr(row, name) for name in ("assignment_id", "answer_id", "rater_id", "kind")}

@@ -86,19 +86,6 @@ class Task(Protocol):
         ...
 
 
-class BoardlessTask:
-    """What kinds of work without a board have in common: anybody may go on at any time."""
-
-    @property
-    def board(self) -> "LiveBoard | None":
-        """None: answers are summarised from the result store, and by ``salon arena progress``."""
-        return None
-
-    def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:
-        """Always ``work``."""
-        return {"state": "work"}
-
-
 def prompt_payload(prompt: Prompt, files: Sequence[Generated]) -> dict[str, Any]:
     """The part of a payload that all tasks have."""
     return {

@@ -173,7 +173,7 @@ def _stage(
     if specification is None:
         raise InputError("a judged stage needs a judge", key="judge", value=table.ask, hint='Add judge = "KIND:MODEL@URL".')
     try:
-        asked = validate_call(config=ConfigDict(strict=True))(ASKS[table.ask])(**table.options)
+        asked = validate_call(config=ConfigDict(strict=True))(ASKS[str(table.ask)])(**table.options)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         where = ".".join(map(str, ("options", *fault["loc"])))

@@ -9,7 +9,7 @@ import polars as pl
 from salon_bench.suites import Case, RunContext, suite_named
 from salon_curate.asks.ask import PictureAsk, plain_name
 from salon_curate.judging import Examination
-from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import Prompt, Score
@@ -59,6 +59,6 @@ def suite(name: str, dimensions: Sequence[str], facts: Mapping[str, str] | None 
                 values[targets[record.dimension]] = missing if record.value is None else record.value
         return values
 
-    options: dict[str, Digestible] = {"suite": found.name, "version": found.version, "facts": given}
-    version = digest("curate ask", {**options, "dimensions": list(dimensions)})
+    options: dict[str, Any] = {"suite": found.name, "version": found.version, "dimensions": list(dimensions), "facts": given}
+    version = digest("curate ask", options)
     return PictureAsk(prefix, version, ("prompt", *columns), dict.fromkeys(targets.values(), pl.Float64), walk)

@@ -185,7 +185,11 @@ def read_each(path: Path, read: Callable[[TableRow], T]) -> Iterator[tuple[int, 
     Raises:
         InputError: the file itself cannot be read: it is missing, its ending is unknown, or it breaks off.
     """
-    for row in _scanned(path):
+    return _each(_scanned(path), read)
+
+
+def _each(rows: Iterable[TableRow | BadRow], read: Callable[[TableRow], T]) -> Iterator[tuple[int, T] | BadRow]:
+    for row in rows:
         if isinstance(row, BadRow):
             yield row
             continue
@@ -234,7 +238,13 @@ def usable_rows(source: Path, rows: Iterable[tuple[int, T] | BadRow], *, what: s
 
 
 def unique_rows(
-    path: Path, read: Callable[[TableRow], T], id_of: Callable[[T], str], column: str, *, what: str = "row"
+    path: Path,
+    read: Callable[[TableRow], T],
+    id_of: Callable[[T], str],
+    column: str,
+    *,
+    what: str = "row",
+    rows: Iterable[TableRow] | None = None,
 ) -> UsableRows[T]:
     """Read every usable row of a table as something with an id of its own, in the table's order.
 
@@ -244,6 +254,7 @@ def unique_rows(
         id_of: its id.
         column: where the id stands, for the message.
         what: a row holds, for the message about a table without any.
+        rows: of the table; None: read them.
 
     Returns:
         The rows; one that ``read`` refuses, or whose id an earlier row has, is left out and named.
@@ -269,7 +280,8 @@ def unique_rows(
         numbers[name] = row.number
         return found
 
-    return usable_rows(path, read_each(path, first_of_its_id), what=what)
+    scanned = _scanned(path) if rows is None else rows
+    return usable_rows(path, _each(scanned, first_of_its_id), what=what)
 
 
 def _json(path: Path, file: Any) -> Iterator[TableRow | BadRow]:
