@@ -72,13 +72,8 @@ def image_demo(
 
 
 def _print(results: "Sequence[PolicyResult]") -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+    from salon_taxonomy.cli.output import print_table
     from salon_train.image_policy.page import CAPTION, COLUMNS, arm_rows
 
-    table = Table(*COLUMNS)
-    for row in arm_rows(results):
-        table.add_row(*row)
-    Console(width=110).print(table)
+    print_table(COLUMNS, [[str(cell) for cell in row] for row in arm_rows(results)])
     click.echo(CAPTION)
