@@ -14,7 +14,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
-from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from salon_arena.battles import BattleRules, BattleTask
 from salon_arena.blind import BlindMedia, BlindSet
@@ -129,28 +129,31 @@ class WorkService:
         rows = list(connection.execute(_BUSY, {"rater": rater_id}))
         still = [row for row in rows if row.state == "open"]
         drafts = self.task.draw(connection, rater, AHEAD + 1 - len(still), now) if len(still) <= AHEAD else []
+        new: list[dict[str, Any]] = []
         if drafts:
             issued = max([now, *(row.issued_at + 1 for row in rows)])  # orders a rater's tasks, whatever the clock does
             new = [_assignment(draft, rater_id, issued + place, now) for place, draft in enumerate(drafts)]
             connection.execute(_LEASE, new)
-            rows = list(connection.execute(_BUSY, {"rater": rater_id}))
         ending = [row.assignment_id for row in still if row.lease_until < now + LEASE_SECONDS * SECOND // 2]
         if ending:
             until = now + LEASE_SECONDS * SECOND
             connection.execute(update(ASSIGNMENTS).where(ASSIGNMENTS.c.assignment_id.in_(ending)).values(lease_until=until))
-        shown = {row.assignment_id: self._shown(row) for row in rows}
         last = next((row for row in rows if row.state == "answered" and row.kind not in _NO_UNDO), None)
+        dealt = [(row.assignment_id, row.payload, row.answer_id) for row in still]
+        dealt += [(each["assignment_id"], each["payload"], None) for each in new]
         return {
             **reply,
-            "tasks": [shown[row.assignment_id] for row in rows if row.state == "open"],
-            "last": None if last is None else {"answer_id": last.answer_id, "task": shown[last.assignment_id]},
+            "tasks": [self._shown(*each) for each in dealt],
+            "last": None
+            if last is None
+            else {"answer_id": last.answer_id, "task": self._shown(last.assignment_id, last.payload, last.answer_id)},
         }
 
-    def _shown(self, row: Row[Any]) -> dict[str, Any]:
+    def _shown(self, assignment_id: str, text: str, answer_id: str | None) -> dict[str, Any]:
         """What the page learns of a task: the prompt, and where its anonymous files are."""
-        payload = json.loads(row.payload)
-        media = [f"/media/{row.assignment_id}/{place}" for place in range(len(payload["files"]))]
-        known = {"assignment": row.assignment_id, "media": media, "supersedes": row.answer_id}
+        payload = json.loads(text)
+        media = [f"/media/{assignment_id}/{place}" for place in range(len(payload["files"]))]
+        known = {"assignment": assignment_id, "media": media, "supersedes": answer_id}
         return {**known, **prompt_shown(payload), **self.task.shown(payload)}
 
     def answered(self, rater_id: str) -> int:

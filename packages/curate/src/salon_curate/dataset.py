@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 MANIFEST: Final = "dataset.json"
+FORMAT: Final = 1
+"""Of the manifest."""
 SHARD_ROWS: Final = 1000
 SHARD_BYTES: Final = 64 << 20
 """A shard ends after so many rows or bytes of pictures, whichever comes first."""
@@ -116,6 +118,11 @@ class DataSet:
         path = folder / MANIFEST
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
+            if document["format"] != FORMAT:
+                hint = "Another version of salon-curate wrote it; use that one."
+                raise InputError(
+                    "unknown format of a manifest", source=path, value=document["format"], allowed=[FORMAT], hint=hint
+                )
             sources = [RowSource(**each) for each in document["sources"]]
             return cls(folder, document["name"], sources, [Shard(**each) for each in document["shards"]])
         except FileNotFoundError as error:
@@ -131,7 +138,7 @@ class DataSet:
     def save(self) -> None:
         """Replace the manifest."""
         document = {
-            "format": 1,
+            "format": FORMAT,
             "name": self.name,
             "sources": [asdict(each) for each in self.sources],
             "shards": [asdict(each) for each in self.shards],
@@ -141,6 +148,18 @@ class DataSet:
     def shard_path(self, name: str) -> Path:
         """Return the file of a shard."""
         return self.folder / "shards" / f"{name}.parquet"
+
+    def refuse_changed(self) -> None:
+        """Check that no shard has another size than when it was written; a missing one is named by its reader.
+
+        Raises:
+            InputError: one has.
+        """
+        for shard in self.shards:
+            path = self.shard_path(shard.name)
+            if path.exists() and path.stat().st_size != shard.bytes:
+                hint = f"See what else is wrong: salon curate verify {self.folder}"
+                raise InputError("the shard has changed since it was written", source=path, hint=hint)
 
     def keys(self, shard: Shard) -> "pl.Series":
         """Return the keys of a shard in order.

@@ -9,6 +9,7 @@ parts it read, so a part that exists need not be made again, and the same work h
 """
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -136,7 +137,7 @@ def stage(
 
 
 def stage_named(where: str, name: str | None = None, parameters: Mapping[str, Digestible] | None = None) -> Stage:
-    """Import a stage, or a function that returns one, by ``module:name``.
+    """Import a stage, or a function that returns one, by ``module:name``: installed, or a file of the working folder.
 
     Args:
         where: of a function declared with ``@stage``, or of one that returns a :class:`Stage` for the parameters.
@@ -151,6 +152,8 @@ def stage_named(where: str, name: str | None = None, parameters: Mapping[str, Di
         'look'
     """
     module, _, attribute = where.partition(":")
+    if (here := str(Path.cwd())) not in sys.path:  # behind what is installed; an installed command does not look there
+        sys.path.append(here)
     try:
         found = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:

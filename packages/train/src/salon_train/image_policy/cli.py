@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from salon_taxonomy.cli.options import FORMAT
-from salon_taxonomy.cli.output import as_json, print_json
+from salon_taxonomy.cli.output import as_json, print_json, print_table
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.whole_files import write_whole
 from salon_train.report.cli import check_page_libraries
@@ -72,13 +72,7 @@ def image_demo(
 
 
 def _print(results: "Sequence[PolicyResult]") -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from salon_train.image_policy.page import CAPTION, COLUMNS, arm_rows
 
-    table = Table(*COLUMNS)
-    for row in arm_rows(results):
-        table.add_row(*row)
-    Console(width=110).print(table)
+    print_table(COLUMNS, arm_rows(results))
     click.echo(CAPTION)
