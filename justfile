@@ -14,7 +14,7 @@ test *ARGS:
 
 # learning, kills and coverage at length (a few minutes; CI runs them too)
 slow:
-    uv run --all-packages pytest -m "slow and not study"
+    uv run --all-packages --group docs pytest -m "slow and not study"
 
 # studies that take many minutes: coverage of intervals, long crash tests
 study:
@@ -48,10 +48,19 @@ benchmark *ARGS:
 packages:
     bash .ci/packages
 
-# write docs/commands.md and tests/public_surface.txt anew after a decision
+# the site of docs/, in site/; open site/index.html
+site:
+    uv run --all-packages --group docs zensical build --strict
+
+# the screenshots of the site and the README (needs a Chromium)
+screenshots:
+    uv run --all-packages python docs/screenshots.py
+
+# write docs/commands.md, tests/public_surface.txt and the notebooks again after a decision
 pin:
     uv run --all-packages python tests/test_commands.py
     uv run --all-packages python tests/test_public_surface.py
+    uv run --all-packages python tests/test_notebooks.py
 
 # everything CI runs
 ci:

@@ -1,4 +1,4 @@
-"""The pages of ``salon bench report`` and ``compare`` in a real, headless Chromium: hostile words cannot act, filters filter,
+"""The pages of ``salon results report`` and ``compare`` in a real, headless Chromium: hostile words cannot act, filters filter,
 the page fits a phone, and a thousand pictures stay usable.
 """
 

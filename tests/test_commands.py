@@ -193,7 +193,7 @@ def test_names_of_files_that_are_still_to_be_made_are_compared_as_files(
 def test_a_file_of_a_folder_or_pattern_that_is_read_is_an_input(tmp_path: Path, read: Callable[[Path], Path]) -> None:
     path = tmp_path / "votes.csv"
     path.write_bytes(CONTENT)
-    done = CliRunner().invoke(main, ["rank", str(read(tmp_path)), "--output", str(path)])
+    done = CliRunner().invoke(main, ["votes", "rank", str(read(tmp_path)), "--output", str(path)])
     assert (done.exit_code, path.read_bytes()) == (2, CONTENT)
     assert "would overwrite INPUT" in done.stderr
 
@@ -211,6 +211,8 @@ def test_no_command_writes_a_new_table_into_a_folder_that_it_reads(
 ) -> None:
     deep = tmp_path / "deep"
     for folder, name in ((tmp_path / "flat", "new.csv"), (deep, "june/new.parquet")):
+        if output.type.endings is not None and Path(name).suffix not in output.type.endings:
+            name = str(Path(name).with_suffix(output.type.endings[0]))
         (folder / name).parent.mkdir(parents=True)
         table = (folder / name).with_name("votes.csv")
         table.write_bytes(CONTENT)

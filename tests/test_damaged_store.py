@@ -22,8 +22,8 @@ COMMANDS = {
     "import of lost keys": ("store", "import", "{store}", "battles", "{lost}", "--on-duplicate", "skip"),
     "compact": ("store", "compact", "{store}"),
     "verify": ("store", "verify", "{store}"),
-    "rank": ("rank", "{store}", "--bootstrap", "0"),
-    "raters": ("raters", "{store}"),
+    "rank": ("votes", "rank", "{store}", "--bootstrap", "0"),
+    "raters": ("votes", "raters", "{store}"),
     "quickstart": ("quickstart", "--dir", "{store}", "--bootstrap", "0", "--top", "1"),
     "other table": ("store", "sql", "{store}", "SELECT count(*) AS n FROM prompts"),
 }

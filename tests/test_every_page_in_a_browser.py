@@ -89,7 +89,9 @@ def plan(folder: Path) -> str:
 
     from salon_taxonomy.cli import main
 
-    result = CliRunner().invoke(main, ["plan", "--models", "6", "--spread", "100", "--output", str(folder / "made.html")])
+    result = CliRunner().invoke(
+        main, ["votes", "simulate", "--models", "6", "--spread", "100", "--output", str(folder / "made.html")]
+    )
     assert result.exit_code == 0, result.output
     return (folder / "made.html").read_text(encoding="utf-8")
 
@@ -162,6 +164,20 @@ def demonstration(folder: Path) -> str:
     return study_page(study(dict.fromkeys(PAPER, 0.5)), Recipe(), title=HOSTILE)
 
 
+def image_policy(folder: Path) -> str:
+    from PIL import Image
+
+    from salon_train.image_policy.page import image_study_page
+    from salon_train.image_policy.study import ImageStudySettings, PolicyArm, PolicyPoint, PolicyResult
+
+    (folder / "seed-3").mkdir()
+    for arm in PolicyArm:
+        Image.new("RGB", (600, 140), "teal").save(folder / "seed-3" / f"{arm}.png")
+    points = [PolicyPoint(step, 0.5 + step / 100, 0.5, 0.3, 0.3, 0.1 if step else None) for step in (0, 10, 20)]
+    results = [PolicyResult(arm, seed, points, 1.0) for arm in PolicyArm for seed in (3, 4)]
+    return image_study_page(results, ImageStudySettings(), folder)
+
+
 def curation(folder: Path) -> str:
     from salon_curate.demo import StageWorth, worth_table
     from salon_curate.pages import write_page, yield_page, yield_section
@@ -185,6 +201,7 @@ MAKERS: dict[Callable[[Path], str], tuple[str, ...]] = {
     refinement: ("salon_bench.report.trace_page",),
     training: ("salon_train.report.page",),
     demonstration: ("salon_train.demo.page",),
+    image_policy: ("salon_train.image_policy.page",),
     curation: ("salon_curate.pages",),
 }
 """What makes a page here, and the modules whose pages these are."""
@@ -244,6 +261,10 @@ def test_a_page_works_under_the_one_policy(browser: Browser, folders: dict[str, 
             assert heard == [], (path.name, width)
             assert page.locator(".chart").count() == page.locator(".chart svg").count(), (path.name, width)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, (path.name, width)
+            clipped = (
+                "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.ariaLabel)"
+            )
+            assert width > 400 or page.evaluate(clipped) == [], (path.name, width)
             points = page.locator('.chart svg path[aria-roledescription="point"]')
             if width == 1400 and points.count():
                 points.first.hover(force=True)

@@ -77,12 +77,12 @@ def test_every_command_that_ranks_reads_a_store_at_a_url(url: str) -> None:
         for place, (a, b, winner) in enumerate([*pairs, ("z", "y", "model_b")])
     ]
     ResultStore.open(url).append("battles", pl.DataFrame(rows), run_id="votes")
-    for words in (["rank", url, "--bootstrap", "20", "--store", url], ["raters", url, "--store", url]):
+    for words in (["votes", "rank", url, "--bootstrap", "20", "--store", url], ["votes", "raters", url, "--store", url]):
         done = CliRunner().invoke(main, words, prog_name="salon")
         assert done.exit_code == 0, (words, done.output)
     board = ResultStore.open(url, read_only=True).read("leaderboards").collect()
     assert sorted(board["model"]) == ["x", "y", "z"]
-    missing = CliRunner().invoke(main, ["rank", f"{url}-missing"], prog_name="salon")
+    missing = CliRunner().invoke(main, ["votes", "rank", f"{url}-missing"], prog_name="salon")
     assert (missing.exit_code, "is no result store" in missing.output) == (2, True)
 
 
@@ -144,17 +144,17 @@ def test_a_run_in_a_bucket_is_killed_resumed_reported_and_asked(url: str, tmp_pa
         killed_after(20, server, words)
         paid = server.stats.paid
         assert 0 < paid < 42
-        answered(*words, "--resume")
+        answered(*words)
         assert server.stats.paid <= 42 + 4  # what was in flight at the kill
     (run_id,) = ResultStore.open(url, read_only=True).read("runs").collect()["run_id"]
     assert run_status(url, run_id).state == RunState.FINISHED
     scores = ResultStore.open(url, read_only=True).read("scores").collect()
     assert (scores.height, scores["value"].null_count()) == (42, 0)
-    answered("bench", "report", run_id, "--store", url, "--output", str(tmp_path / "page.html"))
+    answered("results", "report", run_id, "--store", url, "--output", str(tmp_path / "page.html"))
     assert run_id in (tmp_path / "page.html").read_text()
     assert json.loads(answered("store", "sql", url, "SELECT count(*) AS n FROM scores", "--format", "json")) == [{"n": 42}]
     assert run_id in answered("bench", "runs", "--store", url)
-    assert answered("bench", "leaderboard", "prism", "--store", url)
+    assert answered("results", "leaderboard", "prism", "--store", url)
     assert place_of(url).layout.root.is_relative_to(tmp_path / "home")
     assert not list(place_of(url).layout.journals.glob("*.jsonl"))
 
@@ -174,7 +174,7 @@ def test_three_shards_of_which_one_is_killed_are_one_run_for_every_reader(url: s
         begun = {each.run_id: each for each in run_statuses(store)}
         (whole,) = (each for each in begun.values() if each.parts)
         assert (whole.state, len(whole.parts)) != (RunState.FINISHED, 3)
-        answered(*words, "--shard", "3/3", "--resume")
+        answered(*words, "--shard", "3/3")
         assert server.stats.paid <= 42 + 4
         answered(*words)  # the same without shards, for comparison
     assert run_status(store, whole.run_id).state == RunState.FINISHED
@@ -183,11 +183,11 @@ def test_three_shards_of_which_one_is_killed_are_one_run_for_every_reader(url: s
     rows = [RunView(store, each).scores.drop("run_id") for each in (whole.run_id, alone)]
     assert rows[0].equals(rows[1])
     assert rows[0].height == 42
-    board = json.loads(answered("bench", "leaderboard", "prism", "--store", store, "--format", "json"))
+    board = json.loads(answered("results", "leaderboard", "prism", "--store", store, "--format", "json"))
     assert [note for note in board[0]["notes"] if "1 older result" in note]
-    compared = json.loads(answered("bench", "compare", whole.run_id, alone, "--store", store, "--format", "json"))
+    compared = json.loads(answered("results", "compare", whole.run_id, alone, "--store", store, "--format", "json"))
     assert (compared["prompts"], compared["changed"]) == (21, 0)
-    answered("bench", "report", whole.run_id, "--store", store, "--output", str(tmp_path / "page.html"))
+    answered("results", "report", whole.run_id, "--store", store, "--output", str(tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text()
     assert whole.run_id in page
     assert page.count("data:image/") >= 21

@@ -219,7 +219,9 @@ def test_the_demonstration_ranks_its_models_as_planted(tmp_path: Path) -> None:
     assert called("demo", folder, "--votes", "500", "--no-serve")[0] == 0
     code, output = called("export", "--database", f"{folder}/arena.db", "--store", store)
     assert code == 0 and re.match(r"4\d\d battles added", output), output
-    ranked = CliRunner().invoke(main, ["rank", store, "--interval", "sandwich", "--baseline", "easel", "--format", "csv"])
+    ranked = CliRunner().invoke(
+        main, ["votes", "rank", store, "--interval", "sandwich", "--baseline", "easel", "--format", "csv"]
+    )
     rows = [line.split(",") for line in ranked.output.splitlines()]
     place, low, high = (rows[0].index(name) for name in ("model", "ci_low", "ci_high"))
     found = {row[place]: (float(row[low]), float(row[high])) for row in rows[1:6]}

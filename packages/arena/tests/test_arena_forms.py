@@ -1,4 +1,4 @@
-"""Opinion scores and checks: two people per item, all models side by side, and what they say reaches ``salon mos``."""
+"""Opinion scores and checks: two people per item, all models side by side, and what they say reaches ``salon ratings mos``."""
 
 import json
 from collections import Counter
@@ -69,7 +69,7 @@ def test_two_experts_rate_every_panel_of_all_models_and_salon_mos_reads_it(
     found = export_answers(database, tmp_path / "store", now=clock.now)
     rated = len(MODELS) - (reference is not None)
     assert found.rated == 8 * 2 * rated * 3 and export_answers(database, tmp_path / "store", now=clock.now).rated == 0
-    shown = CliRunner().invoke(main, ["mos", str(tmp_path / "store"), "--format", "csv"])
+    shown = CliRunner().invoke(main, ["ratings", "mos", str(tmp_path / "store"), "--format", "csv"])
     assert shown.exit_code == 0, shown.output
     for model in MODELS:
         assert (model in shown.output) == (model != reference)
@@ -86,7 +86,9 @@ def test_checks_of_test_points_reach_salon_test_points(
         raters = [who for who in raters if rate(service, who, body, lambda model, name: int(model == MODELS[0])) is not None]
     clock.forward(11)
     assert export_answers(database, tmp_path / "store", now=clock.now).checked == 3 * 4 * 2 * 2
-    shown = CliRunner().invoke(main, ["test-points", str(tmp_path / "store"), "--task", "test_points", "--format", "csv"])
+    shown = CliRunner().invoke(
+        main, ["ratings", "pass-rates", str(tmp_path / "store"), "--task", "test_points", "--format", "csv"]
+    )
     assert shown.exit_code == 0, shown.output
     rows = [line.split(",") for line in shown.output.splitlines()]
     share = rows[0].index("share")

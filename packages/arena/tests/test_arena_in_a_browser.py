@@ -28,6 +28,8 @@ def test_votes_by_key_and_button_and_touch_are_stored_and_can_be_undone(
     with context(browser, served, width, color_scheme=scheme, has_touch=True) as (rater, heard):
         page = opened(rater, served)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.wait_for_selector(".stage.shown")
+        assert page.locator("#message").text_content() == ""
         for number, (key, choice) in enumerate([("ArrowLeft", "left"), ("2", "right"), ("ArrowUp", "both_good")], 1):
             vote(page, key)
             assert served.wait_for_answers(number)[-1][1] == choice

@@ -248,7 +248,7 @@ def test_a_hidden_reference_is_rated_among_the_others_and_scores_are_differences
         done = release(database, "mef-ratings", tmp_path / "out")
         assert done.rows == 4 * 3 * 3
     for name, expected in (("ratings", marks[MODELS[1]]), ("differences", [3, 5, 6])):
-        found = CliRunner().invoke(main, ["mos", str(tmp_path / "out" / f"{name}.csv"), "--format", "json"])
+        found = CliRunner().invoke(main, ["ratings", "mos", str(tmp_path / "out" / f"{name}.csv"), "--format", "json"])
         assert found.exit_code == 0, found.output
         scores = {
             (row["model"], row["dimension"]): row["mean"]

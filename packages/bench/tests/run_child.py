@@ -36,7 +36,7 @@ async def start(store: Path, url: str, prompts: int, concurrency: int) -> Sessio
     """Begin or go on, to the end."""
     pace = Pace(concurrency)
     judge = judge_at(url, concurrency)
-    return await execute(plan_of(prompts), judge, store, pace=pace, resume=True, fold=fold_apart)
+    return await execute(plan_of(prompts), judge, store, pace=pace, fold=fold_apart)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``salon bench compare``: pairs by prompt, counts what cannot be paired, and never mixes versions unasked."""
+"""``salon results compare``: pairs by prompt, counts what cannot be paired, and never mixes versions unasked."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ def made(tmp_path: Path) -> VerdictStore:
 
 
 def salon(*words: object) -> Result:
-    return CliRunner().invoke(main, ["bench", *map(str, words)])
+    return CliRunner().invoke(main, [*map(str, words)])
 
 
 def test_a_difference_is_of_the_prompts_that_both_scored_and_the_others_are_counted(made: VerdictStore) -> None:
@@ -112,9 +112,9 @@ def test_the_order_of_rows_and_a_second_call_change_nothing(made: VerdictStore) 
 
 def test_two_judge_versions_are_refused_unless_that_is_wanted_and_then_named(made: VerdictStore) -> None:
     a, b = made.run("a", values([1, 2])), made.run("b", values([1, 3]), version="v2")
-    refused = salon("compare", a, b, "--store", made.path)
+    refused = salon("results", "compare", a, b, "--store", made.path)
     assert (refused.exit_code, "--across-versions" in refused.stderr) == (2, True)
-    found = json.loads(salon("compare", a, b, "--store", made.path, "--across-versions", "--format", "json").stdout)
+    found = json.loads(salon("results", "compare", a, b, "--store", made.path, "--across-versions", "--format", "json").stdout)
     assert found["across_versions"] is True
     assert "j v2" in found["notes"][0]
 
@@ -141,7 +141,7 @@ def test_a_run_that_is_not_there_and_the_same_run_twice_are_refused(made: Verdic
         compare(made.path, a, "nothing")
     with pytest.raises(InputError, match="same subject in the same run"):
         compare(made.path, a, a)
-    assert salon("compare", a, a, "--store", made.path / "elsewhere").exit_code == 2
+    assert salon("results", "compare", a, a, "--store", made.path / "elsewhere").exit_code == 2
 
 
 def test_a_run_of_several_subjects_must_say_whose_rows(made: VerdictStore) -> None:
@@ -163,7 +163,7 @@ def test_a_run_that_is_not_finished_is_compared_and_said_to_be_so(made: VerdictS
 def test_the_table_shows_what_is_scored_and_how_intervals_were_made(made: VerdictStore) -> None:
     a, b = made.run("a", values([1, 2, "timeout"])), made.run("b", values([1, 1, 1]))
     made.prompts({"p01": "a \x1b[31mred text"})
-    shown = salon("compare", a, b, "--store", made.path)
+    shown = salon("results", "compare", a, b, "--store", made.path)
     assert shown.exit_code == 0, shown.output
     assert "1 / 0" in shown.stdout
     assert "percentile bootstrap over prompts" in shown.stdout
@@ -174,11 +174,11 @@ def test_a_page_is_written_whole_and_needs_a_name(made: VerdictStore, tmp_path: 
     a, b = made.run("a", values([1, 2])), made.run("b", values([1, 1]))
     made.prompts({"p01": "<script>alert(1)</script>"})
     page = tmp_path / "page.html"
-    assert salon("compare", a, b, "--store", made.path, "--output", page).exit_code == 0
+    assert salon("results", "compare", a, b, "--store", made.path, "--output", page).exit_code == 0
     text = page.read_text(encoding="utf-8")
     assert "&lt;script&gt;alert(1)" in text
     assert "<script" not in text
     assert "there is no picture" in text
-    assert salon("compare", a, b, "--store", made.path, "--format", "html").exit_code == 2
-    assert salon("compare", a, b, "--store", made.path, "--output", "page.txt").exit_code == 2
-    assert salon("compare", a, b, "--store", made.path, "--output", tmp_path / "no" / "page.html").exit_code == 2
+    assert salon("results", "compare", a, b, "--store", made.path, "--format", "html").exit_code == 2
+    assert salon("results", "compare", a, b, "--store", made.path, "--output", "page.txt").exit_code == 2
+    assert salon("results", "compare", a, b, "--store", made.path, "--output", tmp_path / "no" / "page.html").exit_code == 2

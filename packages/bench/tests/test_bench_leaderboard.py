@@ -1,4 +1,4 @@
-"""``salon bench leaderboard`` and ``export``: one board for every judge version, and rows for other programs."""
+"""``salon results leaderboard`` and ``export``: one board for every judge version, and rows for other programs."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_bench.analysis.export import exported, form_of
+from salon_bench.analysis.export import exported
 from salon_bench.analysis.leaderboard import leaderboards
 from salon_bench.suites.contract.registry import suite_named
 from salon_taxonomy.cli import main
@@ -35,7 +35,7 @@ def boards(made: VerdictStore, **options):
 
 
 def salon(*words: object) -> Result:
-    return CliRunner().invoke(main, ["bench", *map(str, words)])
+    return CliRunner().invoke(main, [*map(str, words)])
 
 
 def test_subjects_are_ranked_by_the_suites_overall_number_and_ties_share_a_rank(made: VerdictStore) -> None:
@@ -86,26 +86,26 @@ def test_a_subject_without_the_ranking_number_has_no_rank_and_stands_last(made: 
     made.run("part", lacking, subject="a", suite="prism")
     [board] = boards(made)
     assert list(zip(board.ranks(), (each.subject for each in board.entries), strict=True)) == [(1, "z"), (None, "a")]
-    shown = salon("leaderboard", "prism", "--store", made.path)
+    shown = salon("results", "leaderboard", "prism", "--store", made.path)
     assert (shown.exit_code, "–" in shown.stdout, "unscored" in shown.stdout) == (0, True, True)
 
 
 def test_every_form_has_the_counts_and_says_how_intervals_were_made(made: VerdictStore, tmp_path: Path) -> None:
     made.run("a", {key: 5.0 + (key[1][-1] == "1") for key in judged(0)}, subject="<b>a</b>", suite="prism")
-    table = salon("leaderboard", "prism", "--store", made.path)
+    table = salon("results", "leaderboard", "prism", "--store", made.path)
     assert "percentile bootstrap over prompts within tracks" in table.stdout
-    [board] = json.loads(salon("leaderboard", "prism", "--store", made.path, "--format", "json").stdout)
+    [board] = json.loads(salon("results", "leaderboard", "prism", "--store", made.path, "--format", "json").stdout)
     assert {"scored", "unscored", "ci_low", "ci_high", "rank"} <= set(board["rows"][0])
-    csv = pl.read_csv(salon("leaderboard", "prism", "--store", made.path, "--format", "csv").stdout.encode())
+    csv = pl.read_csv(salon("results", "leaderboard", "prism", "--store", made.path, "--format", "csv").stdout.encode())
     assert csv.height == len(board["rows"])
     page = tmp_path / "board.html"
-    assert salon("leaderboard", "prism", "--store", made.path, "--output", page).exit_code == 0
+    assert salon("results", "leaderboard", "prism", "--store", made.path, "--output", page).exit_code == 0
     assert "&lt;b&gt;a&lt;/b&gt;" in page.read_text(encoding="utf-8")
 
 
 def test_an_unknown_suite_or_number_is_refused_with_those_there_are(made: VerdictStore) -> None:
     made.run("a", judged(5.0), suite="prism")
-    assert "no installed package brings 'prosm'" in salon("leaderboard", "prosm", "--store", made.path).stderr
+    assert "no installed package brings 'prosm'" in salon("results", "leaderboard", "prosm", "--store", made.path).stderr
     with pytest.raises(InputError, match="no such number") as caught:
         boards(made, metric="beauty")
     assert "alignment" in str(caught.value)
@@ -144,15 +144,13 @@ def test_a_wide_export_has_a_column_for_every_dimension_and_one_for_its_reasons(
 def test_the_files_ending_says_the_form(made: VerdictStore, tmp_path: Path, ending: str) -> None:
     made.run("a", {("t", "p", "d"): 1.5}, labels={"p": ["x"]})
     path = tmp_path / f"rows.{ending}"
-    done = salon("export", "a", "--store", made.path, "--output", path)
+    done = salon("results", "export", "a", "--store", made.path, "--output", path)
     assert (done.exit_code, "1 row in" in done.stderr) == (0, True)
     read = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[ending](path)
     assert read["value"].to_list() == [1.5]
 
 
-def test_a_form_that_is_none_is_refused(made: VerdictStore) -> None:
-    with pytest.raises(InputError, match="ending"):
-        form_of(None, Path("rows.xlsx"))
-    with pytest.raises(InputError, match="Parquet is for files"):
-        form_of("parquet", None)
-    assert salon("export", "a", "--store", made.path).exit_code == 2
+def test_an_unknown_ending_is_refused(made: VerdictStore) -> None:
+    done = salon("results", "export", "a", "--store", made.path, "--output", "rows.xlsx")
+    assert (done.exit_code, "unknown kind of output '.xlsx' (allowed: .csv" in done.stderr) == (2, True)
+    assert salon("results", "export", "a", "--store", made.path).exit_code == 2

@@ -50,13 +50,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def salon(*words: object) -> Result:
-    result = CliRunner().invoke(main, ["bench", *map(str, words)])
+    result = CliRunner().invoke(main, [*map(str, words)])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
 
 
 def generate(*more: object, prompts: str = "prompts.txt") -> Result:
-    return salon("generate", prompts, "--output", "pictures", *more)
+    return salon("bench", "generate", prompts, "--output", "pictures", *more)
 
 
 def command(folder: Path) -> str:
@@ -73,7 +73,7 @@ def test_generate_run_report_are_three_commands(folder: Path) -> None:
     made = generate("--generator", "draw:0", "--samples", 2)
     assert (made.exit_code, "8 pictures made, 0 kept" in made.stdout) == (0, True)
     words = ("--subject", "drawn", "--generations", "pictures", "--prompts", "prompts.txt", "--judge", "pixels:")
-    run = salon("run", "./star.toml", *words, "--format", "json")
+    run = salon("bench", "run", "./star.toml", *words, "--format", "json")
     assert run.exit_code == 0, run.output
     [report] = json.loads(run.stdout)
     [line] = report["subjects"][0]["table"]
@@ -81,7 +81,7 @@ def test_generate_run_report_are_three_commands(folder: Path) -> None:
         any(item.shape == "star" for item in imagine(text, seed=seed, slips=0).items) for text in PROMPTS for seed in (0, 1)
     ]
     assert (line["scored"], line["value"]) == (8, sum(truths) / 8)
-    page = salon("report", report["run_id"], "--output", "page.html")
+    page = salon("results", "report", report["run_id"], "--output", "page.html")
     assert page.exit_code == 0, page.output
     assert "a red star" in (folder / "page.html").read_text()
 

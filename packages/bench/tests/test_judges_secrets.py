@@ -423,7 +423,7 @@ def test_whole_runs_write_the_key_nowhere(echo: str, tmp_path: Path, monkeypatch
     assert calls.height >= 30  # one per picture; how many more depends on which of them meets which answer, so on the order
     assert calls["error"].drop_nulls().str.contains("secret").any()
     for run_id in calls["run_id"].unique():
-        salon("bench", "report", run_id, "--store", "results", "--output", f"{run_id}.html")
+        salon("results", "report", run_id, "--store", "results", "--output", f"{run_id}.html")
     method = ("--max-rounds", "2", "--judge", "judge.toml", "--editor", f"vllm:m@{echo}", "--output", "refined")
     salon("refine", "--items", "items.csv", *method, "--store", "results", "--allow-incomplete")
     assert leaks("".join(said).encode()) is None

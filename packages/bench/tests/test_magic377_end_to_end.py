@@ -120,14 +120,14 @@ def ordered(rows: list[dict], value: str) -> bool:
 
 
 def test_salon_rank_gives_the_known_order(results: Path) -> None:
-    [board] = json.loads(salon("rank", results, "--bootstrap", 100, "--format", "json"))
+    [board] = json.loads(salon("votes", "rank", results, "--bootstrap", 100, "--format", "json"))
     rows = board["rows"]
     assert ordered(rows, "rating")
     assert sum(row["matches"] for row in rows) == 2 * 3 * PROMPTS * SAMPLES
 
 
 def test_salon_mos_gives_the_known_order_in_every_dimension_and_scenario(results: Path) -> None:
-    scores = json.loads(salon("mos", results, "--format", "json"))["scores"]
+    scores = json.loads(salon("ratings", "mos", results, "--format", "json"))["scores"]
     for dimension in MarkDimension:
         rows = [row for row in scores if row["dimension"] == dimension and row["scenario"] is None]
         assert ordered(rows, "mean")
@@ -137,7 +137,7 @@ def test_salon_mos_gives_the_known_order_in_every_dimension_and_scenario(results
 
 
 def test_salon_test_points_gives_the_known_order(results: Path) -> None:
-    table = pl.read_csv(salon("test-points", results, "--task", "test_points", "--format", "csv").encode())
+    table = pl.read_csv(salon("ratings", "pass-rates", results, "--task", "test_points", "--format", "csv").encode())
     for point in (None, "Quantity", "Text"):
         rows = table.filter(pl.col("test_point").eq_missing(pl.lit(point, pl.String))).to_dicts()
         assert ordered(rows, "share")
@@ -147,7 +147,7 @@ def test_salon_test_points_gives_the_known_order(results: Path) -> None:
 def test_salon_weights_finds_what_the_judge_weighs_most(results: Path) -> None:
     for level in ("prompt", "generation"):
         table = pl.read_csv(
-            salon("weights", results, results, "--level", level, "--no-interactions", "--format", "csv").encode()
+            salon("votes", "drivers", results, results, "--level", level, "--no-interactions", "--format", "csv").encode()
         )
         rows = table.filter(pl.col("dimension").is_in(list(MarkDimension))).sort("rise", descending=True)
         assert rows["dimension"][0] == MarkDimension.PROMPT_FOLLOWING
@@ -207,7 +207,7 @@ def test_a_judge_that_prefers_a_side_is_flagged_by_salon_raters(folder: Path, tm
     run_id = run(battles_each, folder, tmp_path / "results", PixelJudge(left=0.25, name="leftist"))
     note = RunView(tmp_path / "results", run_id).summaries(battles_each)[0].summary.notes[1]
     assert ", 0 to the right; exact binomial p" in note
-    [rater] = json.loads(salon("raters", tmp_path / "results", "--format", "json"))["raters"]
+    [rater] = json.loads(salon("votes", "raters", tmp_path / "results", "--format", "json"))["raters"]
     assert rater["rater_id"].startswith("leftist@")
     assert rater["reasons"] == ["one_sided"]
     assert rater["left_share"] > 0.6

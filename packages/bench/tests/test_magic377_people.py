@@ -65,7 +65,7 @@ def test_a_list_goes_to_people_and_back_into_test_points(folder: Path) -> None:
     for _ in range(2):
         done = bench("import-checks", "list.csv", "--prompts", "prompts.csv", "--store", "results")
         assert "8 checks scored, 0 unscored." in done.output
-    table = pl.read_csv(salon("test-points", "results", "--task", "test_points", "--format", "csv").stdout.encode())
+    table = pl.read_csv(salon("ratings", "pass-rates", "results", "--task", "test_points", "--format", "csv").stdout.encode())
     pooled = table.filter(pl.col("test_point").is_null())
     assert pooled.select("model", "satisfied", "checks").rows() == [("x", 4, 4), ("y", 0, 4)]
 

@@ -126,6 +126,13 @@ def test_files_and_folders_of_settings_are_stored_absolute(clip, monkeypatch):
     monkeypatch.chdir(clip.parent)
     assert read_settings("scorer:clip-score:clip,device=cpu").scorer == f"clip-score:{clip},device=cpu"
     assert read_settings("scorer:aesthetic:head.pth,model=clip").scorer == f"aesthetic:head.pth,model={clip}"
+    judge = f"vqa-score:transformers:{clip}"
+    assert read_settings("scorer:vqa-score:transformers:./clip").scorer == judge
+    assert read_settings(f"scorer:{judge}").scorer == judge
+    kept = f"vqa-score:cache:{clip.parent / 'replies'}=transformers:{clip}"
+    assert read_settings("scorer:vqa-score:cache:replies=transformers:clip").scorer == kept
+    server = "vqa-score:vllm:clip@localhost:8000"
+    assert read_settings(f"scorer:{server}").scorer == server
 
 
 WRONG = {

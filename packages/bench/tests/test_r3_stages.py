@@ -12,7 +12,7 @@ from r3_world import Dead, Painter, World, colour_of, write_rows
 
 from salon_bench.analysis.reliability import compare, read_scores, score_tables
 from salon_bench.cli.r3_bench import r3_bench
-from salon_bench.cli.run import bench as bench_command
+from salon_bench.cli.scenes import scenes
 from salon_bench.report.gathering import gather
 from salon_bench.runs.limits import RunLimits
 from salon_bench.runs.status import run_statuses
@@ -153,7 +153,7 @@ def test_a_limit_stops_the_edits_and_a_second_start_makes_the_rest(tmp_path):
 
 def test_the_limits_of_a_command_hold_for_all_stages_together(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert CliRunner().invoke(bench_command, ["scenes", "generate", "--output", "drawn", "--per-category", "2"]).exit_code == 0
+    assert CliRunner().invoke(scenes, ["generate", "--output", "drawn", "--per-category", "2"]).exit_code == 0
     words = ["run", "--rows", "drawn/rows.jsonl", "--policy", "pixels:", "--judge", "pixels:", "--editor", "draw"]
     words += ["--work", "work", "--concurrency", "1"]
     first = CliRunner().invoke(r3_bench, [*words, "--max-calls", "20"])
@@ -261,7 +261,7 @@ def test_instructions_that_rewrite_the_prompt_are_counted_and_change_no_picture(
 def test_the_pixel_judge_and_the_draw_editor_put_eyes_in_their_known_order(tmp_path):
     runner = CliRunner()
     drawn, store = tmp_path / "drawn", tmp_path / "results"
-    made = runner.invoke(bench_command, ["scenes", "generate", "--output", str(drawn), "--seed", "5", "--per-category", "3"])
+    made = runner.invoke(scenes, ["generate", "--output", str(drawn), "--seed", "5", "--per-category", "3"])
     assert made.exit_code == 0, made.output
     runs = []
     for name in ("pixels:", "pixels:width=48"):

@@ -274,7 +274,9 @@ def test_a_candidate_that_could_not_be_made_is_never_the_final_one(tmp_path):
 
 def test_the_command_refines_one_picture_or_a_table_and_says_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made = CliRunner().invoke(main, ["bench", "scenes", "generate", "--output", "drawn", "--seed", "2", "--per-category", "1"])
+    made = CliRunner().invoke(
+        main, ["synthetic", "scenes", "generate", "--output", "drawn", "--seed", "2", "--per-category", "1"]
+    )
     assert made.exit_code == 0, made.output
     words = ["refine", "--items", "drawn/rows.jsonl", "--judge", "pixels:", "--editor", "draw", "--format", "json"]
     shown = CliRunner().invoke(main, [*words, "--scorer", "pixels:", "--check"])
@@ -302,7 +304,7 @@ def test_the_command_refines_one_picture_or_a_table_and_says_what_is_missing(tmp
 
 def test_the_baselines_run_offline_with_a_generator_that_slips(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    words = ["bench", "scenes", "generate", "--output", "drawn", "--seed", "2", "--per-category", "2", "--misaligned", "1"]
+    words = ["synthetic", "scenes", "generate", "--output", "drawn", "--seed", "2", "--per-category", "2", "--misaligned", "1"]
     assert CliRunner().invoke(main, words).exit_code == 0
     words = ["refine", "--items", "drawn/rows.jsonl", "--scorer", "pixels:", "--check", "--format", "json"]
     after = {}

@@ -196,7 +196,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def salon(*words):
-    return CliRunner().invoke(main, ["bench", "reliability", *map(str, words)])
+    return CliRunner().invoke(main, ["results", "reliability", *map(str, words)])
 
 
 def test_the_command_prints_differences_stability_judges_and_people(store, tmp_path):

@@ -71,8 +71,6 @@ def test_work_that_is_left_is_exit_code_one_and_can_be_resumed(pictures: Path) -
         assert stopped.exit_code == 1
         run_id = json.loads(stopped.stdout)[0]["run_id"]
         assert f"salon bench resume {run_id}" in stopped.stderr
-        again = run(pictures, server.url)
-        assert (again.exit_code, "--resume" in again.stderr) == (2, True)
         shown = salon("status")
         assert (shown.exit_code, run_id in shown.stdout) == (0, True)
         assert json.loads(salon("status", run_id, "--format", "json").stdout)[0]["state"] == "unfinished"
@@ -82,6 +80,14 @@ def test_work_that_is_left_is_exit_code_one_and_can_be_resumed(pictures: Path) -
     assert " 6.00 " in done.stdout
     assert "Every run is finished" in salon("status").stderr
     assert run_id in salon("runs").stdout
+
+
+def test_the_same_command_goes_on_and_asks_nothing_twice(pictures: Path) -> None:
+    with serving(Script(rule=fixed("3"))) as server:
+        assert run(pictures, server.url, "--max-calls", 3).exit_code == 1
+        again = run(pictures, server.url)
+        assert (again.exit_code, server.stats.paid_again) == (0, 0), again.output
+    assert json.loads(again.stdout)[0]["progress"]["done"] == 4
 
 
 def test_what_is_allowed_to_be_left_is_exit_code_zero(pictures: Path) -> None:
@@ -96,7 +102,7 @@ def test_a_server_that_refuses_leaves_cases_open(pictures: Path) -> None:
         refused = run(pictures, server.url)
         assert refused.exit_code == 1
         assert "1 cases got no reply" in refused.stderr
-        assert run(pictures, server.url, "--resume").exit_code == 0
+        assert run(pictures, server.url).exit_code == 0
 
 
 def test_the_log_is_json_lines(pictures: Path, tmp_path: Path) -> None:
@@ -241,7 +247,7 @@ def test_secrets_are_in_no_file_of_the_store(pictures: Path, monkeypatch: pytest
 
 def test_the_commands_of_other_files_are_there() -> None:
     context = click.Context(bench_cli.bench)
-    assert {"mock-server", "run", "suites"} <= set(bench_cli.bench.list_commands(context))
+    assert {"mock-server", "run", "list"} <= set(bench_cli.bench.list_commands(context))
     assert bench_cli.bench.get_command(context, "mock-server") is not None
 
 
@@ -252,7 +258,7 @@ def test_draws_are_runs_of_their_own_that_ask_with_seeds_of_their_own_and_resume
         words = ("run", "numbers", "--subject", "ours", "--generations", pictures, "--judge", "judge.toml")
         once = json.loads(salon(*words, "--format", "json").stdout)
         assert salon(*words, "--repeat", 3, "--max-calls", 3).exit_code == 1
-        done = salon(*words, "--repeat", 3, "--resume", "--format", "json")
+        done = salon(*words, "--repeat", 3, "--format", "json")
         assert (done.exit_code, server.stats.requests) == (0, 24), done.output
         reports = json.loads(done.stdout)
         assert reports[0]["run_id"] == once[0]["run_id"]

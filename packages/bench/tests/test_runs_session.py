@@ -132,7 +132,7 @@ def test_a_run_that_was_killed_while_it_began_knows_its_prompts_when_it_is_resum
         patch.setattr(RunCheckpoint, "note", noted)
         with pytest.raises(KilledHere):
             go(planned, Numbers(), store)
-    assert go(planned, Numbers(), store, resume=True).complete
+    assert go(planned, Numbers(), store).complete
     view = RunView(store, planned.plan.run_id)
     assert view.prompts == {each.prompt.prompt_id: each.prompt.text for each in planned.prompts}
     stored = ResultStore.open(store)
@@ -157,17 +157,14 @@ def test_a_run_leaves_its_rows_its_calls_its_prompts_and_its_history(store: Path
     assert found.cost_usd == pytest.approx(0.1)
 
 
-def test_a_finished_run_is_not_started_again_and_a_begun_one_only_when_told(store: Path) -> None:
+def test_a_finished_run_is_not_started_again_and_a_begun_one_goes_on(store: Path) -> None:
     planned = plan()
     go(planned, Numbers(), store, limits=RunLimits(calls=3))
-    with pytest.raises(InputError, match="started before") as refused:
-        go(planned, Numbers(), store)
-    assert planned.plan.run_id in str(refused.value)
     judge = Numbers()
-    assert go(planned, judge, store, resume=True).complete
+    assert go(planned, judge, store).complete
     assert len(judge.asked) == 7
     with pytest.raises(FinishedError):
-        go(planned, judge, store, resume=True)
+        go(planned, judge, store)
 
 
 def test_no_reply_breaks_a_run_or_becomes_a_score(store: Path) -> None:
@@ -213,7 +210,7 @@ def test_questions_without_a_reply_leave_their_case_open_and_a_resume_asks_them_
     assert outcome.progress.reasons == {Reason.TIMEOUT: 1}
     assert run_status(store, planned.plan.run_id).state == RunState.UNFINISHED
     again = Numbers()
-    assert go(planned, again, store, resume=True).complete
+    assert go(planned, again, store).complete
     assert len(again.asked) == 2
     assert totals(store, planned) == [3.0] * 4
     calls = RunView(store, planned.plan.run_id).rows("judge_calls")
@@ -271,7 +268,7 @@ def test_a_limit_stops_asking_and_keeps_what_was_had(store: Path, limits: RunLim
     event = RunView(store, planned.plan.run_id).rows("run_events").sort("at").row(-1, named=True)
     assert (event["kind"], event["calls"]) == ("stopped", calls)
     rest = Numbers()
-    assert go(planned, rest, store, resume=True).complete
+    assert go(planned, rest, store).complete
     assert len(rest.asked) == 20 - calls
 
 
@@ -318,7 +315,7 @@ def test_ctrl_c_lets_what_is_in_flight_come_home(store: Path) -> None:
     assert outcome.stopped == "stopped by Ctrl-C"
     assert len(said) == 1
     assert RunView(store, planned.plan.run_id).rows("judge_calls").height == len(judge.asked) <= 20
-    assert go(planned, Numbers(), store, resume=True).complete
+    assert go(planned, Numbers(), store).complete
 
 
 def test_a_second_ctrl_c_stops_at_once_and_keeps_what_was_had(store: Path) -> None:
@@ -334,7 +331,7 @@ def test_a_second_ctrl_c_stops_at_once_and_keeps_what_was_had(store: Path) -> No
         go(planned, judge, store, pace=Pace(1), on_start=lambda runner: stop_on_signals(runner, lambda words: None))
     assert RunView(store, planned.plan.run_id).rows("judge_calls").height >= 4
     rest = Numbers()
-    assert go(planned, rest, store, resume=True).complete
+    assert go(planned, rest, store).complete
     assert totals(store, planned) == [3.0] * 20
 
 
@@ -367,7 +364,7 @@ def test_a_run_can_be_seen_while_it_works_and_after_it_was_killed(store: Path) -
     left = run_status(store, planned.plan.run_id)
     assert (left.state, left.calls) == (RunState.UNFINISHED, 2)
     judge = Numbers()
-    assert go(planned, judge, store, resume=True).complete
+    assert go(planned, judge, store).complete
     assert len(judge.asked) == 4
     after = run_status(store, planned.plan.run_id)
     assert (after.state, after.calls) == (RunState.FINISHED, 6)
@@ -409,7 +406,7 @@ def test_a_suite_that_fails_loses_no_reply(store: Path) -> None:
     event = RunView(store, planned.plan.run_id).rows("run_events").sort("at").row(-1, named=True)
     assert "a bug of the suite" in event["detail"]
     mended = Numbers()
-    assert go(replace(planned, suite=NumberSuite(3)), mended, store, resume=True).complete
+    assert go(replace(planned, suite=NumberSuite(3)), mended, store).complete
     assert len(judge.asked) + len(mended.asked) == 6
 
 

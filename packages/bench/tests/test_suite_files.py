@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def answer(asked: Asked) -> str:
 
 
 def salon(*words: object) -> Result:
-    result = CliRunner().invoke(main, ["bench", *map(str, words)])
+    result = CliRunner().invoke(main, [*map(str, words)])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
 
@@ -108,7 +109,7 @@ def salon(*words: object) -> Result:
 def run(file: str, url: str, *more: object, subject: str = "ours") -> Result:
     prompts = ("--prompts", "prompts.csv") if file.endswith(".py") else ()
     subject_words = ("--subject", subject, "--generations", subject)
-    return salon("run", file, *subject_words, *prompts, "--judge", f"vllm:mock@{url}", "--format", "json", *more)
+    return salon("bench", "run", file, *subject_words, *prompts, "--judge", f"vllm:mock@{url}", "--format", "json", *more)
 
 
 def report_of(result: Result) -> dict[str, Any]:
@@ -195,7 +196,7 @@ def test_other_forms_of_answer(folder: Path, answer: str, schema_reply: str, dim
 
 WRONG = [
     ("name", 'name = "posters"', 'name = "Pos ters"', "key 'name': .*'Pos ters'"),
-    ("unknown key", "group = ", "gruop = ", "key 'gruop'.*cannot have.*allowed: name, summary, prompts, group, overall"),
+    ("unknown key", "group = ", "gruop = ", "key 'gruop'.*cannot have.*allowed: name, summary, prompts, query, group, overall"),
     ("overall", 'overall = "mean"', 'overall = "median"', "key 'overall'.*'mean' or 'all'.*'median'"),
     ("answer", 'answer = "1-5"', 'answer = "stars"', """key 'answer'.*'stars' \\(allowed: "yes/no", a scale"""),
     ("scale", 'answer = "1-5"', 'answer = "5-1"', "key 'answer': unknown form of answer '5-1'"),
@@ -212,6 +213,7 @@ WRONG = [
     ("weight", 'answer = "1-5"', 'answer = "1-5"\nweight = 0', "key 'weight': should be greater than 0, not 0"),
     ("score", 'answer = "1-5"', 'answer = "1-5"\nscore = {a = 1}', "key 'score': only labels have scores"),
     ("schema", 'answer = "1-5"', 'answer = {type = "objekt"}', "key 'answer': is no JSON schema; at type"),
+    ("each", 'needs = ["poster"]', 'each = "words"', "key 'each': .*must contain {each}; the column: 'words'"),
     ("no TOML", "[[question]]", "[[question", ": this is not TOML"),
 ]
 
@@ -234,6 +236,102 @@ def test_a_suite_file_cannot_take_the_name_of_an_installed_suite(folder: Path, f
     (folder / file).write_text((folder / file).read_text().replace(f'"{Path(file).stem}"', '"prism"'))
     with pytest.raises(InputError, match=f"{file}, key 'name': an installed suite has this name already.*'prism'"):
         suite_named(str(folder / file))
+
+
+REPEATED = """\
+name = "facts"
+query = "select * from '{folder}/rows.json'"
+overall = "mean"
+group = "tags"
+[[question]]
+id = "fact"
+ask = "Look: {each}"
+answer = "yes/no"
+each = "facts"
+"""
+FACTS = [{"text": "Is it red?", "needs": [3]}, "Is it new?", {"text": "Is there a star?"}]
+
+
+def repeated(folder: Path, facts: object, query: str | None = None) -> Any:
+    """The suite with a question for each fact, and its one prompt."""
+    (folder / "facts.toml").write_text(
+        REPEATED if query is None else REPEATED.replace("select * from '{folder}/rows.json'", query)
+    )
+    (folder / "released").mkdir(exist_ok=True)
+    row = {"prompt_id": "p1", "prompt": "a star", "facts": facts, "tags": ["shape", "colour"]}
+    (folder / "released" / "rows.json").write_text(json.dumps([row]))
+    suite = suite_named(str(folder / "facts.toml"))
+    return suite, suite.prompts(folder / "released")
+
+
+def test_a_question_is_asked_for_each_item_parents_first_and_counts_in_every_group(folder: Path) -> None:
+    suite, [item] = repeated(folder, [fact if isinstance(fact, dict) else {"text": fact, "needs": []} for fact in FACTS])
+    case = Case("c", suite.name, "m", item.prompt, facts=item.facts)
+    tried = dry_run(suite, case, ["Answer: yes", "Answer: no"])
+    assert [each.step for each in tried.inquiries] == ["fact.2", "fact.3"]
+    values = {row.dimension: row.value for row in tried.records}  # type: ignore[union-attr]
+    assert values == {"fact.1": 0.0, "fact.2": 1.0, "fact.3": 0.0, "overall": pytest.approx(1 / 3)}
+    found = suite.aggregate(pl.DataFrame([row.model_dump() for row in tried.records]), pl.DataFrame())
+    lines = {(row["metric"], row["group"]): row["value"] for row in found.table.iter_rows(named=True)}
+    assert lines == {(m, g): pytest.approx(1 / 3) for m in ("overall", "fact") for g in (None, "colour", "shape")}
+
+
+@for_each(
+    ("facts", "message"),
+    [
+        ([], "'p1' has nothing in the column"),
+        ([{"text": "Is it?", "needs": [2]}, {"text": "Is it so?", "needs": [1]}], "needs itself, by way of others: 'fact.1'"),
+        ([{"text": "Is it?", "needs": [7]}], "is needed and does not exist: 'fact.7'"),
+        ([{"text": " "}], "column 'facts': the prompt 'p1': cannot be asked about"),
+        ([7], "column 'facts': the prompt 'p1': cannot be asked about: 7"),
+    ],
+)
+def test_items_that_cannot_be_asked_about_are_named(folder: Path, facts: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        repeated(folder, facts)
+
+
+@for_each(
+    ("query", "message"),
+    [
+        ("select 1; select 2", "query: expected one statement, got 2"),
+        ("copy (select 1) to '{folder}/written.csv'", "query: COPY is not a query that only reads"),
+        ("with x as (copy (select 1) to '{folder}/written.csv') select * from x", "query: .*"),
+        ("select * from read_text('{folder}/../posters.toml')", "query: Permission Error"),
+        ("select * from read_text('/etc/hostname')", "query: Permission Error"),
+        ("select * from duckdb_settings()", "query: this table function is not offered here: 'duckdb_settings'"),
+        ("select * from folder", "query: Catalog Error"),
+        ("select * from '{folder}/none.json'", "query: IO Error: No files found"),
+        ("select 'x' as facts", "column 'prompt': the column is missing"),
+        ("select from", "query: .*"),
+    ],
+)
+def test_a_query_reads_the_files_of_its_folder_alone_and_writes_none(folder: Path, query: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        repeated(folder, FACTS, query)
+    assert {file.name for file in (folder / "released").iterdir()} == {"rows.json"}
+
+
+def test_a_query_follows_the_links_of_the_hubs_cache_and_no_others(folder: Path) -> None:
+    suite, whole = repeated(folder, ["Is it red?"])
+    (folder / "released" / "rows.json").rename(folder / "rows.json")
+    for cache, readable in (("datasets--owner--name", True), ("name", False)):
+        copy, blobs = folder / cache / "snapshots" / "1a2b", folder / cache / "blobs"
+        copy.mkdir(parents=True)
+        blobs.mkdir()
+        shutil.copy(folder / "rows.json", blobs / "3c4d")
+        (copy / "rows.json").symlink_to("../../blobs/3c4d")
+        if readable:
+            assert suite.prompts(copy) == whole
+        else:
+            with pytest.raises(InputError, match="query: Permission Error"):
+                suite.prompts(copy)
+
+
+def test_a_query_needs_a_folder(folder: Path) -> None:
+    suite, _ = repeated(folder, ["Is it red?"])
+    with pytest.raises(InputError, match=r"prompts.csv: the suite's query needs a folder of files\nGive --prompts FOLDER"):
+        suite.prompts(folder / "prompts.csv")
 
 
 def test_a_column_that_no_prompt_has_is_named(folder: Path) -> None:
@@ -265,23 +363,25 @@ def test_a_suite_file_resumes_shards_compares_ranks_and_reports(folder: Path, fi
         stopped = run(file, server.url, "--max-calls", 2)
         assert stopped.exit_code == 1
         run_id = json.loads(stopped.stdout)[0]["run_id"]
-        resumed = salon("resume", run_id, "--format", "json")
+        resumed = salon("bench", "resume", run_id, "--format", "json")
         asked = server.stats.requests
         theirs = report_of(run(file, server.url, subject="theirs"))
         assert server.stats.requests == 2 * asked
         for shard in ("1/2", "2/2"):
             report_of(run(file, server.url, "--shard", shard))
     assert report_of(resumed)["complete"] is True
-    assert report_of(salon("rescore", run_id, "--format", "json"))["changes"]["other_value"] == 0
+    assert report_of(salon("bench", "rescore", run_id, "--format", "json"))["changes"]["other_value"] == 0
     assert (
-        "1.000" in salon("compare", run_id, theirs["run_id"]).output
-        or salon("compare", run_id, theirs["run_id"]).exit_code == 0
+        "1.000" in salon("results", "compare", run_id, theirs["run_id"]).output
+        or salon("results", "compare", run_id, theirs["run_id"]).exit_code == 0
     )
-    [board] = json.loads(salon("leaderboard", file, "--format", "json").stdout)
+    [board] = json.loads(salon("results", "leaderboard", file, "--format", "json").stdout)
     assert (board["suite"], len({row["subject"] for row in board["rows"]})) == (name, 2)
-    [whole] = [each["run_id"] for each in json.loads(salon("runs", "--format", "json").stdout) if "2shards" in each["run_id"]]
+    [whole] = [
+        each["run_id"] for each in json.loads(salon("bench", "runs", "--format", "json").stdout) if "2shards" in each["run_id"]
+    ]
     for each in (run_id, whole):
-        page = salon("report", each, "--output", "page.html")
+        page = salon("results", "report", each, "--output", "page.html")
         assert page.exit_code == 0, page.output
         assert "not installed" not in (folder / "page.html").read_text()
 
@@ -292,18 +392,18 @@ def test_another_file_is_another_run(folder: Path, file: str) -> None:
         first = json.loads(run(f"./{file}", server.url, "--max-calls", 2).stdout)[0]["run_id"]
         text = (folder / file).read_text()
         (folder / file).write_text(text.replace("poster for", "picture of").replace("Answer yes or no", "Yes or no"))
-        refused = salon("resume", first)
+        refused = salon("bench", "resume", first)
         assert (refused.exit_code, "the suite (another version" in refused.stderr) == (2, True)
         assert report_of(run(f"./{file}", server.url))["run_id"] != first
         (folder / file).write_text(text)
-        assert salon("resume", first).exit_code == 0
+        assert salon("bench", "resume", first).exit_code == 0
 
 
 def test_a_panel_of_a_suite_file_is_reported_as_well(folder: Path) -> None:
     with serving(Script(rule=answer)) as server:
         done = run("./posters.toml", server.url, "--judge", f"vllm:second@{server.url}")
     panel = json.loads(done.stdout)[-1]["run_id"]
-    assert salon("report", panel, "--output", "page.html").exit_code == 0
+    assert salon("results", "report", panel, "--output", "page.html").exit_code == 0
     assert "not installed" not in (folder / "page.html").read_text()
 
 
@@ -313,8 +413,8 @@ def test_a_run_never_executes_a_file_that_became_a_link(folder: Path) -> None:
     (folder / "other.py").write_text("open('executed', 'w')\n" + CODE)
     (folder / "match.py").unlink()
     (folder / "match.py").symlink_to(folder / "other.py")
-    assert salon("report", run_id, "--output", "page.html").exit_code == 0
-    assert salon("resume", run_id).exit_code == 2
+    assert salon("results", "report", run_id, "--output", "page.html").exit_code == 0
+    assert salon("bench", "resume", run_id).exit_code == 2
     assert not (folder / "executed").exists()
 
 

@@ -78,9 +78,9 @@ def test_a_function_of_a_file_is_a_suite_with_leaderboard_comparison_and_report(
     theirs = run("--scorer", "./metrics.py:red", subject="theirs")
     assert numbers(ours) == {"red": pytest.approx(125 / 255), "scaled": pytest.approx(125 / 255)}
     names = [json.loads(each.stdout)[0]["run_id"] for each in (ours, theirs)]
-    compared = salon("bench", "compare", *names, "--format", "json")
+    compared = salon("results", "compare", *names, "--format", "json")
     assert compared.exit_code == 0, compared.output
-    board = salon("bench", "leaderboard", "scorer", "--format", "json")
+    board = salon("results", "leaderboard", "scorer", "--format", "json")
     [found] = json.loads(board.stdout)
     assert found["metric"] == "red"
     ranked = [row["subject"] for row in found["rows"] if row["metric"] == "red"]

@@ -171,9 +171,8 @@ def test_only_confirmed_videos_with_a_level_and_a_place_become_questions() -> No
 
 
 def salon(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(
-        main, ["curate" if arguments[1] in {"options", "annotation", "export"} else "bench", *arguments]
-    )
+    group = {"options": "curate", "annotation": "curate", "export": "curate"}.get(arguments[1], "bench")
+    result = CliRunner().invoke(main, ["synthetic" if arguments[0] == "video" else group, *arguments])
     return result.exit_code, result.output
 
 
@@ -225,7 +224,7 @@ def test_a_run_that_is_none_has_no_confusions(tmp_path: Path) -> None:
 def test_a_video_is_drawn_and_shown_as_one_picture(tmp_path: Path) -> None:
     pytest.importorskip("av")
     clip, sheet = str(tmp_path / "ball.mp4"), str(tmp_path / "ball.jpg")
-    assert salon("draw-video", clip, "--kind", "morph")[0] == 0
+    assert salon("video", clip, "--kind", "morph")[0] == 0
     status, text = salon("contact-sheet", clip, "--output", sheet, "--width", "320")
     assert status == 0 and "10 frames at 5 per second" in text
     assert Path(sheet).read_bytes()[:3] == b"\xff\xd8\xff"

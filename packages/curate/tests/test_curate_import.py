@@ -2,19 +2,24 @@
 
 import io
 import json
+import math
 import tarfile
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 
 import polars as pl
 import pytest
 from curate_world import drawn, jpeg, made
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from salon_curate.dataset import DataSet
+from salon_curate.dataset import DataSet, Picture
 from salon_curate.importing import FORMATS, Columns, import_pictures
-from salon_curate.measures import look, text_share
-from salon_curate.running import run
+from salon_curate.measures import fields, look, text_share
+from salon_curate.running import run, verify
 from salon_curate.selection import read_columns
 from salon_synthetic.videos import write_clip
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, StorageError
 
 
 def archive(path, members):
@@ -77,6 +82,34 @@ def test_a_key_of_an_earlier_source_is_refused(tmp_path):
     assert DataSet.open(tmp_path / "d").shards == dataset.shards
 
 
+def test_imports_at_once_and_after_one_another_lose_no_picture(tmp_path):
+    """A second import while one is at work is refused; one that opened the data set before another ended adds to its shards."""
+    first, second = drawn(tmp_path / "a", 1), drawn(tmp_path / "b", 1, seed=3)
+    second.write_text(second.read_text().replace('"key": "k', '"key": "other'))
+    one, other = DataSet.create(tmp_path / "d"), DataSet.open(tmp_path / "d")
+
+    def slow():
+        with pytest.raises(StorageError, match="another process"):
+            import_pictures(other, second)
+        yield from (Picture(f"slow{number}", jpeg(seed=number)) for number in range(3))
+
+    one.add(slow(), "slow", "folder")
+    import_pictures(other, second)
+    import_pictures(one, first)
+    found = DataSet.open(tmp_path / "d")
+    assert found.rows == 3 + 8 + 8 == one.rows and len({shard.name for shard in found.shards}) == len(found.shards) == 3
+    assert [source.name for source in found.sources] == ["slow", "rows.jsonl", "rows.jsonl"] and verify(found, []) == []
+
+
+def test_a_manifest_of_another_format_is_refused(tmp_path):
+    DataSet.create(tmp_path / "d")
+    path = tmp_path / "d" / "dataset.json"
+    for form in (0, 2, "1", None):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "format": form}))
+        with pytest.raises(InputError, match="unknown format of a manifest"):
+            DataSet.open(tmp_path / "d")
+
+
 def test_interleaved_cut_off_and_escaping_archives_are_refused(tmp_path):
     picture = jpeg()
     interleaved = archive(tmp_path / "i.tar", [("a.jpg", picture), ("b.jpg", picture), ("a.txt", b"late")])
@@ -88,6 +121,110 @@ def test_interleaved_cut_off_and_escaping_archives_are_refused(tmp_path):
         with pytest.raises(InputError, match=words) as caught:
             import_pictures(dataset, path)
         assert path.name in str(caught.value)
+
+
+def test_an_archive_gives_every_sample_or_is_refused(tmp_path):
+    """Damage at any header, two archives in one file, a name twice, a member that is too large: never a sample less."""
+    pictures = [jpeg(seed=number) for number in range(4)]
+    whole = archive(tmp_path / "whole.tar", [(f"{number}.jpg", data) for number, data in enumerate(pictures)]).read_bytes()
+    with tarfile.open(tmp_path / "whole.tar") as opened:
+        heads = [member.offset for member in opened]
+    damaged = {}
+    for head in heads:
+        for place in (0, 124, 148, 257):
+            changed = bytearray(whole)
+            changed[head + place] ^= 0x55
+            damaged[f"{head}-{place}"] = bytes(changed)
+    damaged["twice in one file"] = whole + whole
+    damaged["zeros between"] = whole[: heads[2]] + bytes(1024) + whole[heads[2] :]
+    damaged["junk behind"] = whole[: -tarfile.BLOCKSIZE * 2] + b"x" * 512 + bytes(1024)
+    for name, members in (("name twice", [("a.jpg", pictures[0]), ("a.jpg", pictures[1])]),
+                          ("name twice but for case", [("a.jpg", pictures[0]), ("a.JPG", pictures[1])])):  # fmt: skip
+        damaged[name] = archive(tmp_path / "name.tar", members).read_bytes()
+    for number, (name, data) in enumerate(damaged.items()):
+        (tmp_path / "d.tar").write_bytes(data)
+        dataset = DataSet.create(tmp_path / f"d{number}")
+        with pytest.raises(InputError, match=r"d\.tar") as caught:
+            import_pictures(dataset, tmp_path / "d.tar")
+            pytest.fail(f"{name}: {dataset.rows} of {len(heads)} samples and no word")
+        assert "Error" not in str(caught.value), name
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "tar", "parquet"])
+def test_values_that_no_table_can_hold_are_kept_as_text_or_refused_by_row(tmp_path, kind):
+    """Lone surrogates, deep brackets, huge and non-finite numbers, dates, bytes: typed errors or values, no other exception."""
+    hostile = {"surrogate": '"x\\ud800"', "deep": "[" * 50_000 + "]" * 50_000, "huge": "9" * 5000, "wide": str(2**70),
+               "infinite": "1e999", "nan": "NaN", "zero": '"a\\u0000b"', "empty": "{}",
+               "prompt": '["a", "b"]', "megabyte": json.dumps("x" * 1_000_000)}  # fmt: skip
+    for column in ("prompt", "other"):
+        for name, text in hostile.items():
+            dataset = DataSet.create(tmp_path / f"{kind}-{column}-{name}")
+            if kind == "jsonl":
+                source = tmp_path / "rows.jsonl"
+                source.write_text(f'{{"key": "a", "image": "p.jpg", "{column}": {text}}}\n')
+            elif kind == "tar":
+                source = archive(tmp_path / "a.tar", [("a.jpg", jpeg()), ("a.json", f'{{"{column}": {text}}}'.encode())])
+            else:
+                source = tmp_path / "t.parquet"
+                values = {"surrogate": {"a": b"x"}, "deep": [[b"x"]], "huge": date(2026, 1, 1),
+                          "wide": Decimal("1.50"), "infinite": math.inf,
+                          "nan": datetime(2026, 1, 1), "zero": "a\0b",
+                          "empty": timedelta(1), "prompt": time(1), "megabyte": "x" * 1_000_000}  # fmt: skip
+                pl.DataFrame({"key": ["a"], "image": [jpeg()], column: [values[name]]}).write_parquet(source)
+            try:
+                import_pictures(dataset, source)
+            except InputError as error:
+                assert source.name in str(error), (name, str(error))
+                continue
+            found = shards(dataset)
+            assert found["prompt"].item() is not None if column == "prompt" else json.loads(found["meta"].item()), (name, found)
+
+
+@pytest.mark.parametrize("image", [[5], [1.5], [True], [{"x": 1}], [["a.jpg", "b.jpg"]], [[]]])
+def test_a_picture_column_that_holds_no_single_picture_is_named(tmp_path, image):
+    pl.DataFrame({"key": ["a"], "image": image}).write_parquet(tmp_path / "t.parquet")
+    dataset = DataSet.create(tmp_path / "d")
+    if isinstance(image[0], list):
+        import_pictures(dataset, tmp_path / "t.parquet")
+        assert str(len(image[0])) in shards(dataset)["problem"].item()
+        return
+    with pytest.raises(InputError, match=r"t\.parquet, row 1, column 'image'"):
+        import_pictures(dataset, tmp_path / "t.parquet")
+
+
+def test_rows_of_json_lines_are_each_their_own(tmp_path):
+    """Blank lines, keys that some rows lack, a value of another type in each row: every row arrives once, as written."""
+    values = [1, 2.5, "x", True, [1], {"a": 1}, 2**70, {"a": "x"}, None]
+    rows = [{"key": f"k{number}", "image": "p.jpg", **({} if number % 3 else {"caption": f"c{number}"}), "value": value}
+            for number, value in enumerate(values * 40)]  # fmt: skip
+    source = tmp_path / "rows.jsonl"
+    source.write_text("".join(json.dumps({**row, "key": f"{row['key']}-{number}"}) + "\n" * (1 + number % 4)
+                              for number, row in enumerate(rows)))  # fmt: skip
+    (tmp_path / "p.jpg").write_bytes(jpeg())
+    found = shards(made(tmp_path / "d", source, shard_rows=100))
+    assert [key.partition("-")[0] for key in found["key"]] == [row["key"] for row in rows]
+    assert [(json.loads(meta) if meta else {}).get("value") for meta in found["meta"]] == [row["value"] for row in rows]
+    assert found["prompt"].to_list() == [row.get("caption") for row in rows]
+
+
+CELLS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=5) | st.sampled_from(
+    ["7", "-1.5", "true", "no", "nan", "1e999", [1], {"a": [2]}, "9" * 5000])  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(st.lists(CELLS, min_size=1, max_size=8), st.sampled_from(["float", "int", "text", "bool"]))
+def test_a_field_of_a_row_depends_on_no_other_row_and_is_the_value_or_null_with_a_reason(values, kind):
+    made_stage = fields(v=kind)
+    texts = [json.dumps({"v": value}) for value in values]
+    batch = pl.DataFrame({"key": [str(place) for place in range(len(values))], "meta": texts})
+    found = made_stage.function(batch)
+    assert found.rows() == [made_stage.function(batch[place]).row(0) for place in range(len(values))]
+    for value, (_, read, problem) in zip(values, found.rows(), strict=True):
+        assert (read is None) == (value is None or problem == f"v is no {kind}")
+        if read is not None and isinstance(value, int | float) and kind in ("int", "float"):
+            assert read == (float(value) if kind == "float" else value) and math.isfinite(read)  # the nearest number of 64 bits
+        if kind == "text" and value is not None:
+            assert read == (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def test_damaged_pictures_become_rows_with_a_reason_and_none_passes_as_whole(tmp_path):

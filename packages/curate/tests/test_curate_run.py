@@ -1,5 +1,6 @@
 """Running stages: the same bytes from every engine and after every kill, contracts, shards set aside, a full disk."""
 
+import io
 import os
 import random
 import signal
@@ -118,6 +119,14 @@ def test_a_stage_that_drops_reorders_or_mistypes_rows_is_refused(tmp_path):
         "turning": lambda batch: batch.reverse().select("key", pl.lit(1).alias("n")),
         "lacking": lambda batch: batch.select("key"),
         "negative": lambda batch: batch.select("key", pl.lit(-1).alias("n")),
+        "fraction": lambda batch: batch.select("key", pl.lit(1.5).alias("n")),
+        "nothing": lambda _: None,
+        "dictionary": lambda batch: {"key": batch["key"], "n": 1},
+        "lazy": lambda batch: batch.lazy().select("key", pl.lit(1).alias("n")),
+        "series": lambda batch: batch["key"],
+        "two_problems": lambda batch: batch.select("key", n=1, problem=None, two_problems_problem=None),
+        "list_of_problems": lambda batch: batch.select("key", n=1, problem=pl.lit([1])),
+        "objects": lambda batch: batch.select("key").with_columns(pl.Series("n", [object()] * len(batch), dtype=pl.Object)),
     }
     for name, function in wrong.items():
         made_stage = Stage(name, "1", ("image",), {"n": pl.UInt8}, function, f"salon_curate.measures:{name}")
@@ -209,6 +218,67 @@ def test_verify_names_every_changed_shard_and_part(tmp_path):
     shard.write_bytes(shard.read_bytes() + b"x")
     found = verify(DataSet.open(dataset.folder), [look])
     assert any(part.name in each for each in found) and any("00001.parquet: has changed" in each for each in found)
+
+
+def test_verify_names_every_flipped_bit_that_changes_a_value_and_raises_nothing(tmp_path):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1), shard_rows=8)
+    run(dataset, [look], engine=inline)
+    part, shard = next((dataset.folder / look.folder).iterdir()), dataset.shard_path("00000")
+    whole, values, generator = part.read_bytes(), pl.read_parquet(part), random.Random(3)
+    for place in sorted(generator.sample(range(len(whole)), 250)):
+        part.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << generator.randrange(8)]) + whole[place + 1 :])
+        if not verify(dataset, [look]):
+            assert pl.read_parquet(part).equals(values), place
+    receipt = pl.read_parquet_metadata(io.BytesIO(whole))["salon.receipt"]
+    others = [pl.DataFrame({"a": [1]}), pl.DataFrame({"key": ["k"]}), values.drop("noise"), values.reverse(), values.head(3)]
+    for path in (part, shard):
+        path.unlink()
+        for frame in others:
+            for text in (receipt, "[]", "{}", "1", '{"stage": "look"}', None):
+                frame.write_parquet(path, metadata={} if text is None else {"salon.receipt": text})
+                assert any(path.name in each for each in verify(dataset, [look])), (frame, text)
+        for data in (b"", b"PAR1", b"x" * 999):
+            path.write_bytes(data)
+            assert any(path.name in each for each in verify(dataset, [look]))
+        path.unlink()
+        path.mkdir()
+        assert any(path.name in each for each in verify(dataset, [look]))
+        path.rmdir()
+        path.symlink_to(path)
+        assert any(path.name in each for each in verify(dataset, [look]))
+        path.unlink()
+        part.write_bytes(whole)
+
+
+def test_a_shard_or_part_of_another_length_is_named_before_its_rows_stand_beside_others(tmp_path):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1))
+    reading = Stage(
+        "reading",
+        "1",
+        ("width",),
+        {"n": pl.UInt32},
+        lambda batch: batch.select("key", n="width"),
+        "salon_curate.measures:reading",
+    )
+    import salon_curate.measures as module
+
+    module.reading = reading
+    run(dataset, [look], engine=inline)
+    shard, part = dataset.shard_path("00000"), next((dataset.folder / look.folder).glob("00001-*"))
+    for path in (shard, part):
+        whole = path.read_bytes()
+        for rows in (3, 5):
+            frame = pl.read_parquet(path)
+            pl.concat([frame, frame])[:rows].write_parquet(path, metadata={"salon.receipt": "{}"})
+            try:
+                result = run(dataset, [look, reading], engine=inline)
+            except InputError as error:
+                assert path.name in str(error)
+            else:
+                assert any(path.name in each for each in result.set_aside), result
+                assert status(dataset, [look, reading])[1].done < 2
+            path.write_bytes(whole)
+    assert run(dataset, [look, reading], engine=inline).set_aside == ()
 
 
 def test_a_pipeline_that_contradicts_itself_is_refused(tmp_path):

@@ -1,6 +1,7 @@
 """Selections: conditions against a plain count, sweeps against selections, differences with their cause."""
 
 import json
+import math
 
 import polars as pl
 import pytest
@@ -9,11 +10,16 @@ from curate_world import drawn, made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from salon_curate import asks
 from salon_curate.cli import curate
+from salon_curate.engine import inline
+from salon_curate.judging import judge_stage
 from salon_curate.measures import look
 from salon_curate.pipeline import LOOK, PIPELINE
 from salon_curate.running import run
-from salon_curate.selection import diff, predicate, read_columns, select, sweep
+from salon_curate.selection import LIGHT, diff, predicate, read_columns, select, sweep
+from salon_curate.stages import Stage, stage
+from salon_synthetic import PixelJudge
 from salon_taxonomy.errors import IncompleteError, InputError
 
 
@@ -29,6 +35,15 @@ def looked(tmp_path_factory):
 
 
 NUMBERS = st.sampled_from(["sharpness", "noise", "contrast", "width"])
+
+
+@pytest.mark.parametrize("column", [*LIGHT, "look_problem", "width"])
+def test_a_condition_may_name_every_column_alone_or_beside_others(looked, column):
+    frame = read_columns(looked, [look], [column, "contrast"]).collect()
+    expected = [value is not None for value in frame[column]]
+    assert select(looked, [look], {"x": f"{column} IS NOT NULL"}).mask.tolist() == expected
+    both = select(looked, [look], {"x": f"{column} IS NOT NULL", "y": "contrast > 1 OR contrast IS NULL"})
+    assert both.rows == len(frame) and both.kept == sum(expected)
 
 
 @settings(max_examples=25)
@@ -57,6 +72,57 @@ def test_every_point_of_a_sweep_is_the_selection_at_that_threshold(looked):
             assert select(looked, [look], {**others, "at": f"{curve.column} >= {at!r}"}).kept == kept
 
 
+ODD = [math.nan, math.inf, -math.inf, 0.1, 60.1, None, 1e30, -0.0]
+
+
+def test_no_value_that_is_no_number_passes_a_threshold_and_selections_sweeps_and_drift_agree(tmp_path):
+    @stage(version="1", reads=[], writes={"small": pl.Float32, "large": pl.Float64})
+    def odd(batch):
+        values = [ODD[int(key[1:]) % len(ODD)] for key in batch["key"]]
+        return batch.select("key", pl.Series("small", values, pl.Float32), pl.Series("large", values, pl.Float64))
+
+    import salon_curate.measures as module
+
+    module.odd = odd
+    odd = Stage(odd.name, odd.version, odd.reads, odd.writes, odd.function, "salon_curate.measures:odd")
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 2))
+    run(dataset, [odd], engine=inline)
+    found = read_columns(dataset, [odd], ["small", "large", "odd_problem"]).collect()
+    assert not found["small"].is_nan().any() and not found["large"].is_nan().any()
+    assert found.filter(pl.col("key") == "k00000")["odd_problem"].item() == "small is not a number"
+    for column in ("small", "large"):
+        plain = [float(value) for value in found[column].drop_nulls()]
+        for at in ("-1e999", "-1", "0", "0.1", "60.1", "1e30"):
+            assert select(dataset, [odd], {"x": f"{column} >= {at}"}).kept + select(
+                dataset, [odd], {"x": f"{column} < {at}"}
+            ).kept == len(plain), (column, at)
+        [curve] = sweep(dataset, [odd], {}, [column], points=9)
+        assert all(map(math.isfinite, curve.thresholds))
+        assert list(curve.kept) == [sum(value >= at for value in plain) for at in curve.thresholds]
+        assert [select(dataset, [odd], {"x": f"{column} >= {at!r}"}).kept for at in curve.thresholds] == list(curve.kept)
+
+
+@pytest.mark.parametrize("sql", [
+    "MAX(sharpness) > 5", "sharpness >= AVG(sharpness)", "COUNT(key) > 3",
+    "FIRST(sharpness) > 1", "sharpness > MEDIAN(sharpness)",
+    "RANK() OVER (ORDER BY sharpness) <= 3", "SUM(sharpness) OVER () > 3",
+    "LAG(sharpness) OVER (ORDER BY key) > 1",
+    "UNNEST(key) = 'x'", "STDDEV(contrast) < sharpness", "sharpness > 1, contrast > 2", "sharpness > 1; contrast > 2",
+])  # fmt: skip
+def test_a_condition_that_depends_on_other_rows_is_refused_wherever_conditions_are_read(looked, sql):
+    """A selection sees all rows and a stage's ``when`` 64 at once, so such a condition would mean two things."""
+    for use in (lambda: select(looked, [look], {"x": sql}), lambda: judge_stage(asks.alignment(), PixelJudge(), when=sql),
+                lambda: sweep(looked, [look], {"x": sql}, ["noise"])):  # fmt: skip
+        with pytest.raises(InputError, match="column 'where'"):
+            use()
+
+
+def test_a_difference_of_selections_without_conditions_is_refused(looked):
+    for old, new in (({}, {}), ({}, {"x": "contrast > 1"}), ({"x": "contrast > 1"}, {})):
+        with pytest.raises(InputError, match="at least one condition"):
+            diff(looked, [look], old, new)
+
+
 def test_a_difference_names_the_condition_of_every_moved_row(looked):
     old, new = {"sharp": "sharpness >= 500"}, {"sharp": "sharpness >= 900", "bright": "contrast >= 30"}
     moved = diff(looked, [look], old, new)
@@ -73,7 +139,8 @@ def test_a_difference_names_the_condition_of_every_moved_row(looked):
         ("sharpness + 1", "true or false"),
         ("nothing > 1", "no stage writes the column"),
         ("image = 'x'", "no stage writes the column"),
-        ("sharpness >= 'a lot'", "conditions"),
+        ("sharpness >= 'a lot'", "the condition cannot be applied"),
+        ("key >= 5", "the condition cannot be applied"),
     ],
 )
 def test_a_wrong_condition_is_refused_by_name(looked, sql, words):

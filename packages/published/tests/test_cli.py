@@ -1,4 +1,4 @@
-"""The ``salon published`` commands: what they print, in which form, and how they refuse."""
+"""The ``salon papers`` commands: what they print, in which form, and how they refuse."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ from salon_taxonomy.cli import main
 
 
 def salon(*words: str) -> Result:
-    return CliRunner().invoke(main, ["published", *words])
+    return CliRunner().invoke(main, ["papers", *words])
 
 
 def test_list_names_every_table_with_its_size() -> None:

@@ -97,15 +97,15 @@ def test_a_wrong_row_of_any_kind_of_file_is_named(
         Battles.read(path, weight="weight")
     assert (caught.value.source, caught.value.row, caught.value.column) == (str(path), 5, column)
     assert (said or "a model against itself: 'z'") in str(caught.value)
-    told = salon("rank", path, "--weight", "weight", "--bootstrap", 0)
+    told = salon("votes", "rank", path, "--weight", "weight", "--bootstrap", 0)
     assert told.exit_code == 2
     assert told.stderr.strip() == f"Error: {caught.value}"
 
 
-@pytest.mark.parametrize("command", [["rank", "--method", "elo"], ["rank", "--ties", "davidson"], ["raters"], ["next-pairs"]])
+@pytest.mark.parametrize("command", [["rank", "--method", "elo"], ["rank", "--ties", "davidson"], ["raters"], ["next"]])
 def test_the_same_id_twice_stops_every_reader_of_battles(tmp_path: Path, command: list[str]) -> None:
     path = written(frame("battle_id", "b2"), tmp_path, ".parquet")
-    told = salon(command[0], path, *command[1:])
+    told = salon("votes", command[0], path, *command[1:])
     assert told.exit_code == 2
     assert "row 5, column 'battle_id': the same id twice: 'b2'" in told.stderr
 
@@ -119,7 +119,7 @@ def test_battles_of_one_id_are_both_counted_when_that_is_asked_for(tmp_path: Pat
     twice = frame("battle_id", "b2")
     assert Battles.from_frame(twice, ids=None).count == 12
     path = written(twice, tmp_path, ".csv")
-    assert salon("rank", path, "--repeated-ids", "count", "--bootstrap", 0).exit_code == 0
+    assert salon("votes", "rank", path, "--repeated-ids", "count", "--bootstrap", 0).exit_code == 0
 
 
 def test_battles_without_an_id_are_no_repetition_of_each_other() -> None:
@@ -150,29 +150,29 @@ def test_an_answer_before_its_start_is_ranked_and_stops_the_look_at_raters(tmp_p
     backward = written(frame("answered_at", NOON - timedelta(days=1)), tmp_path, ending)
     good = tmp_path / "good"
     good.mkdir()
-    ranked = salon("rank", backward, "--bootstrap", 0, "--format", "csv")
-    assert ranked.stdout == salon("rank", written(frame(), good, ending), "--bootstrap", 0, "--format", "csv").stdout
+    ranked = salon("votes", "rank", backward, "--bootstrap", 0, "--format", "csv")
+    assert ranked.stdout == salon("votes", "rank", written(frame(), good, ending), "--bootstrap", 0, "--format", "csv").stdout
     with pytest.raises(BattleError) as caught:
         Votes.read(backward)
     assert (caught.value.row, caught.value.column) == (5, "answered_at")
-    told = salon("raters", backward)
+    told = salon("votes", "raters", backward)
     assert told.exit_code == 2
     assert "answered before it was started" in told.stderr
 
 
 def test_online_elo_follows_times_only_when_they_ascend_or_sorting_was_asked_for(tmp_path: Path) -> None:
     path = written(frame("answered_at", NOON - timedelta(days=1)), tmp_path, ".parquet")
-    told = salon("rank", path, "--method", "elo", "--order-by", "answered_at")
+    told = salon("votes", "rank", path, "--method", "elo", "--order-by", "answered_at")
     assert told.exit_code == 2
     assert "row 5, column 'answered_at': a time before that of the row above it" in told.stderr
-    assert salon("rank", path, "--method", "elo", "--order-by", "answered_at", "--sort").exit_code == 0
+    assert salon("votes", "rank", path, "--method", "elo", "--order-by", "answered_at", "--sort").exit_code == 0
 
 
 @pytest.mark.parametrize("ending", WRITERS)
 @pytest.mark.parametrize("command", ["rank", "raters"])
 def test_no_battles_at_all_are_a_message(tmp_path: Path, ending: str, command: str) -> None:
     path = written(frame().clear(), tmp_path, ending)
-    told = salon(command, path)
+    told = salon("votes", command, path)
     assert told.exit_code == 2
     # JSON Lines without a line has no columns either.
     assert f"{path}: there are no battles" in told.stderr or (ending == ".jsonl" and "cannot be read" in told.stderr)
@@ -195,12 +195,12 @@ UNRATABLE = {
 def test_what_has_no_finite_ratings_says_whose_and_what_to_do(tmp_path: Path, case: str) -> None:
     votes, said = UNRATABLE[case]
     path = written(votes, tmp_path, ".csv")
-    told = salon("rank", path)
+    told = salon("votes", "rank", path)
     assert told.exit_code == 2
     assert said in told.stderr
     assert "--prior-ties" in told.stderr
-    assert salon("rank", path, "--components", "separate", "--bootstrap", 20).exit_code == 0
-    ranked = salon("rank", path, "--prior-ties", 1, "--bootstrap", 20, "--format", "csv")
+    assert salon("votes", "rank", path, "--components", "separate", "--bootstrap", 20).exit_code == 0
+    ranked = salon("votes", "rank", path, "--prior-ties", 1, "--bootstrap", 20, "--format", "csv")
     assert ranked.exit_code == 0
     assert all(rating is not None for rating in pl.read_csv(ranked.stdout.encode())["rating"])
 
@@ -314,12 +314,12 @@ def long_work(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["rank", "--bootstrap", "200000", "--cluster", "prompt_id", "--cluster", "rater_id"],
         pytest.param(["rank", "--by", "rater_id", "--prior-ties", "1", "--bootstrap", "200000"], marks=pytest.mark.slow),
         ["rank", "--method", "elo", "--orders", "10000000"],
-        ["plan", "--models", "300", "--leagues", "1000"],
+        ["simulate", "--models", "300", "--leagues", "1000"],
     ],
     ids=["bootstrap", "bca", "two-way", "by", "elo", "plan"],
 )
 def test_ctrl_c_ends_long_work_with_the_exit_code_of_an_interrupt(long_work: Path, command: list[str]) -> None:
-    given = command if command[0] == "plan" else [command[0], str(long_work), *command[1:]]
+    given = ["votes", *(command if command[0] == "simulate" else [command[0], str(long_work), *command[1:]])]
     done = subprocess.run([sys.executable, "-c", PRESS, *given], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr.strip() == "Aborted."

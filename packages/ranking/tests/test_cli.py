@@ -1,4 +1,4 @@
-"""`salon rank` on the command line."""
+"""`salon votes rank` on the command line."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def votes(tmp_path: Path) -> Path:
 
 
 def salon(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["rank", *map(str, arguments)])
+    return CliRunner().invoke(main, ["votes", "rank", *map(str, arguments)])
 
 
 def test_the_table_shows_the_ranking_and_how_it_was_made(votes: Path):
@@ -88,7 +88,7 @@ def test_an_empty_file_exits_2_with_its_name(tmp_path: Path):
 def test_help_teaches_with_an_example():
     result = salon("--help")
     assert result.exit_code == 0
-    assert "salon rank votes.csv" in result.stdout
+    assert "salon votes rank votes.csv" in result.stdout
 
 
 def test_a_name_with_escape_codes_reaches_a_program_unchanged(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""The options of `salon rank` that say how sure a board is."""
+"""The options of `salon votes rank` that say how sure a board is."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def votes(tmp_path: Path) -> Path:
 
 
 def salon(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["rank", *map(str, arguments)])
+    return CliRunner().invoke(main, ["votes", "rank", *map(str, arguments)])
 
 
 def test_two_clusters_make_a_two_way_interval(votes: Path):

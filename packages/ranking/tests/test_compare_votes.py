@@ -78,7 +78,7 @@ def test_the_same_votes_in_any_order_are_never_independent(tmp_path: Path, colum
     assert other.table["ci_low"].null_count() == 0
     path = tmp_path / "votes.csv"
     first.write_csv(path)
-    shown = CliRunner().invoke(main, ["rank", str(path), "--against", str(path)])
+    shown = CliRunner().invoke(main, ["votes", "rank", str(path), "--against", str(path)])
     assert "both sets hold the same votes" in " ".join(shown.stdout.split())
 
 
@@ -90,7 +90,7 @@ def test_two_models_must_be_in_both() -> None:
 def test_the_command_compares_two_files(tmp_path: Path) -> None:
     for name, seed in (("june", 1), ("may", 2)):
         votes(seed).write_csv(tmp_path / f"{name}.csv")
-    command = ["rank", str(tmp_path / "june.csv"), "--against", str(tmp_path / "may.csv"), "--cluster", "prompt_id"]
+    command = ["votes", "rank", str(tmp_path / "june.csv"), "--against", str(tmp_path / "may.csv"), "--cluster", "prompt_id"]
     shown = CliRunner().invoke(main, [*command, "--format", "csv", "--output", str(tmp_path / "both.csv")])
     assert shown.exit_code == 0, shown.output
     june, may = (Battles.read(tmp_path / f"{name}.csv", cluster_by="prompt_id") for name in ("june", "may"))

@@ -1,4 +1,4 @@
-"""`salon rank --exclude-flagged`: whose votes are left out is said everywhere, and stands in the store."""
+"""`salon votes rank --exclude-flagged`: whose votes are left out is said everywhere, and stands in the store."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ SENTENCE = "360 battles of 3 flagged raters left out ("
 
 
 def salon(*arguments: object) -> Result:
-    counted = ["--anchors", "count"] if arguments[0] == "rank" else []  # so that all battles of a rater are left out
+    counted = ["--anchors", "count"] if arguments[1] == "rank" else []  # so that all battles of a rater are left out
     return CliRunner().invoke(main, [*map(str, arguments), *counted])
 
 
@@ -42,7 +42,7 @@ def raters(frame: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 def test_the_ratings_are_those_of_the_other_raters(frame: pl.DataFrame, votes: Path):
-    document = json.loads(salon("rank", votes, "--exclude-flagged", "--bootstrap", 0, "--format", "json").stdout)[0]
+    document = json.loads(salon("votes", "rank", votes, "--exclude-flagged", "--bootstrap", 0, "--format", "json").stdout)[0]
     careful = frame.filter(~pl.col("rater_id").is_in(check_raters(frame).flagged))
     expected = rank(Battles.from_frame(careful, anchors="count"), replicates=0).table
     assert [row["rating"] for row in document["rows"]] == expected["rating"].to_list()
@@ -50,7 +50,7 @@ def test_the_ratings_are_those_of_the_other_raters(frame: pl.DataFrame, votes: P
 
 
 def test_every_format_says_how_many_battles_of_whom_are_left_out_and_why(votes: Path, tmp_path: Path):
-    options = ["rank", votes, "--exclude-flagged", "--bootstrap", 0]
+    options = ["votes", "rank", votes, "--exclude-flagged", "--bootstrap", 0]
     assert SENTENCE in " ".join(salon(*options).stdout.split())
     made = json.loads(salon(*options, "--format", "json").stdout)[0]["excluded"]
     assert (made["raters"], made["battles"]) == (3, 360)
@@ -62,13 +62,15 @@ def test_every_format_says_how_many_battles_of_whom_are_left_out_and_why(votes: 
     page = tmp_path / "board.html"
     assert salon(*options, "--output", page).exit_code == 0
     assert page.read_text(encoding="utf-8").count(SENTENCE) == 2  # among the facts, and above the raters
-    assert SENTENCE in salon("rank", votes, "--exclude-flagged", "--interval", "sandwich", "--explain", "model-01").stderr
+    assert (
+        SENTENCE in salon("votes", "rank", votes, "--exclude-flagged", "--interval", "sandwich", "--explain", "model-01").stderr
+    )
 
 
 def test_without_the_option_a_board_says_nothing_of_raters(votes: Path):
-    board = json.loads(salon("rank", votes, "--bootstrap", 0, "--format", "json").stdout)[0]
+    board = json.loads(salon("votes", "rank", votes, "--bootstrap", 0, "--format", "json").stdout)[0]
     assert board["excluded"] is None
-    assert not salon("rank", votes, "--bootstrap", 0, "--format", "csv").stdout.splitlines()[0].endswith("excluded_by")
+    assert not salon("votes", "rank", votes, "--bootstrap", 0, "--format", "csv").stdout.splitlines()[0].endswith("excluded_by")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_without_the_option_a_board_says_nothing_of_raters(votes: Path):
     ids=" ".join,
 )
 def test_it_goes_with_groups_clusters_and_other_models(votes: Path, options: list[str]):
-    result = salon("rank", votes, "--exclude-flagged", "--bootstrap", 20, *options)
+    result = salon("votes", "rank", votes, "--exclude-flagged", "--bootstrap", 20, *options)
     assert result.exit_code == 0, result.output
     assert SENTENCE in " ".join(result.stdout.split())
 
@@ -91,7 +93,7 @@ def test_it_goes_with_groups_clusters_and_other_models(votes: Path, options: lis
 def test_a_store_gets_the_boards_and_the_reasons_and_is_read_back(frame: pl.DataFrame, tmp_path: Path):
     store = pytest.importorskip("salon_store").ResultStore.open(tmp_path / "store")
     store.append("battles", frame.drop("scenario", strict=False), run_id="arena")
-    options = ["rank", store.path, "--exclude-flagged", "--bootstrap", 20, "--store", store.path]
+    options = ["votes", "rank", store.path, "--exclude-flagged", "--bootstrap", 20, "--store", store.path]
     first = salon(*options)
     assert first.exit_code == 0, first.output
     assert "Added 4 rows to leaderboards and 5 rows to rater_flags" in first.stderr
@@ -100,7 +102,7 @@ def test_a_store_gets_the_boards_and_the_reasons_and_is_read_back(frame: pl.Data
         FROM leaderboards JOIN rater_flags AS flag ON report_id = excluded_by WHERE reason = 'missed_anchors'"""
     missed = check_raters(frame).findings.filter(reason="missed_anchors")["rater_id"]
     assert set(store.sql(asked).rows()) == {(name, "missed_anchors", True, 120) for name in missed}
-    assert salon("rank", store.path, "--bootstrap", 20, "--store", store.path).exit_code == 0
+    assert salon("votes", "rank", store.path, "--bootstrap", 20, "--store", store.path).exit_code == 0
     boards = store.sql("SELECT leaderboard_id, count(excluded_by) AS n FROM leaderboards GROUP BY ALL ORDER BY n")
     assert boards["n"].to_list() == [0, 4]
 
@@ -108,12 +110,12 @@ def test_a_store_gets_the_boards_and_the_reasons_and_is_read_back(frame: pl.Data
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_the_table_of_salon_raters_may_say_who_is_left_out(frame: pl.DataFrame, votes: Path, tmp_path: Path, ending: str):
     table = tmp_path / f"raters{ending}"
-    assert salon("raters", votes, "--output", table).exit_code == 0
+    assert salon("votes", "raters", votes, "--output", table).exit_code == 0
     assert read_flags(table).flagged == check_raters(frame).flagged
     found = read_flags(table).findings.drop("explanation").sort("rater_id", "reason")
     expected = check_raters(frame).findings.drop("explanation").sort("rater_id", "reason")
     assert found.equals(expected)
-    result = salon("rank", votes, "--exclude-flagged", "--raters", table, "--bootstrap", 0)
+    result = salon("votes", "rank", votes, "--exclude-flagged", "--raters", table, "--bootstrap", 0)
     assert SENTENCE in " ".join(result.stdout.split())
 
 
@@ -123,7 +125,7 @@ def test_a_flag_that_somebody_took_away_leaves_the_rater_in(votes: Path, raters:
         flagged=pl.when(pl.col("rater_id").str.starts_with("left")).then(pl.lit("no")).otherwise("flagged")
     )
     pardoned.write_csv(tmp_path / "looked.csv")
-    result = salon("rank", votes, "--exclude-flagged", "--raters", tmp_path / "looked.csv", "--bootstrap", 0)
+    result = salon("votes", "rank", votes, "--exclude-flagged", "--raters", tmp_path / "looked.csv", "--bootstrap", 0)
     assert "240 battles of 2 flagged raters left out" in " ".join(result.stdout.split())
 
 
@@ -136,7 +138,7 @@ def test_a_table_made_by_hand_needs_two_columns(votes: Path, tmp_path: Path):
         ("nobody", "flagged", None),
     ]
     document = json.loads(
-        salon("rank", votes, "--exclude-flagged", "--raters", table, "--bootstrap", 0, "--format", "json").stdout
+        salon("votes", "rank", votes, "--exclude-flagged", "--raters", table, "--bootstrap", 0, "--format", "json").stdout
     )
     assert document[0]["excluded"]["battles"] == 120
 
@@ -154,13 +156,13 @@ def test_a_table_made_by_hand_needs_two_columns(votes: Path, tmp_path: Path):
 def test_a_wrong_table_of_raters_is_refused_with_its_row(votes: Path, tmp_path: Path, text: str, said: str):
     table = tmp_path / "wrong.csv"
     table.write_text(text, encoding="utf-8")
-    refused = salon("rank", votes, "--exclude-flagged", "--raters", table)
+    refused = salon("votes", "rank", votes, "--exclude-flagged", "--raters", table)
     assert refused.exit_code == 2
     assert said in refused.stderr
 
 
 def test_a_table_of_raters_that_nothing_uses_is_refused(votes: Path, raters: Path):
-    refused = salon("rank", votes, "--raters", raters)
+    refused = salon("votes", "rank", votes, "--raters", raters)
     assert refused.exit_code == 2
     assert "--exclude-flagged" in refused.stderr
 
@@ -168,7 +170,7 @@ def test_a_table_of_raters_that_nothing_uses_is_refused(votes: Path, raters: Pat
 def test_votes_that_do_not_say_who_cast_them_cannot_be_checked(frame: pl.DataFrame, tmp_path: Path):
     path = tmp_path / "votes.parquet"
     frame.drop("rater_id").write_parquet(path)
-    refused = salon("rank", path, "--exclude-flagged")
+    refused = salon("votes", "rank", path, "--exclude-flagged")
     assert refused.exit_code == 2
     assert "missing column 'rater_id'" in refused.stderr
 
@@ -176,7 +178,7 @@ def test_votes_that_do_not_say_who_cast_them_cannot_be_checked(frame: pl.DataFra
 def test_when_everybody_is_flagged_there_is_nothing_to_rank(votes: Path, frame: pl.DataFrame, tmp_path: Path):
     table = tmp_path / "all.csv"
     frame.select("rater_id", flagged=pl.lit(1)).unique().write_csv(table)
-    refused = salon("rank", votes, "--exclude-flagged", "--raters", table)
+    refused = salon("votes", "rank", votes, "--exclude-flagged", "--raters", table)
     assert refused.exit_code == 2
     assert "every battle is a flagged rater's" in refused.stderr
 

@@ -24,13 +24,13 @@ VOTES = pl.DataFrame(
 
 
 def ranked(votes: pl.DataFrame, folder: Path, *options: str) -> dict[str, object]:
-    """The one board of a store that holds these votes, as `salon rank` gives it in JSON."""
+    """The one board of a store that holds these votes, as `salon votes rank` gives it in JSON."""
     at = folder / "results"
     votes.write_parquet(folder / "votes.parquet")
     for command in (["store", "init", str(at)], ["store", "import", str(at), "battles", str(folder / "votes.parquet")]):
         done = CliRunner().invoke(main, command)
         assert done.exit_code == 0, done.output
-    shown = CliRunner().invoke(main, ["rank", str(at), "--format", "json", "--bootstrap", "50", *options])
+    shown = CliRunner().invoke(main, ["votes", "rank", str(at), "--format", "json", "--bootstrap", "50", *options])
     assert shown.exit_code == 0, shown.output
     (board,) = json.loads(shown.stdout)
     return board

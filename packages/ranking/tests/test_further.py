@@ -12,7 +12,7 @@ from salon_taxonomy.cli import main
 
 
 def salon(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["rank", *map(str, arguments)])
+    return CliRunner().invoke(main, ["votes", "rank", *map(str, arguments)])
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`salon mos`, `salon weights` and `salon test-points`, and the files and pages that they write."""
+"""`salon ratings mos`, `salon votes drivers` and `salon ratings pass-rates`, and the files and pages that they write."""
 
 import builtins
 import json
@@ -62,7 +62,7 @@ def ran(command: click.Command, *arguments: object) -> Result:
     return CliRunner().invoke(command, [str(argument) for argument in arguments])
 
 
-CALLS = {"mos": ["ratings.csv"], "weights": ["votes.csv", "ratings.csv"], "test_points": ["checks.csv"]}
+CALLS = {"mos": ["ratings.csv"], "drivers": ["votes.csv", "ratings.csv"], "pass_rates": ["checks.csv"]}
 
 
 def call(name: str, files: Path, *options: object) -> Result:
@@ -73,8 +73,8 @@ def call(name: str, files: Path, *options: object) -> Result:
     ("name", "shown"),
     [
         ("mos", ["360 scored, 0 unscored", "MOS", "scenario 0", "comparisons differ", "samples per prompt", "correlations"]),
-        ("weights", ["180 of 180 battles used", "public", "rise", "No weights for expert", "ties half a win"]),
-        ("test_points", ["54 checks scored, 0 unscored", "all checks", "66.7 %"]),
+        ("drivers", ["180 of 180 battles used", "public", "rise", "No weights for expert", "ties half a win"]),
+        ("pass_rates", ["54 checks scored, 0 unscored", "all checks", "66.7 %"]),
     ],
 )
 def test_people_get_a_table_that_says_how_it_was_made(name: str, shown: list[str], files: Path):
@@ -90,8 +90,8 @@ def test_people_get_a_table_that_says_how_it_was_made(name: str, shown: list[str
     ("name", "columns"),
     [
         ("mos", "scenario,dimension,model,mean"),
-        ("weights", "persona,scenario,dimension,rise"),
-        ("test_points", "model,test_point,satisfied"),
+        ("drivers", "persona,scenario,dimension,rise"),
+        ("pass_rates", "model,test_point,satisfied"),
     ],
 )
 def test_programs_get_csv_and_json(name: str, columns: str, files: Path):
@@ -121,9 +121,9 @@ def test_every_kind_of_file_is_written(name: str, files: Path, tmp_path: Path):
         ("mos", ["--output", "out.pdf"], "'.pdf'"),
         ("mos", ["--output", "no/such/folder/out.csv"], "no such folder"),
         ("mos", ["--prompts", "none.csv"], "none.csv: there is no such file"),
-        ("weights", ["--persona", "age"], "'age'"),
-        ("weights", ["--cluster", "age"], "'age'"),
-        ("test_points", ["--task", "t"], "'task'"),
+        ("drivers", ["--persona", "age"], "'age'"),
+        ("drivers", ["--cluster", "age"], "'age'"),
+        ("pass_rates", ["--task", "t"], "'task'"),
     ],
 )
 def test_mistakes_are_typed_errors(name: str, options: list[str], said: str, files: Path):
@@ -156,7 +156,7 @@ def test_without_scipy_the_extra_is_named_and_scores_need_none(files: Path, monk
     assert "salon-ranking[analysis]" in str(result.exception)
     assert call("mos", files, "--test", "none").exit_code == 0
     assert call("mos", files, "--test", "within-prompts").exit_code == 0
-    assert call("weights", files).exit_code == 0
+    assert call("drivers", files).exit_code == 0
 
 
 def test_charts_are_valid_and_show_the_names_of_strangers(files: Path):

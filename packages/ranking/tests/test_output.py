@@ -7,10 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from salon_ranking import Battles, MissingExtraError, OptionError, rank
+from salon_ranking import Battles, MissingExtraError, rank
 from salon_ranking.cli.rank_output import write_boards
-from salon_ranking.files import check_path
 from salon_ranking.leaderboard.output import combined, to_json
+from salon_taxonomy.errors import InputError
 
 VOTES = pl.DataFrame({"model_a": ["x", "y", "é"], "model_b": ["y", "é", "x"], "winner": ["model_a", "model_a", "tie"]})
 BOARD = rank(Battles.from_frame(VOTES, source="votes"), replicates=50, prior_ties=1)
@@ -30,15 +30,15 @@ def test_json_says_how_the_board_was_made():
 
 
 def test_an_unknown_ending_and_a_missing_folder_are_refused(tmp_path: Path):
-    with pytest.raises(OptionError, match=r"'\.pdf' \(allowed: \.csv"):
+    with pytest.raises(InputError, match=r"'\.pdf' \(allowed: \.csv"):
         write_boards([BOARD], tmp_path / "board.pdf", title="t")
-    with pytest.raises(OptionError, match="no such folder"):
-        check_path(tmp_path / "nowhere" / "board.csv")
+    with pytest.raises(InputError, match="no such folder"):
+        write_boards([BOARD], tmp_path / "nowhere" / "board.csv", title="t")
 
 
 def test_a_path_that_cannot_be_written_is_refused_and_leaves_nothing_behind(tmp_path: Path):
     (tmp_path / "board.csv").mkdir()
-    with pytest.raises(OptionError, match="cannot be written"):
+    with pytest.raises(InputError, match="cannot be written"):
         write_boards([BOARD], tmp_path / "board.csv", title="t")
     assert [path.name for path in tmp_path.iterdir()] == ["board.csv"]
 

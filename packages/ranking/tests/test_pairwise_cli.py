@@ -1,4 +1,4 @@
-"""`salon rank` with models beyond plain Bradley-Terry."""
+"""`salon votes rank` with models beyond plain Bradley-Terry."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def votes(tmp_path: Path) -> Path:
 
 
 def salon(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["rank", *map(str, arguments)])
+    return CliRunner().invoke(main, ["votes", "rank", *map(str, arguments)])
 
 
 @pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
@@ -116,7 +116,7 @@ def test_a_diagnosis_shows_deviance_worst_pairs_and_cycles(votes: Path, ties: st
         (["--orders", "5"], "matters to online Elo alone"),
         (["--method", "elo", "--by", "prompt"], "--by needs a fitted model"),
         (["--method", "elo", "--cluster", "prompt"], "--cluster needs a fitted model"),
-        (["--method", "elo", "--output", "board.html"], "unknown kind of output for this method"),
+        (["--method", "elo", "--output", "board.svg"], "unknown kind of output for this method"),
         (["--ties", "davidson", "--contributions", "c.csv"], "contributions of prompts are for plain"),
         (["--ties", "davidson", "--confidence", "95"], "confidence must lie"),
         (["--ties", "davidson", "--baseline", "nobody"], "unknown baseline 'nobody'"),

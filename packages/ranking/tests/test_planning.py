@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from salon_ranking import OptionError
-from salon_ranking.cli.scheduling import plan as plan_command
+from salon_ranking.cli.scheduling import simulate as plan_command
 from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.scheduling.planning import BattlePlan, assumed_ratings, plan
 from salon_ranking.scheduling.simulation import Goals, SimulatedLeague, Voting

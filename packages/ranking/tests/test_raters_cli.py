@@ -1,4 +1,4 @@
-"""`salon raters` on the command line."""
+"""`salon votes raters` on the command line."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def votes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def salon(*arguments: object) -> Result:
-    return CliRunner().invoke(GROUP, ["raters", *map(str, arguments)])
+    return CliRunner().invoke(GROUP, ["votes", "raters", *map(str, arguments)])
 
 
 def test_the_table_has_a_reason_per_flagged_rater_and_flags_are_no_failure(votes: Path):

@@ -338,7 +338,7 @@ def test_reports_are_written_as_tables_json_and_a_page(arena: pl.DataFrame, repo
     arena.write_parquet(votes)
 
     def written(ending: str) -> Result:
-        return CliRunner().invoke(main, ["raters", str(votes), "--output", str(tmp_path / f"raters{ending}")])
+        return CliRunner().invoke(main, ["votes", "raters", str(votes), "--output", str(tmp_path / f"raters{ending}")])
 
     for ending in (".csv", ".parquet", ".json", ".html"):
         assert written(ending).exit_code == 0

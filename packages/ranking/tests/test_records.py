@@ -25,7 +25,7 @@ def votes(tmp_path: Path) -> Path:
 def test_a_store_takes_the_rows_and_gives_them_back(votes: Path, tmp_path: Path, ending: str):
     pytest.importorskip("salon_store")
     records, store = tmp_path / f"rows{ending}", tmp_path / "store"
-    ranked = salon("rank", votes, "--by", "scenario", "--bootstrap", 50, "--records", records)
+    ranked = salon("votes", "rank", votes, "--by", "scenario", "--bootstrap", 50, "--records", records)
     assert ranked.exit_code == 0, ranked.output
     assert "Wrote 4 rows for the table leaderboards" in ranked.stderr
     assert salon("store", "init", store).exit_code == 0
@@ -41,7 +41,7 @@ def test_a_store_takes_the_rows_and_gives_them_back(votes: Path, tmp_path: Path,
 
 
 def test_a_wrong_ending_is_refused_before_any_work(votes: Path, tmp_path: Path):
-    refused = salon("rank", votes, "--records", tmp_path / "rows.html")
+    refused = salon("votes", "rank", votes, "--records", tmp_path / "rows.html")
     assert refused.exit_code == 2
     assert "unknown kind of records '.html'" in refused.stderr
-    assert salon("rank", votes, "--records", tmp_path / "none" / "rows.csv").exit_code == 2
+    assert salon("votes", "rank", votes, "--records", tmp_path / "none" / "rows.csv").exit_code == 2

@@ -1,4 +1,4 @@
-"""`salon next-pairs` on the command line."""
+"""`salon votes next` on the command line."""
 
 import json
 from pathlib import Path

@@ -10,6 +10,7 @@ from ranked import contextual, tied
 
 from salon_ranking import BattleError, Battles, OptionError, differences, online_elo, rank, rank_by
 from salon_ranking.battles.vote_formats import VOTE_FORMATS, VoteFormat
+from salon_ranking.cli import votes
 from salon_ranking.raters import Votes
 from salon_taxonomy.cli import main
 
@@ -121,7 +122,7 @@ def test_names_that_are_nearly_the_same_are_named_and_merged_when_asked(pair: tu
     votes.write_csv(tmp_path / "votes.csv")
     pl.DataFrame({"name": [seldom], "model": [often]}).write_csv(tmp_path / "names.csv")
     for options in (["--merge-names"], ["--names", str(tmp_path / "names.csv")]):
-        shown = CliRunner().invoke(main, ["rank", str(tmp_path / "votes.csv"), "--bootstrap", "0", *options])
+        shown = CliRunner().invoke(main, ["votes", "rank", str(tmp_path / "votes.csv"), "--bootstrap", "0", *options])
         assert "WARNING" not in shown.stdout
         assert "3 models" in " ".join(shown.stdout.split())
 
@@ -150,14 +151,16 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("name", VOTE_FORMATS)
-@pytest.mark.parametrize("command", ["rank", "next-pairs"])
+@pytest.mark.parametrize("command", ["rank", "next"])
 def test_released_formats_are_read_by_their_names(name: str, command: str, tmp_path: Path) -> None:
     PUBLISHED[name].write_csv(tmp_path / "theirs.csv")
     VOTES.write_csv(tmp_path / "ours.csv")
     assert rank(Battles.read(tmp_path / "theirs.csv", votes=name), replicates=0).table.equals(rank(VOTES, replicates=0).table)
     extra = ["--bootstrap", "0"] if command == "rank" else []
-    theirs = CliRunner().invoke(main, [command, str(tmp_path / "theirs.csv"), "--votes", name, "--format", "csv", *extra])
-    ours = CliRunner().invoke(main, [command, str(tmp_path / "ours.csv"), "--format", "csv", *extra])
+    theirs = CliRunner().invoke(
+        main, ["votes", command, str(tmp_path / "theirs.csv"), "--votes", name, "--format", "csv", *extra]
+    )
+    ours = CliRunner().invoke(main, ["votes", command, str(tmp_path / "ours.csv"), "--format", "csv", *extra])
     assert (theirs.exit_code, theirs.stdout) == (0, ours.stdout)
 
 
@@ -169,8 +172,8 @@ def test_raters_of_released_formats_are_read_by_their_names(name: str, tmp_path:
         tmp_path / "ours.csv"
     )
     spelled = ["--votes", name, "--columns", "judge=rater_id"]
-    theirs = CliRunner().invoke(main, ["raters", str(tmp_path / "theirs.csv"), "--format", "csv", *spelled])
-    ours = CliRunner().invoke(main, ["raters", str(tmp_path / "ours.csv"), "--format", "csv"])
+    theirs = CliRunner().invoke(main, ["votes", "raters", str(tmp_path / "theirs.csv"), "--format", "csv", *spelled])
+    ours = CliRunner().invoke(main, ["votes", "raters", str(tmp_path / "ours.csv"), "--format", "csv"])
     assert (theirs.exit_code, theirs.stdout) == (0, ours.stdout), theirs.output
 
 
@@ -184,34 +187,34 @@ def test_raters_merge_names_as_boards_do(tmp_path: Path) -> None:
     for names in ("merge", {" X": "x"}):
         assert Votes.from_frame(other, names=names).frame.equals(expected)  # type: ignore[arg-type]
     other.write_csv(tmp_path / "votes.csv")
-    done = CliRunner().invoke(main, ["raters", str(tmp_path / "votes.csv"), "--merge-names"])
+    done = CliRunner().invoke(main, ["votes", "raters", str(tmp_path / "votes.csv"), "--merge-names"])
     assert done.exit_code == 0, done.output
 
 
 def test_every_command_that_reads_battles_has_the_same_options_for_their_spelling() -> None:
-    context = click.Context(main)
+    context = click.Context(votes)
     options = {
         name: {option for parameter in command.params for option in parameter.opts}
-        for name in main.list_commands(context)
-        if (command := main.get_command(context, name)) is not None
+        for name in votes.list_commands(context)
+        if (command := votes.get_command(context, name)) is not None
     }
     spelling = {"--votes", "--columns", "--winner-words", "--names", "--merge-names"}
     assert {name for name, found in options.items() if "--winner-words" in found} == {
         "rank",
         "raters",
-        "weights",
-        "next-pairs",
-        "plan",
+        "drivers",
+        "next",
+        "simulate",
     }
     assert all(spelling <= found for found in options.values() if "--winner-words" in found)
-    assert all({"--weight", "--no-weight", "--anchors"} <= options[name] for name in ("rank", "weights", "next-pairs"))
+    assert all({"--weight", "--no-weight", "--anchors"} <= options[name] for name in ("rank", "drivers", "next"))
 
 
 def test_columns_and_words_of_ones_own_can_be_named(tmp_path: Path) -> None:
     path = tmp_path / "theirs.csv"
     VOTES.select(one="model_a", two="model_b", who=pl.col("winner").replace({"tie": "tie (both bad)"})).write_csv(path)
     words = ["--columns", "one=model_a,two=model_b,who=winner", "--winner-words", "tie (both bad)=both_bad"]
-    shown = CliRunner().invoke(main, ["rank", str(path), "--bootstrap", "0", "--format", "json", *words])
+    shown = CliRunner().invoke(main, ["votes", "rank", str(path), "--bootstrap", "0", "--format", "json", *words])
     assert shown.exit_code == 0, shown.output
     for options, said in (
         (["--columns", "one"], "is not THEIRS=OURS"),
@@ -220,7 +223,7 @@ def test_columns_and_words_of_ones_own_can_be_named(tmp_path: Path) -> None:
         (words[:2], "unknown winner 'tie (both bad)'"),
         (["--weight", "w", "--no-weight"], "exclude each other"),
     ):
-        refused = CliRunner().invoke(main, ["rank", str(path), *options])
+        refused = CliRunner().invoke(main, ["votes", "rank", str(path), *options])
         assert (refused.exit_code, said in refused.stderr) == (2, True), refused.stderr
     with pytest.raises(OptionError, match="unknown format of votes"):
         Battles.from_frame(VOTES, votes="elsewhere")

@@ -100,9 +100,8 @@ def test_results_come_as_csv_json_and_parquet(results: Path, votes: Path, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("SELECT 1", "--output", "out.xlsx"), "suffix"),
-        (("SELECT 1", "--output", "out.csv", "--format", "table"), "for the screen"),
-        (("SELECT 1", "--output", "missing/out.csv"), "cannot be written"),
+        (("SELECT 1", "--output", "out.xlsx"), "unknown kind of output '.xlsx' (allowed: .csv, .json"),
+        (("SELECT 1", "--output", "missing/out.csv"), "there is no such folder"),
         (("DROP VIEW battles",), "only reads"),
         (("SELEKT",), "syntax error"),
         (("SELECT * FROM votes; --'",), "does not exist"),

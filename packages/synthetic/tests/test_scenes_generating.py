@@ -152,7 +152,7 @@ def test_questions_in_other_words_mean_the_same() -> None:
 
 def test_the_command_writes_rows_in_the_released_schema_with_pictures_and_truth(tmp_path: Path) -> None:
     folder = tmp_path / "drawn"
-    result = CliRunner().invoke(main, ["bench", "scenes", "generate", "--output", str(folder), "--per-category", "3"])
+    result = CliRunner().invoke(main, ["synthetic", "scenes", "generate", "--output", str(folder), "--per-category", "3"])
     assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
     assert len(rows) == 24
@@ -171,7 +171,7 @@ def test_the_command_writes_rows_in_the_released_schema_with_pictures_and_truth(
 def test_the_command_says_so_where_a_draw_is_too_small_to_hold_misaligned_items(
     tmp_path: Path, words: list[str], fewest: int
 ) -> None:
-    drawn = ["bench", "scenes", "generate", "--category", "color", "--output"]
+    drawn = ["synthetic", "scenes", "generate", "--category", "color", "--output"]
     small = CliRunner().invoke(main, [*drawn, str(tmp_path / "small"), "--per-category", *words])
     assert small.exit_code == 0
     assert f"Every item is aligned, nothing is planted: take --per-category {fewest} or more." in small.stderr
@@ -182,13 +182,13 @@ def test_the_command_says_so_where_a_draw_is_too_small_to_hold_misaligned_items(
 
 
 def test_whoever_asks_for_aligned_items_alone_is_not_warned(tmp_path: Path) -> None:
-    words = ["bench", "scenes", "generate", "--output", str(tmp_path), "--per-category", "1", "--misaligned", "0"]
+    words = ["synthetic", "scenes", "generate", "--output", str(tmp_path), "--per-category", "1", "--misaligned", "0"]
     assert CliRunner().invoke(main, words).stderr == ""
 
 
 def test_the_command_never_writes_into_a_folder_that_holds_something(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    result = CliRunner().invoke(main, ["bench", "scenes", "generate", "--output", str(tmp_path)])
+    result = CliRunner().invoke(main, ["synthetic", "scenes", "generate", "--output", str(tmp_path)])
     assert result.exit_code == 2
     assert "not empty" in result.output
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -216,9 +216,9 @@ def test_wrong_eyes_are_an_error(text: str) -> None:
 
 
 def test_the_command_prints_counts_per_category() -> None:
-    arguments = ["bench", "scenes", "accuracy", "--per-category", "3", "--category", "numeracy", "--format", "json"]
+    arguments = ["synthetic", "scenes", "accuracy", "--per-category", "3", "--category", "numeracy", "--format", "json"]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     [row] = json.loads(result.stdout)
     assert (row["category"], row["items"], row["verdicts"], row["explained"], row["misaligned"]) == ("numeracy", 3, 3, 2, 2)
-    assert CliRunner().invoke(main, ["bench", "scenes", "accuracy", "--judge", "nothing:"]).exit_code == 2
+    assert CliRunner().invoke(main, ["synthetic", "scenes", "accuracy", "--judge", "nothing:"]).exit_code == 2

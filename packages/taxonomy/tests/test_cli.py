@@ -5,17 +5,20 @@ import os
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_taxonomy import Taxonomy
+from salon_taxonomy import Taxonomy, lazy_commands
 from salon_taxonomy.cli import COMMANDS, main
-from salon_taxonomy.cli import salon as salon_cli
+from salon_taxonomy.cli import doctor as doctor_module
+from salon_taxonomy.cli.doctor import MachineCheck
 from salon_taxonomy.structure import DEEPEST
 
 MINE = 'name = "mine"\ntitle = "Mine [bold]"\n[[label]]\nid = "a"\nname = "A [red]a[/red]"\ndefinition = "An [a]."\n'
@@ -165,7 +168,7 @@ def test_completion_of_a_word_offers_the_subcommands() -> None:
 
 def test_a_package_that_cannot_be_imported_does_not_take_the_others_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = EntryPoint(name="broken", value="no_such_module:command", group="salon.commands")
-    monkeypatch.setattr(salon_cli, "entry_points", lambda group: [broken])
+    monkeypatch.setattr(lazy_commands, "entry_points", lambda group: [broken])
     assert "Cannot be loaded" in run("--help").stdout
     called = run("broken", "anything", "--at-all")
     assert called.exit_code == 2
@@ -174,8 +177,8 @@ def test_a_package_that_cannot_be_imported_does_not_take_the_others_with_it(monk
 
 
 def test_a_command_whose_package_is_absent_is_answered_with_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(salon_cli, "entry_points", lambda group: [])
-    refused = run("train", "doctor")
+    monkeypatch.setattr(lazy_commands, "entry_points", lambda group: [])
+    refused = run("train", "sft")
     assert (refused.exit_code, refused.stdout) == (2, "")
     said = " ".join(refused.stderr.replace("│", " ").split())
     assert "pip install salon-train" in said
@@ -197,8 +200,35 @@ def test_every_command_of_the_workspace_is_known_with_its_package() -> None:
     for file in Path(__file__).resolve().parents[2].glob("*/pyproject.toml"):
         project = tomllib.loads(file.read_text())["project"]
         found[project["name"]] = tuple(project.get("entry-points", {}).get("salon.commands", {}))
-    found["salon-taxonomy"] += ("completion",)
+    found["salon-taxonomy"] += ("completion", "doctor")
     assert {name: sorted(commands) for name, commands in COMMANDS.items()} == {n: sorted(c) for n, c in found.items() if c}
+
+
+def test_doctor_lists_packages_and_extras_and_fails_only_for_what_cannot_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        name, value = "broken", "no_such_module:check"
+
+        def load(self) -> None:
+            raise ImportError("No module named 'no_such_module'")
+
+    working = SimpleNamespace(name="works", load=lambda: lambda: MachineCheck("count", [(["a"], [["1"]])], {"one": 1}))
+    monkeypatch.setattr(doctor_module, "entry_points", lambda group: [working])
+    found = json.loads(run("doctor", "--format", "json").stdout)
+    assert found["checks"] == {"works": {"ready": True, "one": 1}}
+    versions = {each["name"]: each["version"] for each in found["packages"]}
+    assert versions["salon-taxonomy"] == metadata.version("salon-taxonomy") and versions.keys() == COMMANDS.keys()
+    assert "ready to count" in run("doctor").stdout
+    monkeypatch.setattr(doctor_module, "entry_points", lambda group: [working, Broken()])
+    failed = run("doctor")
+    assert (failed.exit_code, failed.stderr.splitlines()[0].split(" (")[0]) == (
+        1,
+        "missing: no_such_module:check cannot be loaded",
+    )
+    monkeypatch.setattr(doctor_module, "_installed", lambda name: False)
+    monkeypatch.setattr(
+        doctor_module, "distribution", lambda name: SimpleNamespace(version="1", requires=["a>=2 ; extra == 'x'"])
+    )
+    assert "salon-bench[x]" in run("doctor").stdout
 
 
 def test_the_list_of_commands_says_what_each_says_of_itself() -> None:

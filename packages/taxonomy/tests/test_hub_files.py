@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -97,8 +98,35 @@ def test_what_the_hub_has_is_fetched_once_and_what_it_lacks_is_said_with_the_add
         assert "or name your own copy" in rest[-1]
     [again], (first, *rest) = fetched([have[0], lack[0]], tmp_path, endpoint, offline=True)
     assert again == file
-    assert "cannot be fetched from the hub (LocalEntryNotFoundError" in first
+    assert "cannot be fetched from the hub (it does not answer, or HF_HUB_OFFLINE is set, and the cache has no copy)" in first
     assert "Check the address and the network" in rest[-1]
+
+
+def test_without_a_network_the_hub_is_asked_once_and_the_copy_in_the_cache_counts(
+    tmp_path: Path, endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    have = ["hf://datasets/owner/set/prompts.csv", "hf://datasets/owner/set/texts"]
+    copies = fetched(have, tmp_path, endpoint)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    asked: list[str] = []
+
+    def unreached(url: str, timeout: float) -> None:
+        asked.append(url)
+        http = sys.modules[type(hub.get_session()).__module__.partition(".")[0]]
+        raise http.ConnectError("no network")
+
+    def waited(*_: object) -> None:
+        raise AssertionError("a download was tried again")
+
+    monkeypatch.setattr(hub, "get_hf_file_metadata", unreached)
+    monkeypatch.setattr("time.sleep", waited)
+    for download in ("hf_hub_download", "snapshot_download"):
+        monkeypatch.setattr(hub, download, partial(getattr(hub, download), cache_dir=tmp_path / "hub"))
+    assert [[str(hub_file(address))] for address in have] == copies
+    with pytest.raises(InputError, match=r"none\.csv: .* the hub \(it does not answer"):
+        hub_file("hf://datasets/owner/set/none.csv")
+    assert len(asked) == 3
 
 
 def test_without_the_library_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

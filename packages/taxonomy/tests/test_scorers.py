@@ -204,7 +204,7 @@ def test_a_function_of_an_installed_module_is_named_with_a_colon():
 WRONG = {
     "no-colon": "no such scorer",
     "no_module:score": "cannot be imported",
-    "nowhere.py:score": "cannot be imported",
+    "nowhere.py:score": "nowhere.py: there is no such file",
     "FILE:absent": "has no such function",
     "FILE:number": "a scorer is a function",
     "FILE:Needs": "cannot be made without arguments",

@@ -104,16 +104,17 @@ def test_a_torch_that_cannot_be_imported_is_named(monkeypatch):
 
 
 def test_the_command_prints_what_the_function_found():
-    result = CliRunner().invoke(main, ["train", "doctor", "--format", "json"])
+    result = CliRunner().invoke(main, ["doctor", "--format", "json"])
     assert result.exit_code == 0
     printed = json.loads(result.stdout)
+    printed = printed["checks"]["training"]
     assert printed["ready"] is True
     assert [item["name"] for item in printed["requirements"]] == ["torch", "transformers", "trl"]
     assert printed["steps"][0]["loss_after"] < printed["steps"][0]["loss_before"]
 
 
 def test_the_command_shows_a_table_and_a_last_word():
-    result = CliRunner().invoke(main, ["train", "doctor"])
+    result = CliRunner().invoke(main, ["doctor"])
     assert result.exit_code == 0
     assert result.stdout.endswith("ready to train\n")
     assert "transformers" in result.stdout
@@ -121,11 +122,11 @@ def test_the_command_shows_a_table_and_a_last_word():
 
 def test_the_command_fails_when_something_is_missing_and_says_what(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    for words in (["train", "doctor"], ["train", "doctor", "--format", "json"]):
+    for words in (["doctor"], ["doctor", "--format", "json"]):
         result = CliRunner().invoke(main, words)
         assert result.exit_code == 1
-    assert json.loads(result.stdout)["missing"]
-    shown = CliRunner().invoke(main, ["train", "doctor"])
+    assert json.loads(result.stdout)["problems"]
+    shown = CliRunner().invoke(main, ["doctor"])
     assert "missing: torch is installed and cannot be imported" in shown.stderr
     assert shown.stdout.endswith("not ready to train\n")
 

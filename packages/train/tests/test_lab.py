@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from for_each import for_each
 
@@ -23,13 +25,13 @@ from salon_taxonomy.training_example import MAIN_BUCKETS
 from salon_train.demo import study as studies
 from salon_train.demo.consistency import RuleConsistency, supports
 from salon_train.demo.controls import ShuffledMagicMirror
-from salon_train.demo.experiment import Ablation, ArmNumbers, SeedProgress
+from salon_train.demo.experiment import Ablation, ArmNumbers
 from salon_train.demo.page import ablation_rows, study_page
 from salon_train.demo.pictures import draw_pictures, evenly_wrong, missed
 from salon_train.demo.recipe import Recipe
 from salon_train.demo.study import run_study
 from salon_train.demo.summary import LABELS, PAPER, difference, directions, rise
-from salon_train.over_seeds import SeedMean
+from salon_train.over_seeds import SeedMean, SeedProgress
 
 TINY = Recipe(pictures=24, reasoned=16, held_out=8)
 
@@ -102,6 +104,14 @@ def test_among_the_even_pictures_no_subject_tells_whether_something_is_wrong() -
     assert kept == sorted(kept, key=examples.index)
     of_one_label = [each for each in examples if each.truth.normal or each.buckets[0] == MAIN_BUCKETS[1]]
     assert evenly_wrong(of_one_label) == of_one_label
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6))
+def test_an_interval_over_seeds_stays_where_shares_and_their_differences_are(values: list[float]) -> None:
+    share, difference = SeedMean.of(values), SeedMean.of([value - values[0] for value in values], differences=True)
+    assert 0.0 <= share.low <= share.mean + 1e-9
+    assert share.mean - 1e-9 <= share.high <= 1.0
+    assert -1.0 <= difference.low <= difference.high <= 1.0
 
 
 def test_intervals_are_students_and_one_seed_has_none() -> None:
@@ -186,7 +196,7 @@ def test_again_removes_what_the_seed_left_and_progress_is_passed_on(tmp_path: Pa
     assert told == [SeedProgress(0, "clean", 1, 60)]
 
 
-@pytest.mark.parametrize("command", ["sft", "grpo", "refine", "demo", "tiny"])
+@pytest.mark.parametrize("command", ["sft", "grpo", "refiner", "demo", "tiny"])
 def test_every_command_that_recommends_again_has_it(command: str) -> None:
     run = CliRunner().invoke(main, ["train", command, "--help"])
     assert run.exit_code == 0 and "--again" in run.output

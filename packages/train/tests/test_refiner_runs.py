@@ -37,7 +37,7 @@ on_stop = "log"
 folder = "{run}-store"
 completions = 4
 """
-COMMAND = (sys.executable, "-c", "from salon_taxonomy.cli import main; main()", "train", "refine")
+COMMAND = (sys.executable, "-c", "from salon_taxonomy.cli import main; main()", "train", "refiner")
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -124,7 +124,7 @@ def test_replies_that_cannot_be_read_end_a_run_with_exit_code_1(
     file = written_refiner("unreadable")
     changes = ("degeneration.invalid_answers=2", "refine.most_tokens=1")
     settings = [word for change in changes for word in ("--set", change)]
-    ended = CliRunner().invoke(main, ["train", "refine", str(file), *settings])
+    ended = CliRunner().invoke(main, ["train", "refiner", str(file), *settings])
     assert ended.exit_code == 1
     assert "for 2 generation batches in a row no completion could be read as an answer" in ended.stderr
     assert "refine.most_tokens" in ended.stderr
@@ -156,7 +156,7 @@ def test_hostile_replies_are_counted_and_never_raise(place: int) -> None:
 
 def test_a_plan_is_printed_before_anything_is_written(refiner_ground: Path, written_refiner: Callable[..., Path]) -> None:
     file = written_refiner("planned")
-    printed = CliRunner().invoke(main, ["train", "refine", str(file), "--dry-run", "--format", "json"])
+    printed = CliRunner().invoke(main, ["train", "refiner", str(file), "--dry-run", "--format", "json"])
     assert printed.exit_code == 0, printed.output
     plan = json.loads(printed.stdout)
     assert (plan["steps"], plan["batch"], plan["device_batch"], plan["accumulated"], plan["prompts"]) == (4, 8, 4, 2, 2)
@@ -166,7 +166,7 @@ def test_a_plan_is_printed_before_anything_is_written(refiner_ground: Path, writ
     assert plan["editor"] == "draw answers"
     assert plan["tokens"] > 8
     assert not (refiner_ground / "planned").exists()
-    shown = CliRunner().invoke(main, ["train", "refine", str(file), "--dry-run", "--set", "editor.name=diffusers:m"])
+    shown = CliRunner().invoke(main, ["train", "refiner", str(file), "--dry-run", "--set", "editor.name=diffusers:m"])
     assert "editor: diffusers:m (not tried)" in shown.stdout
     assert "was not tried" in shown.stderr
 
@@ -197,9 +197,9 @@ def test_what_cannot_work_is_refused(written_refiner: Callable[..., Path], chang
 def test_a_preset_is_planned_offline_once_its_rows_are_there(refiner_ground: Path, name: str) -> None:
     file = refiner_ground / f"{name}.toml"
     file.write_text(preset(name), encoding="utf-8")
-    bare = CliRunner().invoke(main, ["train", "refine", str(file), "--dry-run"])
+    bare = CliRunner().invoke(main, ["train", "refiner", str(file), "--dry-run"])
     assert bare.exit_code == 2
     assert "r3_train.jsonl" in bare.stderr
-    planned = CliRunner().invoke(main, ["train", "refine", str(file), "--dry-run", "--set", "rows.file=rows/rows.jsonl"])
+    planned = CliRunner().invoke(main, ["train", "refiner", str(file), "--dry-run", "--set", "rows.file=rows/rows.jsonl"])
     assert planned.exit_code == 0, planned.output
     assert "1 steps of 1024 sequences (4 at once on each of 1 devices, 256 passes), 128 prompts at once" in planned.stdout

@@ -26,7 +26,7 @@ from salon_train.refiner import (
     train_refiner,
     train_warm_up,
 )
-from salon_train.refiner.cli import refine, refine_demo
+from salon_train.refiner.cli import refiner, refiner_demo
 from salon_train.refiner.rows import prepare
 from salon_train.refiner.scene_evaluation import SceneEvaluation, evaluate_on_scenes
 from salon_train.refiner.study import Arm, ArmResult, paired
@@ -84,14 +84,14 @@ def test_a_wrong_setting_is_named_where_it_stands(tmp_path, old, new, said):
 
 
 def test_two_steps_give_a_policy_that_salon_refine_takes_for_a_judge(folder):
-    run = CliRunner().invoke(refine, [str(folder / "refiner.toml"), "--format", "json"], catch_exceptions=False)
+    run = CliRunner().invoke(refiner, [str(folder / "refiner.toml"), "--format", "json"], catch_exceptions=False)
     done = json.loads(run.stdout)
     assert done["steps"] == 2
     assert 0 <= done["last"]["rewards/reasoning/mean"] <= 1
     assert done["last"]["rectification/abstained"] == 0
-    again = CliRunner().invoke(refine, [str(folder / "refiner.toml"), "--format", "json"], catch_exceptions=False)
+    again = CliRunner().invoke(refiner, [str(folder / "refiner.toml"), "--format", "json"], catch_exceptions=False)
     assert json.loads(again.stdout) == {**done, "already_finished": True}
-    assert "Finished before: 2 steps" in CliRunner().invoke(refine, [str(folder / "refiner.toml")]).stdout
+    assert "Finished before: 2 steps" in CliRunner().invoke(refiner, [str(folder / "refiner.toml")]).stdout
     judge = folder / "judge.toml"
     judge.write_text(f'kind = "transformers"\nmodel = "{done["model"]}"\ndtype = "float32"\n[decoding]\nmax_tokens = 16\n')
     options = ["--items", str(folder / "rows/rows.jsonl"), "--judge", str(judge), "--editor", "draw", "--format", "json"]
@@ -103,7 +103,7 @@ def test_two_steps_give_a_policy_that_salon_refine_takes_for_a_judge(folder):
 def test_a_missing_picture_is_named_before_anything_is_loaded(folder):
     next((folder / "rows/pictures").iterdir()).unlink()
     with pytest.raises(InputError, match="no such picture"):
-        CliRunner().invoke(refine, [str(folder / "refiner.toml")], catch_exceptions=False)
+        CliRunner().invoke(refiner, [str(folder / "refiner.toml")], catch_exceptions=False)
 
 
 def test_a_study_goes_on_where_it_was_stopped_and_refuses_another_ones_folder(tmp_path):
@@ -132,12 +132,12 @@ def test_the_demo_runs_the_seeds_that_were_asked_for_and_compares_rewards_within
 
     monkeypatch.setattr(study, "run_study", studied)
     command = [str(tmp_path), "--seeds", "3", "--first-seed", "10", "--arm", "hrm"]
-    shown = CliRunner().invoke(refine_demo, command, catch_exceptions=False).stdout
+    shown = CliRunner().invoke(refiner_demo, command, catch_exceptions=False).stdout
     assert asked == {"seeds": [10, 11, 12], "arms": [Arm.HRM]}
     assert "hrm − cold-start" in shown
     assert "+0.500 ± 0.000" in shown
     assert "reason" not in shown
-    as_json = CliRunner().invoke(refine_demo, [*command, "--format", "json"], catch_exceptions=False).stdout
+    as_json = CliRunner().invoke(refiner_demo, [*command, "--format", "json"], catch_exceptions=False).stdout
     assert [each["seed"] for each in json.loads(as_json)] == [10, 11, 12] * 2
 
 

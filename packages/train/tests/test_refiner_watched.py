@@ -186,10 +186,10 @@ def test_a_monitors_stop_is_noted_in_the_store_and_the_run_goes_on_when_it_is_to
 ) -> None:
     file = written_refiner("gamed", rows='held_out = "held-out/rows.jsonl"', more=STRICT.format(run="gamed"))
     short = ["--set", "refine.most_tokens=2", "--set", "refine.group=8"]
-    ended = CliRunner().invoke(main, ["train", "refine", str(file), *short])
+    ended = CliRunner().invoke(main, ["train", "refiner", str(file), *short])
     assert ended.exit_code == 1, ended.output
     assert "the monitor unreadable says stop: 1 is at or above 0.02 (32 of 32" in ended.stderr
-    on = CliRunner().invoke(main, ["train", "refine", str(file), *short, "--set", "monitors.on_stop=log", "--format", "json"])
+    on = CliRunner().invoke(main, ["train", "refiner", str(file), *short, "--set", "monitors.on_stop=log", "--format", "json"])
     assert on.exit_code == 0, on.output
     done = json.loads(on.stdout)
     assert {"helpful", "verdict", "matches", "illusory", "invalid"} <= done["evaluation"].keys()

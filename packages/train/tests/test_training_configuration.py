@@ -64,7 +64,7 @@ def test_a_fault_is_named_with_its_line_and_what_would_be_right(tmp_path, text, 
 
 
 def test_a_file_that_is_not_there_says_where_one_comes_from(tmp_path):
-    with pytest.raises(InputError, match="salon train preset"):
+    with pytest.raises(InputError, match="salon train presets"):
         read_configuration(tmp_path / "nowhere.toml")
 
 
@@ -174,9 +174,9 @@ def test_presets_are_listed_and_printed():
     listed = CliRunner().invoke(main, ["train", "presets"])
     assert listed.exit_code == 0
     assert all(name in listed.stdout for name in (*preset_names(), *launch_names()))
-    assert CliRunner().invoke(main, ["train", "preset", "magicmirror-7b"]).stdout == preset("magicmirror-7b")
-    assert CliRunner().invoke(main, ["train", "preset", "fsdp", "--launch"]).stdout == launch("fsdp")
-    unknown = CliRunner().invoke(main, ["train", "preset", "magicmirror-70b"])
+    assert CliRunner().invoke(main, ["train", "presets", "magicmirror-7b"]).stdout == preset("magicmirror-7b")
+    assert CliRunner().invoke(main, ["train", "presets", "fsdp", "--launch"]).stdout == launch("fsdp")
+    unknown = CliRunner().invoke(main, ["train", "presets", "magicmirror-70b"])
     assert unknown.exit_code == 2
     assert "allowed: magicmirror-7b" in unknown.stderr
 

@@ -1,4 +1,4 @@
-"""``salon train world``: what it writes, prints and refuses; every example of its help runs."""
+"""``salon synthetic artifacts``: what it writes, prints and refuses; every example of its help runs."""
 
 import json
 import shlex
@@ -8,22 +8,22 @@ import pytest
 from click.testing import CliRunner
 
 from salon_taxonomy.cli import main
-from salon_train.world import world
+from salon_train.world import artifacts
 
 
 def run(*words):
-    return CliRunner().invoke(main, ["train", "world", *words], catch_exceptions=False)
+    return CliRunner().invoke(main, ["synthetic", "artifacts", *words], catch_exceptions=False)
 
 
 def examples(command):
     lines = (command.help or "").splitlines()
-    yield from (shlex.split(line)[3:] for line in lines if line.strip().startswith("salon train world"))
+    yield from (shlex.split(line)[3:] for line in lines if line.strip().startswith("salon synthetic artifacts"))
     if isinstance(command, click.Group):
         for name in command.list_commands(click.Context(command)):
             yield from examples(command.get_command(click.Context(command), name))
 
 
-@pytest.mark.parametrize("words", list(examples(world)), ids=" ".join)
+@pytest.mark.parametrize("words", list(examples(artifacts)), ids=" ".join)
 def test_every_example_of_the_help_runs(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if words[0] == "draw" and "--count" not in words:
@@ -35,7 +35,7 @@ def test_every_example_of_the_help_runs(words, tmp_path, monkeypatch):
 
 
 def test_every_command_has_an_example():
-    assert {words[0] for words in examples(world)} == set(world.commands)
+    assert {words[0] for words in examples(artifacts)} == set(artifacts.commands)
 
 
 def test_draw_says_what_there_is_now(tmp_path):

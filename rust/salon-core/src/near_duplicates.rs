@@ -67,11 +67,12 @@ fn compare(run: &[(u64, u32)], distance: u32, parent: &mut [u32]) {
     }
 }
 
-/// The set bits of `free`, in `count` groups of nearly equal size.
+/// The set bits of `free`, in exactly `count` groups whose sizes differ by one at most; `free` has at least `count` bits.
 fn groups(free: u64, count: u32) -> Vec<u64> {
     let bits: Vec<u32> = (0..u64::BITS).filter(|bit| free >> bit & 1 == 1).collect();
-    let size = bits.len().div_ceil(count as usize).max(1);
-    bits.chunks(size).map(|chunk| chunk.iter().fold(0, |mask, bit| mask | 1 << bit)).collect()
+    let edge = |group: u32| bits.len() * group as usize / count as usize;
+    let mask = |group: u32| bits[edge(group)..edge(group + 1)].iter().fold(0, |mask, bit| mask | 1 << bit);
+    (0..count).map(mask).collect()
 }
 
 fn root(parent: &mut [u32], mut item: u32) -> u32 {
@@ -112,6 +113,19 @@ mod tests {
             for distance in 0..=3 {
                 let found = near_duplicates(&hashes, distance, &Watch::default()).unwrap();
                 assert_eq!(found, plain(&hashes, distance), "mask {mask:x}, distance {distance}");
+            }
+        }
+    }
+
+    #[test]
+    fn there_are_as_many_groups_as_asked_for_and_they_divide_the_bits() {
+        for count in 1..=MOST_BITS + 1 {
+            for bits in count..=64 {
+                let free = u64::MAX >> (64 - bits);
+                let found = groups(free, count);
+                assert_eq!(found.len(), count as usize);
+                assert!(found.iter().all(|group| *group != 0), "{bits} bits, {count} groups");
+                assert_eq!(found.iter().fold(0, |all, group| all ^ group), free);
             }
         }
     }

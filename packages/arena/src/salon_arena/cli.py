@@ -78,7 +78,7 @@ def arena() -> None:
     \b
     salon arena demo                                      five drawn models, in the browser at once
     salon arena serve pictures/ --prompts prompts.jsonl   your own: one sub-folder for each model
-    salon arena export --store results && salon rank results
+    salon arena export --store results && salon votes rank results
     """
 
 
@@ -341,7 +341,7 @@ def export(database: Path | str, store: StoreAddress) -> None:
 
     \b
     Example:
-      salon arena export --store results && salon rank results
+      salon arena export --store results && salon votes rank results
     """
     from salon_arena.export import export_answers
 
@@ -469,13 +469,13 @@ def progress(database: Path | str) -> None:
 def release(form: str, folder: Path, database: Path | str, real: str | None, taxonomy: Path | None, seed: int) -> None:
     """Write settled answers into a new FOLDER, in the FORM of a released benchmark, with copies of the files.
 
-    FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio, votes (for `salon rank`) or
-    datasets (Hugging Face).
+    FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio, votes (for `salon votes rank`)
+    or datasets (Hugging Face).
 
     \b
     Example:
       salon arena release magicmirror release/ --database labels.db
-      salon arena release votes votes/ && salon rank votes/battles.parquet --interval sandwich
+      salon arena release votes votes/ && salon votes rank votes/battles.parquet --interval sandwich
       salon arena release datasets answers/ && python -c "import datasets; print(datasets.load_dataset('answers'))"
     """
     from salon_arena.release import release

@@ -32,7 +32,7 @@ from salon_taxonomy.records import Assessment, Battle, Generation, MediaKind, Mo
 from salon_taxonomy.store_address import StoreAddress
 
 CHECKS: Final = "test_points"
-"""The task of the scores of checks: ``salon test-points STORE --task test_points``."""
+"""The task of the scores of checks: ``salon ratings pass-rates STORE --task test_points``."""
 AGREED: Final = "agreed"
 """The judge of labels that several raters agreed on and two auditors accepted."""
 

@@ -1,7 +1,7 @@
 """Quality of raters: qualification, re-certification, audits, and the checks that run while people vote.
 
 Qualification (MEF, section 5.1.2): at least 85 % agreement with the panel and Cohen's κ above 0.8. Audits: a quarter of each
-expert's battles is judged again by an auditor. The checks are those of ``salon raters``, with its thresholds.
+expert's battles is judged again by an auditor. The checks are those of ``salon votes raters``, with its thresholds.
 """
 
 import json
@@ -181,7 +181,7 @@ def judge_audits(connection: Connection, rater_id: str, now: int, suspended_days
 
 
 class LiveChecks:
-    """Runs the checks of ``salon raters`` on all settled votes, and keeps the flags in the database.
+    """Runs the checks of ``salon votes raters`` on all settled votes, and keeps the flags in the database.
 
     Args:
         database: the arena's.

@@ -5,11 +5,11 @@
 | ``magicmirror`` | accepted labels | ``salon_bench.suites.assessors``: ``images``, ``response``, ``prompt`` |
 | ``artifact-bench`` | accepted labels of videos or answers to questions, with levels | ``salon_bench.suites.artifact_bench`` |
 | ``r3`` | agreed verdicts | ``salon_bench.suites.r3_bench``: ``idx``, ``bad_image``, ``answer``, … |
-| ``mef-checks`` | checks of test points | ``salon bench``, ``salon test-points``: a list of people's answers |
-| ``mef-ratings`` | opinion scores | ``salon mos`` |
+| ``mef-checks`` | checks of test points | ``salon bench``, ``salon ratings pass-rates``: a list of people's answers |
+| ``mef-ratings`` | opinion scores | ``salon ratings mos`` |
 | ``mef-prompts`` | accepted prompts | ``salon_bench.suites.magic_bench_377``: ``prompt``, ``labels``, ``scenario`` |
 | ``label-studio`` | labels of all raters | Label Studio, and ``salon arena import-labels`` |
-| ``votes`` | battles and anchors of all raters | ``salon rank``, which rebuilds the board from it |
+| ``votes`` | battles and anchors of all raters | ``salon votes rank``, which rebuilds the board from it |
 | ``datasets`` | any of them | ``datasets.load_dataset(folder)`` |
 
 A file that is missing, or is no longer the one that people saw (by SHA-256), is left out and named, with its row.
@@ -60,8 +60,8 @@ LEVEL_WORDS: Final = {"L1": "easy", "L2": "medium", "L3": "hard"}
 VOTES_CARD: Final = """# {rows:,} battles of an arena ({mode} mode)
 
 `battles.parquet` and `battles.csv` hold the same rows: one per settled battle or anchor.
-`salon rank battles.parquet --interval sandwich` rebuilds the arena's board from the {counted:,.0f} that count. The others have
-weight 0, and `left_out` says why: an anchor (its winner was known), or what the checks found about the rater.
+`salon votes rank battles.parquet --interval sandwich` rebuilds the arena's board from the {counted:,.0f} that count. The others
+have weight 0, and `left_out` says why: an anchor (its winner was known), or what the checks found about the rater.
 `rater_id` is a random number.
 
 The chain of answers ended at `{head}`
@@ -243,7 +243,7 @@ class _Release:
         return self._write_csv("checks.csv", rows)
 
     def mef_ratings(self) -> int:
-        """Ratings, one per row, in the columns that ``salon mos`` reads; with a hidden reference, differences from it too."""
+        """Ratings, one per row, in the columns that ``salon ratings mos`` reads; with a hidden reference, differences too."""
         rows, differences = [], []
         for answered in self._answers("panel"):
             payload = answered.payload

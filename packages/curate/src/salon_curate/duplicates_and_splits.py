@@ -54,12 +54,12 @@ def _hashed(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.select(
         "key",
         *(each.hash() for each in same),
-        pl.when(pl.col("prompt").is_not_null()).then(prompt.hash()).alias("prompt"),
+        pl.when(prompt != "").then(prompt.hash()).alias("prompt"),
     )
 
 
 @stage(
-    version="1",
+    version="2",
     reads=["prompt", "duplicate_of", "near_duplicate_of"],
     writes={"split": pl.String},
     scope="dataset",
@@ -68,8 +68,9 @@ def _hashed(rows: pl.DataFrame) -> pl.DataFrame:
 def split(rows: pl.DataFrame, shares: Mapping[str, float] | None = None, seed: int = 0) -> pl.DataFrame:
     """Divide the pictures into splits, such that duplicates, near-duplicates and pictures of one prompt stay together.
 
-    Groups are joined as long as they share a prompt (case and white space aside) or a duplicate. A group is assigned as a
-    whole, by a hash of its first key and the seed, so another picture later moves no group that it does not join.
+    Groups are joined as long as they share a prompt (case and white space aside; empty ones are not shared) or a duplicate. A
+    group is assigned as a whole, by a hash of its first key and the seed, so another picture later moves no group that it does
+    not join.
 
     Args:
         rows: of the whole data set.
@@ -80,7 +81,7 @@ def split(rows: pl.DataFrame, shares: Mapping[str, float] | None = None, seed: i
         InputError: the shares are not positive, or do not add up to 1.
     """
     given = dict(shares or {"train": 0.9, "test": 0.1})
-    if not given or min(given.values()) <= 0 or abs(sum(given.values()) - 1) > 1e-9:
+    if not given or not all(share > 0 for share in given.values()) or not abs(sum(given.values()) - 1) <= 1e-9:
         raise InputError("the shares must be above 0 and add up to 1, not", column="shares", value=given)
     keys = rows["key"]
     group = components([rows[name] for name in ("duplicate_of", "near_duplicate_of", "prompt")])
@@ -106,7 +107,10 @@ def components(labels: list[pl.Series]) -> NDArray[np.int64]:
         before = group.copy()
         for rows, begins, sizes in shared:
             if len(rows):
-                group[rows] = np.repeat(np.minimum.reduceat(group[rows], begins), sizes)
+                least = np.repeat(np.minimum.reduceat(group[rows], begins), sizes)
+                np.minimum.at(group, group[rows], least)  # the heads move first, so that a chain halves with every turn
+                group[rows] = least
+                group = group[group]
         if np.array_equal(group, before):
             return group
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from salon_bench.media.reading import read_inside
 from salon_bench.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoPolicy
+from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, table_rows
 from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, RowSource, checked_key
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Unscored
@@ -20,6 +21,7 @@ from salon_taxonomy.verdict import Unscored
 PICTURES: Final = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif")
 _MOST_BYTES: Final = 128 << 20
 _BLOCK: Final = 512
+_ROWS_AT_ONCE: Final = 256
 _KEYS: Final = ("key", "id", "__key__", "prompt_id", "idx")
 _IMAGES: Final = ("image", "images", "file", "file_name", "path", "image_path", "picture")
 _PROMPTS: Final = ("prompt", "caption", "text", "original_prompt", "prompt_t2i")
@@ -165,8 +167,8 @@ def _picture_of_file(path: Path, root: Path, key: str, prompt: str | None, meta:
 
 def _archive(path: Path) -> Iterator[Picture]:
     """The samples of a webdataset archive: consecutive members whose names agree up to the first dot."""
+    size = path.stat().st_size
     with path.open("rb") as file:
-        size = file.seek(0, 2)
         file.seek(max(0, size - 2 * _BLOCK))
         if size % _BLOCK or file.read().strip(b"\0"):
             raise InputError("the archive is cut off: it lacks its end", source=path, hint="Copy it again.")
@@ -195,12 +197,28 @@ def _archive(path: Path) -> Iterator[Picture]:
                         raise InputError("the members of samples are interleaved:", source=path, value=sample, hint=hint)
                     seen.add(sample)
                     key, parts = sample, {}
+                if ending.lower() in parts:
+                    raise InputError("two members of a sample have one name:", source=path, row=row + 1, value=member.name)
+                if member.size > _MOST_BYTES or sum(map(len, parts.values())) > _MOST_BYTES:
+                    problem = f"a sample has more than {_MOST_BYTES:,} bytes:"
+                    raise InputError(problem, source=path, row=row + 1, value=member.name)
                 content = archive.extractfile(member)
-                parts[ending.lower()] = content.read(_MOST_BYTES) if content else b""
+                parts[ending.lower()] = content.read() if content else b""
+            _refuse_rest(path, archive.offset, size)
     except tarfile.TarError as error:
         raise InputError(f"the archive is damaged ({error})", source=path, hint="Copy it again.") from error
     if parts:
         yield _sample(key, parts, path, row + 1)
+
+
+def _refuse_rest(path: Path, start: int, size: int) -> None:
+    """Refuse an archive whose reader stopped before its end: at a damaged header, or at the end of a first archive of two."""
+    with path.open("rb") as file:
+        file.seek(start)
+        while block := file.read(1 << 20):
+            if block.strip(b"\0"):
+                problem = f"the archive is damaged, or two in one file: what follows byte {start:,} of {size:,} cannot be read"
+                raise InputError(problem, source=path, hint="Copy it again; join archives with tar --concatenate.")
 
 
 def _sample(key: str, parts: Mapping[str, bytes], path: Path, row: int) -> Picture:
@@ -208,96 +226,96 @@ def _sample(key: str, parts: Mapping[str, bytes], path: Path, row: int) -> Pictu
     if "json" in parts:
         try:
             loaded = json.loads(parts["json"])
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"the JSON of a sample cannot be read ({error}):", source=path, row=row, value=key) from error
         meta = loaded if isinstance(loaded, dict) else {"json": loaded}
     text = parts.get("txt", b"").decode("utf-8", "replace").strip()
-    prompt = text or next((str(meta.pop(name)) for name in _PROMPTS if meta.get(name)), None)
+    prompt = text or next((said for name in _PROMPTS if (said := _text(meta.pop(name, None)))), None)
     image = next((data for ending, data in parts.items() if f".{ending.rpartition('.')[2]}" in PICTURES), None)
-    problem = None if image else "the sample has no picture"
+    problem = None if image else "the sample has no picture" if image is None else "the file is empty"
     return Picture(checked_key(key, source=str(path), row=row), image or None, prompt, problem, meta, row)
 
 
 def _table(path: Path, root: Path, columns: Columns, prefix: str = "", needs_names: bool = False) -> Iterator[Picture]:
     """The rows of a table whose picture column contains bytes, names, or the ``{bytes, path}`` of ``datasets``."""
+    image: str | None = None
+    key: str | None = None
+    prompt: str | None = None
+    seen: dict[str, None] = {}  # rows of JSON Lines may have columns that others lack
+    for row, values in _rows(path):
+        if values.keys() - seen.keys():
+            seen |= dict.fromkeys(values)
+            image = image or _chosen(columns.image, _IMAGES, seen)
+            key = key or _chosen(columns.key, _KEYS, seen)
+            prompt = prompt or _chosen(columns.prompt, _PROMPTS, seen)
+        value = values.get(image or "")
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if needs_names and not isinstance(value, str | None):
+            hint = "Leave --pictures out."
+            raise InputError("the pictures are in the table, so a folder has no effect:", source=path, column=image, hint=hint)
+        own = values.get(key) if key and key != image else (value if isinstance(value, str) else f"{prefix}{row:08d}")
+        text = checked_key(own, source=str(path), row=row)
+        said = None if prompt is None else _text(values.get(prompt))
+        meta = {
+            name: given
+            for name, given in values.items()
+            if name not in {image, key, prompt} and given is not None and not isinstance(given, bytes)
+        }
+        data = value.get("bytes") if isinstance(value, dict) else value
+        if isinstance(value, dict) and not data:
+            data = value.get("path")
+        if isinstance(data, bytes):
+            yield Picture(text, data or None, said, None if data else "the file is empty", meta, row)
+        elif isinstance(data, str) and data:
+            place = root / data
+            if Path(data).is_absolute() or ".." in Path(data).parts:
+                raise InputError("a name leads out of its folder:", source=path, row=row, column=image, value=data)
+            yield _picture_of_file(place, root, text, said, meta, row)
+        elif data is None or data == "":
+            if isinstance(value, dict) and not {"bytes", "path"} & value.keys():
+                raise InputError(
+                    "must hold bytes or a name, not", source=path, row=row, column=image, value=f"an object of {sorted(value)}"
+                )
+            yield Picture(text, None, said, "the row has no picture", meta, row)
+        elif isinstance(data, list):
+            yield Picture(text, None, said, f"the row has {len(data)} pictures, and one is read", meta, row)
+        else:
+            raise InputError("must hold bytes or a name, not", source=path, row=row, column=image, value=data)
+    for wanted in (columns.image, columns.key, columns.prompt):
+        if seen and wanted is not None and wanted not in seen:
+            raise InputError("the table lacks the column", source=path, value=wanted, found=seen)
+    if seen and image is None:
+        hint = "Say which it is: --image COLUMN."
+        raise InputError("no column is known to contain the image", source=path, found=seen, hint=hint)
+
+
+def _text(value: object) -> str | None:
+    """Return a value as a prompt; lists and objects as JSON."""
+    if value is None or isinstance(value, str):
+        return value or None
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The rows of a table with their numbers; an empty cell of a CSV file is null."""
+    if path.suffix not in (*TABLE_ENDINGS, ".arrow"):
+        allowed = [*TABLE_ENDINGS, ".arrow", ".tar", "a folder"]
+        raise InputError("unknown kind of file", source=path, value=path.suffix, allowed=allowed)
+    if path.suffix != ".arrow":
+        for row in table_rows(path, at_once=_ROWS_AT_ONCE):
+            empty = path.suffix == ".csv" and "" in row.cells.values()
+            yield row.number, {name: cell or None for name, cell in row.cells.items()} if empty else row.cells
+        return
     import polars as pl
 
-    frame = _lazy(path)
-    names = frame.collect_schema().names()
-    image = _chosen(columns.image, _IMAGES, names, path, "image", needed=True)
-    if needs_names and frame.collect_schema()[image or ""] == pl.Binary:
-        hint = "Leave --pictures out."
-        raise InputError("the pictures are in the table, so a folder has no effect:", source=path, column=image, hint=hint)
-    key = _chosen(columns.key, _KEYS, names, path, "key")
-    prompt = _chosen(columns.prompt, _PROMPTS, names, path, "prompt")
-    rest = [name for name in names if name not in {image, key, prompt}]
-    row = 0
-    for batch in _batches(frame, pl):
-        for values in batch.iter_rows(named=True):
-            row += 1
-            value = values[image or ""]
-            if isinstance(value, list) and len(value) == 1:
-                value = value[0]
-            own = values[key] if key and key != image else (value if isinstance(value, str) else f"{prefix}{row:08d}")
-            text = checked_key(own, source=str(path), row=row)
-            said = None if prompt is None or values[prompt] is None else str(values[prompt])
-            meta = {name: values[name] for name in rest if isinstance(values[name], str | int | float | list | dict)}
-            data = value.get("bytes") if isinstance(value, dict) else value
-            if isinstance(value, dict) and not data:
-                data = value.get("path")
-            if isinstance(data, bytes):
-                yield Picture(text, data, said, None, meta, row)
-            elif isinstance(data, str):
-                place = root / data
-                if Path(data).is_absolute() or ".." in Path(data).parts:
-                    raise InputError("a name leads out of its folder:", source=path, row=row, column=image, value=data)
-                yield _picture_of_file(place, root, text, said, meta, row)
-            else:
-                yield Picture(text, None, said, "the row has no picture", meta, row)
-
-
-def _lazy(path: Path) -> Any:
-    import polars as pl
-
-    readers: dict[str, Any] = {
-        ".parquet": pl.scan_parquet,
-        ".csv": lambda file: pl.scan_csv(file, infer_schema=False),
-        ".jsonl": lambda file: pl.scan_ndjson(file, infer_schema_length=None),
-        ".json": lambda file: pl.read_json(file).lazy(),
-        ".arrow": lambda file: pl.read_ipc_stream(file).lazy(),
-    }
-    if path.suffix not in readers:
-        raise InputError("unknown kind of file", source=path, value=path.suffix, allowed=[*readers, ".tar", "a folder"])
     try:
-        found = readers[path.suffix](path)
-        found.collect_schema()
+        frame = pl.read_ipc_stream(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(f"cannot be read ({error})", source=path) from error
-    return found
+    yield from enumerate(frame.iter_rows(named=True), 1)
 
 
-def _batches(frame: Any, pl: Any) -> Iterator[Any]:
-    start = 0
-    while True:
-        try:
-            batch = frame.slice(start, 256).collect()
-        except pl.exceptions.PolarsError as error:
-            raise InputError(f"cannot be read ({error})", source="table", row=start + 1) from error
-        if batch.is_empty():
-            return
-        yield batch
-        start += len(batch)
-
-
-def _chosen(
-    wanted: str | None, usual: tuple[str, ...], names: list[str], path: Path, what: str, *, needed: bool = False
-) -> str | None:
-    if wanted is not None:
-        if wanted not in names:
-            raise InputError("the table lacks the column", source=path, value=wanted, found=names)
-        return wanted
-    found = next((name for name in usual if name in names), None)
-    if found is None and needed:
-        hint = f"Say which it is: --{what} COLUMN."
-        raise InputError(f"no column is known to contain the {what}", source=path, found=names, hint=hint)
-    return found
+def _chosen(wanted: str | None, usual: tuple[str, ...], names: Collection[str]) -> str | None:
+    """Return the column that was named, or the first usual one; None where the table has none so far."""
+    return next((name for name in ((wanted,) if wanted else usual) if name in names), None)

@@ -24,7 +24,7 @@ from salon_bench.suites import Inquiry
 from salon_curate.dataset import BATCH_ROWS, DataSet, read_rows, seeded_hash
 from salon_curate.engine import Spent, TaskResult
 from salon_curate.errors import StageError
-from salon_curate.selection import predicate
+from salon_curate.selection import check_condition, predicate
 from salon_curate.stages import ShardTask, Stage, checked_output, read_inputs, write_part
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.digest import Digestible, digest
@@ -106,6 +106,18 @@ class JudgedStage(Stage):
         """Return the limit that was reached."""
         return self.spending.stopped
 
+    def check(self, types: Mapping[str, Any]) -> None:
+        """Check that ``when`` is a condition over the columns before the stage.
+
+        Raises:
+            InputError: it cannot be applied to their types, or is a value.
+        """
+        if self.when is not None:
+            try:
+                check_condition(self.when, types)
+            except InputError as error:
+                raise error.at(source=f"stage {self.name}", column="when") from error
+
     def in_this_process(self, dataset: DataSet, tasks: Sequence[ShardTask]) -> Iterator[TaskResult]:
         """Judge the shards of the tasks (:func:`judge_shards`)."""
         return judge_shards(dataset, self, tasks)
@@ -131,8 +143,9 @@ def judge_stage(
     """
     if not 0 <= explore <= 1:
         raise InputError("must lie between 0 and 1", column="explore", value=explore)
-    if concurrency < 1 or re_asks < 0:
-        raise InputError("must be 1 or more", column="concurrency", value=concurrency)
+    for what, value, least in (("concurrency", concurrency, 1), ("re_asks", re_asks, 0)):
+        if value < least:
+            raise InputError(f"must be {least} or more", column=what, value=value)
     columns = () if when is None else predicate(when).columns
     parameters: dict[str, Digestible] = {
         "ask": ask.version, "judge": judge.version, "when": when, "explore": explore, "seed": seed, "re_asks": re_asks,
@@ -206,7 +219,7 @@ async def _rows(dataset: DataSet, stage: JudgedStage, task: ShardTask) -> AsyncI
     """Yield the place and values of each row; ``_asked`` and ``_explored`` decide whether it is asked."""
     import polars as pl
 
-    own, beside = read_inputs(dataset.folder, stage, task.inputs)
+    own, beside = read_inputs(dataset.folder, stage, task.inputs, task.rows)
     wanted = pl.lit(value=True) if stage.when is None else predicate(stage.when).expression.fill_null(value=False)
     for start in range(0, task.rows, BATCH_ROWS):
         shard = await asyncio.to_thread(read_rows, dataset.shard_path(task.shard), own, start, BATCH_ROWS)
@@ -386,9 +399,17 @@ class ReplyJournal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Flush the journal to the disk and let go of it."""
-        os.fsync(self._descriptor)
-        os.close(self._descriptor)
+        """Flush the journal to the disk and let go of it.
+
+        Raises:
+            StorageError: the disk refuses.
+        """
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise StorageError.of(error, self.path) from error
+        finally:
+            os.close(self._descriptor)
 
 
 def read_journal(path: Path) -> Iterator[tuple[str, Reply, dict[str, Any]]]:
@@ -401,10 +422,13 @@ def read_journal(path: Path) -> Iterator[tuple[str, Reply, dict[str, Any]]]:
                 line = json.loads(raw)
                 usage = Usage(line["prompt_tokens"], line["completion_tokens"], line["cost_usd"])
                 status, finish = CallStatus(line["status"]), Finish(line["finish"])
-            except (ValueError, KeyError, TypeError):
+                reply = Reply(line["text"], status, line["judge"], finish, usage=usage, error=line["error"], cached=True)
+                request, _ = line["request"], line["key"]
+                if not isinstance(line["text"], str):
+                    continue
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue
-            reply = Reply(line["text"], status, line["judge"], finish, usage=usage, error=line["error"], cached=True)
-            yield line["request"], reply, line
+            yield request, reply, line
 
 
 def _boolean() -> Any:

@@ -1,6 +1,7 @@
 """Stages that need no judge: ``look`` decodes and measures pictures, ``fields`` makes columns of a manifest's values."""
 
 import json
+import math
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
@@ -203,37 +204,59 @@ def _noise(pixels: NDArray[np.int16]) -> float:
 
 
 _KINDS: Final = {"float": pl.Float64, "int": pl.Int64, "text": pl.String, "bool": pl.Boolean}
+_TRUTHS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_LARGEST: Final = 2**63
 
 
 def fields(**columns: str) -> Stage:
     """Return a stage that makes columns of the values that a manifest gave for each picture.
 
+    A value's text is read as well: ``"7.5"`` is a float, ``"yes"`` a truth value. A value that is of another type, not finite
+    or, for an int, has a fraction is null with the reason. What a row has depends on no other row.
+
     Args:
         columns: the name of the value, with its type: float, int, text or bool.
 
     Raises:
-        InputError: an unknown type.
+        InputError: no column, or an unknown type.
 
     Example:
         >>> fields(aesthetic="float").writes
         {'aesthetic': Float64}
     """
+    if not columns:
+        raise InputError("name the values to read", column="parameters", hint='parameters = { aesthetic = "float" }')
     for name, kind in columns.items():
         if kind not in _KINDS:
             raise InputError("unknown type of a field", column=name, value=kind, allowed=_KINDS)
 
     def read(batch: pl.DataFrame, **_: object) -> pl.DataFrame:
-        values = [json.loads(text) if text else {} for text in batch["meta"]]
-        found = {name: [each.get(name) for each in values] for name in columns}
-        frame = pl.DataFrame({name: pl.Series(name, items, strict=False) for name, items in found.items()})
-        frame = frame.select(pl.col(name).cast(_KINDS[kind], strict=False) for name, kind in columns.items())
-        lost = [
-            next(
-                (f"{name} is no {columns[name]}" for name in columns if each.get(name) is not None and row[name] is None), None
-            )
-            for each, row in zip(values, frame.iter_rows(named=True), strict=True)
-        ]
-        return frame.insert_column(0, batch["key"]).with_columns(pl.Series("problem", lost, pl.String))
+        rows = []
+        for key, text in batch.select("key", "meta").iter_rows():
+            given = json.loads(text) if text else {}
+            found = {name: _field(given.get(name), kind) for name, kind in columns.items()}
+            lost = next((name for name in columns if found[name] is None and given.get(name) is not None), None)
+            rows.append((key, *found.values(), None if lost is None else f"{lost} is no {columns[lost]}"))
+        return pl.DataFrame(rows, schema={"key": pl.String, **writes, "problem": pl.String}, orient="row")
 
     writes = {name: _KINDS[kind] for name, kind in columns.items()}
-    return Stage("fields", "1", ("meta",), writes, read, f"{__name__}:fields", dict(columns))
+    return Stage("fields", "2", ("meta",), writes, read, f"{__name__}:fields", dict(columns))
+
+
+def _field(value: Any, kind: str) -> Any:
+    """Return a value as a field's type; None where it is none."""
+    if kind == "text":
+        return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = str(value).strip().lower()
+    if kind == "bool":
+        return _TRUTHS.get(text)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        whole = isinstance(value, int) or (isinstance(value, str) and text.lstrip("+-").isdecimal())
+        number = int(value) if whole and kind == "int" else float(value)
+    except (ValueError, OverflowError):
+        return None
+    if kind == "float":
+        return number if math.isfinite(number) else None
+    return int(number) if math.isfinite(number) and number == int(number) and -_LARGEST <= number < _LARGEST else None

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from salon_curate.dataset import DataSet, checked_name
 from salon_curate.files import publish, publish_text
@@ -40,7 +40,8 @@ def predicate(sql: str) -> Predicate:
     """Read a condition in SQL.
 
     Raises:
-        InputError: it is no SQL expression, or it names no column.
+        InputError: it is no SQL expression, it names no column, or it depends on other rows (``AVG``, ``RANK``): a selection
+            is given all rows and a stage 64 at once, so such a condition would have two meanings.
 
     Example:
         >>> predicate("sharpness >= 80 AND style > 6").columns
@@ -56,7 +57,46 @@ def predicate(sql: str) -> Predicate:
         raise InputError(f"is no condition in SQL ({error}):", column="where", value=sql, hint=hint) from error
     if not columns:
         raise InputError("the condition names no column:", column="where", value=sql, hint=hint)
+    if not _of_one_row(expression):
+        hint = "Compare with a number: find it by salon curate yield --sweep COLUMN."
+        raise InputError("the condition depends on other rows:", column="where", value=sql, hint=hint)
     return Predicate(sql, columns, expression)
+
+
+def _of_one_row(expression: "pl.Expr") -> bool:
+    """Return whether an expression's value for a row follows from that row."""
+    import polars as pl
+
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        schema = dict.fromkeys(node.meta.root_names(), pl.Float64)  # some nodes tell what they are only of typed columns
+        try:
+            if schema and not (node.meta.is_row_separable() and node.meta.is_length_preserving()):
+                return False
+        except pl.exceptions.ColumnNotFoundError:
+            pass
+        waiting += node.meta.pop(schema=schema)
+    return True
+
+
+def check_condition(sql: str, types: Mapping[str, Any]) -> None:
+    """Check that a condition can be applied to columns of these types, and is true or false.
+
+    Raises:
+        InputError: it cannot, or it is a value.
+    """
+    import polars as pl
+
+    read = predicate(sql)
+    try:
+        found = pl.DataFrame(schema={name: types[name] for name in read.columns}).select(read.expression.alias("holds"))
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"the condition cannot be applied ({reason}):", column="where", value=sql) from error
+    if found.schema["holds"] != pl.Boolean:
+        hint = "Compare it: sharpness >= 80"
+        raise InputError("a condition must be true or false, not a value:", column="where", value=sql, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +131,13 @@ def read_columns(dataset: DataSet, stages: Sequence[Stage], columns: Iterable[st
     """
     import polars as pl
 
-    wanted = [name for name in dict.fromkeys(columns) if name != "key"]
+    wanted = list(dict.fromkeys([*(["key"] if keys else []), *columns]))
     writer = {column: stage for stage in stages for column in (*stage.writes, stage.problem)}
     unknown = [name for name in wanted if name not in writer and name not in LIGHT]
     if unknown:
         raise InputError("no stage writes the column", value=unknown[0], found=[*LIGHT, *writer])
     expected = expected_parts(dataset, stages)
-    light = [*(["key"] if keys else []), *(name for name in wanted if name in LIGHT)]
+    light = [name for name in wanted if name in LIGHT]
     frames = []
     if light:
         shards = [f"shards/{shard.name}.parquet" for shard in dataset.shards]
@@ -118,8 +158,7 @@ def select(dataset: DataSet, stages: Sequence[Stage], predicates: Mapping[str, s
     """
     import numpy as np
 
-    if not predicates:
-        raise InputError("a selection needs at least one condition", hint="Add --where 'sharpness >= 80'.")
+    _refuse_empty(predicates)
     judged = _conditions(dataset, stages, predicates.values())
     failed = np.sum([~judged[sql][0] for sql in predicates.values()], axis=0)
     counts = {}
@@ -130,6 +169,11 @@ def select(dataset: DataSet, stages: Sequence[Stage], predicates: Mapping[str, s
     return Selection(name, dict(predicates), len(mask), int(mask.sum()), counts, mask)
 
 
+def _refuse_empty(predicates: Mapping[str, str]) -> None:
+    if not predicates:
+        raise InputError("a selection needs at least one condition", hint="Add --where 'sharpness >= 80'.")
+
+
 def _conditions(
     dataset: DataSet, stages: Sequence[Stage], conditions: Iterable[str]
 ) -> "dict[str, tuple[NDArray[np.bool_], int]]":
@@ -138,18 +182,27 @@ def _conditions(
 
     read = [predicate(sql) for sql in dict.fromkeys(conditions)]
     frame = read_columns(dataset, stages, [column for each in read for column in each.columns], keys=False)
+    types = frame.collect_schema()
+    for each in read:
+        check_condition(each.sql, types)
     try:
         found = frame.select(each.expression.alias(f"p{number}") for number, each in enumerate(read)).collect()
     except pl.exceptions.PolarsError as error:
         raise InputError(f"the conditions cannot be applied ({error})", column="where") from error
-    for number, each in enumerate(read):
-        if found.schema[f"p{number}"] != pl.Boolean:
-            raise InputError("a condition must be true or false, not a value:", column="where", value=each.sql)
     columns = [found[f"p{number}"] for number in range(len(read))]
     return {
         each.sql: (column.fill_null(value=False).to_numpy(), column.null_count())
         for each, column in zip(read, columns, strict=True)
     }
+
+
+def state_of(dataset: DataSet, stages: Sequence[Stage], predicates: Mapping[str, str]) -> str:
+    """Return a digest of conditions, of the pictures, and of the parts that the conditions read."""
+    columns = {column for sql in predicates.values() for column in predicate(sql).columns}
+    parts = expected_parts(dataset, stages)
+    read = {each.name: [part for part, _ in parts[each.name]] for each in stages if columns & {*each.writes, each.problem}}
+    shards = [shard.sha256 for shard in dataset.shards]
+    return digest("curate selection", {"predicates": dict(predicates), "shards": shards, "parts": read})
 
 
 def save_selection(dataset: DataSet, stages: Sequence[Stage], selection: Selection) -> Path:
@@ -209,6 +262,8 @@ def diff(dataset: DataSet, stages: Sequence[Stage], old: Mapping[str, str], new:
     import numpy as np
     import polars as pl
 
+    _refuse_empty(old)
+    _refuse_empty(new)
     judged = _conditions(dataset, stages, [*old.values(), *new.values()])
     before, after = (np.logical_and.reduce([judged[sql][0] for sql in each.values()]) for each in (old, new))
     left, entered = before & ~after, ~before & after
@@ -273,11 +328,11 @@ def sweep(
             raise InputError("has no numbers to sweep:", column="sweep", value=column)
         others = [holds for sql, (holds, _) in judged.items() if column not in predicate(sql).columns]
         values = frame[column].cast(float).to_numpy()
-        known = ~np.isnan(values)
-        if not known.any():
+        known, finite = ~np.isnan(values), values[np.isfinite(values)]
+        if not len(finite):
             raise InputError("has no values to sweep:", column="sweep", value=column)
         chosen = values[np.logical_and.reduce([known, *others])]
-        grid = np.linspace(float(values[known].min()), float(values[known].max()), points)
+        grid = np.linspace(float(finite.min()), float(finite.max()), points)
         place = np.searchsorted(grid, chosen, side="right")  # how many thresholds a value reaches
         kept = len(chosen) - np.cumsum(np.bincount(place, minlength=points + 1))[:points]
         low, high = wilson_interval(kept, np.full(points, len(values)))

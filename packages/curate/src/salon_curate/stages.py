@@ -8,10 +8,14 @@ over columns (:mod:`~salon_curate.selection`). The name of a part is a digest of
 parts it read, so a part that exists need not be made again, and the same work has the same bytes on every engine.
 """
 
+import hashlib
 import json
+import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 Function: TypeAlias = "Callable[..., pl.DataFrame]"
 RECEIPT: Final = "salon.receipt"
 """The key of a part's footer under which its receipt is written."""
+_ZEROS: Final = "0" * 64
+_DIGEST: Final = re.compile(rb'"file": "([0-9a-f]{64})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,20 @@ class Stage:
         """Return why the stage does no more in this run; None for a stage that asks no judge."""
         return None
 
+    def check(self, types: "Mapping[str, Any]") -> None:
+        """Check the stage against the types of the columns before it, before anything is run.
+
+        Raises:
+            InputError: the function does not take a parameter.
+        """
+        try:
+            signature(self.function).bind(None, **self.parameters)
+        except TypeError as error:
+            hint = f"Its parameters are: {', '.join(list(signature(self.function).parameters)[1:]) or 'none'}."
+            raise InputError(
+                f"does not take these parameters ({error}):", column="stage", value=self.name, hint=hint
+            ) from error
+
     def in_this_process(self, dataset: DataSet, tasks: "Sequence[ShardTask]") -> "Iterator[TaskResult] | None":
         """Return the outcomes of a stage that holds a judge; None for one that an engine runs."""
         return None
@@ -121,7 +141,7 @@ def stage(
 
 
 def stage_named(where: str, name: str | None = None, parameters: Mapping[str, Digestible] | None = None) -> Stage:
-    """Import a stage, or a function that returns one, by ``module:name``.
+    """Import a stage, or a function that returns one, by ``module:name``: installed, or a file of the working folder.
 
     Args:
         where: of a function declared with ``@stage``, or of one that returns a :class:`Stage` for the parameters.
@@ -136,6 +156,8 @@ def stage_named(where: str, name: str | None = None, parameters: Mapping[str, Di
         'look'
     """
     module, _, attribute = where.partition(":")
+    if (here := str(Path.cwd())) not in sys.path:  # behind what is installed; an installed command does not look there
+        sys.path.append(here)
     try:
         found = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
@@ -191,13 +213,13 @@ def work_on(task: ShardTask) -> dict[str, int]:
     if made.whole:
         return _work_on_all(folder, made, task)
     shard = folder / "shards" / f"{task.shard}.parquet"
-    own, beside = read_inputs(folder, made, task.inputs)
+    own, beside = read_inputs(folder, made, task.inputs, task.rows)
     pieces = []
     for start in range(0, task.rows, BATCH_ROWS):
         batch = read_rows(shard, own, start, BATCH_ROWS)
         batch = pl.concat([batch, *(frame.slice(start, BATCH_ROWS) for frame in beside)], how="horizontal")
         pieces.append(checked_output(made, batch["key"], _called(made, made.function, batch, task), task.shard))
-    frame = pl.concat(pieces) if pieces else pl.DataFrame(schema=_schema(made))
+    frame = pl.concat(pieces) if pieces else pl.DataFrame(schema=part_schema(made))
     return write_part(folder / task.output, made, frame, task.shard)
 
 
@@ -206,8 +228,8 @@ def _work_on_all(folder: Path, made: Stage, task: ShardTask) -> dict[str, int]:
     import polars as pl
 
     pieces = []
-    for shard, _, inputs, _ in task.every:
-        own, beside = read_inputs(folder, made, inputs)
+    for shard, count, inputs, _ in task.every:
+        own, beside = read_inputs(folder, made, inputs, count)
         rows = pl.concat([read_rows(folder / "shards" / f"{shard}.parquet", own), *beside], how="horizontal")
         pieces.append(rows if made.prepare is None else _called(made, made.prepare, rows, task))
     rows = pl.concat(pieces)
@@ -221,44 +243,96 @@ def _work_on_all(folder: Path, made: Stage, task: ShardTask) -> dict[str, int]:
     return {"rows": len(found)}
 
 
-def read_inputs(folder: Path, made: Stage, inputs: Mapping[str, Sequence[str]]) -> "tuple[list[str], list[pl.DataFrame]]":
-    """Return the columns to read from a shard, ``key`` first, and the columns of earlier stages, read."""
+def read_inputs(
+    folder: Path, made: Stage, inputs: Mapping[str, Sequence[str]], rows: int
+) -> "tuple[list[str], list[pl.DataFrame]]":
+    """Return the columns to read from a shard, ``key`` first, and the columns of earlier stages, read.
+
+    Raises:
+        InputError: a part is missing, damaged, or has not the shard's number of rows.
+    """
     elsewhere = {column for columns in inputs.values() for column in columns}
     own = ["key", *(column for column in made.reads if column not in elsewhere and column != "key")]
-    return own, [read_rows(folder / part, columns) for part, columns in inputs.items()]
+    beside = []
+    for part, columns in inputs.items():
+        frame = read_rows(folder / part, columns)
+        if len(frame) != rows:
+            hint = "Delete it; salon curate run makes it again."
+            raise InputError(f"has {len(frame)} rows, and its shard {rows}", source=folder / part, hint=hint)
+        beside.append(frame)
+    return own, beside
 
 
 def checked_output(made: Stage, keys: "pl.Series", found: "pl.DataFrame", shard: str) -> "pl.DataFrame":
-    """Return a stage's output with exactly its columns and types.
+    """Return a stage's output with exactly its columns and types; NaN is a missing value with its reason.
 
     Raises:
-        StageError: keys are missing, added or out of order, a column is missing, or a value does not fit its type.
+        StageError: the output is no table, keys are missing, added or out of order, a column is missing or named twice, or a
+            value does not fit its type.
     """
     import polars as pl
 
+    if not isinstance(found, pl.DataFrame):
+        kind = type(found).__name__
+        raise StageError(f"stage {made.name!r}, shard {shard}: the output must be a DataFrame of polars, not {kind}")
     if "problem" in found.columns:
+        if made.problem in found.columns:
+            raise StageError(f"stage {made.name!r}, shard {shard}: the output has both 'problem' and {made.problem!r}")
         found = found.rename({"problem": made.problem})
     elif made.problem not in found.columns:
         found = found.with_columns(pl.lit(None, pl.String).alias(made.problem))
-    schema = _schema(made)
+    schema = part_schema(made)
     missing = [name for name in schema if name not in found.columns]
     if missing:
         raise StageError(f"stage {made.name!r}, shard {shard}: the output lacks the column {missing[0]!r}")
     if found.schema["key"] != keys.dtype or not found["key"].equals(keys):
         raise StageError(f"stage {made.name!r}, shard {shard}: the output must have the same keys in the same order")
     try:
-        return found.select(pl.col(name).cast(kind, strict=True) for name, kind in schema.items())
+        frame = found.select(pl.col(name).cast(kind, strict=True) for name, kind in schema.items())
     except pl.exceptions.PolarsError as error:
         raise StageError(f"stage {made.name!r}, shard {shard}: a value does not fit its column ({error})") from error
+    for name, kind in frame.schema.items():
+        if kind.is_integer() and found.schema[name].is_float() and (found[name] != frame[name].cast(pl.Float64)).any():
+            raise StageError(f"stage {made.name!r}, shard {shard}: a value of {name!r} has a fraction and does not fit {kind}")
+        if kind.is_float() and frame[name].is_nan().any():  # it would pass every `>=`
+            why = pl.when(pl.col(name).is_nan()).then(pl.lit(f"{name} is not a number"))
+            frame = frame.with_columns(pl.col(name).fill_nan(None), pl.coalesce(made.problem, why).alias(made.problem))
+    return frame
 
 
 def write_part(path: Path, made: Stage, frame: "pl.DataFrame", shard: str) -> dict[str, int]:
-    """Publish a part with its receipt in the footer; return the receipt's counts."""
+    """Publish a part with its receipt in the footer; return the receipt's counts.
+
+    The receipt contains the SHA-256 of the file with zeros in the digest's own place.
+    """
     counts = {"rows": len(frame), "problems": len(frame) - frame[made.problem].null_count()}
-    receipt = {"stage": made.name, "version": made.version, "where": made.where, "shard": shard, **counts}
+    receipt = {"stage": made.name, "version": made.version, "where": made.where, "shard": shard, **counts, "file": _ZEROS}
     metadata = {RECEIPT: json.dumps(receipt, sort_keys=True)}
-    publish(path, lambda temporary: frame.write_parquet(temporary, compression="zstd", metadata=metadata))
+
+    def write(temporary: Path) -> None:
+        frame.write_parquet(temporary, compression="zstd", metadata=metadata)
+        data = temporary.read_bytes()
+        place = data.rindex(_ZEROS.encode())
+        with temporary.open("r+b") as file:
+            file.seek(place)
+            file.write(hashlib.sha256(data).hexdigest().encode())
+
+    publish(path, write)
     return counts
+
+
+def is_as_written(path: Path) -> bool:
+    """Return whether a part's bytes are those that its receipt was written for; true for a part of an earlier version.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    data = path.read_bytes()
+    found = [*_DIGEST.finditer(data)]
+    if not found:
+        return True
+    start, end = found[-1].span(1)  # the footer is at the end
+    return hashlib.sha256(data[:start] + _ZEROS.encode() + data[end:]).hexdigest().encode() == data[start:end]
 
 
 def read_receipt(path: Path) -> dict[str, Any]:
@@ -271,7 +345,9 @@ def read_receipt(path: Path) -> dict[str, Any]:
 
     try:
         found: dict[str, Any] = json.loads(pl.read_parquet_metadata(path)[RECEIPT])
-    except (OSError, KeyError, ValueError, pl.exceptions.PolarsError) as error:
+        if not isinstance(found, dict) or not found.keys() >= {"stage", "shard", "rows", "problems"}:
+            raise ValueError(RECEIPT)
+    except (OSError, KeyError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InputError(f"is no part of a stage, or is damaged ({type(error).__name__})", source=path) from error
     return found
 
@@ -280,9 +356,13 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
     """Return, for every stage, each shard's part and the parts and columns that it reads.
 
     Raises:
-        InputError: two stages write one column, a name occurs twice, or a stage reads a column that no earlier stage writes.
+        InputError: two stages write one column, a name occurs twice, a stage reads a column that no earlier stage writes, a
+            parameter is not one of the stage's, or a condition cannot be applied.
     """
+    import polars as pl
+
     writer: dict[str, str] = dict.fromkeys(SHARD_COLUMNS, "")
+    types: dict[str, Any] = {name: pl.Binary if name == "image" else pl.String for name in SHARD_COLUMNS}
     found: dict[str, list[tuple[str, dict[str, list[str]]]]] = {}
     for each in stages:
         if each.name in found:
@@ -291,6 +371,8 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
             if column not in writer:
                 raise InputError(f"stage {each.name!r} reads a column that no stage before it writes:", value=column,
                                  found=sorted(writer))  # fmt: skip
+        each.check(types)
+        types |= {**each.writes, each.problem: pl.String}
         reads: dict[str, list[str]] = {}
         for column in each.reads:
             if writer[column]:
@@ -316,7 +398,8 @@ def _called(made: Stage, function: Function, batch: "pl.DataFrame", task: ShardT
         raise StageError(f"stage {made.name!r}, shard {task.shard}: {type(error).__name__}: {error}") from error
 
 
-def _schema(made: Stage) -> dict[str, Any]:
+def part_schema(made: Stage) -> dict[str, Any]:
+    """Return the columns of a stage's parts with their types."""
     import polars as pl
 
     return {"key": pl.String, **made.writes, made.problem: pl.String}

@@ -1,8 +1,7 @@
-"""The ``salon published`` commands and ``salon quickstart``: parse, make one library call, print."""
+"""The ``salon papers`` commands and ``salon quickstart``: parse, make one library call, print."""
 
 import csv
 import io
-import json
 import shlex
 import sys
 from collections.abc import Sequence
@@ -12,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT
+from salon_taxonomy.cli.options import FORMAT, OUTPUT
+from salon_taxonomy.cli.output import as_json, deliver
 from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,39 +30,45 @@ _PIPED_WIDTH = 120
 
 
 @click.group()
-def published() -> None:
+def papers() -> None:
     """Tables that five papers printed, as data, checked against themselves.
 
     \b
-    salon published list                          what there is
-    salon published show 003:1                    one table
-    salon published show 003:1 --format csv       the same, digit for digit as printed
-    salon published check                         recompute what follows from other cells
+    salon papers list                          what there is
+    salon papers show 003:1                    one table
+    salon papers show 003:1 --format csv       the same, digit for digit as printed
+    salon papers check                         recompute what follows from other cells
     """
 
 
-@published.command("list")
+@papers.command("list")
+@OUTPUT
 @FORMAT
-def list_tables(form: str) -> None:
+def list_tables(form: str, output: Path | None) -> None:
     """List the tables: paper, caption, size, and how many cells follow from others.
 
     \b
-    salon published list
-    salon published list --format json
+    salon papers list
+    salon papers list --format json
     """
     from salon_published import tables
 
     found = tables()
-    if form == "json":
-        _print_json([_about(each) for each in found])
-        return
+    values = [_about(each) for each in found]
     header = ["id", "paper", "caption", "rows × columns", "derived"]
     sizes = [(each, f"{len(each.names)} × {len(each.columns)}", str(len(each.derived()))) for each in found]
     lines = [[each.id, each.paper.citation, each.caption, size, derived] for each, size, derived in sizes]
-    _print_table(header, lines, right=header[-2:])
+    deliver(
+        Table(tuple(header), lines, frozenset(header[-2:])),
+        values,
+        form=form,
+        output=output,
+        show=lambda: _print_table(header, lines, right=header[-2:]),
+        json=lambda: as_json(values),
+    )
 
 
-@published.command("show")
+@papers.command("show")
 @click.argument("table_id", metavar="TABLE")
 @click.option(
     "--format",
@@ -71,35 +78,43 @@ def list_tables(form: str) -> None:
     show_default=True,
     help="How to print. csv and markdown keep every printed digit; json has numbers.",
 )
-def show(table_id: str, form: str) -> None:
+@OUTPUT
+def show(table_id: str, form: str, output: Path | None) -> None:
     """Show one table, named by paper and number.
 
     \b
-    salon published show 000:3
-    salon published show 002:9a --format markdown
+    salon papers show 000:3
+    salon papers show 002:9a --format markdown
     """
     from salon_published import table
 
     found = table(table_id)
     header = [*found.spec.keys, *found.columns]
     body = [[*key, *(found.printed[name][row] or "" for name in found.columns)] for row, key in enumerate(found.keys)]
-    if form == "json":
-        _print_json({"id": found.id, "caption": found.caption, "rows": found.frame().to_dicts()})
-    elif form == "csv":
+    cells = Table(tuple(header), body, frozenset(found.columns), found.caption)
+
+    def printed() -> str:
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([header, *body])
-        click.echo(text.getvalue(), nl=False)
-    elif form == "markdown":
-        click.echo(_markdown(header, body, len(found.spec.keys)))
-    else:
-        _show_on_screen(found, header, body)
+        return text.getvalue()
+
+    deliver(
+        cells,
+        found.frame(),
+        form=form,
+        output=output,
+        show=lambda: click.echo(cells.markdown(), nl=False) if form == "markdown" else _show_on_screen(found, header, body),
+        json=lambda: as_json({"id": found.id, "caption": found.caption, "rows": found.frame().to_dicts()}),
+        csv=printed,
+    )
 
 
-@published.command("check")
+@papers.command("check")
 @click.argument("table_id", metavar="[TABLE]", required=False)
 @click.option("--all", "everything", is_flag=True, help="Show every recomputed cell, not only those that disagree.")
+@OUTPUT
 @FORMAT
-def check_tables(table_id: str | None, everything: bool, form: str) -> None:
+def check_tables(table_id: str | None, everything: bool, form: str, output: Path | None) -> None:
     """Recompute every cell that follows from others and compare it with what the paper prints.
 
     A cell that disagrees with its own paper is a finding, listed with the likely reason; the command still succeeds.
@@ -107,17 +122,28 @@ def check_tables(table_id: str | None, everything: bool, form: str) -> None:
     consistent: the paper prints too little to recompute the cell, but what it prints allows it.
 
     \b
-    salon published check
-    salon published check 003:3 --all
-    salon published check --format json
+    salon papers check
+    salon papers check 003:3 --all
+    salon papers check --format json
     """
     from salon_published import check
 
     report = check(table_id)
     cells = report.results if everything else report.findings
-    if form == "json":
-        _print_json({"cells": _finite(report.frame(), everything), "summary": _summary(report)})
-        return
+    lines = [(c.table, c.rule, c.key, c.column, c.printed, c.recomputed_text(), str(c.agreement)) for c in cells]
+    columns = ("table", "rule", "row", "column", "paper", "recomputed", "verdict")
+    values = _finite(report.frame(), everything)
+    deliver(
+        Table(columns, lines, frozenset({"paper", "recomputed"})),
+        values,
+        form=form,
+        output=output,
+        show=lambda: _show_check(report, cells),
+        json=lambda: as_json({"cells": values, "summary": _summary(report)}),
+    )
+
+
+def _show_check(report: "CheckReport", cells: "Sequence[CellCheck]") -> None:
     _print_summary(report)
     for (table, rule, reason), group in _by_reason(cells).items():
         click.echo(f"\n{table}, {rule}" + (f": {reason}" if reason else ""))
@@ -195,15 +221,6 @@ def _print_table(
     if unbroken:
         console.width = max(console.width, sum(max(map(len, cells)) + 3 for cells in zip(header, *rows, strict=True)))
     console.print(drawn)
-
-
-def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]], keys: int) -> str:
-    ruler = ["---"] * keys + ["---:"] * (len(header) - keys)
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in [header, ruler, *rows])
-
-
-def _print_json(value: object) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""Read tables from files, folders, patterns, databases, standard input and result stores; write them whole or not at all.
+"""Read tables from files, folders, patterns, databases, standard input and result stores.
 
 A directory is first offered to the functions of the entry-point group ``salon.sources``, each
 ``(path, table) -> LazyFrame | None``; so a result store can be ranked although this package imports no store. CSV, JSON Lines
@@ -12,7 +12,7 @@ import io
 import json
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -21,10 +21,9 @@ from typing import Any, Protocol, TypeAlias
 
 import polars as pl
 
-from salon_ranking.errors import BattleError, MissingExtraError, OptionError, RankingError, Wrong
+from salon_ranking.errors import BattleError, MissingExtraError, RankingError, Wrong
 from salon_ranking.table_checks import all_wrong
 from salon_taxonomy.store_address import is_url
-from salon_taxonomy.whole_files import replacing
 
 Source: TypeAlias = Callable[[str | Path, str], pl.LazyFrame | None]
 
@@ -371,62 +370,6 @@ def _broken_lines(content: str) -> Iterator[_Broken]:
 
 def _is_text(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in text)
-
-
-TABLE_ENDINGS = (".csv", ".parquet", ".json")
-"""The kinds of file that every table can become."""
-PAGE_ENDINGS = (*TABLE_ENDINGS, ".html")
-"""The same, and a page."""
-
-
-def check_path(path: Path | None, endings: Collection[str] = TABLE_ENDINGS, what: str = "output") -> None:
-    """Check that :func:`write_table` can write to a path, before any work is done for it; None is no path.
-
-    Raises:
-        OptionError: the ending is not among ``endings``, or the folder does not exist.
-    """
-    if path is None:
-        return
-    if path.suffix not in endings:
-        raise OptionError(f"unknown kind of {what}", source=path, value=path.suffix, allowed=endings)
-    if not path.absolute().parent.is_dir():
-        raise OptionError("there is no such folder", source=path.absolute().parent)
-
-
-def write_table(
-    table: pl.DataFrame,
-    path: Path,
-    *,
-    endings: Collection[str] = TABLE_ENDINGS,
-    texts: Mapping[str, Callable[[], str]] | None = None,
-) -> None:
-    """Write a frame to a file; its ending says the kind, and an existing file is replaced whole.
-
-    Args:
-        endings: those that are allowed.
-        texts: makes the content of a file by its ending, in place of the frame; a page's, for example.
-
-    Raises:
-        OptionError: the ending is not allowed, or the file cannot be written.
-        MissingExtraError: the text needs a package that is not installed.
-    """
-    check_path(path, endings)
-    writers: dict[str, Callable[[Path], object]] = {
-        ".csv": table.write_csv,
-        ".parquet": table.write_parquet,
-        ".json": table.write_json,
-        ".jsonl": table.write_ndjson,
-    }
-    try:
-        with replacing(path) as unfinished:
-            if texts and path.suffix in texts:
-                unfinished.write_text(texts[path.suffix](), encoding="utf-8")
-            else:
-                writers[path.suffix](unfinished)
-    except OSError as error:
-        raise OptionError("cannot be written:", source=path, value=error.strerror or str(error)) from error
-    except pl.exceptions.ComputeError as error:  # a column that CSV cannot hold
-        raise OptionError(f"cannot be written as {path.suffix[1:].upper()}:", source=path, value=str(error)) from error
 
 
 def json_text(content: object) -> str:

@@ -1,5 +1,13 @@
 """How numbers are written for people: in terminals, tables and pages alike. A missing number is an en dash."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from salon_taxonomy.table_files import Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
 MISSING = "–"
 
 
@@ -83,3 +91,31 @@ def correlation(value: float | None) -> str:
         ('+0.85', '-0.10')
     """
     return MISSING if value is None else f"{value:+.2f}"
+
+
+def listing_cells(row: Mapping[str, Any]) -> list[str]:
+    """Return the width, the effect of one match, and whether the model is listed or how many matches are missing.
+
+    Args:
+        row: a row of a leaderboard that ``with_listing`` made.
+    """
+    missing = row["matches_needed"]
+    verdict = "yes" if row["listed"] else "no" if missing is None else f"no: about {counted(missing, 'more match', 'es')}"
+    return [points(row["width"]), points(row["match_effect"]), verdict]
+
+
+def frame_cells(frame: "pl.DataFrame") -> Table:
+    """Return any frame as a table of text: numbers with four digits, underscores of column names as spaces.
+
+    Example:
+        >>> import polars as pl
+        >>> frame_cells(pl.DataFrame({"model": ["a"], "p_value": [0.012345]})).rows
+        [['a', '0.01235']]
+    """
+    columns = tuple(name.replace("_", " ") for name in frame.columns)
+    numeric = frozenset(name for name, dtype in zip(columns, frame.dtypes, strict=True) if dtype.is_numeric())
+    return Table(columns, [[_cell(value) for value in row] for row in frame.iter_rows()], numeric)
+
+
+def _cell(value: object) -> str:
+    return MISSING if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

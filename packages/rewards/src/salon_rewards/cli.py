@@ -7,16 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 
 import rich_click as click
-from rich.console import Console
-from rich.table import Table
 
 from salon_rewards.batch import labels_of
 from salon_rewards.catalog import ASKED, REWARDS, source_names
 from salon_rewards.magicmirror import REASONING_RULES, ConsistencyMode, MagicMirrorReward, ReasoningRule, magicmirror_reward
 from salon_taxonomy.answers import MagicMirrorAnswer, Unparsed, parse_magicmirror
-from salon_taxonomy.cli.options import FORMAT
+from salon_taxonomy.cli.options import FORMAT, OUTPUT
+from salon_taxonomy.cli.output import as_json, deliver, print_table
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
+from salon_taxonomy.table_files import Table
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 _CONSISTENCY: dict[str, Verdict[bool]] = {
@@ -54,23 +54,27 @@ def reward() -> None:
 
 
 @reward.command("list")
+@OUTPUT
 @FORMAT
-def list_(form: str) -> None:
+def list_(form: str, output: Path | None) -> None:
     """List the rewards with their ranges and what they need; as JSON with their sources, too.
 
     \b
     salon reward list
     salon reward list --format json
     """
-    if form == "json":
-        click.echo(json.dumps([asdict(entry) for entry in REWARDS], indent=2))
-        return
-    table = Table("reward", "pays for", "range", "needs", box=None, padding=(0, 2, 0, 0))
-    for entry in REWARDS:
-        needs = [*entry.columns, *([ASKED[entry.asks]] if entry.asks else [])]
-        table.add_row(entry.name, entry.summary, f"{entry.lowest:g} to {entry.highest:g}", ", ".join(needs))
-    Console().print(table)
-    for source in source_names():
+    rows = [
+        (
+            entry.name,
+            entry.summary,
+            f"{entry.lowest:g} to {entry.highest:g}",
+            ", ".join([*entry.columns, *([ASKED[entry.asks]] if entry.asks else [])]),
+        )
+        for entry in REWARDS
+    ]
+    table = Table(("reward", "pays for", "range", "needs"), rows)
+    deliver(table, form=form, output=output, json=lambda: as_json([asdict(entry) for entry in REWARDS]))
+    for source in source_names() if form == "table" else ():
         click.echo(f"{source}:NAME  rewards of any {source}", err=True)
 
 
@@ -121,15 +125,13 @@ def explain(truth: str, answer: str, consistency: str | None, mode: str, reasoni
 
 
 def _print(reward: MagicMirrorReward) -> None:
-    table = Table("component", "value", "weight")
-    for name in ("format", "l1", "l2", "l3"):
-        table.add_row(name, f"{getattr(reward, name):g}", f"{getattr(reward.weights, name):g}")
+    names = ("format", "l1", "l2", "l3")
+    rows = [(name, f"{getattr(reward, name):g}", f"{getattr(reward.weights, name):g}") for name in names]
     if reward.consistency is not None:
         weight = f"{reward.weights.consistency:g}" if reward.mode is ConsistencyMode.TERM else "gate"
-        table.add_row("consistency", _shown(reward.consistency), weight)
-    table.add_section()
-    table.add_row("total", _shown(reward.total), "")
-    Console().print(table)
+        rows.append(("consistency", _shown(reward.consistency), weight))
+    rows.append(("total", _shown(reward.total), ""))
+    print_table(("component", "value", "weight"), rows)
     if reward.flaw is not None:
         click.echo(f"format: {reward.flaw.reason}: {reward.flaw.detail}", err=True)
 

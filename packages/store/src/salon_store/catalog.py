@@ -15,7 +15,7 @@ from salon_store.locks import locked
 from salon_store.places import Layout
 from salon_store.schemas import SCHEMAS
 from salon_store.tables import StoreTable
-from salon_store.views import create_error_view, create_view, literal
+from salon_store.views import create_error_view, create_view, hide_progress, literal
 from salon_taxonomy.whole_files import replacing
 
 _FORMAT = "2"
@@ -92,7 +92,7 @@ def _build(layout: Layout, tables: Mapping[str, StoreTable], names: Iterable[str
             if not from_scratch:
                 shutil.copyfile(layout.catalog, unfinished)
             with duckdb.connect(":memory:") as connection:
-                connection.execute("SET enable_progress_bar = false")
+                hide_progress(connection)
                 # A storage version of old: shells older than our own DuckDB can open the file.
                 connection.execute(f"ATTACH {literal(str(unfinished))} AS catalog (STORAGE_VERSION 'v1.0.0')")
                 connection.execute("USE catalog")

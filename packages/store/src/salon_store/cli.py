@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FiniteRange
-from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
+from salon_taxonomy.cli.options import FiniteRange, output_option
+from salon_taxonomy.cli.output import console_of, fitted
+from salon_taxonomy.file_options import InputPath, StorePath
 from salon_taxonomy.store_address import is_url
+from salon_taxonomy.table_files import Table
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from salon_store.schemas import Column
     from salon_store.store import ResultStore
+    from salon_taxonomy.table_files import ValueForm
 
 _STORE = StorePath()
 _MEBIBYTE = 1 << 20
@@ -70,17 +73,11 @@ def list_tables(directory: str | Path) -> None:
     \b
     salon store ls results
     """
-    from rich.table import Table
-
     from salon_store.store import ResultStore
 
     opened = ResultStore.open(directory, create=False, read_only=True)
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title, side in (("table", "left"), ("rows", "right"), ("files", "right"), ("size", "right")):
-        table.add_column(title, justify="left" if side == "left" else "right")
-    for info in opened.tables():
-        table.add_row(info.table, f"{info.rows:,}", f"{info.files:,}", _size(info.bytes), style="" if info.rows else "dim")
-    _print(table)
+    rows = [(info.table, f"{info.rows:,}", f"{info.files:,}", _size(info.bytes)) for info in opened.tables()]
+    _print(Table(("table", "rows", "files", "size"), rows, frozenset({"rows", "files", "size"})))
     for path in opened.journals_waiting():
         click.echo(f"{_shown(path)}: a journal in use, or left behind (then `salon store compact` folds it)", err=True)
 
@@ -93,18 +90,14 @@ def schema(table: str) -> None:
     \b
     salon store schema battles
     """
-    from rich.table import Table
-
     from salon_store.schemas import table_schema
 
     described = table_schema(table)
-    shown = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("column", "type", "given", "holds"):
-        shown.add_column(title)
-    for name, column in described.columns.items():
-        star = "*" if name in described.key else ""
-        shown.add_row(f"{name}{star}", _kind(column), _given(column), _holds(column))
-    _print(shown)
+    rows = [
+        (f"{name}{'*' if name in described.key else ''}", _kind(column), _given(column), _holds(column))
+        for name, column in described.columns.items()
+    ]
+    _print(Table(("column", "type", "given", "holds"), rows))
     for rule in described.rules:
         click.echo(f"{rule.problem}")
 
@@ -158,13 +151,18 @@ def import_files(
 @click.argument("directory", type=_STORE)
 @click.argument("query")
 @click.option(
-    "--format", "format_", type=click.Choice(["table", "csv", "json", "parquet"]), help="Default: by --output, or table."
+    "--format", "format_", type=click.Choice(["table", "csv", "json", "parquet"]), help="What is printed. Default: table."
 )
-@click.option("--output", "-o", type=OutputPath(), help="Write to this file.")
+@output_option(what="Write this file, and print nothing unless --format is given")
 @click.option("--timeout", type=FiniteRange(min=0, min_open=True), help="Seconds after which the query is stopped.")
 @click.option("--at", metavar="VERSION|TIME", help="Read the tables as of a time with its zone, or one table's version.")
 def sql(
-    directory: str | Path, query: str, format_: str | None, output: Path | None, timeout: float | None, at: str | None
+    directory: str | Path,
+    query: str,
+    format_: "ValueForm | Literal['table'] | None",
+    output: Path | None,
+    timeout: float | None,
+    at: str | None,
 ) -> None:
     """Ask the store in DIRECTORY a QUERY in SQL (DuckDB's dialect). It reads, and can do nothing else.
 
@@ -175,23 +173,24 @@ def sql(
     salon store sql results "SELECT count(*) FROM battles a, battles b" --timeout 60
     salon store sql results "SELECT count(*) FROM battles" --at 2026-01-31T12:00:00Z
     """
-    from salon_store.export import encoded, format_of, write_file
     from salon_store.store import ResultStore
     from salon_taxonomy.errors import InputError
+    from salon_taxonomy.table_files import encoded, write_table
 
-    chosen = format_of(format_, output)
     result = ResultStore.open(directory, create=False, read_only=True).sql(query, timeout=timeout, at=_moment(at))
-    if output is not None:
-        write_file(result, chosen, output)
-        click.echo(f"{_count(result.height, 'row')} written to {_shown(output)}.", err=True)
-    elif chosen == "table":
+    if format_ == "table" or (format_ is None and output is None):
         _print_frame(result)
+    elif format_ is None:
+        pass
     elif not sys.stdout.isatty():
-        _write_bytes(encoded(result, chosen))
-    elif chosen == "parquet":
+        _write_bytes(encoded(result, format_))
+    elif format_ == "parquet":
         raise InputError("parquet is not for the screen", hint="Add --output, or send it into a file or a pipe.")
     else:
-        _write_bytes(_shown(encoded(result, chosen).decode()).encode())
+        _write_bytes(_shown(encoded(result, format_).decode()).encode())
+    if output is not None:
+        write_table(output, lambda: _cells(result), result)
+        click.echo(f"{_count(result.height, 'row')} written to {_shown(output)}.", err=True)
 
 
 @store.command()
@@ -255,27 +254,22 @@ def history(directory: str | Path, table: str | None) -> None:
     salon store history results battles
     salon store sql results "SELECT count(*) FROM battles" --at 3
     """
-    from rich.table import Table
-
     from salon_store.store import ResultStore
 
-    shown = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("table", "version", "at", "operation", "run", "rows", "files"):
-        shown.add_column(title, justify="right" if title in ("version", "rows", "files") else "left")
-    for change in ResultStore.open(directory, create=False, read_only=True).history(table):
-        files = f"+{change.files_added} -{change.files_removed}"
-        at = change.at.isoformat(sep=" ", timespec="seconds")
-        cells = (
+    rows = [
+        (
             change.table,
             str(change.version),
-            at,
+            change.at.isoformat(sep=" ", timespec="seconds"),
             change.operation,
-            _shown(change.run_id or ""),
+            change.run_id or "",
             f"{change.rows:,}",
-            files,
+            f"+{change.files_added} -{change.files_removed}",
         )
-        shown.add_row(*cells)
-    _print(shown)
+        for change in ResultStore.open(directory, create=False, read_only=True).history(table)
+    ]
+    columns = ("table", "version", "at", "operation", "run", "rows", "files")
+    _print(Table(columns, rows, frozenset({"version", "rows", "files"})))
 
 
 @store.command()
@@ -387,25 +381,17 @@ def _write_bytes(content: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def _print(renderable: object) -> None:
-    from rich.console import Console
+def _print(table: Table) -> None:
+    console_of(_UNLIMITED).print(fitted(table, indented=False))
 
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = _UNLIMITED
-    console.print(renderable)
+
+def _cells(frame: "pl.DataFrame") -> Table:
+    numeric = frozenset(name for name, kind in frame.schema.items() if kind.is_numeric())
+    return Table(tuple(frame.columns), [["" if cell is None else _cell(cell) for cell in row] for row in frame.rows()], numeric)
 
 
 def _print_frame(frame: "pl.DataFrame") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name, kind in frame.schema.items():
-        table.add_column(Text(_shown(name)), justify="right" if kind.is_numeric() else "left", overflow="fold")
-    for row in frame.head(_MOST_ROWS).iter_rows():
-        table.add_row(*(Text("" if cell is None else _cell(cell)) for cell in row))
-    _print(table)
+    _print(_cells(frame.head(_MOST_ROWS)))
     rest = f", {_MOST_ROWS} of them shown; --format csv shows all" if frame.height > _MOST_ROWS else ""
     click.echo(_count(frame.height, "row") + rest, err=True)
 

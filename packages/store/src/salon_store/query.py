@@ -23,7 +23,7 @@ from salon_store.delta import At, Snapshot
 from salon_store.errors import DamagedTableError, QueryError
 from salon_store.schemas import SCHEMAS
 from salon_store.tables import StoreTable, altered
-from salon_store.views import create_error_view, create_view, file_pattern, identifier, literal
+from salon_store.views import create_error_view, create_view, file_pattern, hide_progress, identifier, literal
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
 _NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 _TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree"})
+_READERS = frozenset({"read_csv", "read_csv_auto", "read_json", "read_json_auto", "read_json_objects", "read_ndjson"})
+_READERS |= {"read_parquet", "parquet_scan", "read_text"}
 _SETTINGS = (
     "SET TimeZone = 'UTC'",
-    "SET enable_progress_bar = false",
     "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
@@ -75,6 +76,45 @@ def run_query(
             return _attempt(query, tables, store=store, timeout=timeout, at=at)
         except _ReplacedError:  # by a compaction, and removed: begin again with what it made
             continue
+
+
+def query_folder(query: str, folder: Path, linked: Path | None = None) -> list[dict[str, Any]]:
+    """Return the rows of one reading query over the files of a folder, which it names ``'{folder}/a.csv'``.
+
+    It runs on one thread, so that rows without an order come in the same order again, and sees no other file and no network.
+
+    Args:
+        query: one SELECT, in DuckDB's SQL.
+        folder: of the files.
+        linked: the folder that links in ``folder`` may lead to; None: links lead nowhere else.
+
+    Raises:
+        QueryError: DuckDB does not understand or cannot finish the query, or it would do more than read files of the folder.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "a.csv").write_text("id,text\\n7,a cat\\n")
+        >>> query_folder("select id, upper(text) as text from '{folder}/a.csv'", folder)
+        [{'id': 7, 'text': 'A CAT'}]
+    """
+    import duckdb
+
+    place = str(folder.resolve()).replace("'", "''")
+    seen = [literal(str(each.resolve())) for each in (folder, linked) if each is not None]
+    try:
+        with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+            for setting in (*_SETTINGS, f"SET allowed_directories = [{', '.join(seen)}]", "SET enable_external_access = false"):
+                connection.execute(setting)
+            connection.execute("SET lock_configuration = true")
+            text, _ = _checked(query.replace("{folder}", place), connection, _TABLE_FUNCTIONS | _READERS)
+            found = connection.execute(text)
+            names = _distinct([column[0] for column in found.description or ()])
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    except duckdb.Error as error:
+        hint = "A query sees the files of this folder alone, named '{folder}/NAME'."
+        said = str(error).strip().partition("\n")[0]
+        raise QueryError(visible(said, prose=True), source="query", hint=hint) from error
 
 
 def _attempt(query: str, tables: Mapping[str, StoreTable], *, store: str, timeout: float | None, at: At) -> pl.DataFrame:
@@ -139,6 +179,7 @@ def _answered(
     """Return the result of the query on a new connection, which is locked down first."""
     import duckdb
 
+    hide_progress(connection)
     for setting in _SETTINGS:
         connection.execute(setting)
     used: dict[str, tuple[Snapshot, list[Path]]] = {}
@@ -207,7 +248,9 @@ def _create_views(
     connection.execute("SET lock_configuration = true")
 
 
-def _checked(query: str, connection: "duckdb.DuckDBPyConnection") -> tuple[str, dict[str, Any]]:
+def _checked(
+    query: str, connection: "duckdb.DuckDBPyConnection", functions: Collection[str] = _TABLE_FUNCTIONS
+) -> tuple[str, dict[str, Any]]:
     """The query without a semicolon and its syntax tree, or an error when it is not one that only reads."""
     statements = connection.extract_statements(query)
     if len(statements) != 1:
@@ -230,9 +273,9 @@ def _checked(query: str, connection: "duckdb.DuckDBPyConnection") -> tuple[str, 
         if name == "TABLE_FUNCTION":
             called = node.get("function")
             function = str(called.get("function_name")).lower() if isinstance(called, dict) else "unknown"
-            if function not in _TABLE_FUNCTIONS:
+            if function not in functions:
                 raise QueryError(
-                    "this table function is not offered here:", source="query", value=function, allowed=sorted(_TABLE_FUNCTIONS)
+                    "this table function is not offered here:", source="query", value=function, allowed=sorted(functions)
                 )
 
     # DuckDB makes a subquery of it, for which a semicolon (and a remark behind it) would be in the way.

@@ -25,6 +25,15 @@ _TYPES = {
 }
 
 
+def hide_progress(connection: "duckdb.DuckDBPyConnection") -> None:
+    """Turn the progress bar of a connection off, where it is on.
+
+    In a notebook without ipywidgets it is off, and DuckDB refuses the setting, whatever its value.
+    """
+    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() != (False,):
+        connection.execute("SET enable_progress_bar = false")
+
+
 def literal(text: str) -> str:
     """A text as an SQL literal.
 

@@ -17,6 +17,7 @@ import rich_click as click
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.hub_files import SCHEME, hub_file
 from salon_taxonomy.store_address import is_url
+from salon_taxonomy.table_files import check_ending
 
 _SEEN = "salon_taxonomy.file_options.seen"
 _TABLES = {".arrow", ".csv", ".duckdb", ".gz", ".json", ".jsonl", ".ndjson", ".parquet", ".tsv"}
@@ -71,18 +72,28 @@ class StorePath(InputPath):
 
 
 class OutputPath(click.Path):
-    """A file or folder that a command makes or replaces; by default a file. Keywords as for ``click.Path``."""
+    """A file or folder that a command makes or replaces; by default a file.
 
-    def __init__(self, **settings: Any) -> None:
+    Args:
+        endings: those that the file's name may have; None: any, and the folder need not exist.
+        what: what a message calls the file.
+        settings: as for ``click.Path``.
+    """
+
+    def __init__(self, *, endings: tuple[str, ...] | None = None, what: str = "output", **settings: Any) -> None:
         super().__init__(**{"path_type": Path, "dir_okay": False, **settings})
+        self.endings = endings
+        self.what = what
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path.
 
         Raises:
-            InputError: an input or another output before it names the same file.
+            InputError: an input or another output before it names the same file, or its ending is not allowed.
         """
         found = super().convert(value, param, ctx)
+        if self.endings is not None and not (ctx and ctx.resilient_parsing):
+            check_ending(Path(str(found)), self.endings, self.what)
         _compare("outputs", _Named(_name(param, ctx), Path(str(found))), ctx)
         return found
 

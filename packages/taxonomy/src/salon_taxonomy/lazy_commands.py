@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import rich_click as click
+
+from salon_taxonomy.errors import SalonError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -73,6 +76,63 @@ class LazyGroup(click.RichGroup):
         """What the shell may offer for an unfinished word."""
         with _listing(ctx):
             return super().shell_complete(ctx, incomplete)
+
+
+class InstalledGroup(LazyGroup):
+    """A group whose commands come from the installed packages, through entry points.
+
+    A command that cannot be imported is listed with the reason, so that one broken package does not hide the others.
+
+    Args:
+        entry_group: the entry-point group; each entry's name is the command's.
+        short_helps: what the list says of Salon's own commands, by name, so that listing imports none of them.
+
+    Example:
+        >>> group = InstalledGroup("tools", entry_group="no.such.group")
+        >>> group.list_commands(click.RichContext(group))
+        []
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        entry_group: str = "salon.commands",
+        short_helps: Mapping[str, str] | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(*args, **settings)
+        self.entry_group = entry_group
+        self.short_helps = dict(short_helps or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return all names, in alphabetical order."""
+        return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=self.entry_group))})
+
+    def short_help_of(self, name: str) -> str | None:
+        """What the list says of one of Salon's own; None for those of other packages."""
+        return self.short_helps.get(name) or super().short_help_of(name)
+
+    def load(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import one command; None when no installed package brings it."""
+        own = super().load(ctx, name)
+        found = [] if own is not None else [entry for entry in entry_points(group=self.entry_group) if entry.name == name]
+        if not found:
+            return own
+        try:
+            command: click.Command = found[0].load()
+        except (ImportError, AttributeError) as error:
+            return _unavailable(f"{ctx.command_path} {name}", name, error)
+        return command
+
+
+def _unavailable(path: str, name: str, error: Exception) -> click.Command:
+    """Return a stand-in for a command whose package is installed but cannot be imported."""
+
+    def explain() -> None:
+        raise SalonError(f"`{path}` cannot be loaded: {error}\nInstall its package again.") from error
+
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.RichCommand(name=name, callback=explain, context_settings=settings, help=f"Cannot be loaded: {error}")
 
 
 @contextmanager

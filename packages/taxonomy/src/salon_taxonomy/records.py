@@ -242,7 +242,7 @@ class Battle(Record):
     expected_winner: Winner | None = None
     weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     plan_rule: Name | None = Field(
-        default=None, description="the rule that planned the battle, as of salon next-pairs; None: not known to be planned"
+        default=None, description="the rule that planned the battle, as of salon votes next; None: not known to be planned"
     )
     plan_stream: Annotated[int, Field(ge=1, le=2)] | None = Field(
         default=None,

@@ -276,13 +276,16 @@ def loaded(place: str, attribute: str) -> object:
     Raises:
         InputError: the module cannot be imported, or has no such attribute.
     """
+    if place.endswith(".py") and not Path(place).is_file():
+        raise InputError("there is no such file", source=place, hint=_HINT)
     load = partial(module_of_file, Path(place)) if place.endswith(".py") else partial(importlib.import_module, place)
     hint = "A file is named ./FILE.py:FUNCTION; a module must be installed or on PYTHONPATH."
     found: object = checked_load(load, ModuleType, source=place, hint=hint)
     for name in attribute.split("."):
         if not hasattr(found, name):
             there = [each for each, value in vars(found).items() if callable(value) and not each.startswith("_")]
-            raise InputError("has no such function", source=place, value=attribute, allowed=there)
+            nothing = None if there else "It defines no function and no class."
+            raise InputError("has no such function", source=place, value=attribute, allowed=there or None, hint=nothing)
         found = getattr(found, name)
     return found
 

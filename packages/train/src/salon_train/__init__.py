@@ -7,10 +7,10 @@
     train_sft, train_grpo, Trained       SFT warm-up (cold start) and GRPO; killed and called again, they continue
     TrainingEvent, TrainingWatcher       the events of a run, and the protocol of its observers
     DegeneratedError                     raised when a run cannot improve any more, or games its reward
-    diagnose                             check whether this machine can train (``salon train doctor``)
+    diagnose                             check whether this machine can train (``salon doctor``)
 
 Rooms: ``configuration``, ``data``, ``models``, ``sampling``, ``run`` (the shell of every stage), ``trl``, ``assessor``,
-``refiner``, ``demo``, ``report``. Nothing is imported before its first use (PEP 562), torch least of all.
+``refiner``, ``image_policy``, ``demo``, ``report``. Nothing is imported before its first use (PEP 562), torch least of all.
 """
 
 from typing import TYPE_CHECKING

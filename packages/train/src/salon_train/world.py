@@ -1,4 +1,4 @@
-"""``salon train world``: pictures with exact truth, drawn or damaged. Parse, one library call, print."""
+"""``salon synthetic artifacts``: pictures with exact truth, drawn or damaged. Parse, one library call, print."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -43,17 +43,17 @@ _drawing = several(_SEED, _SIZE, _LEVEL, _KNOB, _BALANCE, _SHARE)
 
 
 @click.group()
-def world() -> None:
+def artifacts() -> None:
     """Pictures with exact truth, to learn from: drawn ones, and damaged photographs.
 
     \b
-    salon train world draw --output drawn --count 1000
-    salon train world sheet --output sheet.png --level 0.5
-    salon train world kinds
+    salon synthetic artifacts draw --output drawn --count 1000
+    salon synthetic artifacts sheet --output sheet.png --level 0.5
+    salon synthetic artifacts kinds
     """
 
 
-@world.command()
+@artifacts.command()
 @_OUTPUT
 @_COUNT
 @_WORKERS
@@ -66,15 +66,15 @@ def draw(output: Path, count: int, workers: int, seed: int, **settings: Any) -> 
 
     \b
     Example:
-      salon train world draw --output drawn
-      salon train world draw --output hard --level 0.8 --size 128 --count 200 --workers 2
-      salon train world draw --output even --balance even --knob subtlety=0.5 --count 200
+      salon synthetic artifacts draw --output drawn
+      salon synthetic artifacts draw --output hard --level 0.8 --size 128 --count 200 --workers 2
+      salon synthetic artifacts draw --output even --balance even --knob subtlety=0.5 --count 200
     """
     source, described = _source(seed, **settings)
     _write(output, source, count, workers, described)
 
 
-@world.command()
+@artifacts.command()
 @click.option("--output", required=True, type=OutputPath(), help="The PNG file; an old one is replaced.")
 @click.option("--count", type=click.IntRange(1, 1024), default=32, show_default=True, help="How many pictures.")
 @click.option("--columns", type=click.IntRange(1, 64), default=8, show_default=True, help="Pictures in a row.")
@@ -85,8 +85,8 @@ def sheet(output: Path, count: int, columns: int, photographs: bool, seed: int, 
 
     \b
     Example:
-      salon train world sheet --output sheet.png
-      salon train world sheet --output hard.png --level 1 --balance even --count 64
+      salon synthetic artifacts sheet --output sheet.png
+      salon synthetic artifacts sheet --output hard.png --level 1 --balance even --count 64
     """
     from salon_synthetic.artifacts.sheet import example_sheet
 
@@ -102,7 +102,7 @@ def sheet(output: Path, count: int, columns: int, photographs: bool, seed: int, 
     click.echo(f"{count} pictures: {output}")
 
 
-@world.command()
+@artifacts.command()
 @_OUTPUT
 @_COUNT
 @_WORKERS
@@ -127,22 +127,22 @@ def photographs(
 
     \b
     Example:
-      salon train world photographs --output photographs --count 200
-      salon train world photographs --output cats --photograph chelsea --count 200
+      salon synthetic artifacts photographs --output photographs --count 200
+      salon synthetic artifacts photographs --output cats --photograph chelsea --count 200
     """
     source, described = _photograph_source(seed, size, level, artifact_share, chosen)
     _write(output, source, count, workers, described)
 
 
-@world.command()
+@artifacts.command()
 @FORMAT
 def kinds(form: str) -> None:
     """List everything that is planted: label, sentence, and its share in the balance table-5.
 
     \b
     Example:
-      salon train world kinds
-      salon train world kinds --format json
+      salon synthetic artifacts kinds
+      salon synthetic artifacts kinds --format json
     """
     from salon_synthetic.artifacts.balance import BALANCES
     from salon_synthetic.artifacts.kinds import KINDS

@@ -129,7 +129,7 @@ export class Work {
     this.shown = null;
     this.view.clear();
     this.enable();
-    let waited = this.shownAt === undefined;  // the page begins with "Loading…"
+    let waited = mine === 1;  // the page begins with “Loading…”
     while (mine === this.turn) {
       if (!this.tasks.length) {
         const reached = await this.refill();

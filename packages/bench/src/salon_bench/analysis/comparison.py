@@ -1,6 +1,15 @@
 """What a comparison of two runs says: its sides, its differences with their intervals, and the prompts that changed most."""
 
 from dataclasses import dataclass
+from typing import Final
+
+from salon_ranking.numbers import MISSING
+from salon_taxonomy.forest_plot import ForestPlot, PlotRow
+from salon_taxonomy.shown_result import ResultView, ShownResult
+from salon_taxonomy.table_files import Table
+
+GAP_COLUMNS: Final = ("Dimension", "Of", "A", "B", "A − B", "Interval", "Paired", "Only A / B", "Unscored A / B")
+"""The names of the cells of :func:`gap_cells`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +98,7 @@ class ChangedPrompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(ShownResult):
     """How two sides differ, and how that was found.
 
     ``gaps``: every dimension over all prompts, then by category for those that have several. ``changes``: the biggest first.
@@ -111,3 +120,34 @@ class Comparison:
     def across_versions(self) -> bool:
         """Whether the two sides were judged by different versions."""
         return self.a.judge_version != self.b.judge_version
+
+    def view(self) -> ResultView:
+        """Return the differences as a table, and those with an interval as a chart."""
+        points = [
+            PlotRow(f"{gap.dimension}, {gap.category or 'all'}", gap.difference, gap.ci_low, gap.ci_high)
+            for gap in self.gaps
+            if gap.difference is not None
+        ]
+        header = f"A: {self.a} (run {self.a.run_id}). B: {self.b} (run {self.b.run_id}). {self.prompts:,} prompts."
+        table = Table(GAP_COLUMNS, [gap_cells(gap) for gap in self.gaps], frozenset(GAP_COLUMNS[2:]), "Differences")
+        return ResultView(header, table, ForestPlot("A − B", points, 0.0), self.notes)
+
+
+def gap_cells(gap: Gap) -> list[str]:
+    """Return one row of the table of differences, as text."""
+    ends = "" if gap.ci_low is None or gap.ci_high is None else f"[{gap.ci_low:+.3f}, {gap.ci_high:+.3f}]"
+    return [
+        gap.dimension,
+        gap.category or "all",
+        _number(gap.mean_a),
+        _number(gap.mean_b),
+        MISSING if gap.difference is None else f"{gap.difference:+.3f}",
+        ends,
+        f"{gap.paired:,}",
+        f"{gap.only_a:,} / {gap.only_b:,}",
+        f"{gap.unscored_a:,} / {gap.unscored_b:,}",
+    ]
+
+
+def _number(value: float | None) -> str:
+    return MISSING if value is None else f"{value:.3f}"

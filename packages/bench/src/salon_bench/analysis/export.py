@@ -4,20 +4,15 @@ long    one row per score            wide    one row per picture and task, a col
 """
 
 from collections.abc import Sequence
-from io import BytesIO
-from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import polars as pl
 
 from salon_bench.runs.status import run_status
 from salon_bench.runs.view import RunView
-from salon_store.export import encoded
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
 
-Form: TypeAlias = Literal["csv", "jsonl", "parquet"]
-FORMS: Final[tuple[Form, ...]] = ("csv", "jsonl", "parquet")
 _PICTURE: Final = ("run_id", "suite", "judge", "judge_version", "subject_model", "prompt_id", "generation_id", "task")
 
 
@@ -58,34 +53,6 @@ def exported(store: StoreAddress, run_ids: Sequence[str], *, wide: bool = False)
         .with_columns(pl.col("labels").fill_null([]))
         .sort([name for name in (*_PICTURE, "dimension") if name in rows.columns], nulls_last=True)
     )
-
-
-def encoded_rows(frame: pl.DataFrame, form: Form) -> bytes:
-    """The rows as a file's bytes; lists are JSON arrays in csv."""
-    if form != "jsonl":
-        return encoded(frame, form)
-    out = BytesIO()
-    frame.write_ndjson(out)
-    return out.getvalue()
-
-
-def form_of(chosen: str | None, output: Path | None) -> Form:
-    """The form that was asked for, or the one that the file's ending says, or csv.
-
-    Raises:
-        InputError: for an ending that says nothing, or Parquet for the screen.
-
-    Example:
-        >>> form_of(None, Path("rows.jsonl")), form_of(None, None)
-        ('jsonl', 'csv')
-    """
-    found = chosen or (output.suffix.lower().lstrip(".") if output else "csv")
-    for form in FORMS:
-        if form == found and not (form == "parquet" and output is None):
-            return form
-    if found == "parquet":
-        raise InputError("Parquet is for files", hint="Add --output FILE.parquet.")
-    raise InputError("this ending does not say the form", source=output, value=found, allowed=FORMS, hint="Add --format.")
 
 
 def _wide(scores: pl.DataFrame) -> pl.DataFrame:

@@ -14,12 +14,15 @@ from typing import Any, Final
 import polars as pl
 
 from salon_bench.runs.status import RunState, RunStatus, run_statuses
-from salon_bench.runs.view import RunView, SubjectSummary
+from salon_bench.runs.view import RunView, SubjectSummary, interval_text, number_text
 from salon_bench.suites.contract.suite import Suite
 from salon_bench.suites.contract.tables import SUMMARY_COLUMNS
-from salon_ranking.numbers import counted
+from salon_ranking.numbers import MISSING, counted
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.forest_plot import ForestPlot, PlotRow
+from salon_taxonomy.shown_result import ResultView, ShownResult
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.table_files import Table
 
 _FIRST_CHOICES: Final = ("overall", "average")
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
@@ -36,7 +39,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class SuiteBoard:
+class SuiteBoard(ShownResult):
     """One board: all its numbers were judged by one version.
 
     Attributes:
@@ -54,6 +57,29 @@ class SuiteBoard:
     metric: str
     entries: tuple[Entry, ...]
     notes: tuple[str, ...]
+
+    def view(self) -> ResultView:
+        """Return the short table (rank, subject, ranking number, other numbers, counts) and a chart of the ranking number."""
+        others = [name for name in self.metrics() if name != self.metric]
+        columns = ("rank", "subject", self.metric, "interval", *others, "scored", "unscored")
+        rows, points = [], []
+        for rank, each in zip(self.ranks(), self.entries, strict=True):
+            value, *ends = (number(each, self.metric, column) for column in ("value", "ci_low", "ci_high"))
+            points.append(PlotRow(each.subject, value, *ends))
+            rows.append(
+                (
+                    MISSING if rank is None else str(rank),
+                    each.subject,
+                    number_text(value),
+                    interval_text(*ends),
+                    *(number_text(number(each, name, "value")) for name in others),
+                    f"{each.numbers.scored:,}",
+                    f"{each.numbers.unscored:,}",
+                )
+            )
+        header = f"{self.suite}, judged by {self.judge}, version {self.judge_version}; {self.metric}: higher is better."
+        table = Table(columns, rows, frozenset(columns) - {"subject"})
+        return ResultView(header, table, ForestPlot(self.metric, points), self.notes)
 
     def table(self) -> pl.DataFrame:
         """One row per subject and number, best subject first.
@@ -175,14 +201,14 @@ def _notes(entries: Sequence[Entry], repeated: int, older: int, suite: str) -> l
         shared = frozenset.intersection(*(each.prompts for each in entries))
         notes.append(
             f"The subjects were judged on different prompts ({len(shared)} are common to all): their order may be the "
-            "prompts'. `salon bench compare` pairs two of them prompt by prompt."
+            "prompts'. `salon results compare` pairs two of them prompt by prompt."
         )
     if repeated:
         notes.append(f"{counted(repeated, 'older result')} of the same subject and version left out; the latest run counts.")
     if older:
         notes.append(
             f"{counted(older, 'older version')} of this judge not shown, each a board of its own: "
-            f"salon bench leaderboard {suite} --all-versions"
+            f"salon results leaderboard {suite} --all-versions"
         )
     return notes
 

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, STORE
-from salon_taxonomy.cli.output import print_json, print_table
+from salon_ranking.numbers import frame_cells
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE
+from salon_taxonomy.cli.output import as_json, deliver
 from salon_taxonomy.errors import IncompleteError
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.table_files import Table
 
 
 @click.group("artifact-bench")
@@ -25,8 +27,9 @@ def artifact_bench() -> None:
 @artifact_bench.command("rows")
 @click.argument("rows", type=InputPath(), nargs=-1, required=True, metavar="ROWS...")
 @click.option("--videos", type=InputPath(), help="The folder of videos; those that are missing are counted.")
+@OUTPUT
 @FORMAT
-def rows_(rows: tuple[Path, ...], videos: Path | None, form: str) -> None:
+def rows_(rows: tuple[Path, ...], videos: Path | None, output: Path | None, form: str) -> None:
     """Check the questions in ROWS (files, or the released folder) and count them by task and level.
 
     A row that cannot be used is left out and named; the command then exits with 1.
@@ -41,13 +44,15 @@ def rows_(rows: tuple[Path, ...], videos: Path | None, form: str) -> None:
     found = read_rows(*rows)
     counts = Counter((each.task, each.level) for each in found)
     missing = sorted({path for each in found for path in each.videos if videos and not (videos / path).is_file()})
-    if form == "json":
-        by_task = {task.value: {level.value: counts[task, level] for level in QuestionLevel} for task in QuestionTask}
-        problems = [str(each.error) for each in found.left_out]
-        print_json({"questions": by_task, "missing_videos": missing, "left_out": problems})
-    else:
-        lines = [[task.value, *(str(counts[task, level]) for level in QuestionLevel)] for task in QuestionTask]
-        print_table(["task", *(level.value for level in QuestionLevel)], lines)
+    levels = tuple(level.value for level in QuestionLevel)
+    by_task = {task.value: {level.value: counts[task, level] for level in QuestionLevel} for task in QuestionTask}
+    problems = [str(each.error) for each in found.left_out]
+    document = {"questions": by_task, "missing_videos": missing, "left_out": problems}
+    lines = [[task, *(str(count) for count in counted.values())] for task, counted in by_task.items()]
+    values = [{"task": task, **counted} for task, counted in by_task.items()]
+    cells = Table(("task", *levels), lines, frozenset(levels))
+    deliver(cells, values, form=form, output=output, json=lambda: as_json(document))
+    if form == "table":
         click.echo(f"{len(found)} questions")
     if found.left_out:
         click.echo("\n".join(found.remarks()), err=True)
@@ -61,8 +66,9 @@ def rows_(rows: tuple[Path, ...], videos: Path | None, form: str) -> None:
 @click.argument("run_id", metavar="RUN")
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="So many pairs.")
 @STORE
+@OUTPUT
 @FORMAT
-def confusion_(run_id: str, top: int, store: StoreAddress, form: str) -> None:
+def confusion_(run_id: str, top: int, store: StoreAddress, output: Path | None, form: str) -> None:
     """Which artifacts the judge of RUN takes for which: missed labels beside those that it chose instead.
 
     \b
@@ -77,10 +83,6 @@ def confusion_(run_id: str, top: int, store: StoreAddress, form: str) -> None:
     view = RunView(store, run_status(store, run_id))
     found = diagnoses(view.scores, INVALID)
     pairs = confusion(found).head(top)
-    if form == "json":
-        print_json(pairs.to_dicts())
-        return
-    print_table(
-        pairs.columns, [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in pairs.rows()]
-    )
-    click.echo(f"{len(found)} questions, {sum(each.chosen is None for each in found)} of them without an answer")
+    deliver(frame_cells(pairs), pairs, form=form, output=output, json=lambda: as_json(pairs.to_dicts()))
+    if form == "table":
+        click.echo(f"{len(found)} questions, {sum(each.chosen is None for each in found)} of them without an answer")

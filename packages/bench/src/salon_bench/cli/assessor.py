@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import bootstrap_option, confidence_option, seed_option
-from salon_taxonomy.cli.output import number_text, print_json, print_table
+from salon_taxonomy.cli.options import OUTPUT, bootstrap_option, confidence_option, seed_option
+from salon_taxonomy.cli.output import as_json, deliver, number_text
 from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.table_files import Table
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def assessor() -> None:
 @bootstrap_option("0: no intervals.")
 @confidence_option()
 @seed_option("Of the bootstrap.")
+@OUTPUT
 @_FORMAT
 def evaluate(
     truth: Path,
@@ -58,6 +60,7 @@ def evaluate(
     replicates: int,
     confidence: float,
     seed: int,
+    output: Path | None,
     form: str,
 ) -> None:
     """Precision, recall and F1 of an assessor's ANSWERS against TRUTH.
@@ -81,18 +84,19 @@ def evaluate(
     true, given = match(labels, said)
     if against is None:
         result = evaluated(true, given, invalid=invalid, replicates=replicates, confidence=confidence, seed=seed)
-        show_evaluation(result, level, form)
+        show_evaluation(result, level, form, output)
         return
     if invalid != "nothing":
         raise click.UsageError("--invalid left_out cannot be joined with --against: both need the same images.")
     _, other = match(labels, read_labels(against))
-    _show_comparison(compare(true, given, other, replicates=replicates, confidence=confidence, seed=seed), level, form)
+    _show_comparison(compare(true, given, other, replicates=replicates, confidence=confidence, seed=seed), level, form, output)
 
 
 @assessor.command()
 @click.argument("files", type=_FILE, nargs=-1, required=True, metavar="FILE...")
+@OUTPUT
 @_FORMAT
-def statistics(files: tuple[Path, ...], form: str) -> None:
+def statistics(files: tuple[Path, ...], output: Path | None, form: str) -> None:
     """Count the labels in files of MagicData340K, as the paper's Table 5 does.
 
     Which part a file is (train, test, cot) is read from its column split or from its name. A row that cannot be used is
@@ -108,20 +112,19 @@ def statistics(files: tuple[Path, ...], form: str) -> None:
     from salon_bench.suites.assessors import statistics as counted
 
     result = counted(chain.from_iterable(map(magicdata_rows, files)))
-    _show_statistics(result, form)
+    _show_statistics(result, form, output)
     if result.unreadable:
         sys.exit(1)
 
 
-def show_evaluation(result: "Evaluation", level: str, form: str) -> None:
-    """Print an evaluation; ``level`` is ``main`` or ``all``, ``form`` is ``table`` or ``json``."""
+def show_evaluation(result: "Evaluation", level: str, form: str, output: Path | None = None) -> None:
+    """Print an evaluation, and write its table; ``level`` is ``main`` or ``all``, ``form`` is ``table`` or ``json``."""
     rows = [row for row in result.table.to_dicts() if level == "all" or row["level"] != "L3"]
-    if form == "json":
-        about = {name: getattr(result, name) for name in ("images", "valid", "invalid", "replicates", "confidence", "seed")}
-        print_json({**about, "reasons": dict(result.reasons), "rows": rows})
-        return
-    click.echo(result.header)
-    header = ["label", "precision", "recall", "F1", "support", "flagged"]
+    about = {name: getattr(result, name) for name in ("images", "valid", "invalid", "replicates", "confidence", "seed")}
+    document = {**about, "reasons": dict(result.reasons), "rows": rows}
+    if form == "table":
+        click.echo(result.header)
+    header = ("label", "precision", "recall", "F1", "support", "flagged")
     lines = [
         [
             _named(row),
@@ -130,20 +133,19 @@ def show_evaluation(result: "Evaluation", level: str, form: str) -> None:
         ]
         for row in rows
     ]
-    print_table(header, lines, right=header[1:])
+    cells = Table(header, lines, frozenset(header[1:]))
+    deliver(cells, rows, form=form, output=output, json=lambda: as_json(document))
 
 
-def _show_comparison(result: "AssessorComparison", level: str, form: str) -> None:
+def _show_comparison(result: "AssessorComparison", level: str, form: str, output: Path | None) -> None:
     rows = [row for row in result.table.to_dicts() if level == "all" or row["level"] != "L3"]
-    if form == "json":
-        about = {name: getattr(result, name) for name in ("images", "replicates", "confidence", "seed")}
-        print_json({**about, "rows": rows})
-        return
-    click.echo(
-        f"{result.images:,} images, the same for both. {100 * result.confidence:.4g} % intervals of the difference: "
-        f"paired percentile bootstrap, {result.replicates} replicates, seed {result.seed}. Unread answers give no label."
-    )
-    header = ["label", "metric", "answers", "against", "difference", "significant"]
+    about = {name: getattr(result, name) for name in ("images", "replicates", "confidence", "seed")}
+    if form == "table":
+        click.echo(
+            f"{result.images:,} images, the same for both. {100 * result.confidence:.4g} % intervals of the difference: "
+            f"paired percentile bootstrap, {result.replicates} replicates, seed {result.seed}. Unread answers give no label."
+        )
+    header = ("label", "metric", "answers", "against", "difference", "significant")
     lines = [
         [
             _named(row),
@@ -155,24 +157,24 @@ def _show_comparison(result: "AssessorComparison", level: str, form: str) -> Non
         for row in rows
         if row["difference"] is not None
     ]
-    print_table(header, lines, right=header[2:5])
+    cells = Table(header, lines, frozenset(header[2:5]))
+    deliver(cells, rows, form=form, output=output, json=lambda: as_json({**about, "rows": rows}))
 
 
-def _show_statistics(result: "Statistics", form: str) -> None:
-    if form == "json":
-        about = {"unreadable": result.unreadable, "artifacts_without_label": result.artifacts_without_label}
-        print_json({"rows": result.table.to_dicts(), **about})
-    else:
-        splits = result.table.columns[3:]
-        header = ["label", "total", "% of artifacts", *splits]
-        lines = [
-            [row["label"], _whole(row["total"]), "" if row["share"] is None else f"{row['share']:.2f}"]
-            + [_whole(row[split]) for split in splits]
-            for row in result.table.to_dicts()
-        ]
-        print_table(header, lines, right=header[1:])
-        if result.artifacts_without_label:
-            click.echo(f"{result.artifacts_without_label} images are not normal and have no label.")
+def _show_statistics(result: "Statistics", form: str, output: Path | None) -> None:
+    about = {"unreadable": result.unreadable, "artifacts_without_label": result.artifacts_without_label}
+    splits = result.table.columns[3:]
+    header = ("label", "total", "% of artifacts", *splits)
+    lines = [
+        [row["label"], _whole(row["total"]), "" if row["share"] is None else f"{row['share']:.2f}"]
+        + [_whole(row[split]) for split in splits]
+        for row in result.table.to_dicts()
+    ]
+    document = {"rows": result.table.to_dicts(), **about}
+    cells = Table(header, lines, frozenset(header[1:]))
+    deliver(cells, result.table, form=form, output=output, json=lambda: as_json(document))
+    if form == "table" and result.artifacts_without_label:
+        click.echo(f"{result.artifacts_without_label} images are not normal and have no label.")
     if result.unreadable:
         counts = ", ".join(f"{count} in {split}" for split, count in result.unreadable.items())
         click.echo(f"Rows that could not be used: {sum(result.unreadable.values())} ({counts}). The first:", err=True)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from salon_bench.cli.options import GENERATIONS
-from salon_taxonomy.cli.options import STORE
-from salon_taxonomy.cli.output import print_json, print_table
+from salon_taxonomy.cli.options import OUTPUT, STORE
+from salon_taxonomy.cli.output import as_json, deliver
 from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +50,8 @@ def magic_bench_377() -> None:
     show_default=True,
     help="For people, or for programs.",
 )
-def coverage(prompts: Path, language: str | None, form: str) -> None:
+@OUTPUT
+def coverage(prompts: Path, language: str | None, form: str, output: Path | None) -> None:
     """Set the labels of a FILE of prompts beside the shares of the benchmark (MEF, Table 2).
 
     FILE is the released file, or has the columns prompt, labels and scenario, and if wanted test_points, prompt_id, language.
@@ -65,13 +67,11 @@ def coverage(prompts: Path, language: str | None, form: str) -> None:
     from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
 
     found = covered(announced(read_prompts(prompts, language)))
-    if form == "json":
-        fields = {name: getattr(found, name) for name in ("prompts", "chi_square", "p_value", "labels_per_prompt", "languages")}
-        print_json({**fields, "labels": found.table.to_dicts()})
-    elif form == "csv":
-        click.echo(found.table.write_csv(), nl=False)
-    else:
-        _show(found)
+    fields = {name: getattr(found, name) for name in ("prompts", "chi_square", "p_value", "labels_per_prompt", "languages")}
+    document = {**fields, "labels": found.table.to_dicts()}
+    deliver(_cells(found), found.table, form=form, output=output, json=lambda: as_json(document))
+    for note in found.notes if form == "table" else ():
+        click.echo(note)
 
 
 @magic_bench_377.command()
@@ -85,7 +85,7 @@ def coverage(prompts: Path, language: str | None, form: str) -> None:
     type=click.Choice(["mef", "information", "uniform"]),
     default="mef",
     show_default=True,
-    help="How pairs are chosen (see `salon plan`).",
+    help="How pairs are chosen (see `salon votes simulate`).",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same battles.")
 @click.option("--before", type=InputPath(tables=True), help="Battles that were had: a file, or a result store. Default: none.")
@@ -150,7 +150,7 @@ def checklist(prompt_file: Path, language: str | None, names: tuple[str, ...], s
 @_language
 @STORE
 def import_checks(answers: Path, prompt_file: Path, language: str | None, store: StoreAddress) -> None:
-    """Add people's answers to a store, for `salon test-points STORE --task test_points`.
+    """Add people's answers to a store, for `salon ratings pass-rates STORE --task test_points`.
 
     FILE has the columns prompt_id, model, test_point, satisfied and rater_id, and if wanted sample and unscored_reason.
 
@@ -183,11 +183,9 @@ def _loaded(
     return items, Generations(file for each in found for model in each.models for id_ in ids for file in each.of(id_, model))
 
 
-def _show(found: "Coverage") -> None:
+def _cells(found: "Coverage") -> Table:
     lines = []
     for kind, label, prompts, share, target, difference, change in found.table.iter_rows():
         numbers = ("–", "–", "–") if target is None else (f"{target} %", f"{difference:+.1f}", f"{change:+d}" if change else "")
         lines.append([kind, label, str(prompts), f"{share:.1f} %", *numbers])
-    print_table(found.table.columns, lines)
-    for note in found.notes:
-        click.echo(note)
+    return Table(tuple(found.table.columns), lines, frozenset(found.table.columns[2:]))

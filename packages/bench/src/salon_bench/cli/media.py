@@ -1,16 +1,14 @@
-"""``salon bench contact-sheet`` and ``draw-video``: look at a video as a judge sees it, and draw one to try with."""
+"""``salon bench contact-sheet``: show a video as a judge sees it."""
 
 from pathlib import Path
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FiniteRange
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.whole_files import write_whole
 
 _SHEET_ENDINGS = (".jpg", ".jpeg")
-_KINDS = ("clean", "flicker", "pop", "morph", "freeze")
 
 
 @click.command("contact-sheet")
@@ -25,7 +23,7 @@ def contact_sheet_(video: Path, output: Path, rate: float, columns: int, width: 
 
     \b
     Example:
-      salon bench draw-video ball.mp4 --kind pop
+      salon synthetic video ball.mp4 --kind pop
       salon bench contact-sheet ball.mp4 --output ball.jpg
     """
     from salon_bench.media import VideoPolicy, prepare_video
@@ -42,29 +40,6 @@ def contact_sheet_(video: Path, output: Path, rate: float, columns: int, width: 
     notes = "".join(f"; {note}" for note in film.notes)
     size = f"{ready.original_width} × {ready.original_height}"
     click.echo(f"{output}: {film.duration_s:.2f} s of {size} pixels, {len(film.frames)} frames at {rate:g} per second{notes}")
-
-
-@click.command("draw-video")
-@click.argument("output", type=OutputPath())
-@click.option("--kind", type=click.Choice(_KINDS), default="clean", show_default=True, help="What is wrong with it.")
-@click.option("--seconds", type=FiniteRange(0.1, 60), default=2.0, show_default=True, help="How long.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Another seed draws another clip.")
-def draw_video(output: Path, kind: str, seconds: float, seed: int) -> None:
-    """Draw a small test video: a ball rolls across a meadow, and one thing may be wrong.
-
-    \b
-    Example:
-      salon bench draw-video flicker.mp4 --kind flicker
-    """
-    from typing import cast
-
-    from salon_synthetic.videos import ClipKind, write_clip
-
-    try:
-        write_clip(output, cast("ClipKind", kind), seconds=seconds, seed=seed)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", source=output) from error
-    click.echo(f"{output}: {seconds:g} s, {kind}")
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_bench.cli.options import LANGUAGE, output_of
-from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.cli.options import OUTPUT
+from salon_taxonomy.cli.output import MISSING, as_json, deliver
 from salon_taxonomy.file_options import InputPath, StorePath
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,6 +60,7 @@ def prism() -> None:
 @_STORE
 @_REPLICATES
 @_SEED
+@OUTPUT
 @_FORMAT
 def agreement(
     sources: tuple[str, ...],
@@ -67,6 +70,7 @@ def agreement(
     store: StoreAddress,
     bootstrap: int,
     seed: int,
+    output: Path | None,
     form: str,
 ) -> None:
     """Do judge and people, or two judges, agree? Spearman's rho and Kendall's tau for each track.
@@ -92,7 +96,7 @@ def agreement(
         found = study.judge_beside_people(scores[0], read_marks(people, dimension), **options)
     else:
         found = study.judge_beside_judge(scores[0], scores[1], level, **options)
-    _show(found.table, found.notes, form)
+    _show(found.table, found.notes, form, output)
 
 
 @prism.command()
@@ -102,9 +106,17 @@ def agreement(
 @_STORE
 @_REPLICATES
 @_SEED
+@OUTPUT
 @_FORMAT
 def bilingual(
-    english: str, chinese: str, fidelity: "Fidelity", store: StoreAddress, bootstrap: int, seed: int, form: str
+    english: str,
+    chinese: str,
+    fidelity: "Fidelity",
+    store: StoreAddress,
+    bootstrap: int,
+    seed: int,
+    output: Path | None,
+    form: str,
 ) -> None:
     """One model in both languages, side by side, with the interval of the difference.
 
@@ -118,7 +130,7 @@ def bilingual(
 
     one, other = read_scores(english, store), read_scores(chinese, store)
     found = side_by_side(one, other, fidelity, replicates=bootstrap, seed=seed)
-    _show(found.table, found.notes, form)
+    _show(found.table, found.notes, form, output)
 
 
 @prism.command()
@@ -154,22 +166,19 @@ def ocr(
     rows = list(check_text(suite.cases(found, pictures), reader))
     write_json_lines(output, (row.model_dump(mode="json") for row in rows))
     summary = summarize_text(frame_of(rows), replicates=bootstrap, seed=seed)
-    _show(summary.table, (*summary.notes, f"Read by {reader.version}; rows: {output}"), form)
+    _show(summary.table, (*summary.notes, f"Read by {reader.version}; rows: {output}"), form, None)
 
 
-def _show(table: "pl.DataFrame", notes: Iterable[str], form: str) -> None:
-    if form == "json":
-        print_json({"rows": table.to_dicts(), "notes": list(notes)})
-        return
-    lines = [table.columns, *([_cell(value) for value in row] for row in table.iter_rows())]
-    widths = [max(len(line[place]) for line in lines) for place in range(table.width)]
-    for line in lines:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-    for note in notes:
+def _show(table: "pl.DataFrame", notes: Iterable[str], form: str, output: Path | None) -> None:
+    said = list(notes)
+    numeric = frozenset(name for name, kind in table.schema.items() if kind.is_numeric())
+    cells = Table(tuple(table.columns), [[_cell(value) for value in row] for row in table.iter_rows()], numeric)
+    deliver(cells, table, form=form, output=output, json=lambda: as_json({"rows": table.to_dicts(), "notes": said}))
+    for note in said if form == "table" else ():
         click.echo(note)
 
 
 def _cell(value: Any) -> str:
     if value is None:
-        return "–"
+        return MISSING
     return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import rich_click as click
 
 from salon_bench.cli.options import work_options
-from salon_taxonomy.cli.options import FORMAT, STORE
-from salon_taxonomy.cli.output import cells, print_json, print_table
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE
+from salon_taxonomy.cli.output import as_json, cells, deliver, print_table
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.shown_result import joined_views
 from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from salon_bench.runs.limits import RunLimits
     from salon_bench.runs.progress import RunProgress, Watcher
     from salon_bench.runs.session import RunSession
+    from salon_bench.suites.contract.suite import Summary
     from salon_bench.suites.r3_bench.workspace import Workspace
     from salon_taxonomy.answers.reading import Fidelity
     from salon_taxonomy.plugins import JudgeSettings, ManagedEditor
@@ -152,8 +154,9 @@ def images(folder: Path, judge: str, store: StoreAddress, **work: Any) -> None:
 @r3_bench.command()
 @_WORK
 @STORE
+@OUTPUT
 @FORMAT
-def report(folder: Path, store: StoreAddress, form: str) -> None:
+def report(folder: Path, store: StoreAddress, output: Path | None, form: str) -> None:
     """Show the numbers of the stages that were run: verdict accuracy, S_ref, S_rect, better and worse pictures.
 
     \b
@@ -163,7 +166,7 @@ def report(folder: Path, store: StoreAddress, form: str) -> None:
     """
     from salon_bench.suites.r3_bench.workspace import Workspace
 
-    _show(Workspace.open(folder), store, form)
+    _show(Workspace.open(folder), store, form, output)
 
 
 @r3_bench.command()
@@ -357,22 +360,33 @@ def _stop_on_signals(session: "RunSession") -> None:
     stop_on_signals(session, lambda words: click.echo(words, err=True))
 
 
-def _show(space: "Workspace", store: StoreAddress, form: str) -> None:
+def _show(space: "Workspace", store: StoreAddress, form: str, output: Path | None = None) -> None:
+    from salon_bench.runs.view import numbers_view
     from salon_bench.suites.r3_bench.stages import stage_summaries
 
     found = stage_summaries(space, store)
-    if form == "json":
-        document: dict[str, Any] = {
-            stage: {"run_id": space.runs[stage], "table": summary.table.to_dicts(), "notes": list(summary.notes)}
-            for stage, summary in found.items()
-        }
-        left_out = list(space.left_out)
-        print_json({"policy": space.policy, "left_out": left_out, "stages": document})
-        return
+    document: dict[str, Any] = {
+        stage: {"run_id": space.runs[stage], "table": summary.table.to_dicts(), "notes": list(summary.notes)}
+        for stage, summary in found.items()
+    }
+    everything = {"policy": space.policy, "left_out": list(space.left_out), "stages": document}
+    view = joined_views([numbers_view(stage, each) for stage, each in found.items()], list(found))
+    values = [{"stage": stage, **row} for stage, summary in found.items() for row in summary.table.to_dicts()]
+    deliver(
+        view.table,
+        values,
+        form=form,
+        output=output,
+        show=lambda: _show_stages(space, found),
+        json=lambda: as_json(everything),
+    )
+
+
+def _show_stages(space: "Workspace", found: "Mapping[str, Summary]") -> None:
     for stage, summary in found.items():
         click.echo(f"\n{space.policy}, {stage} (run {space.runs[stage]})")
-        lines = cells(summary.table.to_dicts())
-        print_table(summary.table.columns, lines)
+        columns = summary.table.columns
+        print_table(columns, cells(summary.table.to_dicts()), right=columns[2:])
         for note in summary.notes:
             click.echo(note)
     if space.left_out:

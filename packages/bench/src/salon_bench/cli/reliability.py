@@ -1,4 +1,4 @@
-"""``salon bench reliability``: how far the scores of runs can be trusted. Parse, a library call for each part, print."""
+"""``salon results reliability``: how far the scores of runs can be trusted. Parse, a library call for each part, print."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, STORE, confidence_option, seed_option
-from salon_taxonomy.cli.output import cells, number_text, print_json, print_table
+from salon_taxonomy.cli.options import FORMAT, STORE, confidence_option, output_option, seed_option
+from salon_taxonomy.cli.output import as_json, cells, deliver, number_text, print_table
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.shown_result import joined_views
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.table_files import RESULT_ENDINGS
 
 if TYPE_CHECKING:
     from salon_bench.analysis.reliability.comparing import SubjectComparison
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 @click.option("--ratings", type=InputPath(tables=True), help="What people said: a file of ratings, or a store.")
 @click.option("--ratings-dimension", help="Which ratings. Default: the same name as --dimension.")
 @STORE
+@output_option(RESULT_ENDINGS, what="Also write the differences to this file")
 @FORMAT
 def reliability(
     run_ids: tuple[str, ...],
@@ -53,6 +56,7 @@ def reliability(
     ratings: Path | None,
     ratings_dimension: str | None,
     store: StoreAddress,
+    output: Path | None,
     form: str,
 ) -> None:
     """Are the differences between the subjects of some RUNs more than chance, and would another judge say the same?
@@ -63,8 +67,8 @@ def reliability(
 
     \b
     Example:
-      salon bench reliability RUN_A RUN_B RUN_C --dimension s_rect --unscored zero --sizes 200,400
-      salon bench reliability RUN_A RUN_B --dimension s_rect --ratings ratings.csv --format json
+      salon results reliability RUN_A RUN_B RUN_C --dimension s_rect --unscored zero --sizes 200,400
+      salon results reliability RUN_A RUN_B --dimension s_rect --ratings ratings.csv --format json
     """
     from salon_bench.analysis.reliability.comparing import compare
     from salon_bench.analysis.reliability.evaluators import swap_evaluators
@@ -81,15 +85,26 @@ def reliability(
 
         metrics = {table.judge: table.means for table in tables}
         human = validate_all(metrics, MosRatings.read(ratings).scored, ratings_dimension or dimension)
-    if form == "json":
-        print_json(_document(compared, swap, human))
-        return
-    for table, comparison in compared:
-        _show(table, comparison)
-    if swap is not None:
-        _show_swap(swap)
-    if human is not None:
-        _show_human(human)
+
+    def show() -> None:
+        for table, comparison in compared:
+            _show(table, comparison)
+        if swap is not None:
+            _show_swap(swap)
+        if human is not None:
+            _show_human(human)
+
+    view = joined_views([comparison.view() for _, comparison in compared], [table.judge for table, _ in compared])
+    values = [{"judge": table.judge, **asdict(each)} for table, found in compared for each in found.differences]
+    deliver(
+        view.table,
+        values,
+        form=form,
+        output=output,
+        show=show,
+        json=lambda: as_json(_document(compared, swap, human)),
+        made=view.makers(),
+    )
 
 
 def _sizes(text: str | None) -> list[int] | None:
@@ -141,10 +156,8 @@ def _show(table: "ScoreTable", comparison: "SubjectComparison") -> None:
     click.echo(
         f"\nDifferences: paired bootstrap, {first.replicates} replicates, {first.confidence:.0%} intervals, seed {first.seed}"
     )
-    lines = [
-        [e.first, e.second, e.value, e.ci_low, e.ci_high, "yes" if e.significant else "no"] for e in comparison.differences
-    ]
-    _show_rows(["better", "worse", "difference", "low", "high", "significant"], lines)
+    cells = comparison.view().table
+    print_table(cells.columns, cells.rows, right=cells.numeric)
     found = comparison.stability
     if found is None:
         click.echo("\nNo ranking to be stable: all subjects have the same mean.")
@@ -200,4 +213,5 @@ def _number(value: float | None) -> str:
 
 
 def _show_rows(header: Sequence[str], lines: Sequence[Sequence[object]]) -> None:
-    print_table(header, cells([dict(zip(header, line, strict=True)) for line in lines]))
+    numeric = [name for place, name in enumerate(header) if any(isinstance(line[place], int | float) for line in lines)]
+    print_table(header, cells([dict(zip(header, line, strict=True)) for line in lines]), right=numeric)

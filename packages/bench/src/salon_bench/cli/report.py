@@ -1,4 +1,4 @@
-"""``salon bench compare``, ``leaderboard``, ``export`` and ``report``: parse, make one library call, print."""
+"""``salon results compare``, ``leaderboard``, ``export`` and ``report``: parse, make one library call, print."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -7,20 +7,24 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import STORE, bootstrap_option, confidence_option, format_option, seed_option
-from salon_taxonomy.cli.output import as_json, print_table
+from salon_taxonomy.cli.options import STORE, bootstrap_option, confidence_option, format_option, output_option, seed_option
+from salon_taxonomy.cli.output import as_json, deliver, print_table
 from salon_taxonomy.file_options import OutputPath
+from salon_taxonomy.shown_result import joined_views
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.table_files import RESULT_ENDINGS
 
 if TYPE_CHECKING:
     from salon_bench.analysis.comparison import Comparison
     from salon_bench.analysis.leaderboard import SuiteBoard
+    from salon_bench.report.gathering import PageLimits
+    from salon_taxonomy.table_files import ValueForm
 
 _HELP = {"help_option_names": ["-h", "--help"]}
-_PAGE_HELP = "Write here instead of to the screen; a page needs it."
-
-
-_OUTPUT = click.option("--output", type=OutputPath(), help=_PAGE_HELP)
+_OUTPUT = output_option(RESULT_ENDINGS, what="Write this file, and print nothing unless --format is given")
+_FORMAT = format_option(
+    "table", "json", "csv", default=None, help_="What is printed. Default: table, or nothing with --output."
+)
 _SIDE = click.option(
     "--thumbnail",
     "side",
@@ -43,7 +47,7 @@ _SIDE = click.option(
 @seed_option("Of the resampling.")
 @click.option("--biggest", type=click.IntRange(0), default=12, show_default=True, help="How many changes to list.")
 @_SIDE
-@format_option("table", "json", "html")
+@_FORMAT
 @_OUTPUT
 def compare(
     run_a: str,
@@ -57,7 +61,7 @@ def compare(
     seed: int,
     biggest: int,
     side: int,
-    form: str,
+    form: str | None,
     output: Path | None,
 ) -> None:
     """Compare RUN_A with RUN_B, prompt by prompt: mean differences with intervals, by category, and the biggest changes.
@@ -68,12 +72,11 @@ def compare(
     \b
     Example:
       salon bench runs
-      salon bench compare prism-a-qwen-1a2b3c4d prism-b-qwen-5e6f7a8b
-      salon bench compare RUN_A RUN_B --format html --output comparison.html
+      salon results compare prism-a-qwen-1a2b3c4d prism-b-qwen-5e6f7a8b
+      salon results compare RUN_A RUN_B --output comparison.html
     """
     from salon_bench.analysis.compare import compare as compared
 
-    form = _page_form(form, output)
     found = compared(
         store,
         run_a,
@@ -86,14 +89,22 @@ def compare(
         seed=seed,
         biggest=biggest,
     )
-    if form == "html":
+
+    def page() -> str:
         from salon_bench.report.comparison_page import comparison_page
 
-        _give(comparison_page(store, found, side=side), output)
-    elif form == "json":
-        _give(as_json({**asdict(found), "across_versions": found.across_versions}), output)
-    else:
-        _show_comparison(found)
+        return comparison_page(store, found, side=side)
+
+    view = found.view()
+    deliver(
+        view.table,
+        [asdict(gap) for gap in found.gaps],
+        form=form,
+        output=output,
+        show=lambda: _show_comparison(found),
+        json=lambda: as_json({**asdict(found), "across_versions": found.across_versions}),
+        made={**view.makers(), ".html": page},
+    )
 
 
 @click.command("leaderboard", context_settings=_HELP)
@@ -101,10 +112,10 @@ def compare(
 @STORE
 @click.option("--metric", metavar="NAME", help="What ranks. Default: overall, average, or the suite's first number.")
 @click.option("--all-versions", is_flag=True, help="Older judge versions too, each on a board of its own.")
-@format_option("table", "json", "csv", "html")
+@_FORMAT
 @_OUTPUT
 def leaderboard(
-    suite_name: str, store: StoreAddress, metric: str | None, all_versions: bool, form: str, output: Path | None
+    suite_name: str, store: StoreAddress, metric: str | None, all_versions: bool, form: str | None, output: Path | None
 ) -> None:
     """Rank the subjects of all finished runs of SUITE by the suite's own numbers; one board for every judge version.
 
@@ -112,60 +123,70 @@ def leaderboard(
 
     \b
     Example:
-      salon bench leaderboard prism
-      salon bench leaderboard magicbench --metric human --format csv
-      salon bench leaderboard prism --all-versions --output board.html --format html
+      salon results leaderboard prism
+      salon results leaderboard magicbench --metric human --format csv
+      salon results leaderboard prism --all-versions --output board.html
     """
+    from polars import concat
+
     from salon_bench.analysis.leaderboard import leaderboards
     from salon_bench.suites.contract.registry import suite_named
 
-    form = _page_form(form, output)
     boards = leaderboards(store, suite_named(suite_name), metric=metric, all_versions=all_versions)
-    if form == "html":
+
+    def page() -> str:
         from salon_bench.report.board_page import board_page
 
-        _give(board_page(boards), output)
-    elif form == "csv":
-        from polars import concat
+        return board_page(boards)
 
-        _give(concat([each.table() for each in boards]).write_csv(), output)
-    elif form == "json":
-        _give(as_json([_board_fields(each) for each in boards]), output)
-    else:
-        _show_boards(boards)
+    view = joined_views([each.view() for each in boards], [f"{each.judge} {each.judge_version}" for each in boards])
+    deliver(
+        view.table,
+        concat([each.table() for each in boards]),
+        form=form,
+        output=output,
+        show=lambda: _show_boards(boards),
+        json=lambda: as_json([_board_fields(each) for each in boards]),
+        made={**view.makers(), ".html": page},
+    )
 
 
 @click.command("export", context_settings=_HELP)
 @click.argument("run_ids", metavar="RUN...", nargs=-1, required=True)
 @STORE
 @click.option("--wide", is_flag=True, help="One row per picture, a column for each dimension; default: one row per score.")
-@format_option("csv", "jsonl", "parquet", default=None, help_="Default: by --output, or csv.")
-@click.option("--output", type=OutputPath(), help="Write here instead of to the screen.")
-def export(run_ids: tuple[str, ...], store: StoreAddress, wide: bool, form: str | None, output: Path | None) -> None:
+@format_option("csv", "jsonl", default=None, help_="What is printed. Default: csv, or nothing with --output.")
+@output_option(what="Write this file")
+def export(run_ids: tuple[str, ...], store: StoreAddress, wide: bool, form: "ValueForm | None", output: Path | None) -> None:
     """Write the verdicts of runs as one table, with prompts, pictures and labels.
 
     \b
     Example:
-      salon bench export prism-a-qwen-1a2b3c4d --output verdicts.csv
-      salon bench export RUN_A RUN_B --wide --output verdicts.parquet
+      salon results export prism-a-qwen-1a2b3c4d --output verdicts.csv
+      salon results export RUN_A RUN_B --wide --output verdicts.parquet
     """
-    from salon_bench.analysis.export import encoded_rows, exported, form_of
-    from salon_ranking.numbers import counted
-    from salon_taxonomy.whole_files import write_whole
+    from salon_bench.analysis.export import exported
+    from salon_ranking.numbers import counted, frame_cells
+    from salon_taxonomy.table_files import encoded, write_table
 
-    chosen = form_of(form, output)
     rows = exported(store, run_ids, wide=wide)
-    if output is None:
-        click.echo(encoded_rows(rows, chosen), nl=False)
-        return
-    write_whole(output, encoded_rows(rows, chosen), flushed=True)
-    click.echo(f"{counted(rows.height, 'row')} in {output}", err=True)
+    if form is not None or output is None:
+        click.echo(encoded(rows, form or "csv"), nl=False)
+    if output is not None:
+        write_table(output, lambda: frame_cells(rows), rows)
+        click.echo(f"{counted(rows.height, 'row')} in {output}", err=True)
 
 
 @click.command("report", context_settings=_HELP)
 @click.argument("run_ids", metavar="RUN...", nargs=-1, required=True)
 @STORE
-@click.option("--output", type=OutputPath(), required=True, help="The page to write.")
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=OutputPath(endings=RESULT_ENDINGS),
+    required=True,
+    help=f"The page to write (.html), or the numbers alone: {', '.join(RESULT_ENDINGS)}.",
+)
 @click.option(
     "--pictures",
     "most_pictures",
@@ -182,8 +203,19 @@ def export(run_ids: tuple[str, ...], store: StoreAddress, wide: bool, form: str 
     show_default=True,
     help="Characters of a reply; the rest is cut off.",
 )
+@click.option(
+    "--partial-means",
+    is_flag=True,
+    help="Where a suite has no number over all groups, also show the mean of the groups that have one, named as partial.",
+)
 def report(
-    run_ids: tuple[str, ...], store: StoreAddress, output: Path, most_pictures: int, side: int, longest_reply: int
+    run_ids: tuple[str, ...],
+    store: StoreAddress,
+    output: Path,
+    most_pictures: int,
+    side: int,
+    longest_reply: int,
+    partial_means: bool,
 ) -> None:
     """Write one self-contained page about runs: their numbers, and every picture with its verdicts and the judge's own words.
 
@@ -191,39 +223,28 @@ def report(
 
     \b
     Example:
-      salon bench report prism-a-qwen-1a2b3c4d --output page.html
-      salon bench report RUN_A RUN_B --output page.html --thumbnail 512
+      salon results report prism-a-qwen-1a2b3c4d --output page.html
+      salon results report RUN_A RUN_B --output page.html --thumbnail 512
+      salon results report RUN_A RUN_B --output numbers.tex
     """
     from salon_bench.report.run_page import run_page
+    from salon_bench.runs.view import run_numbers
+    from salon_taxonomy.table_files import write_table
+    from salon_taxonomy.whole_files import write_whole
 
-    page = run_page(store, run_ids, most_pictures=most_pictures, side=side, longest_reply=longest_reply)
-    _give(page, output)
+    if output.suffix.lower() != ".html":
+        view, values = run_numbers(store, run_ids)
+        write_table(output, view.table, values, made=view.makers())
+        click.echo(f"Wrote {output}", err=True)
+        return
+    limits: PageLimits = {"most_pictures": most_pictures, "side": side, "longest_reply": longest_reply}
+    content = run_page(store, run_ids, partial_means=partial_means, **limits).encode("utf-8", "replace")
+    write_whole(output, content, flushed=True)
+    size = f"{len(content) / 1e6:,.1f} MB" if len(content) >= 1e5 else f"{len(content) / 1e3:,.0f} kB"
+    click.echo(f"{size} in {output}", err=True)
 
 
 # ---------------------------------------------------------------------------------------------------------------- output
-
-
-def _page_form(form: str, output: Path | None) -> str:
-    """The form, with an output's ending ``.html`` as good as --format html; a page is not for the screen."""
-    if form == "table" and output is not None:
-        suffix = output.suffix.lower().lstrip(".")
-        if suffix not in ("html", "json", "csv"):
-            raise click.UsageError(f"--output {output}: say --format; a table is for the screen")
-        return suffix
-    if form == "html" and output is None:
-        raise click.UsageError("--format html needs --output page.html")
-    return form
-
-
-def _give(text: str, output: Path | None) -> None:
-    from salon_taxonomy.whole_files import write_whole
-
-    if output is None:
-        click.echo(text, nl=not text.endswith("\n"))
-        return
-    content = text.encode("utf-8", "replace")
-    write_whole(output, content, flushed=True)
-    click.echo(f"{len(content) / 1e6:,.1f} MB in {output}", err=True)
 
 
 def _board_fields(board: "SuiteBoard") -> dict[str, object]:
@@ -234,13 +255,14 @@ def _board_fields(board: "SuiteBoard") -> dict[str, object]:
 
 
 def _show_comparison(found: "Comparison") -> None:
-    from salon_bench.report.comparison_page import gap_cells, gap_header, move_names
+    from salon_bench.report.comparison_page import move_names
     from salon_bench.report.gallery import plain, value_text
 
     for mark, side in (("A", found.a), ("B", found.b)):
         click.echo(f"{mark}  {plain(str(side))}  (run {side.run_id})")
     click.echo(f"{found.prompts} prompts, {found.changed} with a difference\n")
-    print_table(gap_header(), [gap_cells(gap) for gap in found.gaps])
+    cells = found.view().table
+    print_table(cells.columns, cells.rows, right=cells.numeric)
     if found.changes:
         click.echo("\nBiggest changes")
         moves = [
@@ -258,11 +280,12 @@ def _show_comparison(found: "Comparison") -> None:
 
 
 def _show_boards(boards: "Sequence[SuiteBoard]") -> None:
-    from salon_bench.report.board_page import main_cells, suite_notes
+    from salon_bench.report.board_page import suite_notes
     from salon_bench.report.gallery import plain
 
     for number, board in enumerate(boards):
         click.echo("\n" * (number > 0) + plain(f"{board.suite}, judged by {board.judge}, version {board.judge_version}\n"))
-        print_table(*main_cells(board))
+        cells = board.view().table
+        print_table(cells.columns, cells.rows, right=cells.numeric)
         for note in (*board.notes, *suite_notes(board)):
             click.echo(plain(note))

@@ -34,27 +34,14 @@ _COMMANDS = {
     "cache": LazyCommand(
         "salon_bench.cli.judges:cache", "Look after a folder of replies, as `--judge cache:FOLDER=JUDGE` keeps them."
     ),
-    "compare": LazyCommand(
-        "salon_bench.cli.report:compare",
-        "Compare RUN_A with RUN_B, prompt by prompt: mean differences with intervals, by category, and the biggest changes.",
-    ),
     "contact-sheet": LazyCommand(
         "salon_bench.cli.media:contact_sheet_", "Show VIDEO as one picture: its frames at an exact rate, each with its second."
-    ),
-    "draw-video": LazyCommand(
-        "salon_bench.cli.media:draw_video", "Draw a small test video: a ball rolls across a meadow, and one thing may be wrong."
-    ),
-    "export": LazyCommand(
-        "salon_bench.cli.report:export", "Write the verdicts of runs as one table, with prompts, pictures and labels."
     ),
     "generate": LazyCommand(
         "salon_bench.cli.generate:generate",
         "Make a picture for every prompt of PROMPTS with a diffusers pipeline, an images server or any command; resumable.",
     ),
-    "leaderboard": LazyCommand(
-        "salon_bench.cli.report:leaderboard",
-        "Rank the subjects of all finished runs of SUITE by the suite's own numbers; one board for every judge version.",
-    ),
+    "list": LazyCommand("salon_bench.cli.runs:list_", "List the suites of all installed packages."),
     "magic-bench-377": LazyCommand(
         "salon_bench.cli.magic_bench_377:magic_bench_377",
         "Magic-Bench-377's own tools; the benchmark itself is `salon bench run magic-bench-377` (or `…-battles`).",
@@ -71,25 +58,11 @@ _COMMANDS = {
         "salon_bench.cli.r3_bench:r3_bench",
         "R³-Bench: a model says what is wrong with a picture, and an editor follows its instruction.",
     ),
-    "reliability": LazyCommand(
-        "salon_bench.cli.reliability:reliability",
-        "Are the differences between the subjects of some RUNs more than chance, and would another judge say the same?",
-    ),
-    "report": LazyCommand(
-        "salon_bench.cli.report:report",
-        "Write one self-contained page about runs: their numbers, and every picture with its verdicts and the "
-        "judge's own words.",
-    ),
     "runs": LazyCommand(
         "salon_bench.cli.runs:runs",
         "List the runs of a store, oldest first, with the version of judge and suite that made each.",
     ),
-    "scenes": LazyCommand(
-        "salon_bench.cli.scenes:scenes",
-        "Drawn scenes with exact truth: a benchmark of reflection that needs no data, no network and no model.",
-    ),
     "status": LazyCommand("salon_bench.cli.runs:status", "Say how far a RUN is, or all that are not finished."),
-    "suites": LazyCommand("salon_bench.cli.runs:suites_", "List the suites of all installed packages."),
 }
 """Commands in files of their own; imported when they are called."""
 
@@ -100,7 +73,7 @@ def bench() -> None:
 
     \b
     Example:
-      salon bench suites
+      salon bench list
       salon bench run prism --subject our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
       salon bench runs
       salon bench resume RUN
@@ -123,7 +96,8 @@ def bench() -> None:
     "scorers",
     multiple=True,
     metavar="SPEC",
-    help="For the suite scorer: MODULE:FUNCTION, ./FILE.py:FUNCTION or an installed scorer; the same as --judge scorer:SPEC.",
+    help="For the suite scorer and for suite files that ask for a score: MODULE:FUNCTION, ./FILE.py:FUNCTION or an installed "
+    "scorer; the same as --judge scorer:SPEC.",
 )
 @click.option("--prompts", type=InputPath(), help="Your copy of the suite's prompts. Default: the suite's own.")
 @click.option("--limit", type=click.IntRange(1), help="So many prompts, drawn with the seed. Default: all.")
@@ -147,7 +121,6 @@ def bench() -> None:
     help="How often an unreadable reply is asked for again.",
 )
 @click.option("--extractor", metavar="SPEC", help="A model that restates replies which still cannot be read.")
-@click.option("--resume", is_flag=True, help="Go on with the run if it was begun before.")
 @STORE
 @work_options
 @FORMAT
@@ -164,18 +137,17 @@ def run(
     shard: str | None,
     re_asks: int,
     extractor: str | None,
-    resume: bool,
     store: StoreAddress,
     form: str,
     **work: Any,
 ) -> None:
     """Judge the pictures of a model with SUITE; every reply is on the disk before it counts.
 
-    SUITE is the name of an installed suite (`salon bench suites`) or a file: ./suite.toml declares questions and answers,
+    SUITE is the name of an installed suite (`salon bench list`) or a file: ./suite.toml declares questions and answers,
     ./suite.py defines a suite in Python.
 
-    The same command means the same run: a finished run is shown, a started one continues with --resume. With several
-    --judge or --scorer each is a run of its own, and a further run holds what the panel says.
+    The same command means the same run: a finished run is shown, a stopped one goes on. With several --judge or --scorer
+    each is a run of its own, and a further run holds what the panel says.
 
     Each draw of --repeat is a run of its own, too: the first is the run without it, the others ask the same questions with
     decoding seeds of their own. Without --limit and --repeat, --seed changes nothing.
@@ -190,7 +162,7 @@ def run(
       salon bench run prism --subject our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
       salon bench run magicbench --subject a --generations a/ --judge judge.toml --limit 50 --max-cost 2.50
       salon bench run ./posters.toml --subject a --generations a/ --judge judge.toml
-      salon bench run magic-bench-377 --subject a --generations a/ --subject b --generations b.csv --judge judge.toml --resume
+      salon bench run magic-bench-377 --subject a --generations a/ --subject b --generations b.csv --judge judge.toml
       salon bench run scorer --subject a --generations a/ --prompts prompts.csv --scorer ./metrics.py:clip_score
     """
     from salon_bench.judges.specification import read_judges, read_settings
@@ -225,7 +197,7 @@ def run(
         )
         plans.append((planned_run, judge, helper))
     _refuse_twins([each.plan.run_id for each, _, _ in plans])
-    reports = [_judged(each, judge, helper, store, resume=resume, work=work) for each, judge, helper in plans]
+    reports = [_judged(each, judge, helper, store, work=work) for each, judge, helper in plans]
     if len(plans) > repeat and all(report["complete"] for report in reports):
         for draw in range(repeat):
             panel = [each for each, _, _ in plans if each.plan.draw == draw]
@@ -268,7 +240,7 @@ def resume_(run_id: str, store: StoreAddress, form: str, **work: Any) -> None:
         helper = _opened(restore_settings(plan.extractor_settings), work)
     again = view.planned(judge, helper)
     refuse_another_run(run_id, plan, again.plan)
-    reports = [_judged(again, judge, helper, store, resume=True, work=work)]
+    reports = [_judged(again, judge, helper, store, work=work)]
     _show(reports, form)
     _exit(reports, store, allowed=work["allow_incomplete"])
 
@@ -337,7 +309,6 @@ def _judged(
     extractor: "Judge | None",
     store: StoreAddress,
     *,
-    resume: bool,
     work: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Start the run or go on with it, and report; a finished one is reported as it stands."""
@@ -367,7 +338,6 @@ def _judged(
             limits=limits_of(work),
             pace=pace_of(judge, work),
             keep_lost=work["allow_incomplete"],
-            resume=resume,
             watcher=watcher,
             fold=fold_apart,
             on_start=lambda session: stop_on_signals(session, lambda words: click.echo(words, err=True)),
@@ -385,7 +355,7 @@ def _judged(
     for words in (*remarks_of(judge), *shortened(unreadable)):
         click.echo(words, err=True)
     if planned.plan.whole_id is not None:
-        click.echo(f"When all shards are finished: salon bench report {planned.plan.whole_id} --store {store}", err=True)
+        click.echo(f"When all shards are finished: salon results report {planned.plan.whole_id} --store {store}", err=True)
     return report_of(planned.suite, store, planned.plan.run_id, outcome)
 
 

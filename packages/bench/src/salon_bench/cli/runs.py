@@ -1,13 +1,15 @@
-"""``salon bench suites``, ``runs`` and ``status``: parse, ask the store, print."""
+"""``salon bench list``, ``runs`` and ``status``: parse, ask the store, print."""
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, STORE
-from salon_taxonomy.cli.output import print_json, print_table
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE
+from salon_taxonomy.cli.output import as_json, deliver, print_json
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     from salon_bench.runs.status import RunStatus
@@ -15,29 +17,30 @@ if TYPE_CHECKING:
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
-@click.command("suites", context_settings=_HELP)
+@click.command("list", context_settings=_HELP)
+@OUTPUT
 @FORMAT
-def suites_(form: str) -> None:
+def list_(form: str, output: Path | None) -> None:
     """List the suites of all installed packages.
 
     \b
     Example:
-      salon bench suites
-      salon bench suites --format json
+      salon bench list
+      salon bench list --format json
     """
     from salon_bench.suites.contract.registry import suites
 
     found = suites()
-    if form == "json":
-        print_json([{name: getattr(each, name) for name in type(each).__slots__} for each in found])
-        return
-    print_table(["suite", "package", "what it is"], [[each.name, each.package, each.problem or each.summary] for each in found])
+    values = [{name: getattr(each, name) for name in type(each).__slots__} for each in found]
+    rows = [(each.name, each.package, each.problem or each.summary) for each in found]
+    deliver(Table(("suite", "package", "what it is"), rows), form=form, output=output, json=lambda: as_json(values))
 
 
 @click.command("runs", context_settings=_HELP)
 @STORE
+@OUTPUT
 @FORMAT
-def runs(store: StoreAddress, form: str) -> None:
+def runs(store: StoreAddress, form: str, output: Path | None) -> None:
     """List the runs of a store, oldest first, with the version of judge and suite that made each.
 
     \b
@@ -48,10 +51,8 @@ def runs(store: StoreAddress, form: str) -> None:
     from salon_bench.runs.status import run_statuses
 
     found = run_statuses(store)
-    if form == "json":
-        print_json([_fields(each) for each in found])
-        return
-    print_table(["run", "suite", "subject", "judge", "version", "state", "cases"], [_line(each) for each in found])
+    table = Table(("run", "suite", "subject", "judge", "version", "state", "cases"), [_line(each) for each in found])
+    deliver(table, form=form, output=output, json=lambda: as_json([_fields(each) for each in found]))
 
 
 @click.command("status", context_settings=_HELP)

@@ -1,4 +1,4 @@
-"""``salon bench scenes``: draw a benchmark with exact truth, and measure a judge on it. Parse, one library call, print."""
+"""``salon synthetic scenes``: draw a benchmark with exact truth, and measure a judge on it. Parse, one library call, print."""
 
 import asyncio
 import itertools
@@ -8,9 +8,10 @@ from pathlib import Path
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FiniteRange
-from salon_taxonomy.cli.output import print_json, print_table
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange
+from salon_taxonomy.cli.output import deliver
 from salon_taxonomy.file_options import OutputPath
+from salon_taxonomy.table_files import Table
 
 _CATEGORIES = click.Choice(["color", "shape", "texture", "spatial", "non-spatial", "numeracy", "object", "complex"])
 _SEED = click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same items.")
@@ -22,8 +23,8 @@ def scenes() -> None:
     """Drawn scenes with exact truth: a benchmark of reflection that needs no data, no network and no model.
 
     \b
-    salon bench scenes generate --output drawn --per-category 10
-    salon bench scenes accuracy --judge pixels:blur=2
+    salon synthetic scenes generate --output drawn --per-category 10
+    salon synthetic scenes accuracy --judge pixels:blur=2
     """
 
 
@@ -47,8 +48,8 @@ def generate(output: Path, per_category: int, misaligned: float, seed: int, chos
 
     \b
     Example:
-      salon bench scenes generate --output drawn
-      salon bench scenes generate --output counts --category numeracy --per-category 100 --seed 7
+      salon synthetic scenes generate --output drawn
+      salon synthetic scenes generate --output counts --category numeracy --per-category 100 --seed 7
     """
     from salon_synthetic.scenes.generating import generate as generated
     from salon_synthetic.scenes.generating import save
@@ -65,10 +66,9 @@ def generate(output: Path, per_category: int, misaligned: float, seed: int, chos
 @click.option("--per-category", type=click.IntRange(1), default=20, show_default=True, help="Items of each category.")
 @_SEED
 @_CATEGORY
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
-def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str, ...], form: str) -> None:
+@OUTPUT
+@FORMAT
+def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str, ...], output: Path | None, form: str) -> None:
     """Measure how often a judge is right about drawn scenes.
 
     Verdicts: is the picture as its prompt says. Explained: of the misaligned pictures, those where the explanation names the
@@ -76,8 +76,8 @@ def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str
 
     \b
     Example:
-      salon bench scenes accuracy
-      salon bench scenes accuracy --judge pixels:width=64 --per-category 50
+      salon synthetic scenes accuracy
+      salon synthetic scenes accuracy --judge pixels:width=64 --per-category 50
     """
     from salon_bench.judges.specification import open_judge
     from salon_synthetic.pixel_judge.accuracy import Accuracy, measured
@@ -93,9 +93,6 @@ def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str
             return await measured(judge, generated(per_category, seed=seed, categories=categories))
 
     rows = asyncio.run(measure())
-    if form == "json":
-        print_json([asdict(row) for row in rows])
-        return
     lines = [
         [
             row.category.value,
@@ -107,7 +104,8 @@ def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str
         ]
         for row in rows
     ]
-    print_table(["category", "items", "verdicts right", "explained", "answers right", "unread"], lines)
+    columns = ("category", "items", "verdicts right", "explained", "answers right", "unread")
+    deliver(Table(columns, lines, frozenset(columns[1:])), [asdict(row) for row in rows], form=form, output=output)
 
 
 def _warn_of_aligned_alone(per_category: int, misaligned: float) -> None:

@@ -112,7 +112,7 @@ class DrawGenerator(Closing):
         try:
             scene = imagine(prompt, seed=seed, slips=self._slips)
         except InputError as error:
-            return Edit(None, CallStatus.REJECTED, self.version, error=str(error).partition("\n")[0])
+            return Edit(None, CallStatus.REJECTED, self.version, error=str(error).replace("\n", " "))
         return Edit(Media.from_bytes(png(scene)), version=self.version)
 
     async def close(self) -> None:

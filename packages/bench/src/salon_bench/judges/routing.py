@@ -101,8 +101,9 @@ class RoutedJudge(Closing):
         Raises:
             InputError: for a step that has no route.
         """
-        self.unused.discard(step)
-        judge = self.routes.get(step) or self.routes.get(ELSE)
+        whole = step.partition(".")[0]  # detail.3 is the third item of the question detail
+        self.unused -= {step, whole}
+        judge = self.routes.get(step) or self.routes.get(whole) or self.routes.get(ELSE)
         if judge is None:
             hint = f"Add --judge {step}=SPEC, or --judge SPEC for all other steps."
             raise InputError("no judge was named for this step of the suite", value=step, allowed=self.routes, hint=hint)

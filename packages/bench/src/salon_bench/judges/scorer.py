@@ -27,6 +27,9 @@ from salon_taxonomy.scorers import UNBOUNDED, CheckedScorer, checked_scores, ope
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 _HIGHEST_MARK: Final = 10.0
+_READING: Final = ("transformers", "vllm-offline", "replay")
+_KEEPING: Final = ("cache", "record", "batch")
+"""Kinds of judge that name a folder or file behind the colon; the second kinds may make it."""
 _BEGINNING: Final = '{"name": '
 _SEAL: Final = "scorer"
 """The key of a digest of the other members: a model that writes a scorer's form, whose range it may choose, cannot know it."""
@@ -227,9 +230,21 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _absolute(setting: str) -> str:
-    """Return ``value`` or ``key=value`` with a value that is a file or folder here absolute."""
-    key, equals, value = setting.rpartition("=")
-    return f"{key}{equals}{Path(value).absolute()}" if value and Path(value).exists() else setting
+    """Return ``value``, ``key=value`` or a judge with the files and folders that it names here absolute."""
+    *before, last = setting.split("=")
+    kind, colon, place = last.partition(":")
+    if colon and kind in _READING:
+        last = f"{kind}:{_found(place)}"
+    return "=".join([*map(_kept, before), _found(last)])
+
+
+def _found(place: str) -> str:
+    return str(Path(place).absolute()) if place and Path(place).exists() else place
+
+
+def _kept(part: str) -> str:
+    kind, colon, place = part.partition(":")
+    return f"{kind}:{Path(place).absolute()}" if colon and kind in _KEEPING else part
 
 
 def _open(settings: ScorerSettings, environment: Mapping[str, str]) -> ManagedJudge:

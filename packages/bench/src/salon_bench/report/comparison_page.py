@@ -5,16 +5,14 @@ from typing import Any
 
 import polars as pl
 
-from salon_bench.analysis.comparison import ChangedPrompt, Comparison, Gap
+from salon_bench.analysis.comparison import GAP_COLUMNS, ChangedPrompt, Comparison, Gap, gap_cells
 from salon_bench.report.gallery import plain, value_text
 from salon_bench.report.thumbnails import SIDE, JudgedFile, NoThumbnail, Thumbnail, folders_of, thumbnails
 from salon_bench.runs.view import RunView
-from salon_ranking import numbers
-from salon_ranking.report.page import Block, Fragment, PageSection, Table, page_template, read_text, render_page
+from salon_ranking.report.page import Block, Fragment, PageSection, page_template, read_text, render_page
 from salon_taxonomy.store_address import StoreAddress
 
 _WIDTH, _MIDDLE = 160, 80
-_COLUMNS = ("Dimension", "Of", "A", "B", "A − B", "Interval", "Paired", "Only A / B", "Unscored A / B")
 
 
 def comparison_page(store: StoreAddress, comparison: Comparison, *, side: int = SIDE) -> str:
@@ -43,40 +41,10 @@ def comparison_page(store: StoreAddress, comparison: Comparison, *, side: int = 
     return render_page(title, lead=lead, facts=facts, sections=sections)
 
 
-def gap_cells(gap: Gap) -> list[str]:
-    """One row of the table of differences, as text."""
-    ends = "" if gap.ci_low is None or gap.ci_high is None else f"[{gap.ci_low:+.3f}, {gap.ci_high:+.3f}]"
-    return [
-        plain(gap.dimension),
-        plain(gap.category or "all"),
-        _number(gap.mean_a),
-        _number(gap.mean_b),
-        numbers.MISSING if gap.difference is None else f"{gap.difference:+.3f}",
-        ends,
-        f"{gap.paired:,}",
-        f"{gap.only_a:,} / {gap.only_b:,}",
-        f"{gap.unscored_a:,} / {gap.unscored_b:,}",
-    ]
-
-
-def gap_table(comparison: Comparison) -> Table:
-    """The differences as a table of text."""
-    return Table(_COLUMNS, [gap_cells(gap) for gap in comparison.gaps], frozenset(_COLUMNS[2:]), "Differences")
-
-
-def gap_header() -> tuple[str, ...]:
-    """The names of the cells of :func:`gap_cells`."""
-    return _COLUMNS
-
-
 def move_names(change: ChangedPrompt) -> list[tuple[str, float, float]]:
     """What differs, with both values; the task is named where the prompt has several."""
     several = len(change.categories) > 1
     return [(f"{each.category}: {each.dimension}" if several else each.dimension, each.a, each.b) for each in change.moves]
-
-
-def _number(value: float | None) -> str:
-    return numbers.MISSING if value is None else f"{value:.3f}"
 
 
 def _drawn(comparison: Comparison) -> Fragment:
@@ -85,7 +53,7 @@ def _drawn(comparison: Comparison) -> Fragment:
         {"cells": gap_cells(gap), "bold": gap.significant, "bar": _bar(gap, _reach(comparison.gaps, gap.dimension))}
         for gap in comparison.gaps
     ]
-    html = page_template("salon_bench.report", "comparison.html.jinja").module.differences(_COLUMNS, rows, _WIDTH, _MIDDLE)  # type: ignore[attr-defined]
+    html = page_template("salon_bench.report", "comparison.html.jinja").module.differences(GAP_COLUMNS, rows, _WIDTH, _MIDDLE)  # type: ignore[attr-defined]
     return Fragment(str(html), style=_style())
 
 

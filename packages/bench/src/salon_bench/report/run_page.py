@@ -1,18 +1,23 @@
 """The page of runs: numbers, differences of two subjects, and a gallery of the pictures."""
 
-from collections.abc import Sequence
-from typing import Unpack
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any, Final, TypeAlias, Unpack
+
+import polars as pl
 
 from salon_bench.analysis.compare import compare
-from salon_bench.report.comparison_page import gap_table
 from salon_bench.report.gallery import column_names, gallery_fragment, plain
 from salon_bench.report.gathering import PageLimits, RunColumn, SuiteGallery, gather
 from salon_bench.runs.status import RunState
+from salon_bench.runs.view import interval_text, number_text
 from salon_ranking import numbers
-from salon_ranking.report.page import Block, PageSection, Table, render_page
+from salon_ranking.report.charts import numbers_plot
+from salon_ranking.report.page import Block, Figure, PageSection, Table, render_page
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
 
+_MOST_CHARTS: Final = 6
 _LEAD = (
     "What was judged, picture by picture, with the judges' own words. A missing verdict is no score: it is "
     "counted as unscored, with its reason."
@@ -22,32 +27,29 @@ _LEAD = (
 def run_page(
     store: StoreAddress,
     run_ids: Sequence[str],
+    *,
+    partial_means: bool = False,
     **limits: Unpack[PageLimits],
 ) -> str:
-    """The page as one string of self-contained HTML; see :func:`~.gathering.gather` for the arguments and errors."""
+    """Return the page as one string of self-contained HTML.
+
+    Args:
+        store: the results' directory.
+        run_ids: which runs.
+        partial_means: where a suite has no number over all groups because a group has none, also show the mean of the
+            groups that have one, named as partial.
+        limits: as for :func:`~.gathering.gather`, which also names the errors.
+    """
     galleries = gather(store, run_ids, **limits)
     several = len(galleries) > 1
     sections = [
-        section for each in galleries for section in _sections(store, each, f" · {plain(each.suite)}" if several else "")
+        section
+        for each in galleries
+        for section in _sections(store, each, f" · {plain(each.suite)}" if several else "", partial_means)
     ]
     subjects = list(dict.fromkeys(plain(column.subject) for each in galleries for column in each.columns))
     title = f"{', '.join(plain(each.suite) for each in galleries)}: {', '.join(subjects)}"
     return render_page(title, lead=_LEAD, facts=_facts(galleries), sections=sections)
-
-
-def number_text(value: float | None) -> str:
-    """A number of a suite with two digits, or a dash.
-
-    Example:
-        >>> number_text(71.428), number_text(None)
-        ('71.43', '–')
-    """
-    return numbers.MISSING if value is None else f"{value:,.2f}"
-
-
-def interval_text(low: float | None, high: float | None) -> str:
-    """Both ends of an interval in brackets; empty without one."""
-    return "" if low is None or high is None else f"[{low:,.2f}, {high:,.2f}]"
 
 
 def _facts(galleries: Sequence[SuiteGallery]) -> list[tuple[str, str]]:
@@ -67,39 +69,102 @@ def _about_run(column: RunColumn) -> str:
     return plain(f"{run.run_id}: {run.suite}, judged by {column.judge} {column.judge_version}{when}{state}")
 
 
-def _sections(store: StoreAddress, gallery: SuiteGallery, ending: str) -> list[PageSection]:
-    sections = [PageSection(f"Numbers{ending}", tuple(_numbers(gallery)))]
+def _sections(store: StoreAddress, gallery: SuiteGallery, ending: str, partial_means: bool) -> list[PageSection]:
+    sections = [PageSection(f"Numbers{ending}", tuple(_numbers(gallery, partial_means)))]
     if len(gallery.columns) == 2:
         sections.append(PageSection(f"Differences{ending}", tuple(_differences(store, gallery))))
     return [*sections, PageSection(f"Pictures{ending}", (gallery_fragment(gallery),))]
 
 
-def _numbers(gallery: SuiteGallery) -> list[Block]:
+_Numbers: TypeAlias = Mapping[str, Mapping[tuple[str, str | None], Mapping[str, Any]]]
+"""The rows of a suite's numbers by the name of the subject, then by metric and group (None: everything)."""
+
+
+def _numbers(gallery: SuiteGallery, partial_means: bool) -> list[Block]:
     names = column_names(gallery.columns)
     known = [(name, each.summary) for name, each in zip(names, gallery.columns, strict=True) if each.summary is not None]
     if not known:
         return [f"The suite {plain(gallery.suite)} is not installed here, so nothing is added up."]
-    rows = {
+    rows: _Numbers = {
         name: {(row["metric"], row.get("group")): row for row in summary.summary.table.to_dicts()} for name, summary in known
     }
     keys = list(dict.fromkeys(key for found in rows.values() for key in found))
     parts = ("", " 95 % interval", " scored / unscored")
-    columns = ("Number", "Of", *(f"{name}{part}" for name, _ in known for part in parts))
+    columns = ("Number", "Of", *(f"{name}{part}" for name in rows for part in parts))
     lines = []
     for metric, group in keys:
         cells = [plain(metric), plain(group or "all")]
-        for name, _ in known:
-            row = rows[name].get((metric, group), {})
+        for found in rows.values():
+            row = found.get((metric, group), {})
             cells += [number_text(row.get("value")), interval_text(row.get("ci_low"), row.get("ci_high"))]
             cells.append(
                 f"{row['scored']:,} / {row.get('unscored') or 0:,}" if row.get("scored") is not None else numbers.MISSING
             )
         lines.append(cells)
-    blocks: list[Block] = [Table(columns, lines, frozenset(columns[2:]), "The suite's numbers")]
+    blocks: list[Block] = [*_pivot(rows, keys, partial_means), *_charts(rows, keys)]
+    blocks.append(Table(columns, lines, frozenset(columns[2:]), "Every number of the suite"))
     for name, summary in known:
         said = " ".join(plain(note) for note in summary.summary.notes)
         blocks += [f"{name}: {said}"] if said else []
     return blocks
+
+
+def _pivot(rows: _Numbers, keys: Sequence[tuple[str, str | None]], partial_means: bool) -> list[Block]:
+    """Return the numbers with a row for each group (a track, a category) and a column for each metric of each subject."""
+    groups = list(dict.fromkeys(group for _, group in keys if group is not None))
+    metrics = [
+        metric for metric in dict.fromkeys(metric for metric, _ in keys) if any((metric, each) in keys for each in groups)
+    ]
+    if len(groups) < 2:
+        return []
+    several = len(rows) > 1
+    columns = ("Of", *(f"{name}: {plain(metric)}" if several else plain(metric) for name in rows for metric in metrics))
+    places = [(found, metric) for found in rows.values() for metric in metrics]
+    lines = [[plain(group), *(_value(found, metric, group) for found, metric in places)] for group in groups]
+    lines.append(["all", *(_value(found, metric, None) for found, metric in places)])
+    blocks: list[Block] = [Table(columns, lines, frozenset(columns[1:]), "Groups and numbers")]
+    if partial_means:
+        partial = [_partial_mean(found, metric, groups) for found, metric in places]
+        if any(partial):
+            lines.append(["partial mean", *partial])
+            blocks.append(
+                "A partial mean is the plain mean of the groups that have a number, where the suite has none over all. It "
+                "is not the suite's number, and cannot be compared with a mean over other groups."
+            )
+    return blocks
+
+
+def _value(found: Mapping[tuple[str, str | None], Mapping[str, Any]], metric: str, group: str | None) -> str:
+    return number_text(found.get((metric, group), {}).get("value"))
+
+
+def _partial_mean(found: Mapping[tuple[str, str | None], Mapping[str, Any]], metric: str, groups: Sequence[str]) -> str:
+    """Return the mean of the groups that have a number and how many they are; empty where the suite has its own."""
+    values = [found.get((metric, group), {}).get("value") for group in groups]
+    known = [value for value in values if value is not None]
+    if not known or found.get((metric, None), {}).get("value") is not None:
+        return ""
+    return f"{number_text(fmean(known))} ({len(known)} of {len(groups)})"
+
+
+def _charts(rows: _Numbers, keys: Sequence[tuple[str, str | None]]) -> list[Block]:
+    """Return a chart for each of the first metrics that have an interval: its groups with a point and bar per subject."""
+    drawn: dict[str, list[tuple[str, str, Any, Any, Any]]] = {}
+    for metric, group in keys:
+        for name, found in rows.items():
+            row = found.get((metric, group), {})
+            if row.get("value") is not None:
+                ends = (row.get("ci_low"), row.get("ci_high"))
+                drawn.setdefault(metric, []).append((plain(group or "all"), name, row["value"], *ends))
+    with_interval = [metric for metric, points in drawn.items() if any(point[3] is not None for point in points)]
+    schema = {"of": pl.String, "series": pl.String, "value": pl.Float64, "ci_low": pl.Float64, "ci_high": pl.Float64}
+    return [
+        Figure(
+            numbers_plot(pl.DataFrame(drawn[metric], schema=schema, orient="row"), title=plain(metric), series=list(rows)),
+            f"{plain(metric)}: points are values, bars are 95 % intervals; the numbers are in the table below.",
+        )
+        for metric in with_interval[:_MOST_CHARTS]
+    ]
 
 
 def _differences(store: StoreAddress, gallery: SuiteGallery) -> list[Block]:
@@ -107,11 +172,11 @@ def _differences(store: StoreAddress, gallery: SuiteGallery) -> list[Block]:
     if one.judge_version != other.judge_version:
         return [
             f"The judge versions differ ({one.judge} {one.judge_version}, {other.judge} {other.judge_version}), so the two "
-            "are not compared here: salon bench compare --across-versions does it all the same."
+            "are not compared here: salon results compare --across-versions does it all the same."
         ]
     try:
         found = compare(store, one.run.run_id, other.run.run_id, subject_a=one.subject, subject_b=other.subject)
     except InputError as error:
         return [f"Not compared: {plain(str(error).splitlines()[0])}."]
     names = column_names(gallery.columns)
-    return [f"A is {names[0]}, B is {names[1]}; each prompt counts once.", gap_table(found), *map(plain, found.notes)]
+    return [f"A is {names[0]}, B is {names[1]}; each prompt counts once.", found.view().table, *map(plain, found.notes)]

@@ -57,7 +57,7 @@ async def write_open_questions(
     again = view.planned(judge, suite=suite)
     refuse_another_run(run_id, plan, again.plan)
     try:
-        outcome = await execute(again, judge, store, resume=True, fold=fold)
+        outcome = await execute(again, judge, store, fold=fold)
     except FinishedError:
         return OpenQuestions(complete=True, open=0, files=())
     return OpenQuestions(outcome.complete, outcome.progress.open, tuple(judge.written))

@@ -186,11 +186,10 @@ def run_session(
     limits: RunLimits | None = None,
     watcher: Watcher | None = None,
     models: Sequence[Judge | Editor | None] = (),
-    resume: bool = True,
     repeat: bool = False,
     replies_of: str | None = None,
 ) -> Iterator[RunSession]:
-    """Lock a run and write its row; at the end write its last event and fold its rows.
+    """Lock a run and write its row; at the end write its last event and fold its rows. A started run goes on.
 
     Args:
         store: the results' directory, created when it is missing.
@@ -201,13 +200,11 @@ def run_session(
         limits: the limits of this start.
         watcher: receives the progress.
         models: the judges and editors that are asked; their secrets are not stored.
-        resume: accept a run that was started before.
         repeat: accept a finished run; it gets events only when calls were made.
         replies_of: the run whose stored replies are read instead of this one's.
 
     Raises:
         FinishedError: every case has its rows already, and ``repeat`` is false.
-        InputError: the run was started before and ``resume`` is false.
         JournalInUseError: another process works on the run.
         SalonError: the directory is no store.
     """
@@ -217,9 +214,6 @@ def run_session(
         finished = before is not None and before.finished
         if before is not None and finished and not repeat:
             raise FinishedError(before)
-        if before is not None and not resume:
-            hint = f"Continue it: --resume, or `salon bench resume {row.run_id} --store {store}`."
-            raise InputError("this run was started before", value=row.run_id, hint=hint)
         if before is None:
             # The run's row last: a start that was killed before it is a first start again, and equal rows are stored once.
             _note_prompts(checkpoint, row.run_id, list(prompts))

@@ -64,13 +64,12 @@ async def execute(
     limits: RunLimits | None = None,
     pace: Pace | None = None,
     keep_lost: bool = False,
-    resume: bool = False,
     watcher: Watcher | None = None,
     fold: Fold = fold_here,
     on_start: Callable[[RunSession], None] | None = None,
     on_result: Callable[[CaseResult], None] | None = None,
 ) -> SessionResult:
-    """Run a plan to its end or first limit; every reply is in the store afterwards.
+    """Run a plan to its end or first limit, from where it was stopped; every reply is in the store afterwards.
 
     Args:
         planned: what to run (``plan.planned``).
@@ -80,8 +79,7 @@ async def execute(
         limits: on cost, tokens, calls and time.
         pace: how much at once.
         keep_lost: keep the rows of a case although a question got no reply (it is unscored for good); otherwise the case
-            stays open and a resume asks again.
-        resume: continue a run that was started before.
+            stays open and the next start asks again.
         watcher: receives the progress.
         fold: folds the journals into the store.
         on_start: receives the session before the first question, to be able to stop it.
@@ -89,7 +87,6 @@ async def execute(
 
     Raises:
         FinishedError: every case has its rows already.
-        InputError: the run was started before and ``resume`` is false.
         JournalInUseError: another process works on the run.
         SalonError: the store, the suite or a question fails; the run can be resumed.
     """
@@ -97,9 +94,7 @@ async def execute(
     policy = AskPolicy(judge, plan.context, plan.re_asks, extractor, decoding_seed=plan.decoding_seed)
     prompts = [item.prompt for item in planned.prompts]
     models, row = (judge, extractor), plan.row()
-    with run_session(
-        store, row, fold, prompts=prompts, limits=limits, watcher=watcher, models=models, resume=resume
-    ) as session:
+    with run_session(store, row, fold, prompts=prompts, limits=limits, watcher=watcher, models=models) as session:
         async with opened_models(*models):
             if on_start is not None:
                 on_start(session)

@@ -4,7 +4,7 @@ Reports, comparisons, exports, leaderboards and reliability read runs through :c
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +14,13 @@ from salon_bench.runs.plan import SHARDS, LoadedPlan, RunPlan, planned
 from salon_bench.runs.status import RunState, RunStatus, run_status
 from salon_bench.suites.contract.registry import suite_named
 from salon_bench.suites.contract.suite import Suite, Summary
+from salon_ranking import numbers
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.forest_plot import ForestPlot, PlotRow
 from salon_taxonomy.protocols import Judge
+from salon_taxonomy.shown_result import ResultView, ShownResult, joined_views
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,13 +36,65 @@ RESCORED: Final = "+rescore-"
 
 
 @dataclass(frozen=True, slots=True)
-class SubjectSummary:
+class SubjectSummary(ShownResult):
     """The numbers of one subject in one run, with the counts of its rows."""
 
     subject: str
     summary: Summary
     scored: int
     unscored: int
+
+    def view(self) -> ResultView:
+        """Return every number with its interval and counts, and a chart of the numbers that have an interval."""
+        return numbers_view(f"{self.subject}: {self.scored:,} rows scored, {self.unscored:,} unscored", self.summary)
+
+
+def numbers_view(header: str, summary: Summary) -> ResultView:
+    """Return a suite's numbers as a table, and those that have an interval as a chart."""
+    rows = summary.table.to_dicts()
+    columns = ("number", "of", "value", "95 % interval", "scored", "unscored")
+    cells = [
+        (
+            row["metric"],
+            row.get("group") or "all",
+            number_text(row.get("value")),
+            interval_text(row.get("ci_low"), row.get("ci_high")),
+            numbers.count(row.get("scored")),
+            numbers.count(row.get("unscored")),
+        )
+        for row in rows
+    ]
+    return ResultView(header, Table(columns, cells, frozenset(columns[2:])), _chart(rows), summary.notes)
+
+
+def _chart(rows: "Sequence[Mapping[str, Any]]") -> ForestPlot | None:
+    """Return the numbers that have an interval; None where there are none."""
+    drawn = [
+        PlotRow(
+            f"{row['metric']}, {row['group']}" if row.get("group") else row["metric"],
+            row["value"],
+            row["ci_low"],
+            row["ci_high"],
+        )
+        for row in rows
+        if row.get("ci_low") is not None
+    ]
+    return ForestPlot("Value with its 95 % interval", drawn) if drawn else None
+
+
+def number_text(value: float | None) -> str:
+    """Return a number of a suite with two digits, or a dash.
+
+    Example:
+        >>> number_text(71.428), number_text(None)
+        ('71.43', '–')
+    """
+    return numbers.MISSING if value is None else f"{value:,.2f}"
+
+
+def interval_text(low: float | None, high: float | None) -> str:
+    """Return both ends of an interval in brackets; empty without one."""
+    return "" if low is None or high is None else f"[{low:,.2f}, {high:,.2f}]"
 
 
 class RunView:
@@ -239,6 +295,29 @@ class RunView:
             except InputError:
                 return ()
         return ()
+
+
+def run_numbers(store: StoreAddress, run_ids: Sequence[str]) -> "tuple[ResultView, pl.DataFrame]":
+    """Return the suites' numbers of every subject of several runs, as they are shown and as values.
+
+    Raises:
+        InputError: no run is named, or one has no scores or is of a suite that is not installed.
+        SalonError: for a directory that is no store.
+    """
+    import polars as pl
+
+    if not run_ids:
+        raise InputError("name a run", hint="salon bench runs lists them.")
+    found = [(run_id, each) for run_id in dict.fromkeys(run_ids) for each in RunView(store, run_id).summaries()]
+    if not found:
+        raise InputError("the run holds no scores yet", value=run_ids[0], hint="salon bench status says how far it is.")
+    several = len(set(run_ids)) > 1
+    names = [f"{each.subject} ({run_id})" if several else each.subject for run_id, each in found]
+    values = [
+        each.summary.table.select(pl.lit(run_id).alias("run_id"), pl.lit(each.subject).alias("subject"), pl.all())
+        for run_id, each in found
+    ]
+    return joined_views([each.view() for _, each in found], names), pl.concat(values, how="diagonal_relaxed")
 
 
 def refuse_another_run(run_id: str, before: RunPlan, now: RunPlan) -> None:

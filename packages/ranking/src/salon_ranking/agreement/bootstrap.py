@@ -20,6 +20,9 @@ from salon_ranking.agreement.errors import AgreementError, UndefinedError
 from salon_ranking.errors import OptionError
 from salon_ranking.options import checked, workers
 from salon_ranking.uncertainty.quantiles import percentile_interval
+from salon_taxonomy.forest_plot import ForestPlot, PlotRow
+from salon_taxonomy.shown_result import ResultView, ShownResult
+from salon_taxonomy.table_files import Table
 
 Unscored: TypeAlias = Literal["refuse", "pairwise"]
 """What NaN among scores does: it is an error, or leaves the item out of the pairs of that system."""
@@ -31,7 +34,7 @@ _LARGEST_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(ShownResult):
     """The difference of two systems on the same items, first less second, and how it was made.
 
     Attributes:
@@ -57,6 +60,15 @@ class Difference:
     def significant(self) -> bool:
         """Whether the interval leaves out 0; False without an interval."""
         return self.ci_low > 0.0 or self.ci_high < 0.0
+
+    def view(self) -> ResultView:
+        """Return the difference with its interval as a table and a chart."""
+        how = f"{100 * self.confidence:.4g} % interval: paired percentile bootstrap, {self.replicates:,} replicates, seed"
+        columns = ("first", "second", "difference", "low", "high", "items")
+        values = (self.value, self.ci_low, self.ci_high)
+        row = (self.first, self.second, *(f"{value:.4g}" for value in values), f"{self.items:,}")
+        chart = ForestPlot("Difference", [PlotRow(f"{self.first} − {self.second}", *values)], 0.0)
+        return ResultView(f"{how} {self.seed}.", Table(columns, [row], frozenset(columns[2:])), chart)
 
 
 @checked
@@ -129,7 +141,8 @@ def compare_all(
         One difference per pair (i, j) with i < j, in that order. Their intervals are not corrected for their number.
 
     Raises:
-        As :func:`paired_bootstrap`; UndefinedError also for a pair with fewer than two common items.
+        AgreementError: as :func:`paired_bootstrap`.
+        UndefinedError: also for a pair with fewer than two common items.
 
     Example:
         >>> [(d.first, d.second, d.value) for d in compare_all([[1.0, 0.5], [0.5, 0.0]], ["a", "b"])]

@@ -18,13 +18,15 @@ from salon_ranking.agreement._numbers import Floats, numbers
 from salon_ranking.agreement.correlation import mid_ranks
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
 from salon_ranking.options import shaped
+from salon_taxonomy.shown_result import ResultView, ShownResult
+from salon_taxonomy.table_files import Table
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
 
 
 @dataclass(frozen=True, slots=True)
-class Alpha:
+class Alpha(ShownResult):
     """Krippendorff's α and what it stands on.
 
     Attributes:
@@ -40,6 +42,13 @@ class Alpha:
     things: int
     ratings: int
     left_out: int
+
+    def view(self) -> ResultView:
+        """Return α with its counts as a table."""
+        columns = ("statistic", "value", "things", "ratings", "left out")
+        row = ("Krippendorff's α", f"{self.value:.4g}", f"{self.things:,}", f"{self.ratings:,}", f"{self.left_out:,}")
+        header = f"Level {self.level}; a thing that was rated once is left out."
+        return ResultView(header, Table(columns, [row], frozenset(columns[1:])))
 
 
 def krippendorff_alpha(ratings: ArrayLike, *, level: Level = "nominal") -> float:

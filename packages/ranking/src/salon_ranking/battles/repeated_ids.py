@@ -21,7 +21,7 @@ _BATCH_ROWS = 1 << 18
 _MOST_HASHES = 1 << 26
 """Hashes that are held at a time: half a gibibyte."""
 _HASH, _ROW = "__hash", "__row"
-_HINT = "Take one of them out, or count both (ids=None; salon rank --repeated-ids count)."
+_HINT = "Take one of them out, or count both (ids=None; salon votes rank --repeated-ids count)."
 
 
 def refuse_repeated(
@@ -50,7 +50,7 @@ def refuse_repeated(
         Traceback (most recent call last):
         ...
         salon_ranking.errors.BattleError: votes.csv, row 3, column 'battle_id': the same id twice: 'b1'
-        It is in row 1 already. Take one of them out, or count both (ids=None; salon rank --repeated-ids count).
+        It is in row 1 already. Take one of them out, or count both (ids=None; salon votes rank --repeated-ids count).
     """
     with reading(source):
         schema = frame.collect_schema()

@@ -1,1 +1,66 @@
-"""The commands of this package: ``salon rank``, ``raters``, ``mos``, ``weights``, ``test-points``, ``next-pairs``, ``plan``."""
+"""The commands of this package: ``salon votes`` and ``salon ratings``, whose commands are imported when they are called."""
+
+import rich_click as click
+
+from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+_VOTES = {
+    "drivers": LazyCommand(
+        "salon_ranking.cli.opinion:drivers",
+        "What voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal.",
+    ),
+    "next": LazyCommand(
+        "salon_ranking.cli.scheduling:next_pairs",
+        "Plan the next battles to show: two models, a prompt, a sample of each, and who stands on the left.",
+    ),
+    "rank": LazyCommand(
+        "salon_ranking.cli.rank:rank", "Rank models by their battles: Bradley-Terry ratings on the Elo scale with intervals."
+    ),
+    "raters": LazyCommand(
+        "salon_ranking.cli.raters:raters",
+        "Look at raters: missed anchors, too fast, one option again and again, one-sided, against everybody else.",
+    ),
+    "simulate": LazyCommand(
+        "salon_ranking.cli.scheduling:simulate",
+        "Simulate schedules: how many matches until the leaderboard can be trusted, by rule.",
+    ),
+}
+_RATINGS = {
+    "agreement": LazyCommand(
+        "salon_ranking.cli.agreement:agreement",
+        "How far raters agree beyond chance: Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of every pair.",
+    ),
+    "mos": LazyCommand(
+        "salon_ranking.cli.opinion:mos",
+        "Mean opinion scores per model, dimension and scenario, with intervals, comparisons and checks of the raters.",
+    ),
+    "pass-rates": LazyCommand(
+        "salon_ranking.cli.opinion:pass_rates",
+        "The share of yes/no checks that each model passes, per test point, with Wilson intervals.",
+    ),
+}
+
+
+@click.group(cls=LazyGroup, lazy_commands=_VOTES, context_settings=_HELP)
+def votes() -> None:
+    """Turn votes between two pictures into a leaderboard, plan the next ones, and check who cast them.
+
+    \b
+    Example:
+      salon votes rank votes.csv
+      salon votes raters votes.csv
+      salon votes next votes.csv -n 100
+    """
+
+
+@click.group(cls=LazyGroup, lazy_commands=_RATINGS, context_settings=_HELP)
+def ratings() -> None:
+    """Evaluate what people say of single pictures: marks (mean opinion scores) and yes/no checks.
+
+    \b
+    Example:
+      salon ratings mos ratings.csv
+      salon ratings agreement ratings.csv --level ordinal
+      salon ratings pass-rates checks.csv
+    """

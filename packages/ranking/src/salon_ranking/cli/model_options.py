@@ -1,4 +1,4 @@
-"""The options of ``salon rank`` that choose a model or method."""
+"""The options of ``salon votes rank`` that choose a model or method."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -1,15 +1,20 @@
-"""``salon mos``, ``salon weights`` and ``salon test-points``: absolute marks, and what they are worth in battles."""
+"""``salon ratings mos | pass-rates`` and ``salon votes drivers``: absolute marks, and what they are worth in battles."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, OUTPUT, deliver, grid, show
+from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, show
 from salon_ranking.cli.vote_options import vote_options
 from salon_ranking.extras import drawing
+from salon_taxonomy.cli.options import output_option
+from salon_taxonomy.cli.output import deliver
 from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.forest_plot import ForestPlot, PlotRow
+from salon_taxonomy.table_files import RESULT_ENDINGS, Maker, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,6 +24,8 @@ if TYPE_CHECKING:
     from salon_ranking.opinion.weights import Weights
 
 _MOST_COLUMNS = 8
+_VALUES = (("Mean opinion score", "mean"), ("Rise of the win rate", "rise"), ("Share of checks passed", "share"))
+"""The axis of a chart, and the column with its values."""
 
 _prompts = click.option(
     "--prompts",
@@ -61,7 +68,7 @@ _prompts = click.option(
     help="Flag a rater whose two dimensions correlate at least this much.",
 )
 @CONFIDENCE
-@OUTPUT
+@output_option(RESULT_ENDINGS)
 @FORMAT
 def mos(
     ratings: Path,
@@ -84,15 +91,13 @@ def mos(
 
     \b
     Example:
-      salon mos ratings.csv
-      salon mos salon-results --output mos.html
-      salon mos ratings.parquet --test wilcoxon --by-scenario --format json
+      salon ratings mos ratings.csv
+      salon ratings mos salon-results --output mos.html
+      salon ratings mos ratings.parquet --test wilcoxon --by-scenario --format json
     """
-    from salon_ranking.files import PAGE_ENDINGS, check_path
     from salon_ranking.opinion.ratings import MosRatings
     from salon_ranking.opinion.summary import summarise
 
-    check_path(output, PAGE_ENDINGS)
     found = MosRatings.read(ratings, prompts=prompts)
     summary = summarise(
         found,
@@ -110,7 +115,7 @@ def mos(
             from salon_ranking.report.mos_page import mos_page
         return mos_page(summary, title=f"Mean opinion scores: {ratings.name}")
 
-    _deliver(summary, summary.scores, output, format_, page=page, show=lambda: _show_mos(summary))
+    _deliver(summary, summary.scores, output, format_, page=page, cells=_mos_cells(summary), show=lambda: _show_mos(summary))
 
 
 @click.command(context_settings=HELP)
@@ -134,10 +139,10 @@ def mos(
     help="A picture's marks: its model's mean for the prompt, or its own.",
 )
 @CONFIDENCE
-@OUTPUT
+@output_option(RESULT_ENDINGS)
 @FORMAT
 @vote_options
-def weights(
+def drivers(
     battles: Path,
     ratings: Path,
     prompts: Path | None,
@@ -154,21 +159,19 @@ def weights(
 ) -> None:
     """What voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal.
 
-    BATTLES has the columns model_a, model_b, winner and prompt_id; RATINGS is what `salon mos` reads. Each may be a file or
-    the directory of a result store. CSV and Parquet output hold the rises; JSON holds the coefficients too.
+    BATTLES has the columns model_a, model_b, winner and prompt_id; RATINGS is what `salon ratings mos` reads. Each may be a
+    file or the directory of a result store. CSV and Parquet output hold the rises; JSON holds the coefficients too.
 
     \b
     Example:
-      salon weights votes.csv ratings.csv
-      salon weights salon-results salon-results --by-scenario --output weights.html
-      salon weights votes.csv ratings.csv --persona occupation --cluster prompt_id --ties drop
+      salon votes drivers votes.csv ratings.csv
+      salon votes drivers salon-results salon-results --by-scenario --output weights.html
+      salon votes drivers votes.csv ratings.csv --persona occupation --cluster prompt_id --ties drop
     """
     from salon_ranking.battles import Battles
-    from salon_ranking.files import PAGE_ENDINGS, check_path
     from salon_ranking.opinion.ratings import MosRatings
     from salon_ranking.opinion.weights import dimension_weights
 
-    check_path(output, PAGE_ENDINGS)
     cast = Battles.read(battles, **votes)
     has_mode = "mode" in cast.frame.collect_schema()
     found = dimension_weights(
@@ -188,16 +191,16 @@ def weights(
             from salon_ranking.report.mos_page import weights_page
         return weights_page(found, title=f"Weights: {battles.name}")
 
-    _deliver(found, found.table, output, format_, page=page, show=lambda: _show_weights(found))
+    _deliver(found, found.table, output, format_, page=page, cells=_weight_cells(found), show=lambda: _show_weights(found))
 
 
-@click.command("test-points", context_settings=HELP)
+@click.command("pass-rates", context_settings=HELP)
 @click.argument("checks", metavar="INPUT", type=InputPath(tables=True))
 @click.option("--task", metavar="NAME", help="Only rows whose column task is this; for the scores of a store.")
 @CONFIDENCE
-@OUTPUT
+@output_option(RESULT_ENDINGS)
 @FORMAT
-def test_points(checks: Path, task: str | None, confidence: float, output: Path | None, format_: str) -> None:
+def pass_rates(checks: Path, task: str | None, confidence: float, output: Path | None, format_: str) -> None:
     """The share of yes/no checks that each model passes, per test point, with Wilson intervals.
 
     INPUT is a CSV, JSON Lines or Parquet file with the columns model, test_point and satisfied (true, false, 1 or 0), or the
@@ -205,14 +208,12 @@ def test_points(checks: Path, task: str | None, confidence: float, output: Path 
 
     \b
     Example:
-      salon test-points checks.csv
-      salon test-points checks.csv --output test-points.html
-      salon test-points salon-results --task test_points --format csv
+      salon ratings pass-rates checks.csv
+      salon ratings pass-rates checks.csv --output test-points.html
+      salon ratings pass-rates salon-results --task test_points --format csv
     """
-    from salon_ranking.files import PAGE_ENDINGS, check_path
     from salon_ranking.opinion.checks import Checks
 
-    check_path(output, PAGE_ENDINGS)
     found = Checks.read(checks, task=task)
     shares = found.shares(confidence=confidence)
 
@@ -221,7 +222,16 @@ def test_points(checks: Path, task: str | None, confidence: float, output: Path 
             from salon_ranking.report.mos_page import checks_page
         return checks_page(found, title=f"Test points: {checks.name}", confidence=confidence)
 
-    _deliver(found, shares, output, format_, page=page, show=lambda: _show_shares(found, shares), confidence=confidence)
+    _deliver(
+        found,
+        shares,
+        output,
+        format_,
+        page=page,
+        cells=_share_cells(shares),
+        show=lambda: show(found.header, _share_cells(shares)),
+        confidence=confidence,
+    )
 
 
 def _deliver(
@@ -231,22 +241,32 @@ def _deliver(
     format_: str,
     *,
     page: Callable[[], str],
+    cells: Table,
     show: Callable[[], None],
     confidence: float = 0.95,
 ) -> None:
     """Print a result in the wanted format, and write it to the file that was named."""
     from salon_ranking.opinion.output import to_json
 
-    texts = {".html": page}
-    deliver(table, format_=format_, output=output, show=show, json=lambda: to_json(result, confidence=confidence), texts=texts)
+    chart = _chart(table, result)
+    made: dict[str, Maker] = {".html": page, ".svg": chart.svg, ".png": chart.png}
+    json = partial(to_json, result, confidence=confidence)
+    deliver(cells, table, form=format_, output=output, show=show, json=json, made=made)
 
 
-def _show_mos(summary: "MosSummary") -> None:
-    import polars as pl
+def _chart(table: "pl.DataFrame", result: "MosSummary | Weights | Checks") -> ForestPlot:
+    """Return the values of all rows with their intervals; a row is named by its columns of text."""
+    title, value = next(each for each in _VALUES if each[1] in table.columns)
+    names = [name for name in ("persona", "scenario", "dimension", "test_point", "model") if name in table.columns]
+    rows = [
+        PlotRow(", ".join(row[name] or "all" for name in names), row[value], row["ci_low"], row["ci_high"])
+        for row in table.iter_rows(named=True)
+    ]
+    return ForestPlot(title, rows, 0.0 if value == "rise" else None)
 
-    from salon_ranking.numbers import share
 
-    show(summary.header)
+def _mos_cells(summary: "MosSummary") -> Table:
+    """Return one row per dimension and model over all scenarios; the means of scenarios are columns."""
     scenarios = [name for name in summary.scores["scenario"].unique().sort() if name is not None]
     means = summary.scores.select("scenario", "dimension", "model", "mean")
     there = {tuple(names): mean for *names, mean in means.iter_rows()}
@@ -264,7 +284,15 @@ def _show_mos(summary: "MosSummary") -> None:
     ]
     interval = f"{100 * summary.confidence:.4g} % CI"
     heads = ("dimension", "model", "MOS", interval, "prompts", "missing", "evaluations", "unscored", *scenarios)
-    show(grid(heads, rows, left=heads[:2]))
+    return Table(heads, rows, frozenset(heads[2:]))
+
+
+def _show_mos(summary: "MosSummary") -> None:
+    import polars as pl
+
+    from salon_ranking.numbers import share
+
+    show(summary.header, _mos_cells(summary))
     compared, flagged = summary.comparisons, summary.correlations.filter("flagged")
     if compared.height:
         significant = int(compared["significant"].sum())
@@ -281,8 +309,8 @@ def _show_mos(summary: "MosSummary") -> None:
         show(f"  {row['rater_id']}: {row['dimension_a']} and {row['dimension_b']}, r = {row['pearson']:+.2f}")
 
 
-def _show_weights(found: "Weights") -> None:
-    show(found.header)
+def _weight_cells(found: "Weights") -> Table:
+    """Return one row per persona, scenario and dimension."""
     heads = ("persona", "scenario", "dimension", "rise", f"{100 * found.confidence:.4g} % CI", "battles", "ties")
     rows = [
         [
@@ -296,24 +324,28 @@ def _show_weights(found: "Weights") -> None:
         ]
         for row in found.table.iter_rows(named=True)
     ]
-    show(grid(heads, rows, left=heads[:3]))
+    return Table(heads, rows, frozenset(heads[3:]))
+
+
+def _show_weights(found: "Weights") -> None:
+    show(found.header, _weight_cells(found))
     for row in found.unfitted.iter_rows(named=True):
         group = f"{row['persona'] or 'all'}, {row['scenario'] or 'all'}"
         show(f"No weights for {group} ({row['battles']:,} battles): {row['reason']}")
 
 
-def _show_shares(found: "Checks", shares: "pl.DataFrame") -> None:
+def _share_cells(shares: "pl.DataFrame") -> Table:
+    """Return one row per test point with a column for each model, or one row for each of both where models are many."""
     from salon_ranking.numbers import share
     from salon_ranking.opinion.checks import wide_shares
 
-    show(found.header)
     if shares["model"].n_unique() < _MOST_COLUMNS:
         wide = wide_shares(shares)
-        show(grid(wide.columns, [[row[0], *map(share, row[1:])] for row in wide.iter_rows()], left=wide.columns[:1]))
-    else:  # too wide for a terminal
-        rows = shares.select("test_point", "model", "share").iter_rows()
-        cells = [[point or "all checks", model, share(value)] for point, model, value in rows]
-        show(grid(("test_point", "model", "share"), cells, left=("test_point", "model")))
+        rows = [[row[0], *map(share, row[1:])] for row in wide.iter_rows()]
+        return Table(tuple(wide.columns), rows, frozenset(wide.columns[1:]))
+    found = shares.select("test_point", "model", "share").iter_rows()
+    cells = [[point or "all checks", model, share(value)] for point, model, value in found]
+    return Table(("test_point", "model", "share"), cells, frozenset({"share"}))
 
 
 def _mark(value: float | None) -> str:

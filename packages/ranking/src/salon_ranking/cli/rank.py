@@ -1,4 +1,4 @@
-"""``salon rank``: a leaderboard from a file of votes or a result store."""
+"""``salon votes rank``: a leaderboard from a file of votes or a result store."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,8 +8,10 @@ import rich_click as click
 from salon_ranking.cli.model_options import model_options
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, seed_option
 from salon_ranking.cli.vote_options import vote_options
+from salon_taxonomy.cli.options import output_option
 from salon_taxonomy.errors import IncompleteError
 from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
+from salon_taxonomy.table_files import RESULT_ENDINGS, TABLE_ENDINGS
 
 
 @click.command(context_settings=HELP)
@@ -59,10 +61,10 @@ from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
     "--listing", is_flag=True, help="Add whether each model may be listed: interval at most 20 wide, one match at most 3."
 )
 @click.option("--explain", metavar="MODEL", help="Say in sentences how this model was rated and what it still needs.")
-@click.option("--differences", type=OutputPath(), help="Write every pair's difference to a file.")
+@click.option("--differences", type=OutputPath(endings=TABLE_ENDINGS), help="Write every pair's difference to a file.")
 @click.option(
     "--contributions",
-    type=OutputPath(),
+    type=OutputPath(endings=TABLE_ENDINGS),
     help="Write what each prompt adds to each rating to a file.",
 )
 @click.option("--prompt", metavar="COLUMN", default="prompt_id", show_default=True, help="The column for --contributions.")
@@ -80,21 +82,17 @@ from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
 )
 @click.option("--side-by-side", is_flag=True, help="With --by: all groups in one table, with the changes of rank.")
 @click.option("--threads", type=int, help="Default: all processors. The result does not depend on it.")
-@click.option(
-    "--output",
-    type=OutputPath(),
-    help="Write .csv, .parquet, .json or .html, and show no table unless --format is given.",
-)
+@output_option(RESULT_ENDINGS, what="Write this file, and show no table unless --format is given")
 @click.option(
     "--exclude-flagged",
     is_flag=True,
-    help="Leave out the battles of raters flagged by `salon raters`, or by the table --raters; report how many and why.",
+    help="Leave out the battles of raters flagged by `salon votes raters`, or by the table --raters; report how many and why.",
 )
 @click.option(
     "--raters",
     metavar="FILE",
     type=InputPath(tables=True),
-    help="A table that `salon raters --output` wrote (.csv, .parquet): for --exclude-flagged, and for an HTML page.",
+    help="A table that `salon votes raters --output` wrote (.csv, .parquet): for --exclude-flagged, and for an HTML page.",
 )
 @click.option(
     "--store",
@@ -104,7 +102,7 @@ from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
 )
 @click.option(
     "--records",
-    type=OutputPath(),
+    type=OutputPath(endings=(".csv", ".parquet", ".jsonl"), what="records"),
     help="Also write rows for a store's leaderboards: .csv, .parquet or .jsonl.",
 )
 @FORMAT
@@ -118,21 +116,22 @@ def rank(choice: Mapping[str, Any], **options: Any) -> None:
 
     \b
     Example:
-      salon rank votes.csv
-      salon rank votes.parquet --baseline my-model-v1 --output board.html
-      salon rank salon-results --by scenario --cluster suite --prior-ties 1 --format json
-      salon rank votes.parquet --interval sandwich --cluster prompt_id --cluster rater_id --ranks
-      salon rank votes.parquet --by mode --side-by-side
-      salon rank june.csv --against may.csv --cluster prompt_id
-      salon rank june.csv --held-out july.csv --ties davidson
-      salon rank votes.parquet --explain my-model-v2 --contributions prompts.csv
-      salon rank votes.csv --ties davidson --both-bad own
-      salon rank votes.parquet --ties davidson --interval percentile --cluster prompt_id --bootstrap 200
-      salon rank votes.csv --covariate length_a,length_b --position-bias
-      salon rank votes.csv --method firth
-      salon rank votes.csv --method elo --k 4 --orders 100
-      salon rank votes.parquet --exclude-flagged --store salon-results
-      salon rank votes.csv --records rows.parquet && salon store import salon-results leaderboards rows.parquet
+      salon votes rank votes.csv
+      salon votes rank votes.parquet --baseline my-model-v1 --output board.html
+      salon votes rank votes.csv --output board.tex
+      salon votes rank salon-results --by scenario --cluster suite --prior-ties 1 --format json
+      salon votes rank votes.parquet --interval sandwich --cluster prompt_id --cluster rater_id --ranks
+      salon votes rank votes.parquet --by mode --side-by-side
+      salon votes rank june.csv --against may.csv --cluster prompt_id
+      salon votes rank june.csv --held-out july.csv --ties davidson
+      salon votes rank votes.parquet --explain my-model-v2 --contributions prompts.csv
+      salon votes rank votes.csv --ties davidson --both-bad own
+      salon votes rank votes.parquet --ties davidson --interval percentile --cluster prompt_id --bootstrap 200
+      salon votes rank votes.csv --covariate length_a,length_b --position-bias
+      salon votes rank votes.csv --method firth
+      salon votes rank votes.csv --method elo --k 4 --orders 100
+      salon votes rank votes.parquet --exclude-flagged --store salon-results
+      salon votes rank votes.csv --records rows.parquet && salon store import salon-results leaderboards rows.parquet
     """
     from salon_ranking.cli.output import progress
     from salon_ranking.cli.rank_answer import compared, rank_boards, read_input, score_table

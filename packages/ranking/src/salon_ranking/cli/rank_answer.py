@@ -1,4 +1,4 @@
-"""The work of ``salon rank``: read votes, leave out flagged raters, make leaderboards and the analyses beside them."""
+"""The work of ``salon votes rank``: read votes, leave out flagged raters, make leaderboards and the analyses beside them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +19,7 @@ from salon_ranking.leaderboard.analyses import Analyses, analyses_of, rows_of
 from salon_ranking.leaderboard.board import Leaderboard, made_of
 from salon_ranking.leaderboard.ranking import rank
 from salon_ranking.uncertainty.resampling import Progress
+from salon_taxonomy.table_files import Maker
 
 if TYPE_CHECKING:  # what only some options need is imported there: all of it costs every command a tenth of a second
     from salon_ranking.leaderboard.contributions import Contributions
@@ -61,6 +62,7 @@ class OtherTable:
     Attributes:
         made: how it was made, under the names that a leaderboard has for that; null is what the method does not have.
         further: tables by name, such as ``acceptability``.
+        charts: makes the files of its chart, by their ending.
         is_comparison: whether two sets of votes are compared.
     """
 
@@ -68,6 +70,7 @@ class OtherTable:
     table: pl.DataFrame
     made: Mapping[str, object] = field(default_factory=dict)
     further: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    charts: Mapping[str, Maker] = field(default_factory=dict)
     is_comparison: bool = False
 
     @property
@@ -135,7 +138,7 @@ def compared(request: RankRequest, battles: Battles) -> OtherTable:
     other = read_input(replace(request, battles=request.against)).battles  # type: ignore[arg-type]
     how = {**request.choice.model, "confidence": request.confidence, "prior_ties": request.prior_ties}
     found = compare_votes(battles, other, **how)  # type: ignore[arg-type]
-    return OtherTable(found.header, found.table, is_comparison=True)
+    return OtherTable(found.header, found.table, charts=found.view().makers(), is_comparison=True)
 
 
 def score_table(request: RankRequest, rank_input: RankInput, stage: Stage) -> OtherTable:

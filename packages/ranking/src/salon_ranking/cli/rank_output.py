@@ -1,20 +1,25 @@
-"""Print, write and store what ``salon rank`` has found."""
+"""Print, write and store what ``salon votes rank`` has found."""
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 import rich_click as click
 
-from salon_ranking.cli.output import console, deliver, plain
+from salon_ranking.cli.output import console, plain
 from salon_ranking.cli.rank_answer import OtherTable, RankAnswer, RankInput
-from salon_ranking.cli.rank_request import RECORD_ENDINGS, RankRequest
-from salon_ranking.files import PAGE_ENDINGS, write_table
+from salon_ranking.cli.rank_request import RankRequest
 from salon_ranking.leaderboard.analyses import Analyses
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.leaderboard.output import combined, to_json
+from salon_ranking.numbers import frame_cells
+from salon_taxonomy.cli.output import deliver, fitted
+from salon_taxonomy.shown_result import joined_views
+from salon_taxonomy.table_files import write_table
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -53,14 +58,15 @@ def show_answer(request: RankRequest, answer: RankAnswer) -> None:
 
 def show_scores(scores: OtherTable, request: RankRequest) -> None:
     """Print scores or a comparison, and write them to the file of ``--output``."""
-    from salon_ranking.cli.terminal import MOST_SHOWN, more_rows, scores_table, value_table
+    from salon_ranking.cli.terminal import MOST_SHOWN, more_rows, scores_table
+
+    cells = frame_cells if scores.is_comparison or "score" in scores.table.columns else scores_table
 
     def show() -> None:
         terminal = console(width=_WIDTH)
         terminal.print(plain(scores.header), style="dim")
         if scores.is_comparison or not _is_quiet(request):
-            top = scores.table.head(MOST_SHOWN)
-            terminal.print(value_table(top) if scores.is_comparison or "score" in top.columns else scores_table(top))
+            terminal.print(fitted(cells(scores.table.head(MOST_SHOWN))))
             more = more_rows(scores.table.height)
             if more is not None:
                 terminal.print(more)
@@ -68,7 +74,15 @@ def show_scores(scores: OtherTable, request: RankRequest) -> None:
             terminal.print(f"Warning: {plain(said)}")
         _show_tables({}, scores.further, terminal)
 
-    deliver(scores.table, format_=request.format_, output=request.output, show=show, json=scores.document)
+    deliver(
+        lambda: cells(scores.table),
+        scores.table,
+        form=request.format_,
+        output=request.output,
+        show=show,
+        json=scores.document,
+        made=scores.charts,
+    )
 
 
 def _is_quiet(request: RankRequest) -> bool:
@@ -81,13 +95,14 @@ def _is_quiet(request: RankRequest) -> bool:
 
 def _show_boards(answer: RankAnswer, *, quiet: bool) -> None:
     """Print each board as a table, with its header, parameters and analyses."""
-    from salon_ranking.cli.terminal import board_table, more_rows
+    from salon_ranking.cli.terminal import MOST_SHOWN, more_rows
 
     terminal = console(width=_WIDTH)
     for board, analyses in zip(answer.boards, answer.analyses, strict=True):
         terminal.print(plain(board.header), style="dim")
         if not quiet:
-            terminal.print(board_table(board))
+            cells = board.view().table
+            terminal.print(fitted(replace(cells, rows=cells.rows[:MOST_SHOWN])))
             more = more_rows(board.table.height)
             if more is not None:
                 terminal.print(more)
@@ -112,14 +127,12 @@ def _show_analyses(board: Leaderboard, analyses: Analyses, terminal: "Console") 
 
 def _show_tables(numbers: Mapping[str, float | None], tables: Mapping[str, pl.DataFrame], terminal: "Console") -> None:
     """Print single numbers, then tables with rows."""
-    from salon_ranking.cli.terminal import value_table
-
     for name, value in numbers.items():
         terminal.print(f"{name.replace('_', ' ')}: {'–' if value is None else f'{value:.4g}'}")
     for name, table in tables.items():
         if table.height:
             terminal.print(f"\n{name.replace('_', ' ')}")
-            terminal.print(value_table(table))
+            terminal.print(fitted(frame_cells(table)))
 
 
 def _show_side_by_side(boards: Sequence[Leaderboard], format_: str) -> None:
@@ -133,7 +146,7 @@ def _show_side_by_side(boards: Sequence[Leaderboard], format_: str) -> None:
     elif format_ == "json":
         click.echo(table.write_json())
     else:
-        console(width=_WIDTH).print(comparison_table(table))
+        console(width=_WIDTH).print(fitted(comparison_table(table)))
 
 
 def _write_exactly(text: str) -> None:
@@ -147,7 +160,7 @@ def write_answer(request: RankRequest, rank_input: RankInput, answer: RankAnswer
     """Write every file that the options name."""
     for path, found in ((request.differences, answer.differences), (request.contributions, answer.contributions)):
         if path is not None and found is not None:
-            write_table(found.table, path)
+            write_table(path, partial(frame_cells, found.table), found.table)
             click.echo(visible(found.header), err=True)
     if request.output is not None:
         title = f"Leaderboard: {request.battles.name}"
@@ -157,7 +170,7 @@ def write_answer(request: RankRequest, rank_input: RankInput, answer: RankAnswer
         click.echo(f"Wrote {request.output}", err=True)
     if request.records is not None:
         rows = _records(request, answer)
-        write_table(rows, request.records, endings=RECORD_ENDINGS)
+        write_table(request.records, lambda: frame_cells(rows), rows)
         click.echo(f"Wrote {rows.height:,} rows for the table leaderboards to {request.records}", err=True)
 
 
@@ -178,7 +191,7 @@ def write_boards(
         raters: a report about the raters, or a table with one row per rater, for a page.
 
     Raises:
-        OptionError: the ending is unknown, or the file cannot be written.
+        InputError: the ending is unknown, or the file cannot be written.
         MissingExtraError: an HTML page is wanted and the extra ``salon-ranking[report]`` is not installed.
     """
 
@@ -189,8 +202,9 @@ def write_boards(
             from salon_ranking.report.leaderboard import leaderboard_page
         return leaderboard_page(boards, title=title, battles=battles, raters=raters, analyses=analyses)
 
-    texts = {".json": lambda: to_json(boards, analyses), ".html": page}
-    write_table(combined(boards), path, endings=PAGE_ENDINGS, texts=texts)
+    view = joined_views([board.view() for board in boards], [board.group or "all" for board in boards])
+    made = {**view.makers(), ".json": lambda: to_json(boards, analyses), ".html": page}
+    write_table(path, view.table, combined(boards), made=made)
 
 
 def _records(request: RankRequest, answer: RankAnswer) -> pl.DataFrame:

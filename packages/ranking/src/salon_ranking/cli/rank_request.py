@@ -1,4 +1,4 @@
-"""The options of ``salon rank``, and which of them can be combined; no file is read here."""
+"""The options of ``salon votes rank``, and which of them can be combined; no file is read here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,13 +7,11 @@ from typing import Literal, TypeAlias, get_args
 
 from salon_ranking.diagnostics.both_bad import BothBad
 from salon_ranking.errors import OptionError
-from salon_ranking.files import PAGE_ENDINGS, TABLE_ENDINGS, check_path
 from salon_ranking.models.covariates import POSITION
 from salon_ranking.models.options import Estimator, FitOptions, Ties, parsed_covariates
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.table_files import TABLE_ENDINGS, check_ending
 
-RECORD_ENDINGS = (".csv", ".parquet", ".jsonl")
-"""The kinds of file that a store imports."""
 Method: TypeAlias = Literal["bradley-terry", "firth", "elo", "newman", "pagerank", "rank-centrality"]
 
 
@@ -83,7 +81,7 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class RankRequest:
-    """The options of ``salon rank``.
+    """The options of ``salon votes rank``.
 
     ``choice`` has those that choose a model, ``votes`` those of :meth:`salon_ranking.Battles.read`.
     """
@@ -130,10 +128,10 @@ class RankRequest:
 
 
 def check_request(request: RankRequest) -> None:
-    """Check that options can be combined and paths can be written, before any work is done.
+    """Check that options can be combined, before any work is done.
 
     Raises:
-        OptionError: names the first of them.
+        InputError: names the first that cannot.
     """
     request.choice.check()
     FitOptions(
@@ -143,13 +141,8 @@ def check_request(request: RankRequest) -> None:
         prior_ties=request.prior_ties,
         ridge=request.choice.ridge,
     ).check()
-    if request.choice.is_fit and request.against is None:
-        check_path(request.output, PAGE_ENDINGS)
-    else:
-        check_path(request.output, TABLE_ENDINGS, "output for this method")
-    check_path(request.records, RECORD_ENDINGS, "records")
-    check_path(request.differences)
-    check_path(request.contributions)
+    if request.output is not None and not request.choice.is_fit:
+        check_ending(request.output, TABLE_ENDINGS, "output for this method")
     _check_groups(request)
     held_out, battles = request.held_out, request.battles
     if held_out is not None and held_out.exists() and battles.exists() and held_out.samefile(battles):

@@ -1,4 +1,4 @@
-"""``salon raters``: find raters who answer without looking, with the reason."""
+"""``salon votes raters``: find raters who answer without looking, with the reason."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_ranking.cli.output import FORMAT, HELP, OUTPUT, console, deliver, grid, plain, seed_option
+from salon_ranking.cli.output import FORMAT, HELP, console, plain, seed_option
 from salon_ranking.cli.vote_options import spelling_options
+from salon_taxonomy.cli.options import OUTPUT
+from salon_taxonomy.cli.output import deliver, fitted
 from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.table_files import write_table
 
 if TYPE_CHECKING:
     from salon_ranking.raters.rater_report import RaterReport
 
 _MOST_LINES = 50
-_AUDIT_ENDINGS = (".csv",)
 
 
 @click.command(context_settings=HELP)
@@ -36,7 +38,9 @@ _AUDIT_ENDINGS = (".csv",)
     help="Answers that experts must know: prompt_id, model_a, model_b, winner (a file like INPUT).",
 )
 @click.option("--all", "everybody", is_flag=True, help=f"Show more than {_MOST_LINES} raters.")
-@click.option("--audit", type=OutputPath(), help="Write battles to be judged again: a .csv file.")
+@click.option(
+    "--audit", type=OutputPath(endings=(".csv",), what="sample"), help="Write battles to be judged again: a .csv file."
+)
 @click.option("--audit-share", type=float, default=0.25, show_default=True, help="Share of each rater's battles for --audit.")
 @seed_option("sample")
 @OUTPUT
@@ -71,22 +75,21 @@ def raters(
 
     \b
     Example:
-      salon raters votes.csv
-      salon raters arena.parquet --votes lmarena --columns judge=rater_id --merge-names
-      salon raters salon-results --output raters.html --store salon-results
-      salon raters votes.parquet --run-length 30 --format json
-      salon raters votes.parquet --reference exam.csv --audit again.csv --audit-share 0.25
+      salon votes raters votes.csv
+      salon votes raters arena.parquet --votes lmarena --columns judge=rater_id --merge-names
+      salon votes raters salon-results --output raters.html --store salon-results
+      salon votes raters votes.parquet --run-length 30 --format json
+      salon votes raters votes.parquet --reference exam.csv --audit again.csv --audit-share 0.25
     """
     from salon_ranking.cli.sinks import open_sink
     from salon_ranking.extras import drawing
-    from salon_ranking.files import PAGE_ENDINGS, check_path, scan, write_table
-    from salon_ranking.numbers import counted
+    from salon_ranking.files import scan
+    from salon_ranking.numbers import counted, frame_cells
     from salon_ranking.raters.policy import RaterPolicy
     from salon_ranking.raters.rater_report import check_raters, to_csv, to_json
+    from salon_ranking.raters.table_rows import report_cells
     from salon_ranking.raters.votes import Votes
 
-    check_path(output, PAGE_ENDINGS)
-    check_path(audit, _AUDIT_ENDINGS, "sample")
     sink = None if store is None else open_sink(store)
     given = {name: value for name, value in policy_options.items() if value is not None}
     if "run_length" in given:
@@ -102,13 +105,14 @@ def raters(
         return raters_page(report)
 
     deliver(
+        lambda: report_cells(report.table),
         report.table,
-        format_=format_,
+        form=format_,
         output=output,
         show=lambda: _show(report, None if everybody else _MOST_LINES),
         json=lambda: to_json(report),
         csv=lambda: to_csv(report),
-        texts={".html": page},
+        made={".html": page},
     )
     if sink is not None:
         added = sink("rater_flags", report.records(), "raters")
@@ -120,16 +124,17 @@ def raters(
 
         sample = audit_sample(cast.battles.frame, share=audit_share, seed=seed, source=str(battles))
         lists = pl.selectors.by_dtype(pl.List(pl.String))
-        write_table(sample.with_columns(lists.list.join(" ")), audit, endings=_AUDIT_ENDINGS)
+        values = sample.with_columns(lists.list.join(" "))
+        write_table(audit, lambda: frame_cells(values), values)
         click.echo(f"Wrote {audit} ({counted(sample.height, 'battle')})", err=True)
 
 
 def _show(report: "RaterReport", most: int | None) -> None:
     """Print the report as a table under its header."""
-    from salon_ranking.raters.table_rows import headings, lines
+    from salon_ranking.raters.table_rows import report_cells
 
     terminal = console(width=160)
     terminal.print(plain(report.header), style="dim")
-    terminal.print(grid(headings(report.table), lines(report.table, most), left=("Rater", "Mode", "Reason")))
+    terminal.print(fitted(report_cells(report.table, most)))
     if most is not None and report.table.height > most:
         click.echo(f"{report.table.height - most:,} more; --all shows them.", err=True)

@@ -1,4 +1,4 @@
-"""``salon next-pairs`` and ``salon plan``: which models should meet next, and how many matches a leaderboard will need."""
+"""``salon votes next`` and ``salon votes simulate``: which models meet next, and how many matches a leaderboard will need."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, console, deliver, grid, plain, progress, seed_option, show
+from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, console, plain, progress, seed_option, show
 from salon_ranking.cli.vote_options import vote_options
 from salon_ranking.extras import drawing
-from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.cli.options import OUTPUT, output_option
+from salon_taxonomy.cli.output import deliver, fitted
+from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.store_address import is_url
+from salon_taxonomy.table_files import RESULT_ENDINGS, Maker, Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,10 +25,9 @@ if TYPE_CHECKING:
 
 _RULES = ["proportional", "mef", "information", "uniform"]
 _MOST_SHOWN = 100
-_ENDINGS = (".csv", ".parquet", ".json", ".jsonl")
 
 
-@click.command("next-pairs", context_settings=HELP)
+@click.command("next", context_settings=HELP)
 @click.argument("battles", metavar="INPUT", type=InputPath(tables=True))
 @click.option("-n", "--count", type=int, default=100, show_default=True, help="How many battles to plan.")
 @click.option(
@@ -55,7 +57,7 @@ _ENDINGS = (".csv", ".parquet", ".json", ".jsonl")
 @click.option("--prompts", type=InputPath(tables=True), help="Table with prompt_id, for models that made all of them.")
 @click.option("--samples", type=int, default=1, show_default=True, help="With --prompts: samples of each model per prompt.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same battles and seed, same plan.")
-@click.option("--output", type=OutputPath(), help="Also write .csv, .parquet, .json or .jsonl.")
+@OUTPUT
 @FORMAT
 @vote_options
 def next_pairs(
@@ -80,25 +82,23 @@ def next_pairs(
 
     \b
     Example:
-      salon next-pairs votes.csv -n 100
-      salon next-pairs votes.csv --generations made.csv --rule mef --output next.csv
-      salon next-pairs salon-results --models atelier,brush,canvas -n 20 --format json
+      salon votes next votes.csv -n 100
+      salon votes next votes.csv --generations made.csv --rule mef --output next.csv
+      salon votes next salon-results --models atelier,brush,canvas -n 20 --format json
     """
     from salon_ranking.battles import Battles
-    from salon_ranking.files import check_path
     from salon_ranking.scheduling.pairs import next_pairs as plan_pairs
     from salon_ranking.scheduling.state import ScheduleState
 
-    check_path(output, _ENDINGS)
     names = _names(models)
     found = Battles.read(battles, **votes)
     inventory = _inventory(battles, generations, prompts, samples, names or found.models)
     state = ScheduleState.of(found, models=names or None, inventory=inventory)
     plan = plan_pairs(state, count, rule=rule, streams=streams, seed=seed)  # type: ignore[arg-type]
-    deliver(plan, format_=format_, output=output, show=lambda: _show_pairs(plan), endings=_ENDINGS)
+    deliver(lambda: _pair_cells(plan), plan, form=format_, output=output, show=lambda: _show_pairs(plan))
 
 
-@click.command("plan", context_settings=HELP)
+@click.command("simulate", context_settings=HELP)
 @click.argument("battles", metavar="[INPUT]", required=False, type=InputPath(tables=True))
 @click.option("--models", type=int, default=20, show_default=True, help="Without INPUT: how many models.")
 @click.option(
@@ -114,14 +114,10 @@ def next_pairs(
 @click.option("--leagues", type=int, default=5, show_default=True, help="Simulated leagues per rule.")
 @click.option("--most", type=int, default=50_000, show_default=True, help="Give up after so many matches per model.")
 @seed_option("plan")
-@click.option(
-    "--output",
-    type=OutputPath(),
-    help="Also write .html (page), .svg (chart), or the table as .csv, .parquet, .json or .jsonl.",
-)
+@output_option(RESULT_ENDINGS)
 @FORMAT
 @vote_options
-def plan(
+def simulate(
     battles: Path | None,
     models: int,
     spread: float,
@@ -141,21 +137,19 @@ def plan(
 ) -> None:
     """Simulate schedules: how many matches until the leaderboard can be trusted, by rule.
 
-    Ratings are assumed: a normal spread, or those fitted to INPUT (battles as for salon rank). Three goals of a new arena:
-    the median interval and every interval are narrow enough, and all neighbours are separated; and one of a settled arena:
-    the interval of a newcomer is narrow enough.
+    Ratings are assumed: a normal spread, or those fitted to INPUT (battles as for `salon votes rank`). Three goals of a new
+    arena: the median interval and every interval are narrow enough, and all neighbours are separated; and one of a settled
+    arena: the interval of a newcomer is narrow enough.
 
     \b
     Example:
-      salon plan --models 50 --spread 100 --output plan.html
-      salon plan votes.csv --rule mef --rule information --width 30
+      salon votes simulate --models 50 --spread 100 --output plan.html
+      salon votes simulate votes.csv --rule mef --rule information --width 30
     """
-    from salon_ranking.files import check_path
     from salon_ranking.scheduling.planning import assumed_ratings, check_models
     from salon_ranking.scheduling.planning import plan as make_plan
     from salon_ranking.scheduling.simulation import Goals, Voting
 
-    check_path(output, (*_ENDINGS, ".html", ".svg"))
     if battles is None:
         check_models(models)
         ratings = assumed_ratings(models, spread)
@@ -179,20 +173,18 @@ def plan(
             from salon_ranking.report.plan_page import plan_page
         return plan_page(found, title=title)
 
-    def chart() -> str:
+    def svg() -> str:
         with drawing():
             from salon_ranking.report.plan_page import chart_svg
         return chart_svg(found)
 
-    texts = {".html": page, ".svg": chart}
-    deliver(
-        found.table,
-        format_=format_,
-        output=output,
-        show=lambda: _show_plan(found),
-        texts=texts,
-        endings=(*_ENDINGS, *texts),
-    )
+    def png() -> bytes:
+        with drawing():
+            from salon_ranking.report.plan_page import chart_png
+        return chart_png(found)
+
+    made: dict[str, Maker] = {".html": page, ".svg": svg, ".png": png}
+    deliver(lambda: _plan_cells(found), found.table, form=format_, output=output, show=lambda: _show_plan(found), made=made)
 
 
 def _fitted(battles: Path, votes: Mapping[str, Any]) -> "NDArray[np.float64]":
@@ -230,18 +222,28 @@ def _inventory(
     return None
 
 
-def _show_pairs(plan: "pl.DataFrame") -> None:
+def _pair_cells(plan: "pl.DataFrame") -> Table:
+    """Return one row per planned battle; columns in which nothing is known are left out."""
     heads = [name for name in plan.columns if name in {"model_a", "model_b"} or plan[name].null_count() < plan.height]
-    rows = plan.select(heads).head(_MOST_SHOWN).rows()
-    show(grid(heads, [[None if cell is None else str(cell) for cell in row] for row in rows], left=heads))
+    rows = [["–" if cell is None else str(cell) for cell in row] for row in plan.select(heads).rows()]
+    return Table(tuple(heads), rows)
+
+
+def _show_pairs(plan: "pl.DataFrame") -> None:
+    show(_pair_cells(plan.head(_MOST_SHOWN)))
     if plan.height > _MOST_SHOWN:
         click.echo(f"… and {plan.height - _MOST_SHOWN:,} more (--output or --format shows all)", err=True)
 
 
-def _show_plan(found: "BattlePlan") -> None:
+def _plan_cells(found: "BattlePlan") -> Table:
+    """Return one row per goal and rule."""
     from salon_ranking.scheduling.planning import GOAL_HEADS, goal_rows
 
+    heads = tuple(head.lower() for head in GOAL_HEADS)
+    return Table(heads, goal_rows(found.table), frozenset(heads[2:]))
+
+
+def _show_plan(found: "BattlePlan") -> None:
     terminal = console()
     terminal.print(plain(found.header), style="dim")
-    heads = [head.lower() for head in GOAL_HEADS]
-    terminal.print(grid(heads, goal_rows(found.table), left=heads[:2]))
+    terminal.print(fitted(_plan_cells(found)))

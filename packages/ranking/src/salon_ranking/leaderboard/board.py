@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 import numpy as np
 import polars as pl
 
+from salon_ranking import numbers
 from salon_ranking.leaderboard.excluded import ExcludedRaters
 from salon_ranking.models.covariates import SHOWN_LEFT, Covariate
 from salon_ranking.models.options import Estimator, Ties
@@ -14,6 +15,9 @@ from salon_ranking.numbers import counted
 from salon_ranking.options import checked
 from salon_ranking.uncertainty.uncertainty import Interval, method_of
 from salon_taxonomy.digest import digest
+from salon_taxonomy.forest_plot import ForestPlot, PlotRow
+from salon_taxonomy.shown_result import ResultView, ShownResult
+from salon_taxonomy.table_files import Table
 
 NOT_GIVEN = "(not given)"
 """The group of battles whose grouping column is null."""
@@ -23,7 +27,7 @@ _TIE_MODELS = {"half": "Bradley-Terry", "davidson": "Davidson", "rao-kupper": "R
 
 
 @dataclass(frozen=True, eq=False)
-class Leaderboard:
+class Leaderboard(ShownResult):
     """A ranked table and how it was made.
 
     Attributes:
@@ -97,6 +101,45 @@ class Leaderboard:
     excluded: ExcludedRaters | None = None
     remarks: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def view(self) -> ResultView:
+        """Return the header, the table as people read it, and the ratings with their intervals as a chart."""
+        columns = ("model", "rating", "ci_low", "ci_high")
+        rated = self.table.filter(pl.col("rating").is_not_null())
+        reference = self.baseline_rating if self.baselines else None
+        chart = ForestPlot("Elo", [PlotRow(*row) for row in rated.select(columns).iter_rows()], reference, self.ci_method or "")
+        return ResultView(self.header, self._cells(), chart, tuple(f"Warning: {said}" for said in self.warnings))
+
+    def _cells(self) -> Table:
+        """Return one row per model, with columns for components, ranks and listing where there are."""
+        several, with_ranks = self.components > 1, "rank_low" in self.table.columns
+        with_listing = "listed" in self.table.columns
+        columns = (
+            *(["group"] if several else []),
+            "rank",
+            "model",
+            "Elo",
+            f"{100 * self.confidence:.4g} % CI",
+            *(["ranks"] if with_ranks else []),
+            "matches",
+            "win rate",
+            *(["width", "one match", "listed"] if with_listing else []),
+        )
+        rows = [
+            (
+                *([numbers.MISSING if row["component"] is None else str(row["component"] + 1)] if several else []),
+                str(row["rank"]),
+                row["model"],
+                numbers.rating(row["rating"]),
+                numbers.interval(row["ci_low"], row["ci_high"]),
+                *([numbers.interval(row["rank_low"], row["rank_high"])] if with_ranks else []),
+                numbers.count(row["matches"]),
+                numbers.share(row["win_rate"]),
+                *(numbers.listing_cells(row) if with_listing else []),
+            )
+            for row in self.table.iter_rows(named=True)
+        ]
+        return Table(columns, rows, frozenset(columns) - {"model", "listed"})
 
     @property
     def ci_method(self) -> str | None:

@@ -15,10 +15,13 @@ from salon_ranking.models.covariates import Covariate
 from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.options import Estimator, FitOptions, Ties, parsed_covariates
 from salon_ranking.models.ratings import POINTS_PER_UNIT, RANK_DIGITS, fitted
+from salon_ranking.numbers import frame_cells
 from salon_ranking.options import checked
 from salon_ranking.uncertainty.multiple_testing import holm
 from salon_ranking.uncertainty.resampling import IntervalOptions, uncertainties
 from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_tail
+from salon_taxonomy.forest_plot import ForestPlot, PlotRow
+from salon_taxonomy.shown_result import ResultView, ShownResult
 
 Floats = NDArray[np.float64]
 _MEAN = 1000.0
@@ -75,7 +78,7 @@ def compare(boards: Sequence[Leaderboard]) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class VoteComparison:
+class VoteComparison(ShownResult):
     """Two sets of votes on the same models, and how that was compared.
 
     Attributes:
@@ -88,6 +91,12 @@ class VoteComparison:
 
     table: pl.DataFrame
     header: str
+
+    def view(self) -> ResultView:
+        """Return the header, the table, and the differences with their intervals as a chart."""
+        columns = self.table.select("model", "difference", "ci_low", "ci_high")
+        chart = ForestPlot("Difference in Elo", [PlotRow(*row) for row in columns.iter_rows()], 0.0)
+        return ResultView(self.header, frame_cells(self.table), chart)
 
 
 @checked

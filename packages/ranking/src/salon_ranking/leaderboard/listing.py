@@ -11,15 +11,12 @@ match is one at equal covariates. The effect on a model is the largest over all 
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_ranking import numbers
 from salon_ranking.battles import Battles
 from salon_ranking.errors import OptionError
 from salon_ranking.leaderboard.board import Leaderboard
@@ -165,12 +162,3 @@ def ratings_of(board: Leaderboard, battles: Battles) -> Ratings:
         leagues.append(replace(league, base=base))
         ratings[league.members] = elo(league.log_strengths, base, board.baseline_rating)
     return replace(found, baselines=board.baselines, ratings=ratings, leagues=tuple(leagues))
-
-
-def listing_cells(row: Mapping[str, Any]) -> list[str]:
-    """Return for people: width, effect of one match, and whether the model is listed or how many matches are missing."""
-    missing = row["matches_needed"]
-    verdict = (
-        "yes" if row["listed"] else "no" if missing is None else f"no: about {numbers.counted(missing, 'more match', 'es')}"
-    )
-    return [numbers.points(row["width"]), numbers.points(row["match_effect"]), verdict]

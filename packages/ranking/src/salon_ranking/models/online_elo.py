@@ -168,7 +168,7 @@ def _ordered(frame: pl.LazyFrame, column: str, out_of_order: OutOfOrder, source:
     if not wrong.height:
         return frame
     if out_of_order == "refuse":
-        hint = "Sort the battles, or let them be sorted (out_of_order='sort'; salon rank --sort)."
+        hint = "Sort the battles, or let them be sorted (out_of_order='sort'; salon votes rank --sort)."
         row, value = int(wrong["row"][0]), wrong["t"][0]
         raise OrderError(
             "a time before that of the row above it:", source=source, row=row, column=column, value=str(value), hint=hint

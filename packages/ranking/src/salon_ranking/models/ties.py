@@ -145,7 +145,7 @@ class TieLikelihood:
             UnratableError: the likelihood grows with the tie parameter without bound.
         """
         _, wins, ties, _ = self.cells.records()
-        hint = "Count ties as half wins (salon rank without --ties)"
+        hint = "Count ties as half wins (salon votes rank without --ties)"
         if not wins.any():
             raise UnratableError("every battle is a tie, so no tie model has a finite answer", source=source, hint=f"{hint}.")
         if self.options.prior_ties == 0.0 and ties.any() and not _core.has_decisive_cycle(self.cells):

@@ -44,7 +44,7 @@ class Exclusion:
         """
         rest = whole.with_rows(self.kept)
         if rest.count == 0:
-            hint = "`salon raters` says why; rank without --exclude-flagged."
+            hint = "`salon votes raters` says why; rank without --exclude-flagged."
             raise BattleError("every battle is a flagged rater's", source=whole.source, hint=hint)
         return rest
 

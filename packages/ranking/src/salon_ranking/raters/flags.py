@@ -72,7 +72,7 @@ class Flags:
 
 
 def read_flags(path: Path) -> Flags:
-    """Read who is flagged from a table of raters: what ``salon raters --output`` wrote, or one made by hand.
+    """Read who is flagged from a table of raters: what ``salon votes raters --output`` wrote, or one made by hand.
 
     Columns: ``rater_id``; ``flagged`` (true, false, 1, 0, yes or no; blank is false); where given, ``reasons`` (a list, or
     words separated by spaces) or ``reason`` (text), ``explanation``, ``<reason>_value`` and ``<reason>_threshold``. What
@@ -84,7 +84,7 @@ def read_flags(path: Path) -> Flags:
     frame = read_table(path, "rater_flags", BattleError)
     for name in ("rater_id", "flagged"):
         if name not in frame.columns:
-            hint = "`salon raters INPUT --output raters.csv` writes such a table."
+            hint = "`salon votes raters INPUT --output raters.csv` writes such a table."
             raise BattleError("missing column", source=path, value=name, found=frame.columns, hint=hint)
     text = frame.with_columns(pl.col("rater_id", "flagged").cast(pl.String))
     word = pl.col("flagged").fill_null("").str.strip_chars().str.to_lowercase()

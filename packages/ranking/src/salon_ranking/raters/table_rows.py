@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from salon_ranking import numbers
+from salon_taxonomy.table_files import Table
 
 HEADINGS = ("Rater", "Mode", "Battles", "Anchors", "Speed", "Longest run", "Left", "Consensus", "Reason")
 """The columns of :func:`lines`. ``Reference`` comes before the last when experts were examined."""
@@ -15,6 +16,12 @@ REFERENCE = "Reference"
 def headings(table: pl.DataFrame) -> tuple[str, ...]:
     """Return the columns of a report's table."""
     return (*HEADINGS[:-1], REFERENCE, HEADINGS[-1]) if "unqualified" in table.columns else HEADINGS
+
+
+def report_cells(table: pl.DataFrame, most: int | None = None) -> Table:
+    """Return :func:`lines` under their :func:`headings`."""
+    columns = headings(table)
+    return Table(columns, lines(table, most), frozenset(columns) - {"Rater", "Mode", "Reason"})
 
 
 def lines(table: pl.DataFrame, most: int | None = None) -> list[tuple[str, ...]]:

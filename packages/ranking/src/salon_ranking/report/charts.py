@@ -55,6 +55,42 @@ def interval_plot(board: pl.DataFrame, *, unit: str = "Elo", baseline: float | N
     return specification_of(chart)
 
 
+def numbers_plot(data: pl.DataFrame, *, title: str, series: list[str]) -> Specification:
+    """Draw numbers of several series as points with their intervals, one row per group, series below each other.
+
+    Args:
+        data: columns ``of`` (the group), ``series``, ``value``, ``ci_low`` and ``ci_high`` (null: no interval is drawn).
+        title: of the horizontal axis.
+        series: their names in the order of the legend.
+    """
+    groups = data["of"].unique(maintain_order=True).to_list()
+    names = {"ci_low": "Interval from", "ci_high": "to"}
+    tooltip = [alt.Tooltip("of:N", title="Of"), alt.Tooltip("series:N", title="Subject"), alt.Tooltip("value:Q", title=title)]
+    tooltip += [alt.Tooltip(f"{name}:Q", title=words) for name, words in names.items()]
+    scale, axis = alt.Scale(zero=False, nice=True), alt.Axis(labelOverlap="greedy", labelSeparation=8, tickCount=8)
+    base = alt.Chart(data.with_columns(pl.col(pl.Float64).round(4))).encode(
+        y=alt.Y("of:N", sort=groups, title=None, axis=alt.Axis(labelLimit=_LONGEST_LABEL)),
+        yOffset=alt.YOffset("series:N", sort=series),
+        color=alt.Color("series:N", sort=series, legend=_series_legend(series)),
+        tooltip=tooltip,
+    )
+    bars = (
+        base.transform_filter("isValid(datum.ci_low)")
+        .mark_rule(strokeWidth=4, opacity=0.4, strokeCap="round")
+        .encode(x=alt.X("ci_low:Q", title=title, scale=scale, axis=axis), x2="ci_high:Q")
+    )
+    points = base.mark_point(filled=True, size=50, opacity=1).encode(x=alt.X("value:Q", title=title, scale=scale, axis=axis))
+    layers = [bars, points] if data["ci_low"].is_not_null().any() else [points]
+    description = f"{title} of {len(series)} subjects in {len(groups)} groups, with intervals"
+    height = max(_ROW_HEIGHT, 14 * len(series)) * max(len(groups), 1)
+    return specification_of(alt.layer(*layers).properties(width="container", height=height, description=description))
+
+
+def _series_legend(series: list[str]) -> alt.Legend | None:
+    """Return a legend above the chart; None for one series, which needs none."""
+    return alt.Legend(orient="top", direction="vertical", title=None, labelLimit=300) if len(series) > 1 else None
+
+
 def heat_map(
     cells: pl.DataFrame, *, rows: str, columns: str, value: str, note: str, title: str, order: list[str]
 ) -> Specification:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import jinja2
 from markupsafe import Markup
 
+from salon_taxonomy.table_files import Table as Table
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -26,16 +27,6 @@ if TYPE_CHECKING:
 
 _VEGA_LITE: Final = "6.4"
 _HERE: Final = "salon_ranking.report"
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of text under a header; ``numeric`` names the columns that are set flush right."""
-
-    columns: tuple[str, ...]
-    rows: Sequence[Sequence[str]]
-    numeric: frozenset[str] = frozenset()
-    caption: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,3 +52,11 @@ def chart_svg(plan: BattlePlan) -> str:
 
     picture: str = vl_convert.vegalite_to_svg({**plan_chart(plan), "width": 640, "background": "white"}, vl_version="6.4")
     return picture
+
+
+def chart_png(plan: BattlePlan) -> bytes:
+    """Return the curves of a plan as a picture in PNG, two pixels for each unit of the SVG."""
+    import vl_convert
+
+    picture: bytes = vl_convert.svg_to_png(chart_svg(plan), scale=2)
+    return picture

@@ -14,7 +14,7 @@ from salon_ranking.files import read_table
 from salon_ranking.leaderboard.analyses import Analyses, FitDiagnosis
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.leaderboard.excluded import ExcludedRaters
-from salon_ranking.leaderboard.listing import MOST_EFFECT, MOST_WIDTH, listing_cells
+from salon_ranking.leaderboard.listing import MOST_EFFECT, MOST_WIDTH
 from salon_ranking.leaderboard.ranking import ranked_like
 from salon_ranking.raters.rater_report import RaterReport
 from salon_ranking.report.curves import width_curve
@@ -177,7 +177,7 @@ def listing_status(board: Leaderboard) -> list[PageSection]:
     rows = [
         (str(row["rank"]), row["model"], verdict, width, effect, numbers.count(row["matches"]))
         for row in board.table.iter_rows(named=True)
-        for width, effect, verdict in [listing_cells(row)]
+        for width, effect, verdict in [numbers.listing_cells(row)]
     ]
     listed = int(board.table["listed"].sum())
     said = (
@@ -245,7 +245,7 @@ def _report(report: RaterReport, excluded: ExcludedRaters | None) -> tuple[Block
     blocks: list[Block] = [report.header]
     if report.flagged:
         if excluded is None:
-            blocks.append("Their votes are in the ratings above; salon rank --exclude-flagged leaves them out.")
+            blocks.append("Their votes are in the ratings above; salon votes rank --exclude-flagged leaves them out.")
         blocks.append(reasons(report))
     shown = f"The first {_MOST_RATERS:,} raters." if report.table.height > _MOST_RATERS else ""
     return (*blocks, *([shown] if shown else []), quality(report, most=_MOST_RATERS))

@@ -6,7 +6,7 @@
     100
 
 ``salon_ranking.scheduling.planning.plan`` plays whole schedules among models of assumed strength and reports the matches until
-intervals are narrow and neighbours are separated (``salon plan``). Rules, formulas and sources: ``docs/scheduling.md``.
+intervals are narrow and neighbours are separated (``salon votes simulate``). Formulas and sources: ``docs/scheduling.md``.
 """
 
 from salon_ranking.scheduling.inventory import Inventory

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import rich_click as click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from salon_rewards.line_files import shown
 from salon_rewards.monitors.audit import Audit, MonitorHistory, audit, read_log
@@ -17,12 +14,12 @@ from salon_rewards.monitors.batch import AnswerForm
 from salon_rewards.monitors.monitor_set import MONITORS, MonitorBoard
 from salon_rewards.monitors.reading import Alarm, Monitor, Reading
 from salon_taxonomy.cli.options import FORMAT
+from salon_taxonomy.cli.output import print_table
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _CURVE = 20
-_STYLES = {Alarm.OK: "green", Alarm.WARN: "yellow", Alarm.STOP: "bold red"}
 
 
 @click.command("audit")
@@ -98,25 +95,26 @@ def _monitors(grammar: AnswerForm, thresholds: Sequence[str], lower_is_better: b
 
 
 def _print(found: Audit) -> None:
-    table = Table("monitor", "verdict", "first", "last", "worst", "at step", "threshold", f"steps {_span(found)}")
-    for column in table.columns[2:7]:
-        column.justify = "right"
+    columns = ("monitor", "verdict", "first", "last", "worst", "at step", "threshold", f"steps {_span(found)}")
+    rows = []
     for history in found.histories:
         worst = history.worst
         if worst is None or worst.verdict is None:
-            table.add_row(history.name, Text("–", "dim"), "", "", "", "", "", Text(history.why_none, "dim"))
+            rows.append((history.name, "–", "", "", "", "", "", history.why_none))
             continue
-        table.add_row(
-            history.name,
-            Text(str(worst.verdict), _STYLES[worst.verdict]),
-            _number(history.first),
-            _number(history.last),
-            _number(worst),
-            str(worst.step),
-            f"{worst.threshold:.3g}",
-            _curve([item.value for item in history.readings]),
+        rows.append(
+            (
+                history.name,
+                str(worst.verdict),
+                _number(history.first),
+                _number(history.last),
+                _number(worst),
+                str(worst.step),
+                f"{worst.threshold:.3g}",
+                _curve([item.value for item in history.readings]),
+            )
         )
-    Console(width=None if sys.stdout.isatty() else 120).print(table)
+    print_table(columns, rows, right=columns[2:7])
     unreadable = f", {found.unreadable} of them unreadable" if found.unreadable else ""
     click.echo(f"{found.completions:,} completions of {len(found.steps):,} steps{unreadable}: {found.verdict}")
     for history in found.histories:

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import rich_click as click
-from rich.console import Console
-from rich.table import Table
 
 from salon_rewards.catalog import ASKED, REWARDS, make_reward, source_names
 from salon_rewards.composition import Part
@@ -19,6 +17,7 @@ from salon_rewards.line_files import opened, shown
 from salon_rewards.scoring.completions_file import read_completions
 from salon_rewards.scoring.scored import ScoredCompletions, label_counts, score_completions
 from salon_taxonomy.cli.options import format_option
+from salon_taxonomy.cli.output import print_table
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 
@@ -142,16 +141,14 @@ def _write(scored: ScoredCompletions, output: Path) -> None:
 
 
 def _print(scored: ScoredCompletions) -> None:
-    console = Console()
-    table = Table("reward", "weight", "mean", "lowest", "highest", "scored", "unscored")
+    columns = ("reward", "weight", "mean", "lowest", "highest", "scored", "unscored")
+    rows = []
     for line in scored.summary():
-        if line.name == "total":
-            table.add_section()
         why = f" ({', '.join(f'{count} {reason}' for reason, count in line.reasons.items())})" if line.reasons else ""
         numbers = ["–" if value is None else f"{value:.4g}" for value in (line.mean, line.lowest, line.highest)]
         weight = "" if line.name == "total" else f"{line.weight:g}"
-        table.add_row(line.name, weight, *numbers, str(line.scored), f"{line.unscored}{why}")
-    console.print(table)
+        rows.append((line.name, weight, *numbers, str(line.scored), f"{line.unscored}{why}"))
+    print_table(columns, rows, right=columns[1:6])
     if not scored.why:
         return
     flaws: dict[str, int] = {}
@@ -159,13 +156,9 @@ def _print(scored: ScoredCompletions) -> None:
         if "flaw" in row:
             flaws[row["flaw"]] = flaws.get(row["flaw"], 0) + 1
     if flaws:
-        table = Table("flaw of the format", "completions")
-        for reason, count in sorted(flaws.items(), key=lambda item: (-item[1], item[0])):
-            table.add_row(reason, str(count))
-        console.print(table)
+        most = sorted(flaws.items(), key=lambda item: (-item[1], item[0]))
+        print_table(("flaw of the format", "completions"), [(reason, str(count)) for reason, count in most])
     counts = label_counts(scored.why)
     if counts:
-        table = Table("label", "found", "missed", "extra")
-        for label, of_label in counts.items():
-            table.add_row(label, *map(str, of_label))
-        console.print(table)
+        figures = ("found", "missed", "extra")
+        print_table(("label", *figures), [(label, *map(str, of_label)) for label, of_label in counts.items()], right=figures)

@@ -20,7 +20,10 @@ MOST_OBJECTS: Final = 10
 """So many of any size find room."""
 SLIPS: Final = 0.15
 _ARRANGEMENTS: Final = 400
-_HINT: Final = "Say it like: A red star to the left of a blue circle, and three small squares."
+_HINT: Final = (
+    "Say it like: A red star to the left of a blue circle, and three small squares. "
+    f"Shapes: {', '.join(Shape)}; colours: {', '.join(Colour)}."
+)
 
 
 def imagine(prompt: str, *, seed: int = 0, slips: float = SLIPS) -> Scene:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from salon_taxonomy.cli.salon import COMMANDS, SalonGroup, main
+    from salon_taxonomy.cli.commands import COMMANDS
+    from salon_taxonomy.cli.salon import SalonGroup, main
 
 __all__ = ["COMMANDS", "SalonGroup", "main"]
 
-__getattr__, __dir__ = lazy_names(globals(), {"salon": __all__})
+__getattr__, __dir__ = lazy_names(globals(), {"commands": ["COMMANDS"], "salon": ["SalonGroup", "main"]})

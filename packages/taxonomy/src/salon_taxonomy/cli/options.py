@@ -7,7 +7,8 @@ from typing import Any, Final, TypeAlias
 
 import rich_click as click
 
-from salon_taxonomy.file_options import StorePath
+from salon_taxonomy.file_options import OutputPath, StorePath
+from salon_taxonomy.table_files import TABLE_ENDINGS
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -51,6 +52,14 @@ def format_option(*forms: str, default: str | None = "table", help_: str = "For 
 
 
 FORMAT: Final = format_option("table", "json")
+
+
+def output_option(endings: tuple[str, ...] = TABLE_ENDINGS, *, what: str = "Also write the table to this file") -> Decorator:
+    """Return the option ``--output``, a file whose ending must be among ``endings``."""
+    return click.option("--output", metavar="FILE", type=OutputPath(endings=endings), help=f"{what}: {', '.join(endings)}.")
+
+
+OUTPUT: Final = output_option()
 
 
 def seed_option(help_: str, default: int = 0) -> Decorator:

@@ -1,13 +1,19 @@
 """Tables, JSON and numbers on the terminal, for the commands of every package."""
 
 import json
+import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import rich_click as click
 
-from salon_taxonomy.visible_text import visible
+from salon_taxonomy.shown_result import FittedTable
+from salon_taxonomy.table_files import Maker, Rows, Table, table_bytes, write_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 MISSING: Final = "–"
 """The cell of a missing value."""
@@ -38,27 +44,78 @@ def as_json(content: object) -> str:
     return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate: \ud800, as JSON writes it
 
 
+def fitted(table: Table, *, indented: bool = True) -> FittedTable:
+    """Return the table as a console prints it, with the way to the columns that do not fit."""
+    return FittedTable(table, _remedy(), indented=indented)
+
+
+def _remedy() -> str:
+    """Return how the user gets all columns: a file, where the command writes one, or a wider terminal."""
+    context = click.get_current_context(silent=True)
+    writes = context is not None and any("--output" in option.opts for option in context.command.params)
+    return "--output FILE writes all." if writes else "A wider terminal shows them."
+
+
 def print_table(
     header: Sequence[str], lines: Sequence[Sequence[str]], *, right: Collection[str] = (), width: int = _WIDTH
 ) -> None:
-    """Print a table whose cells are taken literally: no markup, no control characters.
+    """Print a table whose cells are taken literally and never cut; see :class:`FittedTable`.
 
     Args:
         header: names of the columns.
         lines: cells, row by row.
         right: columns aligned to the right.
-        width: in characters where the output is no terminal.
+        width: in characters where the output is no terminal and ``COLUMNS`` is not set.
     """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    console_of(width).print(fitted(Table(tuple(header), lines, frozenset(right))))
 
-    table = Table(box=None)
-    for name in header:
-        table.add_column(name, justify="right" if name in right else "left")
-    for line in lines:
-        table.add_row(*(Text(visible(text)) for text in line))
-    (Console() if sys.stdout.isatty() else Console(width=width)).print(table)
+
+def console_of(width: int, *, stderr: bool = False) -> "Console":
+    """Return a console as wide as the terminal, as ``COLUMNS`` says, or ``width`` in a file or a pipe."""
+    from rich.console import Console
+
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(highlight=False, stderr=stderr, width=None if known else width)
+
+
+def deliver(
+    table: Table | Callable[[], Table],
+    values: "Rows | None" = None,
+    *,
+    form: str | None,
+    output: Path | None,
+    show: Callable[[], None] | None = None,
+    json: Callable[[], str] | None = None,
+    csv: Callable[[], str] | None = None,
+    made: Mapping[str, Maker] | None = None,
+) -> None:
+    """Print a result in the wanted form, and write it to the file that was named.
+
+    Args:
+        table: its cells as people read them.
+        values: its values; default: the cells.
+        form: what is printed: ``table``, ``json`` or ``csv``; None: the table, or nothing where a file is written.
+        output: the file, whose ending says the kind; None: none.
+        show: prints it for people; default: the table.
+        json: makes its JSON, also for a file; default: the values as an array.
+        csv: makes its CSV, also for a file; default: the values.
+        made: makes the content of a file by its ending, in place of the table.
+    """
+    makers: dict[str, Maker] = dict(made or {})
+    makers |= {ending: maker for ending, maker in ((".json", json), (".csv", csv)) if maker is not None}
+    if form in ("json", "csv"):
+        text = table_bytes(f".{form}", table, values, made=makers).decode()
+        click.echo(text, nl=not text.endswith("\n"))
+    elif form is None and output is not None:
+        pass
+    elif show is not None:
+        show()
+    else:
+        cells = table if isinstance(table, Table) else table()
+        print_table(cells.columns, cells.rows, right=cells.numeric)
+    if output is not None:
+        write_table(output, table, values, made=makers)
+        click.echo(f"Wrote {output}", err=True)
 
 
 def number_text(value: float | None, form: str = ".4f") -> str:

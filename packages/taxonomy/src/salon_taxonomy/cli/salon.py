@@ -1,23 +1,26 @@
 """The ``salon`` command: a group whose subcommands come from whichever Salon packages are installed.
 
 A package brings its own through the entry-point group ``salon.commands``; it is imported only when it is called. This
-package's own are ``salon taxonomy`` and ``salon completion``.
+package's own are ``salon taxonomy``, ``salon doctor`` and ``salon completion``.
 """
 
 import difflib
 import json
 import sys
-from importlib.metadata import entry_points
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, format_option
+from salon_taxonomy.cli.commands import COMMANDS
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, format_option
+from salon_taxonomy.cli.output import as_json, deliver, print_table
 from salon_taxonomy.errors import IncompleteError, SalonError
 from salon_taxonomy.file_options import InputPath, OutputPath
-from salon_taxonomy.lazy_commands import LazyGroup
+from salon_taxonomy.lazy_commands import InstalledGroup, LazyCommand
 from salon_taxonomy.standard_output import OutputError, told_apart
+from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -27,80 +30,14 @@ if TYPE_CHECKING:
     from salon_taxonomy.crosswalk import Crosswalk
     from salon_taxonomy.taxonomy import Taxonomy
 
-_GROUP = "salon.commands"
 _INTERRUPTED = 130
 """128 and the number of SIGINT."""
 _HELP = {"help_option_names": ["-h", "--help"]}
-COMMANDS = {
-    "salon-arena": {
-        "arena": "Let people compare pictures or videos in a browser: blind, one key per vote, every vote kept once.",
-    },
-    "salon-bench": {
-        "bench": "Judge a folder of pictures with a suite and any vision-language model; every row lands in a store.",
-        "refine": "Let a judge and an editor improve a picture, round by round, until it shows what was asked for.",
-    },
-    "salon-curate": {
-        "curate": "Build an image data set with judges: stages over shards, selections, audits, a release.",
-    },
-    "salon-published": {
-        "published": "Tables that five papers printed, as data, checked against themselves.",
-        "quickstart": "Rank some forty image generators by everything that five papers published about them.",
-    },
-    "salon-ranking": {
-        "mos": "Mean opinion scores per model, dimension and scenario, with intervals, comparisons and checks of the raters.",
-        "next-pairs": "Plan the next battles to show: two models, a prompt, a sample of each, and who stands on the left.",
-        "plan": "Simulate schedules: how many matches until the leaderboard can be trusted, by rule.",
-        "rank": "Rank models by their battles: Bradley-Terry ratings on the Elo scale with intervals.",
-        "raters": "Look at raters: missed anchors, too fast, one option again and again, one-sided, against everybody else.",
-        "test-points": "The share of yes/no checks that each model passes, per test point, with Wilson intervals.",
-        "weights": (
-            "What voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal."
-        ),
-    },
-    "salon-rewards": {
-        "reward": "Score answers the way a trainer pays for them.",
-    },
-    "salon-store": {
-        "store": "Keep every score, battle and rating in one directory, and ask it questions in SQL.",
-    },
-    "salon-taxonomy": {
-        "completion": "Print the script that completes salon's commands and options in a shell.",
-        "taxonomy": "Label trees: what can be wrong with a picture, or what a prompt demands.",
-    },
-    "salon-train": {
-        "train": "Train assessors and refiners on the scores that benchmarks report.",
-    },
-}
-"""Every command of Salon by the package that brings it, with its help in short: one whose package is absent can be
-explained, and all can be listed without importing them. A test holds the words to those of the commands themselves.
-"""
 _SHORT_HELP = {name: words for commands in COMMANDS.values() for name, words in commands.items()}
 
 
-class SalonGroup(LazyGroup):
+class SalonGroup(InstalledGroup):
     """A click group that finds its commands among the installed packages and explains Salon's own errors."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all installed subcommands, in alphabetical order."""
-        return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=_GROUP))})
-
-    def short_help_of(self, name: str) -> str | None:
-        """What the list says of one of Salon's own; None for those of other packages."""
-        return _SHORT_HELP.get(name)
-
-    def load(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Import one subcommand; None when no installed package brings it."""
-        own = super().load(ctx, name)
-        if own is not None:
-            return own
-        found = [entry for entry in entry_points(group=_GROUP) if entry.name == name]
-        if not found:
-            return None
-        try:
-            command: click.Command = found[0].load()
-        except (ImportError, AttributeError) as error:  # one broken package must not take the others with it
-            return _unavailable(name, error)
-        return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the subcommand that the arguments begin with.
@@ -154,17 +91,12 @@ def _unknown(name: str, installed: list[str]) -> str:
     return f"No such command {name[:100]!r}. {hint}"
 
 
-def _unavailable(name: str, error: Exception) -> click.Command:
-    """Return a stand-in for a command whose package is installed but cannot be imported."""
-
-    def explain() -> None:
-        raise SalonError(f"`salon {name}` cannot be loaded: {error}\nInstall its package again.") from error
-
-    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
-    return click.RichCommand(name=name, callback=explain, context_settings=settings, help=f"Cannot be loaded: {error}")
-
-
-@click.command(cls=SalonGroup, context_settings=_HELP)
+@click.command(
+    cls=SalonGroup,
+    short_helps=_SHORT_HELP,
+    lazy_commands={"doctor": LazyCommand("salon_taxonomy.cli.doctor:doctor", _SHORT_HELP["doctor"])},
+    context_settings=_HELP,
+)
 @click.rich_config(help_config={"text_paragraph_linebreaks": "\n\n"})
 @click.version_option(package_name="salon-taxonomy", prog_name="salon")
 def main() -> None:
@@ -205,8 +137,9 @@ def taxonomy() -> None:
 
 
 @taxonomy.command("list")
+@OUTPUT
 @FORMAT
-def list_(form: str) -> None:
+def list_(form: str, output: Path | None) -> None:
     """List the taxonomies that come with Salon.
 
     \b
@@ -217,17 +150,11 @@ def list_(form: str) -> None:
     from salon_taxonomy.taxonomy import Taxonomy
 
     found = [Taxonomy.load(name) for name in Taxonomy.names()]
-    if form == "json":
-        rows = [{"name": t.name, "title": t.title, "labels": len(t), "leaves": len(t.leaves())} for t in found]
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
-        return
-    from rich.table import Table
-
-    table = Table("name", "title", "labels", "leaves", "paper", box=None)
-    for t in found:
-        paper = t.source.paper if t.source else ""
-        table.add_row(_text(t.name, "bold"), _text(t.title), str(len(t)), str(len(t.leaves())), _text(paper))
-    _show(table)
+    values = [{"name": t.name, "title": t.title, "labels": len(t), "leaves": len(t.leaves())} for t in found]
+    papers = [t.source.paper if t.source else "" for t in found]
+    rows = [(*map(str, row.values()), paper) for row, paper in zip(values, papers, strict=True)]
+    table = Table(("name", "title", "labels", "leaves", "paper"), rows, frozenset({"labels", "leaves"}))
+    deliver(table, values, form=form, output=output, json=lambda: as_json(values))
 
 
 @taxonomy.command()
@@ -334,8 +261,9 @@ def validate(file: Path) -> None:
 @click.argument("left")
 @click.argument("right")
 @click.option("--file", type=InputPath(), help="A crosswalk of your own (TOML) between the two.")
+@OUTPUT
 @FORMAT
-def crosswalk(left: str, right: str, file: Path | None, form: str) -> None:
+def crosswalk(left: str, right: str, file: Path | None, output: Path | None, form: str) -> None:
     """Show which labels of the taxonomy LEFT correspond to which of RIGHT, and which correspond to none.
 
     A relation is read from left to right: "broader" means that the right label covers more.
@@ -350,12 +278,13 @@ def crosswalk(left: str, right: str, file: Path | None, form: str) -> None:
 
     a, b = Taxonomy.open(left), Taxonomy.open(right)
     walk = Crosswalk.load(a.name, b.name) if file is None else Crosswalk.read(file, a, b)
-    if form == "json":
-        links = [link.model_dump(by_alias=True, mode="json") for link in walk.links]
-        unmatched = [leaf.model_dump() for leaf in walk.unmatched(a, b)]
-        click.echo(json.dumps({"left": a.name, "right": b.name, "links": links, "unmatched": unmatched}, indent=2))
-        return
-    _show_crosswalk(walk, a, b)
+    links = [link.model_dump(by_alias=True, mode="json") for link in walk.links]
+    unmatched = [leaf.model_dump() for leaf in walk.unmatched(a, b)]
+    document = {"left": a.name, "right": b.name, "links": links, "unmatched": unmatched}
+    rows = [(link.from_, link.relation, link.to, link.rationale) for link in walk.links]
+    table = Table((a.name, "relation", b.name, "why"), rows)
+    show = partial(_show_crosswalk, walk, a, b, table)
+    deliver(table, links, form=form, output=output, show=show, json=lambda: as_json(document))
 
 
 def _show(*renderables: "RenderableType") -> None:
@@ -391,14 +320,10 @@ def _tree(found: "Taxonomy", definitions: bool) -> "Tree":
     return tree
 
 
-def _show_crosswalk(walk: "Crosswalk", left: "Taxonomy", right: "Taxonomy") -> None:
-    from rich.table import Table
-
-    links = Table(left.name, "relation", right.name, "why", box=None, title=f"{len(walk.links)} links", title_justify="left")
-    for link in walk.links:
-        links.add_row(_text(link.from_), _text(link.relation), _text(link.to), _text(link.rationale, "dim"))
+def _show_crosswalk(walk: "Crosswalk", left: "Taxonomy", right: "Taxonomy", links: Table) -> None:
     leaves = walk.unmatched(left, right)
-    without = Table("taxonomy", "label", "why", box=None, title=f"{len(leaves)} leaves without a link", title_justify="left")
-    for leaf in leaves:
-        without.add_row(_text(leaf.taxonomy), _text(leaf.label), _text(leaf.rationale or "no reason given", "dim"))
-    _show(links, "", without)
+    without = [(leaf.taxonomy, leaf.label, leaf.rationale or "no reason given") for leaf in leaves]
+    click.echo(f"{len(walk.links)} links")
+    print_table(links.columns, links.rows)
+    click.echo(f"\n{len(leaves)} leaves without a link")
+    print_table(("taxonomy", "label", "why"), without)

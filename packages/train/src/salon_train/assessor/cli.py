@@ -1,6 +1,5 @@
 """``salon train sft | grpo | evaluate | export``, and the presets that runs begin with. Parse, one call, print."""
 
-import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import rich_click as click
 
 from salon_taxonomy.cli.options import FORMAT
-from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.cli.output import print_json, print_table
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath, refuse_overwriting
 from salon_train.run.cli import FILE, changes_of, set_option, stage_options, train_and_show
@@ -129,42 +128,33 @@ def export(file: Path, folder: Path, which: str, changes: tuple[str, ...]) -> No
 
 
 @click.command()
-@FORMAT
-def presets(form: str) -> None:
-    """List the recipes that runs begin with, and the files for `accelerate launch`.
-
-    \b
-    salon train presets
-    """
-    from salon_train.configuration import launch_names, preset_names
-    from salon_train.configuration.recipes import about
-
-    if form == "json":
-        print_json({"presets": {name: about(name) for name in preset_names()}, "launch": list(launch_names())})
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("preset", "what it is", box=None)
-    for name in preset_names():
-        table.add_row(name, about(name))
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
-    click.echo(f"For accelerate launch (`salon train preset --launch NAME`): {', '.join(launch_names())}")
-
-
-@click.command()
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option("--launch", "launching", is_flag=True, help="NAME is a file for `accelerate launch --config_file`.")
-def preset(name: str, launching: bool) -> None:
-    """Print the preset NAME: a configuration with every published setting, to be completed with your paths.
+@FORMAT
+def presets(name: str | None, launching: bool, form: str) -> None:
+    """List the recipes that runs begin with, or print the one with NAME, to be completed with your paths.
+
+    A recipe is a configuration with every setting that its paper published.
 
     \b
-    salon train preset magicmirror-7b > run.toml
-    salon train preset fsdp --launch > accelerate.yaml
+    Example:
+      salon train presets
+      salon train presets magicmirror-7b > run.toml
+      salon train presets fsdp --launch > accelerate.yaml
     """
     from salon_train.configuration import recipes
 
-    click.echo(recipes.launch(name) if launching else recipes.preset(name), nl=False)
+    if name is not None:
+        click.echo(recipes.launch(name) if launching else recipes.preset(name), nl=False)
+        return
+    names, files = recipes.preset_names(), recipes.launch_names()
+    if launching:
+        raise click.UsageError(f"--launch needs the NAME of a file; there are: {', '.join(files)}")
+    if form == "json":
+        print_json({"presets": {each: recipes.about(each) for each in names}, "launch": list(files)})
+        return
+    print_table(["preset", "what it is"], [[each, recipes.about(each)] for each in names])
+    click.echo(f"For accelerate launch (`salon train presets NAME --launch`): {', '.join(files)}")
 
 
 def _train(stage: Literal["sft", "grpo"], file: Path, changes: tuple[str, ...], **given: Any) -> None:

@@ -17,7 +17,7 @@ Settings = TypeVar("Settings", bound=StageConfiguration)
 _SECTIONS: Final = {
     "rows": (
         "a refiner",
-        "`salon train refine` takes it; what it made is loaded as it is: --judge transformers:FOLDER/refine/model.",
+        "`salon train refiner` takes it; what it made is loaded as it is: --judge transformers:FOLDER/refine/model.",
     ),
     "data": ("an assessor", "`salon train sft` and `salon train grpo` take it; a refiner's file has [rows]."),
 }
@@ -61,7 +61,7 @@ def read_as(root: type[Settings], path: str | Path, *, changes: Mapping[str, obj
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        hint = f"`salon train preset {root.preset} > {path.name}` writes one to begin with."
+        hint = f"`salon train presets {root.preset} > {path.name}` writes one to begin with."
         raise InputError("there is no such file", source=path, hint=hint) from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read ({error})", source=path) from error

@@ -422,7 +422,7 @@ class DegenerationSection(ConfigurationTable):
 
 class MonitorsSection(ConfigurationTable):
     """Monitors of policies that game their reward (``docs/monitors.md``), shown every generation batch of
-    ``salon train grpo`` and ``salon train refine``.
+    ``salon train grpo`` and ``salon train refiner``.
 
     Attributes:
         on: whether anything is watched.

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
@@ -15,10 +15,7 @@ from salon_train.report.cli import check_page_libraries
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.console import Console
-    from rich.progress import TaskID
-
-    from salon_train.demo.experiment import ArmNumbers, SeedProgress
+    from salon_train.demo.experiment import ArmNumbers
 
 
 @click.command()
@@ -63,6 +60,7 @@ def demo(
     from salon_train.demo.page import study_page
     from salon_train.demo.recipe import QUICK, Recipe
     from salon_train.demo.study import ABLATIONS, DEMO, run_study
+    from salon_train.over_seeds import SeedBars
 
     recipe = QUICK if quick else Recipe()
     wanted = {*DEMO, *(ABLATIONS if ablations else ()), *([Ablation.IMPROVE_EVEN] if even else ())}
@@ -70,7 +68,7 @@ def demo(
     numbers = range(first_seed, first_seed + (1 if quick else seeds))
     err = Console(stderr=True)
     try:
-        with _Bars(err) as bars:
+        with SeedBars(err) as bars:
             measured = run_study(folder, recipe, seeds=numbers, arms=arms, processes=processes, again=again, tell=bars)
         page = study_page(measured, recipe, title="A model learns to assess pictures")
         (folder / "report.html").write_text(page, encoding="utf-8")
@@ -81,34 +79,6 @@ def demo(
         return
     _print(measured)
     click.echo(f"curves: {folder / 'report.html'}")
-
-
-class _Bars:
-    """A bar for the stage that each seed is at, on a terminal, and a line for each that begins."""
-
-    def __init__(self, console: "Console") -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._console = console
-        self._tasks: dict[int, TaskID] = {}
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        self._bar.stop()
-
-    def __call__(self, told: "str | SeedProgress") -> None:
-        if isinstance(told, str):
-            self._console.print(told, highlight=False)
-            return
-        task = self._tasks.get(told.seed)
-        if task is None:
-            task = self._tasks[told.seed] = self._bar.add_task("")
-        self._bar.update(task, description=f"seed {told.seed}: {told.doing}", completed=told.step, total=told.steps)
 
 
 def _print(measured: "Sequence[ArmNumbers]") -> None:

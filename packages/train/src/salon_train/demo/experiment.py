@@ -8,7 +8,7 @@ Everything goes through the public trainers; here are only their configurations,
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -18,28 +18,8 @@ from salon_train.configuration import Configuration
 from salon_train.demo.consistency import supports
 from salon_train.demo.pictures import Pictures, draw_pictures
 from salon_train.demo.recipe import QUESTION, Recipe
+from salon_train.over_seeds import SeedProgress, Tell
 from salon_train.run.events import TrainingEvent
-
-
-@dataclass(frozen=True, slots=True)
-class SeedProgress:
-    """How far a stage of one seed has come.
-
-    Attributes:
-        seed: which.
-        doing: the stage, in words.
-        step: optimizer steps that are done.
-        steps: of the whole stage.
-    """
-
-    seed: int
-    doing: str
-    step: int
-    steps: int
-
-
-Tell = Callable[["str | SeedProgress"], object]
-"""Called with a line about what begins, and with the progress of each stage."""
 
 
 class Ablation(StrEnum):

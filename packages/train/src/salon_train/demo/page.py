@@ -1,6 +1,5 @@
 """Write a study as one HTML page without network: what rose, curves, the paper's ablations."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from salon_train.demo.experiment import Ablation, ArmNumbers
 from salon_train.demo.recipe import Recipe
 from salon_train.demo.summary import LABELS, PAPER, AblationEffect, directions, end, rise
-from salon_train.over_seeds import SeedMean
+from salon_train.over_seeds import SeedMean, curve_over_seeds
 
 if TYPE_CHECKING:
     from salon_ranking.report.page import Figure, PageSection, Table
@@ -159,35 +158,9 @@ def _points(measured: Sequence[ArmNumbers], name: str) -> list[dict[str, Any]]:
 
 
 def _curve(measured: Sequence[ArmNumbers], name: str, words: str) -> "Figure":
-    import altair as alt
-    import polars as pl
-
-    from salon_ranking.report.page import Figure, Table
-
-    points = pl.DataFrame(_points(measured, name))
-    arms = points["arm"].unique(maintain_order=True).to_list()
-    legend = alt.Legend(orient="top", direction="vertical", title=None, labelLimit=300, symbolOpacity=1)
-    # Everything but rewards is a share: its axis is whole, also where all values are the same.
-    scale = alt.Scale(zero=False) if name.startswith("rewards/") else alt.Scale(domain=[0, 1])
-    base = alt.Chart(points).encode(
-        x=alt.X("step:Q", title="Steps of GRPO"), color=alt.Color("arm:N", sort=arms, legend=legend)
-    )
-    told = [alt.Tooltip("arm:N", title="GRPO"), alt.Tooltip("step:Q", title="Step")]
-    thin = base.mark_line(strokeWidth=1, opacity=0.45).encode(y=alt.Y("value:Q", title=words, scale=scale), detail="seed:N")
-    thick = base.mark_line(strokeWidth=3, point=True).encode(
-        y=alt.Y("mean(value):Q", title=words, scale=scale),
-        tooltip=[*told, alt.Tooltip("mean(value):Q", title="Mean", format=".3f")],
-    )
-    chart = alt.layer(thin, thick).properties(width="container", height=260, description=f"{words} against steps of GRPO")
-    with alt.data_transformers.disable_max_rows():
-        specification = chart.to_dict()
-    table = points.group_by("arm", "step", maintain_order=True).agg(pl.col("value").mean().round(3), pl.len().alias("seeds"))
-    rows = [[str(cell) for cell in row] for row in table.rows()]
-    numbers = Table(("GRPO", "Step", "Mean", "Seeds"), rows, frozenset({"Step", "Mean", "Seeds"}))
-    caption = f"{words}: thin lines are seeds, thick ones their mean."
-    if name.startswith("rewards/"):
-        caption += " Samplers show other pictures, so their rewards cannot be held against each other."
-    return Figure(specification, caption, numbers)
+    share = not name.startswith("rewards/")
+    caption = "" if share else " Samplers show other pictures, so their rewards cannot be held against each other."
+    return curve_over_seeds(_points(measured, name), words, learning="GRPO", share=share, caption=caption)
 
 
 def _ablations(measured: Sequence[ArmNumbers], arms: Sequence[Ablation]) -> "list[str | Table]":
@@ -231,8 +204,4 @@ def _short(estimate: SeedMean) -> str:
 
 
 def _signed(estimate: SeedMean) -> str:
-    if not estimate.seeds:
-        return "–"
-    if math.isnan(estimate.low):
-        return f"{estimate.mean:+.3f}"
-    return f"{estimate.mean:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}]"
+    return estimate.text("+.3f")

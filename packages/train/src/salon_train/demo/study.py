@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from salon_taxonomy.errors import InputError
-from salon_train.demo.experiment import Ablation, ArmNumbers, SeedProgress, Tell, run_seed
+from salon_train.demo.experiment import Ablation, ArmNumbers, run_seed
 from salon_train.demo.recipe import Recipe
+from salon_train.over_seeds import SeedProgress, Tell
 
 if TYPE_CHECKING:
     from multiprocessing.queues import Queue

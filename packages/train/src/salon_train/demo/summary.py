@@ -53,13 +53,13 @@ def starts(measured: Iterable[ArmNumbers], arm: Ablation, metric: str) -> dict[i
 def rise(measured: Sequence[ArmNumbers], arm: Ablation, metric: str = "f1_macro") -> SeedMean:
     """How much a metric rose over the cold start, within seeds."""
     before, after = starts(measured, arm, metric), ends(measured, arm, metric)
-    return SeedMean.of([after[seed] - before[seed] for seed in sorted(before.keys() & after.keys())])
+    return SeedMean.of([after[seed] - before[seed] for seed in sorted(before.keys() & after.keys())], differences=True)
 
 
 def difference(measured: Sequence[ArmNumbers], arm: Ablation, metric: str, *, to: Ablation = Ablation.FULL) -> SeedMean:
     """How much an arm's last number differs from another's, within seeds."""
     one, other = ends(measured, arm, metric), ends(measured, to, metric)
-    return SeedMean.of([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())])
+    return SeedMean.of([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())], differences=True)
 
 
 def end(measured: Sequence[ArmNumbers], arm: Ablation, metric: str) -> SeedMean:

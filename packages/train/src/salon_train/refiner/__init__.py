@@ -1,10 +1,10 @@
 """Train R³-Refiner: a policy that finds what is wrong with a picture and instructs an editor (R³-Bench, section 3.1).
 
-    train_refiner, read_refiner_configuration     ``salon train refine CONFIG.toml``
+    train_refiner, read_refiner_configuration     ``salon train refiner CONFIG.toml``
     train_warm_up, Lesson                         SFT on a teacher's replies before it
     PolicyVerifier, verdict_probabilities         the policy's certainty that a picture matches, for R_rect
     QuestionVerifier, CachingEditor               the alternative by questions; an editor that cannot end a run
-    run_study, Arm                                ``salon train refine-demo``: Table 4 in small
+    run_study, Arm                                ``salon train refiner-demo``: Table 4 in small
 
 Nothing is imported before its first use (PEP 562).
 """

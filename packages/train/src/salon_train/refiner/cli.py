@@ -1,4 +1,4 @@
-"""``salon train refine`` and ``refine-demo``: train a refiner, and the small study of its rewards. Parse, one call, print."""
+"""``salon train refiner`` and ``refiner-demo``: train a refiner, and the small study of its rewards. Parse, one call, print."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_taxonomy.cli.options import FORMAT
-from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.cli.output import print_json, print_table
 from salon_taxonomy.file_options import InputPath
 from salon_train.run.cli import changes_of, stage_options, train_and_show
 
 if TYPE_CHECKING:
-    from salon_train.over_seeds import SeedMean
     from salon_train.refiner.study import ArmResult
     from salon_train.run.dry_run import StageDryRun
     from salon_train.run.stage import Trained
@@ -24,7 +23,7 @@ _ARMS = ["reason", "questions", "hrm", "hrm-ungated", "hrm-guarded"]
 
 @click.command()
 @stage_options("refine.steps=10")
-def refine(file: Path, changes: tuple[str, ...], **given: Any) -> None:
+def refiner(file: Path, changes: tuple[str, ...], **given: Any) -> None:
     """Train a refiner: a policy that sees what is wrong with a picture and says how to mend it.
 
     GRPO on two rewards: the verdict, and how sure the policy itself is of the picture that an editor made of its
@@ -37,10 +36,10 @@ def refine(file: Path, changes: tuple[str, ...], **given: Any) -> None:
 
     \b
     Example:
-      salon bench scenes generate --output drawn --per-category 50
-      salon train preset r3-refiner-7b > refiner.toml
-      salon train refine refiner.toml --dry-run
-      salon train refine refiner.toml
+      salon synthetic scenes generate --output drawn --per-category 50
+      salon train presets r3-refiner-7b > refiner.toml
+      salon train refiner refiner.toml --dry-run
+      salon train refiner refiner.toml
     """
     from salon_train.refiner.settings import read_refiner_configuration
 
@@ -59,7 +58,7 @@ def refine(file: Path, changes: tuple[str, ...], **given: Any) -> None:
     train_and_show(plan, train, **given)
 
 
-@click.command("refine-demo")
+@click.command("refiner-demo")
 @click.argument("folder", type=InputPath(file_okay=False))
 @click.option("--seeds", type=click.IntRange(1, 10), default=3, show_default=True, help="Runs from random weights to the end.")
 @click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The others follow it.")
@@ -68,7 +67,7 @@ def refine(file: Path, changes: tuple[str, ...], **given: Any) -> None:
 )
 @click.option("--steps", type=click.IntRange(min=1), help="Of GRPO. Default: the study's own.")
 @FORMAT
-def refine_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...], steps: int | None, form: str) -> None:
+def refiner_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...], steps: int | None, form: str) -> None:
     """See on a CPU which reward teaches a refiner to mend pictures, and which one teaches it to evade.
 
     A tiny policy learns from a teacher with bad habits and then from each reward, on drawn scenes with the draw editor. The
@@ -76,9 +75,9 @@ def refine_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...]
 
     \b
     Example:
-      salon train refine-demo study
-      salon train refine-demo quick --seeds 1 --arm hrm
-      salon train refine-demo fresh --seeds 5 --first-seed 10
+      salon train refiner-demo study
+      salon train refiner-demo quick --seeds 1 --arm hrm
+      salon train refiner-demo fresh --seeds 5 --first-seed 10
     """
     from salon_train.refiner.study import Arm, StudySettings, run_study
 
@@ -99,22 +98,20 @@ def refine_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...]
 
 
 def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from salon_train.over_seeds import SeedMean
     from salon_train.refiner.study import PUBLISHED, Arm, paired
 
-    table = Table("reward", "S_ref", "S_rect", "verdict", "illusory", "R³-Bench: S_ref", "R³-Bench: S_rect")
+    rows: list[tuple[str, ...]] = []
     for arm in Arm:
         mine = [each.evaluation for each in results if each.arm is arm]
         if not mine:
             continue
         cells = [[each.s_ref for each in mine], [each.s_rect for each in mine], [each.verdict for each in mine]]
         evasive = [each.illusory for each in mine if each.illusory is not None]
-        shown = [_figure(SeedMean.of(values)) if values else "none" for values in (*cells, evasive)]
-        table.add_row(arm, *shown, *(f"{value:.2f}" for value in PUBLISHED.get(arm, ())))
-    differences = Table("difference, paired by seed", "S_ref", "S_rect")
+        shown = [SeedMean.of(values).text() if values else "none" for values in (*cells, evasive)]
+        published = [f"{value:.2f}" for value in PUBLISHED.get(arm, ())]
+        rows.append((arm, *shown, *(published or ("", ""))))
+    differences: list[tuple[str, ...]] = []
     pairs = [
         *((arm, Arm.COLD_START) for arm in Arm if arm is not Arm.COLD_START),
         (Arm.HRM, Arm.REASON),
@@ -124,14 +121,9 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
         found = paired(results, arm, other)
         if found:
             s_ref, s_rect = zip(*found.values(), strict=True)
-            differences.add_row(f"{arm} − {other}", _figure(SeedMean.of(s_ref), "+.3f"), _figure(SeedMean.of(s_rect), "+.3f"))
-    console = Console(width=110)
-    console.print(table)
-    console.print(differences)
+            shown = [SeedMean.of(values, differences=True).text("+.3f") for values in (s_ref, s_rect)]
+            differences.append((f"{arm} − {other}", *shown))
+    print_table(("reward", "S_ref", "S_rect", "verdict", "illusory", "R³-Bench: S_ref", "R³-Bench: S_rect"), rows)
+    print_table(("difference, paired by seed", "S_ref", "S_rect"), differences)
     seeds = len({each.seed for each in results})
     click.echo(f"{seeds} {'seed' if seeds == 1 else 'seeds'}; 95 % intervals over seeds. Policies: {folder}")
-
-
-def _figure(value: "SeedMean", form: str = ".3f") -> str:
-    mean = format(value.mean, form)
-    return mean if value.seeds < 2 else f"{mean} ± {value.half_width:.3f}"

@@ -1,4 +1,4 @@
-"""``salon train refine --dry-run``: what a run would do, and whether it can, before any weight is loaded.
+"""``salon train refiner --dry-run``: what a run would do, and whether it can, before any weight is loaded.
 
 configuration ──► rows read, pictures opened ──► the editor makes one edit, the judge answers one question
               └─► the plan (``salon_train.run.dry_run``): parameters, memory, steps, prompts, epochs

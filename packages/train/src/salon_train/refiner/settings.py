@@ -2,7 +2,7 @@
 
 [run]  [model]  [rows]  [editor]  [refine]  [evaluation]  [checkpoints]  [degeneration]  [monitors]  [log]  [store]
 
-    salon train refine refiner.toml
+    salon train refiner refiner.toml
 """
 
 from collections.abc import Mapping
@@ -32,8 +32,8 @@ class RowsSection(ConfigurationTable):
     """Training rows.
 
     Attributes:
-        file: rows in R³-Bench's form (JSON, JSON Lines, Parquet), as ``salon bench scenes generate`` draws them; relative to
-            the configuration.
+        file: rows in R³-Bench's form (JSON, JSON Lines, Parquet), as ``salon synthetic scenes generate`` draws them; relative
+            to the configuration.
         pictures: the folder that the rows' pictures are in; None: the file's own.
         limit: so many rows, the first ones; None: all.
         held_out: rows for evaluation (``[evaluation]``), in the same form and outside training; None: no evaluation.

@@ -1,6 +1,6 @@
 """Draw scenes for a very small policy: two figures, four colours, four shapes, one mistake.
 
-The items are ``DrawnItem``s as ``salon bench scenes`` draws them: the same prompts, explanations, instructions and
+The items are ``DrawnItem``s as ``salon synthetic scenes`` draws them: the same prompts, explanations, instructions and
 questions, read and executed by the same grammar, so the ``draw`` editor and R³-Bench's metrics take them as they are.
 """
 

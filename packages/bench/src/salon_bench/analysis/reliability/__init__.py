@@ -5,7 +5,7 @@
 * :func:`swap_evaluators`: does another judge rank alike?
 * :func:`validate`, :func:`validate_all`: does the metric (of each judge) rank as people do, and do they agree?
 
-The command is ``salon bench reliability``. R³-Bench, appendix C.3.
+The command is ``salon results reliability``. R³-Bench, appendix C.3.
 """
 
 from salon_bench.analysis.reliability.comparing import RankedSubject, SubjectComparison, compare

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from salon_bench.analysis.reliability.evaluators import competition_ranks
 from salon_bench.analysis.reliability.score_table import ScoreTable
 from salon_ranking.agreement import Difference, Stability, UndefinedError, compare_all, rank_stability
+from salon_taxonomy.forest_plot import ForestPlot, PlotRow
+from salon_taxonomy.shown_result import ResultView, ShownResult
+from salon_taxonomy.table_files import Table
 
 REPLICATES = 1000
 ROUNDS = 500
@@ -34,7 +37,7 @@ class RankedSubject:
 
 
 @dataclass(frozen=True, slots=True)
-class SubjectComparison:
+class SubjectComparison(ShownResult):
     """Everything about one table of scores.
 
     Attributes:
@@ -46,6 +49,21 @@ class SubjectComparison:
     standings: tuple[RankedSubject, ...]
     differences: tuple[Difference, ...]
     stability: Stability | None
+
+    def view(self) -> ResultView:
+        """Return the differences of all pairs as a table and a chart; the standings are in ``standings``."""
+        columns = ("better", "worse", "difference", "low", "high", "significant")
+        rows = [
+            (
+                each.first,
+                each.second,
+                *(f"{value:.4f}" for value in (each.value, each.ci_low, each.ci_high)),
+                "yes" if each.significant else "no",
+            )
+            for each in self.differences
+        ]
+        points = [PlotRow(f"{each.first} − {each.second}", each.value, each.ci_low, each.ci_high) for each in self.differences]
+        return ResultView("", Table(columns, rows, frozenset(columns[2:5])), ForestPlot("Difference of means", points, 0.0))
 
 
 def compare(

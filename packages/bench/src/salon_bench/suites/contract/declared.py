@@ -6,13 +6,14 @@
     [[question]]
     id = "legible"
     ask = "Is the text {words} on the poster easy to read?"
-    answer = "yes/no"                       or "1-5", a list of labels, a JSON schema
+    answer = "yes/no"                       or "1-5", "score", a list of labels, a JSON schema
 
 A word in braces is a column of the prompts, or ``prompt``. Every number is given with an interval.
 """
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -29,6 +30,7 @@ from salon_bench.suites.contract.questions import (
     filled,
     form_of,
     numbers_of,
+    parents_first,
     placeholders,
 )
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
@@ -45,6 +47,8 @@ OVERALL: Final = "overall"
 """The dimension of the number over all questions."""
 _RULES_VERSION: Final = 1  # raised by hand when instructions, parsers or rows change their meaning
 _QUESTION: Final = "question"
+_EACH: Final = "each"
+_ITEMS: Final = "An item is a text, or a table of text and needs: numbers, from 1, of other items of a yes-or-no question."
 
 
 class QuestionTable(BaseModel):
@@ -53,8 +57,10 @@ class QuestionTable(BaseModel):
     Attributes:
         id: its name in tables.
         ask: the words of the question.
-        answer: ``"yes/no"``, a scale such as ``"1-5"``, a list of labels, or a JSON schema.
+        answer: ``"yes/no"``, a scale such as ``"1-5"``, ``"score"``, a list of labels, or a JSON schema.
         score: of each label, from 0 to 1.
+        each: a column with a list: the question is asked once for each item, whose text is ``{each}``. An item is a text, or a
+            table of ``text`` and ``needs``: numbers, from 1, of items that must be answered by yes.
         needs: names of earlier yes-or-no questions: where one is answered by no, this one counts as no.
         weight: of its values in the overall mean.
     """
@@ -65,6 +71,7 @@ class QuestionTable(BaseModel):
     ask: str = Field(min_length=1, max_length=20_000)
     answer: Any
     score: dict[str, Any] | None = None
+    each: str | None = Field(default=None, min_length=1)
     needs: list[str] = []
     weight: float = Field(default=1.0, gt=0, le=1000)
 
@@ -76,7 +83,8 @@ class SuiteTable(BaseModel):
         name: of the suite, in tables.
         summary: what it measures, one line.
         prompts: file or folder of the prompts, from the suite file's own folder.
-        group: the column of the prompts by which the numbers are given as well.
+        query: SQL that makes the prompts of the files of a folder (``prompt_files.queried_rows``).
+        group: the column of the prompts by which the numbers are given as well; a list counts in several groups.
         overall: the number over all questions of a picture: the weighted ``mean`` of their values from 0 to 1, or ``all``: 1
             where every value is at its best, else 0.
         interval: ``wilson`` (shares alone), ``bootstrap`` or ``none``. Default: Wilson's for shares, a bootstrap for means.
@@ -88,6 +96,7 @@ class SuiteTable(BaseModel):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
     summary: str = ""
     prompts: str | None = Field(default=None, min_length=1)
+    query: str | None = Field(default=None, min_length=1)
     group: str | None = Field(default=None, min_length=1)
     overall: Literal["mean", "all"] | None = None
     interval: Literal["wilson", "bootstrap", "none"] | None = None
@@ -160,43 +169,58 @@ class DeclaredSuite(SuiteBase):
         """
         own = None if self.table.prompts is None else self.file.parent / self.table.prompts
         hint = 'Give --prompts FILE, or write prompts = "FILE" into the suite file.'
-        found = read_prompts(given(source or own, f"the suite {self.name} names no prompts", hint), self.name)
+        place = given(source or own, f"the suite {self.name} names no prompts", hint)
+        found = read_prompts(place, self.name, self.table.query)
         for item in found:
             self._check(item, found.source)
         return found
 
     def _check(self, item: SuitePrompt, source: Path) -> None:
         wanted = {
-            name: question.id for question, _ in self.questions for name in placeholders(question.ask) if name != "prompt"
+            name: question.id
+            for question, _ in self.questions
+            for name in (*placeholders(question.ask), *filter(None, [question.each]))
+            if name != "prompt" and not (name == _EACH and question.each)
         }
         if self.table.group is not None:
             wanted[self.table.group] = "group"
         for column, where in wanted.items():
-            if item.facts.get(column) in (None, ""):
+            if item.facts.get(column) in (None, "", []):
                 problem = (
                     f"the prompt {item.prompt.prompt_id!r} has nothing in the column that {self.file.name} names ({where}):"
                 )
-                known = ["prompt", *(name for name, value in item.facts.items() if value not in (None, ""))]
+                known = ["prompt", *(name for name, value in item.facts.items() if value not in (None, "", []))]
                 raise InputError(problem, source=source, column=column, value=column, allowed=known)
+        try:
+            parents_first([each for _, each in self._asked(item.facts, item.prompt.text)])
+        except InputError as error:
+            problem = f"the prompt {item.prompt.prompt_id!r}: {error.problem}"
+            raise InputError(problem, source=source, column=error.column, value=error.value, hint=_ITEMS) from error
 
     def examine(self, case: Case) -> Examination:
         """Ask every question; a number without a verdict is a row with the reason."""
-        words = {**case.facts, "prompt": case.prompt.text}
-        asked = [PictureQuestion(each.id, filled(each.ask, words), form, tuple(each.needs)) for each, form in self.questions]
-        verdicts = yield from ask_all(case, asked)
-        task = self.name if self.table.group is None else str(case.facts[self.table.group])
+        from salon_bench.suites.contract.tables import SEVERAL_GROUPS
+
+        asked = self._asked(case.facts, case.prompt.text)
+        verdicts = yield from ask_all(case, parents_first([each for _, each in asked]))
+        group = self.name if self.table.group is None else case.facts[self.table.group]
+        task = SEVERAL_GROUPS.join(map(str, group)) if isinstance(group, list) else str(group)
         rows: list[Score] = []
         worth: list[tuple[float, Verdict[float]]] = []
-        for each, (table, _) in zip(asked, self.questions, strict=True):
+        for weight, each in asked:
             for name, verdict in numbers_of(each.form, verdicts[each.step]).items():
                 row = case.score(task, each.step + name, verdict)
                 rows.append(row)
-                if self._spans[row.dimension] is not None:
+                if self._spans[self._metric(row.dimension)] is not None:
                     value = Scored(self._worth(row) or 0.0) if isinstance(verdict, Scored) else verdict
-                    worth.append((table.weight, value))
+                    worth.append((weight, value))
         if self.table.overall is not None:
             rows.append(case.score(task, OVERALL, _overall(worth, self.table.overall)))
         return rows
+
+    def _asked(self, facts: Mapping[str, Digestible], prompt: str) -> list[tuple[float, PictureQuestion]]:
+        """Return the questions about a prompt's picture, each with its weight."""
+        return [(table.weight, each) for table, form in self.questions for each in _asked(table, form, facts, prompt)]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """Return every number over all prompts, and by group, with its interval."""
@@ -207,6 +231,8 @@ class DeclaredSuite(SuiteBase):
             shares.add(OVERALL)
         if self.table.interval == "bootstrap":
             shares = set()
+        metrics = {name: self._metric(name) for name in scores["dimension"].unique()}
+        scores = scores.with_columns(scores["dimension"].replace(metrics))
         none = self.table.interval == "none"
         estimate = partial(interval_over_prompts, shares=shares, confidence=self.table.confidence, none=none)
         order = [OVERALL, *self._spans]
@@ -217,14 +243,44 @@ class DeclaredSuite(SuiteBase):
     def _spans(self) -> dict[str, tuple[float, float] | None]:
         return {each.id + name: span for each, form in self.questions for name, span in form.spans.items()}
 
+    def _metric(self, dimension: str) -> str:
+        """Return the number that a row counts in: ``detail`` for ``detail.3``, the third item of the question ``detail``."""
+        repeated = "|".join(re.escape(each.id) for each, _ in self.questions if each.each)
+        return re.sub(rf"^({repeated})\.\d+", r"\1", dimension) if repeated else dimension
+
     def _worth(self, row: Score) -> float | None:
-        span = self._spans.get(row.dimension)
+        span = self._spans.get(self._metric(row.dimension))
         return None if span is None or row.value is None else (row.value - span[0]) / (span[1] - span[0])
 
     def _reward(self, row: Score) -> float | None:
         if self.table.overall is not None:
             return row.value if row.dimension == OVERALL else None
         return self._worth(row)
+
+
+def _asked(table: QuestionTable, form: Form, facts: Mapping[str, Digestible], prompt: str) -> list[PictureQuestion]:
+    """Return the questions of one table about a prompt's picture: one, or one for each item.
+
+    Raises:
+        InputError: an item is neither a text nor a table of ``text`` and ``needs``.
+    """
+    words = {**facts, "prompt": prompt}
+    if table.each is None:
+        return [PictureQuestion(table.id, filled(table.ask, words), form, tuple(table.needs))]
+    items = facts[table.each]
+    asked = []
+    for number, item in enumerate(items if isinstance(items, list) else [items], start=1):
+        text, needs = (item.get("text"), item.get("needs") or []) if isinstance(item, Mapping) else (item, [])
+        if (
+            not isinstance(text, str)
+            or not text.strip()
+            or not isinstance(needs, list)
+            or (needs and not isinstance(form, YesNo))
+        ):
+            raise InputError("cannot be asked about:", column=table.each, value=item)
+        parents = (*table.needs, *(f"{table.id}.{parent}" for parent in needs))
+        asked.append(PictureQuestion(f"{table.id}.{number}", filled(table.ask, {**words, _EACH: text}), form, parents))
+    return asked
 
 
 def _overall(worth: Sequence[tuple[float, Verdict[float]]], rule: str) -> Verdict[float]:
@@ -257,7 +313,9 @@ def _questions(tables: object, places: Places) -> list[tuple[QuestionTable, Form
             continue
         if table.id == OVERALL or any(table.id == other.id for other, _ in found):
             add("is the name of another number already:", key="id", value=table.id)
-        yes_no = tuple(other.id for other, earlier in found if isinstance(earlier, YesNo))
+        if table.each is not None and _EACH not in placeholders(table.ask):
+            add("is asked for each item of a column, so its text must contain {each}; the column:", key=_EACH, value=table.each)
+        yes_no = tuple(other.id for other, earlier in found if isinstance(earlier, YesNo) and other.each is None)
         for parent in table.needs:
             if parent not in yes_no or not isinstance(form, YesNo):
                 problem = "a yes-or-no question can need earlier ones, not"

@@ -4,6 +4,7 @@ prompts.txt                  one prompt per line; a prompt's id is the number of
 prompts.csv|json|jsonl|parquet
                              a table: prompt (or Prompt, text), and if wanted prompt_id; further columns are facts of the prompt
 prompts/                     a folder: a prompt in each <prompt_id>.txt; a picture without one is a prompt without words
+released/                    a folder of any files, with a SQL query that makes such a table of them
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from salon_bench.suites.contract.suite import SuitePrompt
 from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, TableRow, UsableRows, unique_rows
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.hub_files import linked_folder
 from salon_taxonomy.records import Prompt
 
 NO_WORDS: Final = "(no prompt)"
@@ -27,12 +29,13 @@ _OWN: Final = ("prompt_id", *_COLUMNS)
 _ENDINGS: Final = (".txt", *TABLE_ENDINGS)
 
 
-def read_prompts(source: Path, suite: str) -> UsableRows[SuitePrompt]:
+def read_prompts(source: Path, suite: str, query: str | None = None) -> UsableRows[SuitePrompt]:
     """Read the prompts of a file or folder.
 
     Args:
         source: as in the module's description.
         suite: the suite's name, for the rows of ``prompts``.
+        query: one SELECT of DuckDB over the files of the folder ``source`` (:func:`queried_rows`).
 
     Returns:
         The prompts in the file's order, or by name; further columns are their facts. A row that cannot be used is left out and
@@ -49,6 +52,8 @@ def read_prompts(source: Path, suite: str) -> UsableRows[SuitePrompt]:
         >>> item.prompt.prompt_id, item.prompt.text, item.facts
         ('0001', 'a red cube', {'style': 'photo'})
     """
+    if query is not None:
+        return _unique(source, suite, queried_rows(source, query))
     if source.is_dir():
         found = UsableRows(source, _folder(source, suite))
         if not found:
@@ -62,7 +67,33 @@ def read_prompts(source: Path, suite: str) -> UsableRows[SuitePrompt]:
         return UsableRows(source, lines)
     if source.suffix.lower() not in _ENDINGS:
         raise InputError("unknown kind of prompt file", source=source, value=source.suffix, allowed=_ENDINGS)
-    return unique_rows(source, lambda row: _row(row, suite), lambda item: item.prompt.prompt_id, "prompt_id", what="prompt")
+    return _unique(source, suite)
+
+
+def queried_rows(folder: Path, query: str) -> list[TableRow]:
+    """Return the rows that a SQL query makes of the files of a folder, in the order of their ``prompt_id``.
+
+    Args:
+        folder: of the files.
+        query: one SELECT of DuckDB that reads files of the folder alone (``salon_store.query.query_folder``).
+
+    Raises:
+        InputError: ``folder`` is no folder, or the query cannot be run, or would do more than read.
+    """
+    from salon_store.query import query_folder  # heavy: polars
+
+    if not folder.is_dir():
+        hint = "Give --prompts FOLDER: the folder that holds the released files."
+        raise InputError("the suite's query needs a folder of files", source=folder, hint=hint)
+    rows = query_folder(query, folder, linked_folder(folder))
+    rows.sort(key=lambda row: str(row.get("prompt_id")))
+    return [TableRow(folder, number, row) for number, row in enumerate(rows, 1)]
+
+
+def _unique(source: Path, suite: str, rows: list[TableRow] | None = None) -> UsableRows[SuitePrompt]:
+    return unique_rows(
+        source, lambda row: _row(row, suite), lambda item: item.prompt.prompt_id, "prompt_id", what="prompt", rows=rows
+    )
 
 
 def _folder(source: Path, suite: str) -> Iterator[SuitePrompt]:

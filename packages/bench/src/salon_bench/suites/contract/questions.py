@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from salon_bench.judges.scorer import ScoreAnswer, parse_score
 from salon_bench.suites.contract.suite import Case, Inquiry
 from salon_bench.suites.contract.templates import foreign
 from salon_taxonomy.answers import OffMenuError, Outcome, parse_choice, parse_object, parse_scale, parse_yes_or_no
@@ -27,7 +28,7 @@ _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 _SCALE: Final = re.compile(r"(-?[0-9]{1,3})-([0-9]{1,3})")
 _NUMBERS: Final = ("number", "integer", "boolean")
 _OFF_MENU: Final = ("enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-_KINDS: Final = ('"yes/no"', 'a scale such as "1-5"', "a list of labels", "a table with a JSON schema")
+_KINDS: Final = ('"yes/no"', 'a scale such as "1-5"', '"score"', "a list of labels", "a table with a JSON schema")
 
 
 class Form(ABC):
@@ -48,6 +49,8 @@ class Form(ABC):
 
     shares: frozenset[str] = frozenset()
     """The names of the numbers that are 0 or 1."""
+    for_scorers: bool = False
+    """Whether a scorer can answer, from the picture and the prompt alone."""
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
@@ -59,7 +62,7 @@ class Form(ABC):
         """Read a reply; never raises."""
 
     @abstractmethod
-    def values(self, answer: Any) -> Mapping[str, float]:
+    def values(self, answer: Any) -> Mapping[str, float | Verdict[float]]:
         """Return the numbers of an answer by name; one that the answer lacks is left out."""
 
 
@@ -117,6 +120,32 @@ class Scale(Form):
     def values(self, answer: int) -> Mapping[str, float]:
         """Return the mark."""
         return {"": float(answer)}
+
+
+@dataclass(frozen=True)
+class AnyScore(Form):
+    """A scorer's score in its own unit, negated where lower is better; or a judge's mark from 0 to 10."""
+
+    for_scorers = True
+
+    @property
+    def instruction(self) -> str:
+        """See :class:`Form`."""
+        form = '{"justification": "one sentence", "score": N}'
+        return f"Answer with JSON and nothing else: {form}, where N is a number from 0 (worst) to 10 (best)."
+
+    @property
+    def spans(self) -> Mapping[str, tuple[float, float] | None]:
+        """See :class:`Form`."""
+        return {"": None}
+
+    def parse(self, text: str) -> Outcome[ScoreAnswer]:
+        """Read a reply (``parse_score``)."""
+        return parse_score(text)
+
+    def values(self, answer: ScoreAnswer) -> Mapping[str, float | Verdict[float]]:
+        """Return the score, or the reason for a missing one."""
+        return {"": answer.verdict}
 
 
 @dataclass(frozen=True)
@@ -222,7 +251,7 @@ def form_of(answer: object, score: Mapping[str, float] | None = None) -> Form:
     """Return the form that a suite file names.
 
     Args:
-        answer: ``"yes/no"``, a scale such as ``"1-5"``, a list of labels, or a JSON schema.
+        answer: ``"yes/no"``, a scale such as ``"1-5"``, ``"score"``, a list of labels, or a JSON schema.
         score: of each label, from 0 to 1.
 
     Raises:
@@ -236,6 +265,8 @@ def form_of(answer: object, score: Mapping[str, float] | None = None) -> Form:
         raise InputError("only labels have scores; the answer is", key="score", value=answer)
     if answer == "yes/no":
         return YesNo()
+    if answer == "score":
+        return AnyScore()
     if isinstance(answer, str) and (found := _SCALE.fullmatch(answer)) and int(found[1]) < int(found[2]):
         return Scale(int(found[1]), int(found[2]))
     if isinstance(answer, list):
@@ -302,7 +333,8 @@ class PictureQuestion:
     def inquiry(self, case: Case) -> Inquiry[Any]:
         """Return what the judge is asked about a case."""
         schema = None if self.form.schema is None else dict(self.form.schema)
-        question = Question((case.image, f"{self.text}\n{self.form.instruction}"), response_schema=schema)
+        parts = (case.image, f"{self.text}\n{self.form.instruction}")
+        question = Question(parts, response_schema=schema, prompt=case.prompt.text if self.form.for_scorers else None)
         return Inquiry(self.step, question, self.form.parse)
 
 
@@ -320,6 +352,30 @@ def ask_all(case: Case, questions: Sequence[PictureQuestion]) -> Generator[Inqui
             continue
         verdicts[each.step] = under_parents((yield each.inquiry(case)), parents)
     return verdicts
+
+
+def parents_first(questions: Sequence[PictureQuestion]) -> list[PictureQuestion]:
+    """Return the questions in their order, except that each comes behind those that it needs.
+
+    Raises:
+        InputError: a question needs one that does not exist, or questions need each other in a circle.
+
+    Example:
+        >>> child, parent = PictureQuestion("q.1", "Is it red?", YesNo(), ("q.2",)), PictureQuestion("q.2", "A star?", YesNo())
+        >>> [each.step for each in parents_first([child, parent])]
+        ['q.2', 'q.1']
+    """
+    names = [each.step for each in questions]
+    ordered: dict[str, PictureQuestion] = {}
+    while len(ordered) < len(names):
+        waiting = [each for each in questions if each.step not in ordered]
+        ready = next((each for each in waiting if all(name in ordered for name in each.needs)), None)
+        if ready is None:
+            strange = sorted({name for each in waiting for name in each.needs} - set(names))
+            problem = "is needed and does not exist:" if strange else "needs itself, by way of others:"
+            raise InputError(problem, key="needs", value=strange[0] if strange else waiting[0].step)
+        ordered[ready.step] = ready
+    return list(ordered.values())
 
 
 def under_parents(verdict: Verdict[bool], parents: Sequence[Verdict[bool]]) -> Verdict[bool]:
@@ -343,7 +399,8 @@ def numbers_of(form: Form, verdict: Verdict[Any]) -> dict[str, Verdict[float]]:
         return dict.fromkeys(form.spans, verdict)
     found = form.values(verdict.value)
     absent = Unscored(Reason.NOT_REPORTED, "the answer has no such number")
-    return {name: Scored(found[name]) if name in found else absent for name in form.spans}
+    numbers = {name: value if isinstance(value, Scored | Unscored) else Scored(value) for name, value in found.items()}
+    return {name: numbers.get(name, absent) for name in form.spans}
 
 
 def placeholders(text: str) -> list[str]:

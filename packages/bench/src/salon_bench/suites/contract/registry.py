@@ -25,7 +25,7 @@ _MEMBERS: Final = ("name", "version", "pictures", "steps", "picture_names", "rew
 
 @dataclass(frozen=True, slots=True)
 class SuiteListing:
-    """One line of ``salon bench suites``.
+    """One line of ``salon bench list``.
 
     Attributes:
         name: what ``salon bench run`` calls it.

@@ -163,13 +163,17 @@ def _kind_of_problem(where: str, rows: list[BadRow]) -> str:
     return f"{where}row{'s' if len(rows) > 1 else ''} {', '.join(shown[:_MOST_RANGES])}{more}: {words}"
 
 
-def table_rows(path: Path) -> Iterator[TableRow]:
+def table_rows(path: Path, *, at_once: int = _BATCH_ROWS) -> Iterator[TableRow]:
     """Read a table row by row; only ``.json`` is in memory as a whole.
+
+    Args:
+        path: the file.
+        at_once: rows of a Parquet file in memory; fewer for rows with pictures.
 
     Raises:
         InputError: the file is missing or unreadable, its ending is unknown, or a row of it is no row.
     """
-    for row in _scanned(path):
+    for row in _scanned(path, at_once):
         if isinstance(row, BadRow):
             raise row.error
         yield row
@@ -181,7 +185,11 @@ def read_each(path: Path, read: Callable[[TableRow], T]) -> Iterator[tuple[int, 
     Raises:
         InputError: the file itself cannot be read: it is missing, its ending is unknown, or it breaks off.
     """
-    for row in _scanned(path):
+    return _each(_scanned(path), read)
+
+
+def _each(rows: Iterable[TableRow | BadRow], read: Callable[[TableRow], T]) -> Iterator[tuple[int, T] | BadRow]:
+    for row in rows:
         if isinstance(row, BadRow):
             yield row
             continue
@@ -191,13 +199,13 @@ def read_each(path: Path, read: Callable[[TableRow], T]) -> Iterator[tuple[int, 
             yield BadRow(row.number, error)
 
 
-def _scanned(path: Path) -> Iterator[TableRow | BadRow]:
+def _scanned(path: Path, at_once: int = _BATCH_ROWS) -> Iterator[TableRow | BadRow]:
     ending = path.suffix.lower()
     if ending not in TABLE_ENDINGS:
         raise InputError("unknown kind of file", source=path, value=path.suffix, allowed=TABLE_ENDINGS)
     try:
         if ending == ".parquet":
-            yield from _parquet(path)
+            yield from _parquet(path, at_once)
         else:
             wrong_bytes = "strict" if ending == ".json" else "surrogateescape"  # in the others, they cost their row only
             newline = "" if ending == ".csv" else None
@@ -230,7 +238,13 @@ def usable_rows(source: Path, rows: Iterable[tuple[int, T] | BadRow], *, what: s
 
 
 def unique_rows(
-    path: Path, read: Callable[[TableRow], T], id_of: Callable[[T], str], column: str, *, what: str = "row"
+    path: Path,
+    read: Callable[[TableRow], T],
+    id_of: Callable[[T], str],
+    column: str,
+    *,
+    what: str = "row",
+    rows: Iterable[TableRow] | None = None,
 ) -> UsableRows[T]:
     """Read every usable row of a table as something with an id of its own, in the table's order.
 
@@ -240,6 +254,7 @@ def unique_rows(
         id_of: its id.
         column: where the id stands, for the message.
         what: a row holds, for the message about a table without any.
+        rows: of the table; None: read them.
 
     Returns:
         The rows; one that ``read`` refuses, or whose id an earlier row has, is left out and named.
@@ -265,7 +280,8 @@ def unique_rows(
         numbers[name] = row.number
         return found
 
-    return usable_rows(path, read_each(path, first_of_its_id), what=what)
+    scanned = _scanned(path) if rows is None else rows
+    return usable_rows(path, _each(scanned, first_of_its_id), what=what)
 
 
 def _json(path: Path, file: Any) -> Iterator[TableRow | BadRow]:
@@ -318,14 +334,14 @@ def _csv(path: Path, file: Any) -> Iterator[TableRow | BadRow]:
             yield BadRow(number, error)
 
 
-def _parquet(path: Path) -> Iterator[TableRow | BadRow]:
+def _parquet(path: Path, at_once: int) -> Iterator[TableRow | BadRow]:
     import polars as pl
 
     if not path.is_file():
         raise InputError("there is no such file", source=path)
     try:
         number = 0
-        for batch in pl.scan_parquet(path, glob=False).collect_batches(maintain_order=True, chunk_size=_BATCH_ROWS):
+        for batch in pl.scan_parquet(path, glob=False).collect_batches(maintain_order=True, chunk_size=at_once):
             for cells in batch.iter_rows(named=True):
                 number += 1
                 yield TableRow(path, number, cells)

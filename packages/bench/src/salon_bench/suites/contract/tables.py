@@ -28,6 +28,9 @@ SUMMARY_COLUMNS: Final = {
     "unscored": pl.Int64,
 }
 
+SEVERAL_GROUPS: Final = " | "
+"""Between the names of a task that counts in several groups."""
+
 Line: TypeAlias = dict[str, str | float | int | None]
 """One row of the table."""
 
@@ -96,27 +99,32 @@ def interval_over_prompts(
 
 def words_of_intervals(scores: pl.DataFrame, shares: Collection[str], confidence: float = CONFIDENCE) -> list[str]:
     """Return the sentences about how :func:`interval_over_prompts` makes its intervals."""
-    several = scores.drop_nulls("value").group_by("dimension", "prompt_id").len()["len"].max()
-    alone = several is None or several == 1
+    rows = scores.drop_nulls("value").group_by("dimension", "prompt_id").len()
+    several = set(rows.filter(pl.col("len") > 1)["dimension"])
     mine = set(scores["dimension"])
+    wilson = (mine & set(shares)) - several
     words = []
-    if alone and mine & set(shares):
+    if wilson:
         words.append(f"{confidence:.0%} intervals of shares: Wilson's score interval.")
-    if not alone or mine - set(shares):
-        what = "intervals of means" if alone and mine & set(shares) else "intervals"
+    if mine - wilson:
+        what = "intervals" if not wilson else "other intervals" if mine & set(shares) - wilson else "intervals of means"
         words.append(f"{confidence:.0%} {what}: percentile bootstrap over prompts, {REPLICATES} replicates, seed 0.")
     return words
 
 
 def mean_lines(scores: pl.DataFrame, estimate: Estimate = interval_over_rows) -> list[Line]:
-    """Return the mean of every dimension over all tasks, and per task where there are several, with its interval."""
+    """Return the mean of every dimension over all tasks, and per task where there are several, with its interval.
+
+    A task of several names (:data:`SEVERAL_GROUPS`) counts in the group of each.
+    """
     lines = []
-    several = scores["task"].n_unique() > 1
+    grouped = scores.with_columns(groups=pl.col("task").str.split(SEVERAL_GROUPS))
+    several = grouped["groups"].explode().n_unique() > 1
     for dimension in scores["dimension"].unique().sort():
-        mine = scores.filter(pl.col("dimension") == dimension)
-        groups = [None, *mine["task"].unique().sort()] if several else [None]
+        mine = grouped.filter(pl.col("dimension") == dimension)
+        groups = [None, *mine["groups"].explode().unique().sort()] if several else [None]
         for group in groups:
-            rows = mine if group is None else mine.filter(pl.col("task") == group)
+            rows = mine if group is None else mine.filter(pl.col("groups").list.contains(group))
             known = rows.drop_nulls("value")
             mean, ends = estimate(dimension, known)
             lines.append(line(dimension, group, mean, ends, scored=known.height, unscored=rows.height - known.height))

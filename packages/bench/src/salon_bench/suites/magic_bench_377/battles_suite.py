@@ -1,7 +1,7 @@
 """Magic-Bench-377, pair by pair: which of two models' pictures for a prompt is better?
 
     two pictures ─┬─ "first":  model a on one side ──► left, right, both good, both bad ─┐
-                  └─ "second": the sides exchanged ──► left, right, both good, both bad ─┴─► a battle ──► salon rank
+                  └─ "second": the sides exchanged ──► left, right, both good, both bad ─┴─► a battle ──► salon votes rank
 
 MEF, section 5.1 and appendix E. People see a pair once, on random sides; a model judge may prefer a side, so
 it sees each pair both ways. What two showings that contradict each other come to is a rule with a name.

@@ -18,7 +18,7 @@ from salon_taxonomy.protocols import Decoding, Media, Question
 LONGEST_REPLY: Final = 1024
 """Tokens of a reply at most."""
 TEST_POINTS: Final = "test_points"
-"""The task of rows of ``scores`` that hold a test point: ``salon test-points STORE --task test_points``."""
+"""The task of rows of ``scores`` that hold a test point: ``salon ratings pass-rates STORE --task test_points``."""
 MOS: Final = "mos"
 """The task of rows of ``scores`` that hold a mark."""
 WIN: Final = "win"
@@ -35,7 +35,7 @@ class OrderRule(StrEnum):
     UNSCORED = "unscored"
     """No verdict (``abstained``): the battle has no row, and is counted."""
     EACH = "each"
-    """Each showing is a battle of its own, of weight ½: ``salon raters`` and ``salon rank --position-bias`` see the side."""
+    """Each showing is a battle of its own, of weight ½, so that checks of raters and ``--position-bias`` see the side."""
 
 
 class MarkDimension(StrEnum):

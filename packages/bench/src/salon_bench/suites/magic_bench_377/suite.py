@@ -1,7 +1,7 @@
 """Magic-Bench-377, picture by picture: is every test point met, and which marks does the picture deserve?
 
-    picture ─┬─ "check:<test point>", one for each of the prompt's ──► scores 0/1, task test_points ──► salon test-points
-             └─ "mark:<dimension>", three of them ──► ratings 1–5, and scores of task mos ──► salon mos, salon weights
+    picture ─┬─ "check:<test point>", one for each of the prompt's ──► scores 0/1, task test_points ──► salon ratings pass-rates
+             └─ "mark:<dimension>", three of them ──► ratings 1–5, and scores of task mos ──► salon ratings mos, votes drivers
 
 MEF, sections 5.2 and 6.3, appendices D and E. One question at a time: no mark rubs off on another.
 """

@@ -1,7 +1,7 @@
 """The rows of R³-Bench: ``idx, original_prompt, bad_image, answer, explanation, category, generated_qa``.
 
-The released file is read as it is (JSON, JSON Lines or Parquet); so is what ``salon bench scenes`` draws, which has the same
-columns. Nothing of it ships with Salon. R³-Bench, section 2.2.
+The released file is read as it is (JSON, JSON Lines or Parquet); so is what ``salon synthetic scenes`` draws, which has the
+same columns. Nothing of it ships with Salon. R³-Bench, section 2.2.
 """
 
 from collections.abc import Mapping, Sequence

@@ -74,7 +74,7 @@ def staged_prompts(source: Path | None, suite: str) -> UsableRows[SuitePrompt]:
     Raises:
         InputError: without a file, or when it is wrong.
     """
-    hint = "Give your copy of the released rows, or draw some: salon bench scenes generate --output DIR"
+    hint = "Give your copy of the released rows, or draw some: salon synthetic scenes generate --output DIR"
     found = given(source, "R³-Bench needs a file of rows", hint)
     return read_staged(found).map(lambda row: _prompt(row, suite))
 

@@ -97,7 +97,6 @@ async def run_stage(
             limits=options.limits,
             pace=options.pace,
             keep_lost=options.keep_lost,
-            resume=True,
             watcher=options.watcher,
             fold=options.fold,
             on_start=options.on_start,

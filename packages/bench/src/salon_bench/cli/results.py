@@ -1,0 +1,52 @@
+"""``salon results``: what finished runs say; each command is imported when it is called."""
+
+import rich_click as click
+
+from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
+
+_COMMANDS = {
+    "card": LazyCommand(
+        "salon_bench.cli.publishing:card",
+        "Write the data set card of a FOLDER of tables (.csv, .jsonl, .parquet): README.md, which is replaced.",
+    ),
+    "compare": LazyCommand(
+        "salon_bench.cli.report:compare",
+        "Compare RUN_A with RUN_B, prompt by prompt: mean differences with intervals, by category, and the biggest changes.",
+    ),
+    "export": LazyCommand(
+        "salon_bench.cli.report:export", "Write the verdicts of runs as one table, with prompts, pictures and labels."
+    ),
+    "leaderboard": LazyCommand(
+        "salon_bench.cli.report:leaderboard",
+        "Rank the subjects of all finished runs of SUITE by the suite's own numbers; one board for every judge version.",
+    ),
+    "push": LazyCommand(
+        "salon_bench.cli.publishing:push",
+        "Upload the files of a FOLDER to OWNER/NAME on the Hugging Face hub, in one commit.",
+    ),
+    "reliability": LazyCommand(
+        "salon_bench.cli.reliability:reliability",
+        "Are the differences between the subjects of some RUNs more than chance, and would another judge say the same?",
+    ),
+    "report": LazyCommand(
+        "salon_bench.cli.report:report",
+        "Write one self-contained page about runs: their numbers, and every picture with its verdicts and the "
+        "judge's own words.",
+    ),
+    "space": LazyCommand(
+        "salon_bench.cli.publishing:space",
+        "Make the folder of a static Hugging Face Space from a PAGE that a command wrote with --output page.html.",
+    ),
+}
+
+
+@click.group(cls=LazyGroup, lazy_commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+def results() -> None:
+    """Look at finished runs: report pages, comparisons, leaderboards, reliability, tables.
+
+    \b
+    Example:
+      salon results report RUN --output report.html
+      salon results compare RUN_A RUN_B
+      salon results leaderboard prism
+    """

@@ -1,0 +1,225 @@
+"""Declared suites of ``examples/suites`` against the released scoring scripts, on equal replies about prompts of our own.
+
+The numbers named ``RELEASED_…`` were printed by the authors' scripts for the folders and answers that this file makes.
+"""
+
+import csv
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from salon_bench.judges.scorer import ScoreAnswer
+from salon_bench.suites import Case, Inquiry, suite_named
+from salon_bench.suites.contract.drive import drive
+from salon_bench.suites.contract.suite import RunContext
+from salon_ranking.agreement import kendall, pearson
+from salon_taxonomy.verdict import Scored
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "suites"
+Answer = Callable[[str, str, int], Any]
+
+
+def share_of(*place: object) -> float:
+    """A number from 0 to 1 by a digest of a place."""
+    return int(hashlib.sha256("/".join(map(str, place)).encode()).hexdigest(), 16) % 1000 / 1000
+
+
+def judged(suite: Any, folder: Path, answer: Answer, samples: int = 1) -> pl.DataFrame:
+    """The rows of a suite about every prompt of a folder; ``answer`` takes prompt, step and sample."""
+    rows: list[Any] = []
+    for item in suite.prompts(folder):
+        name = item.prompt.prompt_id
+        for sample in range(samples):
+            case = Case(
+                f"{name}/{sample}", suite.name, "m", item.prompt, facts=item.facts, generation_ids=(f"{name}/{sample}",)
+            )
+            object.__setattr__(case, "context", RunContext("run", "judge", "1"))
+
+            def verdict(inquiry: Inquiry[Any], name: str = name, sample: int = sample) -> Scored[Any]:
+                return Scored(answer(name, inquiry.step, sample))
+
+            rows += [row.model_dump() for row in drive(suite.examine(case), verdict)]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def numbers(suite: Any, scores: pl.DataFrame) -> dict[tuple[str, str | None], float]:
+    table = suite.aggregate(scores, pl.DataFrame()).table
+    assert table.filter(pl.col("ci_low") > pl.col("value")).is_empty()
+    return {(row["metric"], row["group"]): row["value"] for row in table.iter_rows(named=True)}
+
+
+def test_an_example_suite_has_at_most_thirty_lines() -> None:
+    lengths = {file.name: len(file.read_text().splitlines()) for file in EXAMPLES.glob("*.toml")}
+    assert len(lengths) == 4
+    assert max(lengths.values()) <= 30, lengths
+
+
+# ------------------------------------------------------------------------------------------------------- OneIG, alignment
+
+CLASSES = {"anime": "Anime_Stylization", "human": "Portrait", "object": "General_Object"}
+
+
+def oneig(folder: Path) -> dict[str, dict[int, list[int]]]:
+    """Write released files of 45 prompts; returns the parents of each question by prompt.
+
+    As in the released files, some parents come later, a question is its own parent, and ids are 000, 001, … in each class.
+    """
+    (folder / "scripts/alignment/Q_D").mkdir(parents=True)
+    graphs: dict[str, dict[int, list[int]]] = {}
+    rows = []
+    for kind, category in CLASSES.items():
+        document = {}
+        for number in range(15):
+            name, count = f"{number:03d}", 1 + int(share_of(kind, number, "count") * 6)
+            graph = {n: [int(share_of(kind, number, n) * n)] for n in range(1, count + 1)}
+            if count > 3:
+                graph |= {1: [count], count: [0], 3: [3, 2]}
+            asked = {str(n): f"Is there thing {n}?" for n in graph}
+            document[name] = {"question": json.dumps(asked), "dependency": json.dumps({str(n): p for n, p in graph.items()})}
+            graphs[f"{kind}_{name}"] = {n: [p for p in parents if p not in (0, n)] for n, parents in graph.items()}
+            length = ("short", "middle", "long")[number % 3]
+            rows.append([category, name, f"things of {kind}, {number}", "T, P" if number % 4 else "NP", length, ""])
+        (folder / f"scripts/alignment/Q_D/{kind}.json").write_text(json.dumps(document))
+        (folder / f"scripts/alignment/Q_D/{kind}_zh.json").write_text(json.dumps(document))
+    with (folder / "OneIG-Bench.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["category", "id", "prompt_en", "type", "prompt_length", "class"], *rows])
+    return graphs
+
+
+def sees(graphs: dict[str, dict[int, list[int]]], name: str, number: int) -> bool:
+    """The answer of a judge that sees no detail of a thing that it does not see."""
+    return share_of(name, number, "yes") < 0.75 and all(sees(graphs, name, parent) for parent in graphs[name][number])
+
+
+RELEASED_ONEIG = {
+    None: 0.6762962962962963,
+    "NP": 0.6638888888888889,
+    "T, P": 0.6808080808080808,
+    "short": 0.81,
+    "middle": 0.57,
+    "long": 0.6488888888888888,
+}
+"""``alignment_score.py`` over the three classes, and ``fine_grained_analysis.py`` of its prompt scores."""
+
+
+def test_oneig_alignment_gives_the_released_scripts_numbers_on_equal_replies(tmp_path: Path) -> None:
+    graphs = oneig(tmp_path)
+    suite = suite_named(str(EXAMPLES / "oneig_alignment.toml"))
+    found = numbers(suite, judged(suite, tmp_path, lambda name, step, _: sees(graphs, name, int(step.split(".")[1]))))
+    for group, released in RELEASED_ONEIG.items():
+        assert found["overall", group] == pytest.approx(released, abs=1e-12)
+
+
+# ---------------------------------------------------------------------------------------------------------- T2I-CompBench
+
+CATEGORIES = ("color", "shape", "texture", "spatial", "3d_spatial", "numeracy", "non_spatial", "complex")
+PICTURES = 10
+
+
+def compbench(folder: Path) -> list[str]:
+    """Write released files of three prompts for each category and 30 complex ones; returns the kind of each complex one."""
+    for category in CATEGORIES[:-1]:
+        (folder / f"{category}_val.txt").write_text("".join(f"a thing of {category} {n}\n" for n in range(3)))
+    kinds = [("spatial", "action", "both")[int(share_of("complex", n) * 3)] for n in range(30)]
+    lines = [f"The striped cat {kind} {n}." for n, kind in enumerate(kinds)]
+    (folder / "complex_val.txt").write_text("\n".join(lines))
+    for kind, name in (("spatial", "spatial"), ("action", "action"), ("both", "spatialaction")):
+        (folder / f"complex_val_{name}.txt").write_text("\n".join(x for x, k in zip(lines, kinds, strict=True) if k == kind))
+    return kinds
+
+
+def aspects(kind: str) -> tuple[str, ...]:
+    """The aspects of a complex prompt in the order of the suite's questions."""
+    return {"spatial": ("attribute", "spatial"), "action": ("attribute", "action")}.get(
+        kind, ("attribute", "spatial", "action")
+    )
+
+
+def mark(number: int, aspect: str, sample: int) -> int:
+    return 1 + int(share_of(number, aspect, sample, "mark") * 5)
+
+
+RELEASED_COMPLEX = 0.5138888888888891
+"""``3_in_1.py`` on the same marks as shares of the scale."""
+
+
+def test_compbench_gives_the_released_scripts_three_in_one_on_equal_marks(tmp_path: Path) -> None:
+    kinds = compbench(tmp_path)
+
+    def answer(name: str, step: str, sample: int) -> int:
+        category, _, number = name.rpartition("-")
+        if category != "complex":
+            return 4
+        return mark(int(number) - 1, aspects(kinds[int(number) - 1])[int(step.split(".")[1]) - 1], sample)
+
+    suite = suite_named(str(EXAMPLES / "t2i_compbench.toml"))
+    found = numbers(suite, judged(suite, tmp_path, answer, PICTURES))
+    assert found["overall", "complex"] == pytest.approx(RELEASED_COMPLEX, abs=1e-12)
+    assert {found["overall", category] for category in CATEGORIES[:-1]} == {0.75}
+
+
+# ------------------------------------------------------------------------------------------------------------ GenAI-Bench
+
+SKILLS = ("basic", "advanced", "attribute", "scene", "spatial relation", "action relation", "part relation", "counting")
+MODELS = ("DALLE_3", "SDXL_Base")
+
+
+def genai(folder: Path) -> None:
+    """Write released files of 40 prompts with three people's ratings of two models' pictures."""
+    document = {
+        f"{n:05d}": {
+            "id": f"{n:05d}",
+            "prompt": f"scene {n}",
+            "models": {model: [1 + int(share_of(n, model, who) * 5) for who in range(3)] for model in MODELS},
+        }
+        for n in range(40)
+    }
+    (folder / "genai_image.json").write_text(json.dumps(document))
+    tags = {skill: [n for n in range(40) if share_of(skill, n) < 0.4 or (n % 2 == 0) == (skill == "basic")] for skill in SKILLS}
+    (folder / "genai_skills.json").write_text(json.dumps(tags))
+
+
+def vqa_score(number: int, model: str) -> float:
+    return share_of(number, model, "vqa score")
+
+
+def pairs(folder: Path) -> Iterator[tuple[float, float]]:
+    """Score and mean rating of every picture, model by model."""
+    document = json.loads((folder / "genai_image.json").read_text())
+    for model in MODELS:
+        for name, item in document.items():
+            yield vqa_score(int(name), model), sum(item["models"][model]) / 3
+
+
+RELEASED_GENAI = {
+    None: 0.48797499999999994,
+    "basic": 0.54138709677419361,
+    "advanced": 0.44417241379310346,
+    "attribute": 0.43780769230769229,
+    "scene": 0.43375862068965515,
+    "spatial relation": 0.44341379310344825,
+    "action relation": 0.39122727272727276,
+    "part relation": 0.43544827586206891,
+    "counting": 0.43351612903225806,
+}
+"""Means by skill of ``genai_bench/evaluate.py``, and over all prompts (None)."""
+RELEASED_PEARSON, RELEASED_TAU = 9.76918205022271, 0.05505610935610063
+"""Of ``GenAIBench_Image.correlation``; the script's Pearson is times 100."""
+
+
+def test_genai_bench_gives_the_released_scripts_means_and_correlations_on_equal_scores(tmp_path: Path) -> None:
+    genai(tmp_path)
+    suite = suite_named(str(EXAMPLES / "genai_bench.toml"))
+    scores = judged(suite, tmp_path, lambda name, *_: ScoreAnswer(Scored(vqa_score(int(name), "DALLE_3"))))
+    found = numbers(suite, scores)
+    assert set(RELEASED_GENAI) == {group for _, group in found}
+    for skill, released in RELEASED_GENAI.items():
+        assert found["score", skill] == pytest.approx(released, abs=1e-12)
+    said, people = zip(*pairs(tmp_path), strict=True)
+    assert 100 * pearson(said, people) == pytest.approx(RELEASED_PEARSON, abs=1e-9)
+    assert kendall(said, people) == pytest.approx(RELEASED_TAU, abs=1e-12)

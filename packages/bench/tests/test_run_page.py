@@ -1,0 +1,65 @@
+"""The page of runs: the pivot of groups and numbers, charts, and the partial mean that must be asked for."""
+
+import re
+from pathlib import Path
+
+import pytest
+from verdict_store import VerdictStore
+
+from salon_bench.report.run_page import run_page
+from salon_bench.runs.view import RunView, run_numbers
+from salon_bench.suites.prism.tracks import Track
+from salon_taxonomy.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of PRISM-Bench; the first has no score in the last track."""
+    made = VerdictStore(tmp_path_factory.mktemp("prism"))
+    for number, (name, tracks) in enumerate((("ours", [*Track][:-1]), ("other", [*Track]))):
+        values = {
+            (track, f"{track}-{prompt}", axis): 4.0 + prompt + number
+            for track in tracks
+            for prompt in range(3)
+            for axis in ("alignment", "aesthetic")
+        }
+        made.run(f"run-{name}", values, subject=name, suite="prism")
+    return made.path
+
+
+def rows_of(page: str, caption: str) -> list[list[str]]:
+    table = next(each for each in re.findall("<table.*?</table>", page, re.S) if f"<caption>{caption}</caption>" in each)
+    return [re.findall("<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr>(.*?)</tr>", table, re.S)[1:]]
+
+
+def test_groups_are_rows_and_numbers_are_columns(store: Path) -> None:
+    rows = rows_of(run_page(store, ["run-other"]), "Groups and numbers")
+    assert [row[0] for row in rows] == [*Track, "all"]
+    assert {tuple(row[1:]) for row in rows} == {("60.00", "60.00", "60.00")}
+
+
+def test_a_partial_mean_is_shown_only_when_asked_for_and_says_what_it_is(store: Path) -> None:
+    plain, asked = (run_page(store, ["run-ours", "run-other"], partial_means=each) for each in (False, True))
+    assert "partial mean" not in plain
+    assert rows_of(plain, "Groups and numbers")[-1][1:4] == ["–", "–", "–"]
+    *_, whole, partial = rows_of(asked, "Groups and numbers")
+    assert whole[1:4] == ["–", "–", "–"]
+    assert partial == ["partial mean", *["50.00 (6 of 7)"] * 3, "", "", ""]
+    assert "It is not the suite&#39;s number" in asked
+    assert "partial mean" not in run_page(store, ["run-other"], partial_means=True)
+
+
+def test_every_number_with_an_interval_has_a_chart(store: Path) -> None:
+    page = run_page(store, ["run-ours", "run-other"])
+    assert len(re.findall(r'id="chart-\d"', page)) == 3
+
+
+def test_the_numbers_of_runs_print_and_are_files(store: Path) -> None:
+    (summary,) = RunView(store, "run-other").summaries()
+    assert "alignment" in str(summary)
+    assert summary._repr_html_().count("<svg") == 1
+    view, values = run_numbers(store, ["run-ours", "run-other"])
+    assert view.table.columns[:3] == ("result", "number", "of")
+    assert values["subject"].unique().sort().to_list() == ["other", "ours"]
+    with pytest.raises(InputError, match="name a run"):
+        run_numbers(store, [])

@@ -1,0 +1,43 @@
+"""List the commands of all packages of Salon, the absent ones too."""
+
+COMMANDS = {
+    "salon-arena": {
+        "arena": "Let people compare pictures or videos in a browser: blind, one key per vote, every vote kept once.",
+    },
+    "salon-bench": {
+        "bench": "Judge a folder of pictures with a suite and any vision-language model; every row lands in a store.",
+        "refine": "Let a judge and an editor improve a picture, round by round, until it shows what was asked for.",
+        "results": "Look at finished runs: report pages, comparisons, leaderboards, reliability, tables.",
+    },
+    "salon-curate": {
+        "curate": "Build an image data set with judges: stages over shards, selections, audits, a release.",
+    },
+    "salon-published": {
+        "papers": "Tables that five papers printed, as data, checked against themselves.",
+        "quickstart": "Rank some forty image generators by everything that five papers published about them.",
+    },
+    "salon-ranking": {
+        "ratings": "Evaluate what people say of single pictures: marks (mean opinion scores) and yes/no checks.",
+        "votes": "Turn votes between two pictures into a leaderboard, plan the next ones, and check who cast them.",
+    },
+    "salon-rewards": {
+        "reward": "Score answers the way a trainer pays for them.",
+    },
+    "salon-store": {
+        "store": "Keep every score, battle and rating in one directory, and ask it questions in SQL.",
+    },
+    "salon-synthetic": {
+        "synthetic": "Draw pictures and videos with exact truth: scenes, artifacts, damaged photographs.",
+    },
+    "salon-taxonomy": {
+        "completion": "Print the script that completes salon's commands and options in a shell.",
+        "doctor": "Check the installation: packages, extras, and whether each package can work on this machine.",
+        "taxonomy": "Label trees: what can be wrong with a picture, or what a prompt demands.",
+    },
+    "salon-train": {
+        "train": "Train assessors and refiners on the scores that benchmarks report.",
+    },
+}
+"""Every command of Salon by the package that brings it, with its help in short: one whose package is absent can be
+explained, and all can be listed without importing them. A test holds the words to those of the commands themselves.
+"""

@@ -1,0 +1,87 @@
+"""No interval of a share, a rate or an F1 leaves [0, 1], whatever was counted."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from salon_bench.suites.artifact_bench.accuracy import AccuracyCounts, average_interval
+from salon_bench.suites.artifact_bench.rows import QuestionLevel, QuestionTask
+from salon_bench.suites.contract.metrics import mean_with_interval, share_with_wilson
+from salon_bench.suites.contract.tables import interval_over_prompts
+from salon_curate.audits import estimates
+from salon_ranking import Battles
+from salon_ranking.diagnostics.both_bad import acceptability
+from salon_ranking.opinion import Checks
+from salon_ranking.uncertainty.proportions import wilson_interval
+
+Ends = tuple[float | None, float | None]
+Counts = list[tuple[int, int]]
+COUNTS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)).map(lambda two: (two[0], sum(two))), min_size=4, max_size=4)
+"""Four times how many of how many."""
+
+
+def of_wilson(counts: Counts) -> Iterator[Ends]:
+    for confidence in (0.5, 0.95, 0.999999):
+        yield from zip(*(ends.tolist() for ends in wilson_interval(*zip(*counts, strict=True), confidence)), strict=True)
+
+
+def of_suites(counts: Counts) -> Iterator[Ends]:
+    for good, all_ in counts:
+        yield share_with_wilson(good, all_)[1]
+        values = [1.0] * good + [0.0] * (all_ - good)
+        yield mean_with_interval(values, replicates=30)[1]
+        yield mean_with_interval([value / 3 + 2 / 3 for value in values], replicates=30)[1]
+        known = pl.DataFrame({"prompt_id": [f"p{place // 2}" for place in range(all_)], "value": values})
+        yield interval_over_prompts("d", known.cast({"prompt_id": pl.String, "value": pl.Float64}), shares=["d"])[1]
+
+
+def of_artifact_bench(counts: Counts) -> Iterator[Ends]:
+    task = next(iter(QuestionTask))
+    tallies = {(task, level): AccuracyCounts(*count) for level, count in zip(QuestionLevel, counts, strict=False) if count[1]}
+    if len(tallies) == len(QuestionLevel):
+        low, high = average_interval(tallies, task)
+        yield (None if low is None else low / 100, None if high is None else high / 100)
+
+
+def of_checks(counts: Counts) -> Iterator[Ends]:
+    rows = [("m", f"t{place}", number < good) for place, (good, all_) in enumerate(counts) for number in range(all_)]
+    if rows:
+        frame = pl.DataFrame(rows, schema=["model", "test_point", "satisfied"], orient="row")
+        yield from Checks.from_frame(frame).shares().select("ci_low", "ci_high").rows()
+
+
+def of_acceptability(counts: Counts) -> Iterator[Ends]:
+    rows = [("a", "b", "both_bad" if number < good else "model_a") for good, all_ in counts for number in range(all_)]
+    if rows:
+        battles = Battles.from_frame(pl.DataFrame(rows, schema=["model_a", "model_b", "winner"], orient="row"))
+        yield from acceptability(battles).select("ci_low", "ci_high").rows()
+
+
+def of_audits(counts: Counts) -> Iterator[Ends]:
+    names = ("kept", "kept near", "dropped", "dropped near")
+    found = estimates(dict.fromkeys(names, 50), dict(zip(names, counts, strict=True)), draws=200)
+    yield from ((each.low, each.high) for each in found)
+
+
+MAKERS: tuple[Callable[[Counts], Iterator[Ends]], ...] = (
+    of_wilson,
+    of_suites,
+    of_artifact_bench,
+    of_checks,
+    of_acceptability,
+    of_audits,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(COUNTS)
+def test_an_interval_of_a_share_stays_within_0_and_1(counts: Counts) -> None:
+    for maker in MAKERS:
+        for low, high in maker(counts):
+            for end in (low, high):
+                assert end is None or np.isnan(end) or 0.0 <= end <= 1.0, (maker.__name__, low, high)
+            if low is not None and high is not None and not np.isnan(low):
+                assert low <= high, (maker.__name__, low, high)

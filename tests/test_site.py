@@ -1,0 +1,68 @@
+"""The site of ``docs/``: every page has its place, every link leads somewhere, and it reads well on wide and narrow screens.
+
+``uv run --all-packages --group docs pytest -m slow tests/test_site.py`` builds it; ``just site`` does so without the look.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from runpy import run_path
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_every_page_is_in_the_nav_once() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    assert sorted(re.findall(r": (\S+\.md)$", nav, re.MULTILINE)) == sorted(
+        page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").glob("**/*.md")
+    )
+
+
+@pytest.fixture(scope="module")
+def site() -> Path:
+    """The built site; built before the browser starts."""
+    pytest.importorskip("zensical", reason="needs the group docs: uv run --all-packages --group docs pytest …")
+    command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert re.findall(r"^griffe: .*", built.stdout + built.stderr, re.MULTILINE) == []  # docstrings that cannot be read
+    return ROOT / "site"
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_every_screenshot_can_be_drawn_again(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    screenshots = run_path(str(ROOT / "docs" / "screenshots.py"))
+    screenshots["draw"](browser, tmp_path / "images", tmp_path / "work")
+    drawn = sorted(path.name for path in (tmp_path / "images").iterdir())
+    assert drawn == sorted(path.name for path in (ROOT / "docs" / "images").iterdir())
+    for name in drawn:
+        with Image.open(tmp_path / "images" / name) as image:
+            shades = image.convert("L").histogram()
+            assert max(shades) < 0.98 * image.width * image.height, f"{name} shows nothing"
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_pages_fit_wide_and_narrow_screens_and_fetch_nothing(site: Path, browser: Browser) -> None:
+    pages = sorted(site.glob("**/*.html"))
+    assert len(pages) > 60
+    page = browser.new_page()
+    fetched: list[str] = []
+    page.on("request", lambda sent: fetched.extend([] if sent.url.startswith(("file:", "data:")) else [sent.url]))
+    wide = []
+    for path in pages:
+        for width in (360, 1400):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(path.as_uri())
+            if page.evaluate("document.documentElement.scrollWidth") > width:
+                wide.append((path.relative_to(site).as_posix(), width))
+    page.close()
+    assert wide == []
+    assert fetched == []
