@@ -227,6 +227,7 @@ def test_a_model_name_in_json_that_is_no_text_is_refused(tmp_path: Path, name: s
         ("votes.csv", None, "is a link that leads to no file: 'votes.csv'"),
         ("votes.csv", b"model_a,model_b,winner,winner\nx,y,tie,tie\n", "the header has the column 'winner' twice"),
         ("votes.csv", b'"model_a";model_b;winner;model_a\nx;y;tie;z\n', "the header has the column 'model_a' twice"),
+        ("votes.csv", b"\x93\xfe\rab\x07,\x01\n", "the first line is not a header of column names"),
     ],
 )
 def test_a_file_that_is_empty_or_a_loop_or_has_a_column_twice_says_so(

@@ -136,6 +136,7 @@ def test_a_file_of_another_kind_is_refused(files: Path):
     result = ran(opinion.mos, files / "votes.csv")
     assert isinstance(result.exception, SalonError)
     assert "missing column 'rating_id'" in str(result.exception)
+    assert "docs/mos.md, 'Ratings that you have already', has the lines to copy." in str(result.exception)
 
 
 def test_without_scipy_the_extra_is_named_and_scores_need_none(files: Path, monkeypatch: pytest.MonkeyPatch):

@@ -202,7 +202,10 @@ def _csv(contents: list[_Content]) -> pl.LazyFrame:
     for content in contents[::-1]:
         header = _start_of(content).decode("utf-8", "replace").removeprefix("\ufeff")
         separator = _separator(header)
-        names = next(csv.reader(io.StringIO(header), delimiter=separator), [])
+        try:
+            names = next(csv.reader(io.StringIO(header), delimiter=separator), [])
+        except csv.Error as error:
+            raise pl.exceptions.ComputeError("the first line is not a header of column names") from error
         twice = [name for place, name in enumerate(names) if name.strip() and name in names[:place]]
         if twice:
             raise pl.exceptions.DuplicateError(f"the header has the column {twice[0]!r} twice; rename one of them")

@@ -104,11 +104,12 @@ class CheckedTable:
     error: type[RankingError]
     found: list[Wrong] = field(default_factory=list)
 
-    def require(self, columns: Sequence[str]) -> None:
-        """Refuse a frame in which a column is missing."""
+    def require(self, columns: Sequence[str], advice: str = "") -> None:
+        """Refuse a frame in which a column is missing; ``advice`` ends the hint."""
         missing = [name for name in columns if name not in self.frame.columns]
         if missing:
-            hint = f"Missing too: {', '.join(map(repr, missing[1:]))}." if missing[1:] else None
+            more = f"Missing too: {', '.join(map(repr, missing[1:]))}." if missing[1:] else ""
+            hint = f"{more} {advice}".strip() or None
             raise self.error("missing column", source=self.source, value=missing[0], found=self.frame.columns, hint=hint)
 
     def one_value_per_row(self, column: str) -> None:

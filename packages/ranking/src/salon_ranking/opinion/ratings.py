@@ -15,6 +15,7 @@ from salon_ranking.table_checks import CheckedTable, absent_values
 from salon_taxonomy.store_address import is_url
 
 _NAMES = ("rating_id", "prompt_id", "generation_id", "model", "dimension", "rater_id")
+_OTHER_COLUMNS = "Rename and add columns: docs/mos.md, 'Ratings that you have already', has the lines to copy."
 _SCALE = ("scale_min", "scale_max")
 
 
@@ -57,7 +58,7 @@ class MosRatings:
             {'beauty': (1.0, 5.0)}
         """
         table = CheckedTable(as_lazy(frame, source, RatingError).collect(), source, RatingError)
-        table.require([*_NAMES, "value", *_SCALE])
+        table.require([*_NAMES, "value", *_SCALE], advice=_OTHER_COLUMNS)
         table = table.with_names(_NAMES)
         unscored = "unscored_reason" in table.frame.columns
         absent = absent_values(table.frame["value"])
