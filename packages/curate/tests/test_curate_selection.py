@@ -17,7 +17,7 @@ from salon_curate.judging import judge_stage
 from salon_curate.measures import look
 from salon_curate.pipeline import LOOK, PIPELINE
 from salon_curate.running import run
-from salon_curate.selection import LIGHT, diff, predicate, read_columns, select, sweep
+from salon_curate.selection import LIGHT, diff, predicate, read_columns, saved_predicates, select, sweep
 from salon_curate.stages import Stage, stage
 from salon_synthetic import PixelJudge
 from salon_taxonomy.errors import IncompleteError, InputError
@@ -115,6 +115,12 @@ def test_a_condition_that_depends_on_other_rows_is_refused_wherever_conditions_a
                 lambda: sweep(looked, [look], {"x": sql}, ["noise"])):  # fmt: skip
         with pytest.raises(InputError, match="column 'where'"):
             use()
+
+
+def test_a_selection_that_was_not_saved_is_refused_with_the_command_that_saves_it(looked):
+    with pytest.raises(InputError, match="there is no saved selection 'v9'") as caught:
+        saved_predicates(looked, "v9")
+    assert str(caught.value).endswith(f"Save one: salon curate select {looked.folder} --name v9 --selection default")
 
 
 def test_a_difference_of_selections_without_conditions_is_refused(looked):

@@ -133,6 +133,11 @@ def test_a_query_that_would_do_more_than_read_tables_is_refused(queried: ResultS
     assert {path: path.read_bytes() for path in beside.rglob("*") if path.is_file()} == everything
 
 
+def test_an_empty_query_gets_an_example(filled: ResultStore) -> None:
+    with pytest.raises(QueryError, match=r'got 0\nWrite one SELECT: "SELECT \* FROM scores LIMIT 10"'):
+        filled.sql(" ")
+
+
 def test_a_python_variable_is_out_of_reach(filled: ResultStore) -> None:
     secret_frame = pl.DataFrame({"password": ["hunter2"]})
     with pytest.raises(QueryError, match="does not exist"):

@@ -43,7 +43,7 @@ def written(folder: Path, text: str) -> Path:
     ("text", "said"),
     [
         ("[run", "is not TOML"),
-        ("", "key 'run': is missing"),
+        ("", "key 'run': is missing\nComplete configurations to copy: salon train presets"),
         (f"{WHOLE}[grpo]\nsteps = 3\nstepz = 4\n", "line 9, key 'grpo.stepz': unknown setting (allowed: steps, epochs, "),
         (f"{WHOLE}[grpo]\nsteps = 3\nloss = 'ppo'\n", "key 'grpo.loss': is not allowed: 'ppo' (allowed: grpo, dapo, "),
         (f"{WHOLE}[model.lora]\nrank = 0\n", "line 8, key 'model.lora.rank': input should be greater than or equal to 1"),

@@ -236,7 +236,8 @@ def saved_predicates(dataset: DataSet, name: str) -> dict[str, str]:
         found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))["predicates"]
     except (OSError, ValueError, KeyError) as error:
         there = sorted(each.stem for each in path.parent.glob("*.json")) if path.parent.is_dir() else []
-        raise InputError("there is no selection", value=name, found=there) from error
+        hint = f"Save one: salon curate select {dataset.folder} --name {name} --selection default"
+        raise InputError("there is no saved selection", value=name, found=there, hint=hint) from error
     return found
 
 

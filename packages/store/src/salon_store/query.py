@@ -254,7 +254,8 @@ def _checked(
     """The query without a semicolon and its syntax tree, or an error when it is not one that only reads."""
     statements = connection.extract_statements(query)
     if len(statements) != 1:
-        raise QueryError(f"expected one statement, got {len(statements)}", source="query")
+        hint = 'Write one SELECT: "SELECT * FROM scores LIMIT 10".'
+        raise QueryError(f"expected one statement, got {len(statements)}", source="query", hint=hint)
     kind = _kind(statements[0])
     text = _syntax_tree(query, connection)
     try:

@@ -147,7 +147,8 @@ def explained(
     if fault["type"] == "extra_forbidden":
         return InputError("unknown setting", source=source, line=line, key=key, allowed=_allowed(place[:-1], root))
     if fault["type"] == "missing":
-        return InputError("is missing", source=source, line=line, key=key)
+        hint = "Complete configurations to copy: salon train presets"
+        return InputError("is missing", source=source, line=line, key=key, hint=hint)
     expected = fault.get("ctx", {}).get("expected", "") if fault["type"] == "literal_error" else ""
     allowed = expected.replace("'", "").replace(" or ", ", ").split(", ") if expected else None
     problem = fault["msg"].removeprefix("Value error, ")

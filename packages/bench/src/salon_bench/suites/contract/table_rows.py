@@ -79,12 +79,12 @@ class TableRow:
         Example:
             >>> print(TableRow(Path("a.csv"), 1, {"x": "1"}).missing("subject"))
             a.csv, row 1, column 'subject': the column is missing
-            The row has 'x'.
+            Add it, or rename a column: the row has 'x'.
         """
         named = [repr(str(name)[:_LONGEST_NAME]) for name in list(self.cells)[:_MOST_NAMES]]
         more = len(self.cells) - len(named)
-        has = ", ".join(named) + (f" and {more} more" if more else "")
-        return self.problem("the column is missing", column, hint=f"The row has {has or 'no column'}.")
+        has = (", ".join(named) + (f" and {more} more" if more else "")) or "no column"
+        return self.problem("the column is missing", column, hint=f"Add it, or rename a column: the row has {has}.")
 
     def problem(
         self,
