@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     "--even", is_flag=True, help="Also GRPO after the best cold start from pictures whose subjects are wrong equally often."
 )
 @click.option("--again", is_flag=True, help="Remove what these seeds have done in FOLDER before, and begin again.")
-@click.option("--quick", is_flag=True, help="A minute, one seed: to see that everything works; it shows nothing.")
+@click.option("--quick", is_flag=True, help="One seed, a few steps, about a minute: checks that every stage runs.")
 @FORMAT
 def demo(
     folder: Path,
@@ -78,6 +78,8 @@ def demo(
         click.echo(json.dumps([asdict(each) for each in measured], ensure_ascii=False))
         return
     _print(measured)
+    if quick:
+        click.echo("--quick trains for a few steps only: these numbers say nothing about the method.")
     click.echo(f"curves: {folder / 'report.html'}")
 
 
