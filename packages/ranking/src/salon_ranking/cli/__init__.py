@@ -27,6 +27,10 @@ _VOTES = {
     ),
 }
 _RATINGS = {
+    "agreement": LazyCommand(
+        "salon_ranking.cli.agreement:agreement",
+        "How far raters agree beyond chance: Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of every pair.",
+    ),
     "mos": LazyCommand(
         "salon_ranking.cli.opinion:mos",
         "Mean opinion scores per model, dimension and scenario, with intervals, comparisons and checks of the raters.",
@@ -57,5 +61,6 @@ def ratings() -> None:
     \b
     Example:
       salon ratings mos ratings.csv
+      salon ratings agreement ratings.csv --level ordinal
       salon ratings pass-rates checks.csv
     """
