@@ -75,5 +75,5 @@ def _print(results: "Sequence[PolicyResult]") -> None:
     from salon_taxonomy.cli.output import print_table
     from salon_train.image_policy.page import CAPTION, COLUMNS, arm_rows
 
-    print_table(COLUMNS, [[str(cell) for cell in row] for row in arm_rows(results)])
+    print_table(COLUMNS, arm_rows(results))
     click.echo(CAPTION)
