@@ -66,16 +66,20 @@ def serve(folder: Path) -> None:
 
 
 async def vote(rater: Any, seed: int, pause: float, until: float) -> list[str]:
-    """Vote at random moments, ``pause`` seconds apart on average; returns the acknowledged ids."""
+    """Vote at random moments, ``pause`` seconds apart on average; returns the acknowledged ids.
+
+    The moments do not depend on the replies: who had to wait votes again at once.
+    """
     generator = random.Random(seed)
     acknowledged = []
     await rater.open()
-    await asyncio.sleep(generator.random() * pause)
-    while time.perf_counter() < until:
+    moment = time.perf_counter() + generator.random() * pause
+    while moment < until:
+        await asyncio.sleep(moment - time.perf_counter())
         task = await rater.next()
         choice = generator.choice(["left", "right", "both_good", "both_bad"])
         acknowledged.append(await rater.answer(task, choice, 900, generator.getrandbits(128)))
-        await asyncio.sleep(generator.expovariate(1 / pause))
+        moment += generator.expovariate(1 / pause)
     rater.close()
     return acknowledged
 

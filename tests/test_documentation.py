@@ -23,6 +23,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -191,6 +192,40 @@ def test_links_between_pages_lead_somewhere() -> None:
         if not (page.parent / target).exists()
     ]
     assert dead == []
+
+
+LINE = re.compile(r"(?:`|^\$? ?)(salon (?:[^`\n\\]|\\\n)*)", re.MULTILINE)
+
+
+def unknown_words(line: str) -> Iterator[str]:
+    """The words of a command line that name no command, and its options that the command lacks."""
+    command: click.Command = main
+    context = click.Context(main)
+    for word in line.split("#")[0].replace("\\\n", " ").split()[1:]:
+        if word in {"&&", "|", ";"}:
+            return
+        if isinstance(command, click.Group) and re.fullmatch(r"[a-z][a-z0-9-]*", word):
+            found = command.get_command(context, word)
+            if found is None:
+                yield word
+                return
+            command, context = found, click.Context(found, parent=context)
+        elif option := re.match(r"--[a-z][a-z-]*", word):
+            known = {each for parameter in command.get_params(context) for each in (*parameter.opts, *parameter.secondary_opts)}
+            if option[0] not in known | {"--help"}:
+                yield option[0]
+
+
+def test_commands_and_options_named_in_pages_exist() -> None:
+    wrong, seen = [], 0
+    for page in PAGES:
+        for line in LINE.findall(page.read_text(encoding="utf-8")):
+            seen += 1
+            wrong += [f"{page.relative_to(ROOT)}: {word} in {line}" for word in unknown_words(line)]
+    assert seen > 500
+    assert list(unknown_words("salon votes runk votes.csv")) == ["runk"]
+    assert list(unknown_words("salon votes rank votes.csv --by x --nothing")) == ["--nothing"]
+    assert wrong == []
 
 
 def test_every_name_of_the_glossary_is_defined_in_the_code() -> None:

@@ -51,7 +51,7 @@ async def later(images, prompts):
     return light(images, prompts)
 
 def other(images, prompts):
-    return [float(len(images))] * len(images)
+    return [float(len(images) + image.width) for image in images]
 
 light.range = later.range = (0, 2)
 '''
@@ -198,6 +198,12 @@ def test_a_score_does_not_depend_on_the_door_the_order_the_batch_or_the_company(
     found = hold(doors[name], 1e-12)
     if name != "vqa-score":
         assert near(found, doors["function"](PICTURES, PROMPTS), 1e-12)
+
+
+def test_a_score_that_follows_its_company_is_found(tmp_path: Path) -> None:
+    (tmp_path / "metrics.py").write_text(SOURCE)
+    with pytest.raises(AssertionError):
+        hold(checked(open_scorer(f"{tmp_path / 'metrics.py'}:other")), 1e-12)
 
 
 def test_scores_of_models_do_not_depend_on_order_batch_or_company(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def site() -> Path:
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
+    assert re.findall(r"^griffe: .*", built.stdout + built.stderr, re.MULTILINE) == []  # docstrings that cannot be read
     return ROOT / "site"
 
 

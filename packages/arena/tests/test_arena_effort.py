@@ -96,8 +96,9 @@ def test_an_answer_and_a_task_take_no_more_work_when_many_others_have_answered(
 
 
 def test_a_refused_request_costs_those_of_its_commit_no_commit_of_their_own(
-    service: WorkService, database: ArenaDatabase, body: Body
+    service: WorkService, database: ArenaDatabase, body: Body, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("salon_arena.database._LONGEST_TOGETHER", 60.0)
     raters = [service.people.join().result().rater_id for _ in range(6)]
     tasks = [service.lease(rater).result()["tasks"][0] for rater in raters]
     transactions = begun(database)

@@ -98,17 +98,20 @@ def test_what_is_dealt_is_what_the_answers_so_far_ask_for(labelling: WorkService
         clock.forward(generator.choice([0, 11]))
         labelling.settle_due().result()
         if generator.random() < 0.3:
-            with pytest.raises(RefusedError):
+            with pytest.raises(ArithmeticError):
                 labelling.database.write(_fails).result()
         labelling.database.write(check).result()
 
 
 def _fails(_: Connection) -> None:
-    raise RefusedError(409, "settled")
+    raise ArithmeticError
 
 
-def test_an_answer_whose_transaction_was_undone_is_not_remembered(labelling: WorkService, body: Body, clock: Clock) -> None:
+def test_an_answer_whose_transaction_was_undone_is_not_remembered(
+    labelling: WorkService, body: Body, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A commit that fails takes back what others of the same commit have settled, and what was read of it."""
+    monkeypatch.setattr("salon_arena.database._LONGEST_TOGETHER", 60.0)
     one, other = join(labelling), join(labelling)
     task = labelling.lease(one).result()["tasks"][0]
     labelling.files(one, task["assignment"])
@@ -119,14 +122,11 @@ def test_an_answer_whose_transaction_was_undone_is_not_remembered(labelling: Wor
         if next(runs) == 0:
             settle_earlier(connection, one, "", clock.now)
 
-    def fails(_: Connection) -> None:
-        raise RefusedError(409, "settled")
-
     labelling.database.write(lambda _: (busy.set(), queued.wait(60)))
     busy.wait(60)
-    together = [labelling.database.write(settles_once), labelling.lease(other), labelling.database.write(fails)]
+    together = [labelling.database.write(settles_once), labelling.lease(other), labelling.database.write(_fails)]
     queued.set()
-    assert isinstance(together[-1].exception(), RefusedError)
+    assert isinstance(together[-1].exception(), ArithmeticError)
     undone = labelling.lease(one).result()["last"]
     labelling.answer(one, body(undone["task"], "undo", supersedes=undone["answer_id"])).result()
     again = next(each for each in labelling.lease(one).result()["tasks"] if each["assignment"] == task["assignment"])

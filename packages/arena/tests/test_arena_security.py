@@ -13,8 +13,8 @@ from sqlalchemy import insert
 from test_arena_over_http import run, visitors
 
 from salon_arena import ArenaDatabase, Material, WorkService, create_app, vote_service
-from salon_arena.database import ACCOUNTS
-from salon_arena.people import LIVES, People, forget
+from salon_arena.database import ACCOUNTS, RATERS
+from salon_arena.people import LIVES, People, forget, token_hash
 from salon_arena.service import AnswerBody
 from salon_arena.verify import verify_answers
 from salon_taxonomy.cli import main
@@ -187,6 +187,8 @@ def test_forgetting_a_person_erases_what_leads_to_them_and_keeps_the_chain(
             for table in ("sessions", "consents", "invites", "answers")]  # fmt: skip
     assert rows == [0, 0, 0, 3]
     assert verify_answers(database, head=before.head) == before and before.problems == ()
+    database.close()  # what was erased is not in the file any more, either
+    assert token_hash(session.token).encode() not in Path(database.place).read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -196,12 +198,20 @@ def test_forgetting_a_person_erases_what_leads_to_them_and_keeps_the_chain(
         "DELETE FROM answers WHERE number = 4",
         "UPDATE answers SET elapsed_ms = elapsed_ms + 1 WHERE number = 1",
         "UPDATE settled SET winner = CASE winner WHEN 'model_a' THEN 'model_b' ELSE 'model_a' END WHERE number = 1",
+        "UPDATE settled SET model_a = 'another' WHERE number = 1",
+        "UPDATE settled SET scenario = NULL WHERE number = 1",
+        "UPDATE settled SET kind = 'anchor' WHERE number = 1",
+        "DELETE FROM settled WHERE number = 1",
+        "UPDATE assignments SET payload = replace(payload, 'Canary', 'Another')",
+        "UPDATE assignments SET rater_id = (SELECT max(rater_id) FROM raters)",
     ],
 )
 def test_a_changed_or_removed_answer_shows(
     service: WorkService, database: ArenaDatabase, body: Body, tmp_path: Path, change: str
 ) -> None:
     rater = service.people.join().result().rater_id
+    other = {"rater_id": "rater-z", "created_at": 0, "role": "rater"}
+    database.write(lambda c: c.execute(insert(RATERS), other).rowcount).result()
     for _ in range(4):
         task = service.lease(rater).result()["tasks"][0]
         service.answer(rater, body(task)).result()
@@ -227,6 +237,7 @@ def test_a_backup_is_whole_and_is_an_arena(
     assert (
         CliRunner().invoke(main, ["arena", "backup", "--database", str(database.place), str(tmp_path / "b.db")]).exit_code == 0
     )
+    assert {oct(Path(path).stat().st_mode)[-3:] for path in (database.place, tmp_path / "b.db")} == {"600"}
     with ArenaDatabase.open(tmp_path / "b.db") as copy:
         assert copy.arena_id == database.arena_id and verify_answers(copy) == verify_answers(database)
         assert len(vote_service(copy, material).lease(rater).result()["tasks"]) == 4

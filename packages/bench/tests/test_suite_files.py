@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -309,6 +310,22 @@ def test_a_query_reads_the_files_of_its_folder_alone_and_writes_none(folder: Pat
     with pytest.raises(InputError, match=message):
         repeated(folder, FACTS, query)
     assert {file.name for file in (folder / "released").iterdir()} == {"rows.json"}
+
+
+def test_a_query_follows_the_links_of_the_hubs_cache_and_no_others(folder: Path) -> None:
+    suite, whole = repeated(folder, ["Is it red?"])
+    (folder / "released" / "rows.json").rename(folder / "rows.json")
+    for cache, readable in (("datasets--owner--name", True), ("name", False)):
+        copy, blobs = folder / cache / "snapshots" / "1a2b", folder / cache / "blobs"
+        copy.mkdir(parents=True)
+        blobs.mkdir()
+        shutil.copy(folder / "rows.json", blobs / "3c4d")
+        (copy / "rows.json").symlink_to("../../blobs/3c4d")
+        if readable:
+            assert suite.prompts(copy) == whole
+        else:
+            with pytest.raises(InputError, match="query: Permission Error"):
+                suite.prompts(copy)
 
 
 def test_a_query_needs_a_folder(folder: Path) -> None:

@@ -1,6 +1,10 @@
 """Every command refuses wrong files, options and empty input by a typed error, and writes nothing."""
 
+import json
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -84,6 +88,12 @@ diff birds v1 nope
 why birds nope
 draw birds --bucket a=agrees --ratio 0 --number 1 --output o.csv
 draw birds --bucket a=agrees --ratio 1:1 --number 1 --output o.csv
+draw birds --bucket a=agrees --ratio ² --number 1 --output o.csv
+draw birds --bucket a=agrees --ratio ४ --number 1 --output o.csv
+draw birds --bucket a=agrees --bucket a=NOT_agrees --ratio 1:1 --number 1 --output o.csv
+run birds --shards ²
+run birds --shards 0-²
+run birds --shards ٠-٣
 draw birds --bucket a=agrees --ratio 1 --number 900 --output o.csv
 draw birds --bucket a=agrees --ratio 1 --number 1 --by explanation --output o.csv
 audit sample birds --selection nope --name n
@@ -165,6 +175,47 @@ def test_every_command_refuses_a_wrong_or_empty_data_set_and_unknown_options(her
 def test_wrong_files_options_and_names_are_refused(here):
     for line in WRONG:
         refused(line.split(), here)
+
+
+JSON = {
+    "init": "new", "run": "birds --quiet", "status": "birds", "verify": "birds", "plan": "birds", "simulate": "birds",
+    "drift": "birds --stage agreement", "yield": "birds --where contrast>1", "select": "birds --name n --where contrast>1",
+    "diff": "birds v1 v1", "why": "birds k00000", "draw": "birds --bucket a=contrast>1 --ratio 1 --number 2 --output o.csv",
+    "audit sample": "birds --selection v1 --name n --per-stratum 1", "audit score": "birds n sheet.csv",
+    "cascade": "birds --stage agreement --keeps agrees", "release": "birds --selection v1 --name j",
+}  # fmt: skip
+
+
+def test_every_command_prints_json_for_programs_and_only_that(here):
+    """The ``--format`` of ``import`` is that of its source; ``demo`` writes a page."""
+    (here / "birds" / PIPELINE).write_text(TEXT.replace("sharpness >= 60", "sharpness >= 600"))
+    shutil.rmtree(here / "birds" / "journals")  # so that the judge is timed again
+    assert {name.split()[0] for name in JSON} == {*curate.commands} - {
+        "demo",
+        "import",
+        "artifact-bench",
+        "magicbench",
+        "prism",
+    }
+    for name, words in JSON.items():
+        if name == "audit score":
+            rows = (here / "birds" / "audits" / "n" / "sheet.csv").read_text().splitlines()
+            (here / "sheet.csv").write_text("\n".join([rows[0], *(row.replace(",,", ",ann,yes") for row in rows[1:])]))
+        done = CliRunner().invoke(main, ["curate", *name.split(), *words.split(), "--format", "json"])
+        assert done.exit_code == 0, (name, done.stderr)
+        assert isinstance(json.loads(done.stdout), dict | list), name
+
+
+def test_a_stage_in_a_file_of_the_working_folder_is_found_by_the_command_and_its_workers(here):
+    (here / "my_own_stages.py").write_text(
+        "import polars as pl\nfrom salon_curate import stage\n\n\n"
+        '@stage(version="1", reads=["image"], writes={"bytes": pl.UInt32})\n'
+        'def size(batch):\n    return batch.select("key", pl.col("image").bin.size().alias("bytes"))\n'
+    )
+    (here / "birds" / PIPELINE).write_text('[[stage]]\nuse = "my_own_stages:size"\n')
+    command = [str(Path(sys.executable).with_name("salon")), "curate", "run", "birds", "--quiet", "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and json.loads(done.stdout)["made"] == 2, done.stderr
 
 
 def test_a_missing_or_damaged_shard_or_part_is_named_by_every_command_that_reads_it(here):

@@ -23,7 +23,7 @@ from salon_curate.lineage import why
 from salon_curate.measures import look
 from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.running import run
-from salon_curate.selection import read_columns
+from salon_curate.selection import predicate, read_columns
 from salon_synthetic import PixelJudge
 from salon_taxonomy.answers.outcome import Parsed
 from salon_taxonomy.errors import InputError
@@ -102,7 +102,7 @@ def test_captions_reasoning_and_translations_read_what_earlier_stages_wrote(data
     judge = Counting(rule)
     thresholds = {"style": 3, "entity": 8}
     stages = [judge_stage(each, judge) for each in (
-        asks.characteristics(), asks.captions(**thresholds), asks.reasoning("style", "entity"),
+        asks.characteristics(), asks.captions(**thresholds), asks.reasoning(["style", "entity"]),
         asks.translation("reasoning", keep=True),
     )]  # fmt: skip
     run(dataset, stages)
@@ -228,6 +228,120 @@ def test_a_suite_s_questions_make_columns(dataset):
     assert run(dataset, [stage]).problems == 0
     found = read_columns(dataset, [stage], ["prism_alignment", "prism_aesthetic"]).collect()
     assert found["prism_alignment"].null_count() == 0
+
+
+REFUSED = """
+use = "look"; name = "l"; parameters = { bogus = 1 }
+use = "duplicates"; parameters = { x = 1979-05-27 }
+use = "duplicates"; parameters = { distance = nan }
+use = "duplicates"; when = "sharpness > 60"
+use = "duplicates"; judge = "pixels:"
+use = "duplicates"; explore = 0.5
+use = "duplicates"; options = { x = 1 }
+use = "duplicates"; prefix = "p"
+use = "duplicates"; concurrency = 3
+use = "fields"
+use = "fields"; parameters = { a = ["float"] }
+ask = "agreement"; parameters = { a = 1 }
+ask = "agreement"; explore = 0.5
+ask = "agreement"; when = "sharpness > 1"; seed = 4
+ask = "agreement"; when = "sharpness"
+ask = "agreement"; when = "key >= 5"
+ask = "agreement"; when = "sharpness >= AVG(sharpness)"
+ask = "agreement"; when = "nothing > 1"
+ask = "agreement"; options = { prompt = 5 }
+ask = "agreement"; options = { nothing = "x" }
+ask = "captions"; options = { style = "7" }
+ask = "captions"; options = { style = nan }
+ask = "captions"; options = { }
+ask = "reasoning"; options = { labels = "style" }
+ask = "suite"; options = { name = "prism", dimensions = "alignment" }
+ask = "suite"; options = { name = 5, dimensions = ["alignment"] }
+ask = "suite"; options = { name = "prism", dimensions = [] }
+ask = "translation"; options = { column = "prompt", language = "" }
+ask = "translation"; options = { column = "prompt", language = "…" }
+ask = "translation"; options = { column = "prompt", keep = "no" }
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_what_is_wrong_or_without_effect_in_a_stage_is_refused_before_anything_is_run(dataset, line):
+    judge = 'judge = "pixels:"\n' if "ask" in line else ""
+    text = '[[stage]]\nuse = "look"\n[[stage]]\n' + judge + line.replace("; ", "\n") + "\n"
+    (dataset.folder / PIPELINE).write_text(text)
+    with pytest.raises(InputError) as caught:
+        run(dataset, read_pipeline(dataset.folder / PIPELINE, environment={}, asks=True).stages)
+    assert "pipeline.toml" in str(caught.value) or "stage" in str(caught.value)
+    assert not (dataset.folder / "columns").exists()
+
+
+def test_every_ask_writes_plain_names_also_for_odd_options(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my suite.toml").write_text(
+        'name = "my-suite"\n[[question]]\nid = "shown"\nask = "Shown?"\nanswer = "yes/no"\n'
+    )
+    made_of = [asks.suite(str(place), ["shown", "text-image fit"]) for place in (tmp_path / "my suite.toml", "./my suite.toml")]
+    assert made_of[0].name == made_of[1].name and made_of[0].version == made_of[1].version
+    made_of += [asks.translation("prompt", language) for language in ("Chinese", "Traditional Chinese", "español (México)")]
+    made_of += [asks.captions(style=3), asks.reasoning(["style"]), asks.characteristics(), asks.agreement(), asks.quality()]
+    for ask in made_of:
+        assert all(name.isidentifier() for name in (ask.name, *ask.writes)), (ask.name, ask.writes)
+        for column in ask.writes:
+            assert predicate(f"{column} IS NULL").columns == (column,)
+
+
+def test_a_suite_s_missing_fact_is_named_and_an_unknown_dimension_is_null_with_a_reason(dataset):
+    judge = Counting(lambda _: json.dumps({"score": 8, "justification": "as asked"}))
+    stage = judge_stage(asks.suite("prism", ["alignment", "alignmnt"], {"track": "=style"}), judge)
+    run(dataset, [stage])
+    found = read_columns(dataset, [stage], ["prism_alignment", "prism_alignmnt", "prism_problem"]).collect()
+    assert found["prism_alignment"].null_count() == 0 and found["prism_alignmnt"].null_count() == 8
+    assert found["prism_problem"].str.contains("alignmnt").all()
+    for suite in ("prism", "magicbench"):
+        with pytest.raises(InputError, match="needs the fact"):
+            run(dataset, [judge_stage(asks.suite(suite, ["alignment"]), judge, name=f"{suite}2")])
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("The boys' shirts and the girls' shoes", ()),
+        ("a 6\" by 4\" photo and a 5' fence, 6' high", ()),
+        ("the cat's toy and the dog's bone", ()),
+        ("rock 'n' roll at O'Neill's, five o'clock", ()),
+        ('A sign says "OPEN" and ‘24 h’, ("SALE")', ("OPEN", "24 h", "SALE")),
+        ("'EXIT' beside 'Way Out'", ("EXIT", "Way Out")),
+        ('写着"营业"的牌子', ("营业",)),
+    ],
+)
+def test_quoted_strings_are_those_in_pairs_of_marks_and_no_apostrophes_or_inches(text, kept):
+    assert asks.texts.quoted(text) == kept
+
+
+def test_a_journal_of_another_version_or_with_damaged_lines_keeps_its_good_replies(dataset):
+    judge = Counting(scores)
+    stage = judge_stage(asks.alignment(), judge)
+    run(dataset, [stage])
+    path = journal_path(dataset.folder, "alignment", "00000")
+    lines = path.read_text().splitlines()
+    whole = json.loads(lines[0])
+    broken = [json.dumps({name: value for name, value in whole.items() if name != left}) for left in whole]
+    broken += [
+        "[]",
+        "1",
+        "null",
+        '"x"',
+        "{",
+        "\x00",
+        "[" * 50_000,
+        json.dumps({**whole, "status": "odd"}),
+        json.dumps({**whole, "text": None}),
+    ]
+    path.write_text("\n".join([*broken, *lines]) + "\n")
+    assert len(list(read_journal(path))) == len(lines)
+    asked = len(judge.asked)
+    assert run(dataset, [judge_stage(asks.alignment(), judge, re_asks=2)]).made == 2 and len(judge.asked) == asked
+    assert why(dataset, [stage], "k00000")["stages"][0]["replies"]
 
 
 def test_the_pixel_judge_is_right_about_drawn_pictures(dataset):

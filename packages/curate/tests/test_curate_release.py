@@ -7,6 +7,7 @@ import math
 import random
 import shutil
 import tarfile
+from dataclasses import replace
 from uuid import UUID
 
 import numpy as np
@@ -14,8 +15,9 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from curate_world import drawn, made
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from salon_arena import ArenaDatabase, WorkService, export_answers, read_material
 from salon_arena.forms import check_task
@@ -29,13 +31,14 @@ from salon_curate.draws import draw, shares_of
 from salon_curate.duplicates_and_splits import components, duplicates, split
 from salon_curate.engine import inline
 from salon_curate.errors import RefusedReleaseError
-from salon_curate.importing import import_pictures
+from salon_curate.importing import Columns, import_pictures
 from salon_curate.judging import judge_stage
 from salon_curate.measures import fields, look
 from salon_curate.pipeline import PIPELINE
 from salon_curate.release import merkle_root, release, verify_release
 from salon_curate.running import run
 from salon_curate.selection import read_columns, save_selection, select
+from salon_curate.stages import stage
 from salon_ranking.near_duplicates import near_duplicates
 from salon_synthetic import PixelJudge, PixelSettings
 from salon_taxonomy.errors import InputError
@@ -203,6 +206,15 @@ def test_a_promised_loss_is_held_although_the_threshold_is_chosen_from_the_data(
     assert broken <= 0.05 * 300 + 3 * (0.05 * 0.95 * 300) ** 0.5
 
 
+@pytest.mark.parametrize("missing", [None, math.nan, -math.inf])
+def test_a_score_that_is_missing_passes_no_threshold_of_a_cascade(missing):
+    cheap, keeps = [*[5.0] * 95, *[missing] * 5], [True] * 100
+    assert strictest_threshold(cheap, keeps, [1.0, 2.0], 0.03) is None
+    assert strictest_threshold(cheap, keeps, [1.0, 6.0], 0.2) == 1.0
+    with pytest.raises(InputError, match="confidence"):
+        strictest_threshold(cheap, keeps, [1.0], 0.2, confidence=1.5)
+
+
 def test_a_cascade_bounds_its_loss_from_the_explored_share(tmp_path):
     dataset = made(tmp_path / "d", drawn(tmp_path / "in", 6), shard_rows=24)
     cheap = judge_stage(asks.agreement(), PixelJudge(PixelSettings(blur=6)), prefix="cheap_")
@@ -226,6 +238,70 @@ def test_intervals_of_a_stratified_audit_cover_the_truth():
         for place, estimate in enumerate(estimates(sizes, counts, seed=trial, draws=2000)):
             covered[place] += estimate.low <= expected[place] <= estimate.high
     assert (covered / number >= 0.93).all() and (covered / number <= 0.97).all(), covered / number
+
+
+COUNTS = st.tuples(st.integers(0, 40), st.integers(0, 40)).map(sorted).map(tuple)
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from(["kept", "kept, near a threshold", "dropped", "dropped, near a threshold"]),
+                       st.tuples(st.integers(40, 5000), COUNTS), min_size=1))  # fmt: skip
+def test_an_interval_contains_its_estimate_and_each_estimate_needs_its_own_strata_alone(strata):
+    sizes, counts = ({name: each[part] for name, each in strata.items()} for part in (0, 1))
+    found = estimates(sizes, counts, draws=500)
+    kept, dropped = ([counts[name] for name in strata if name.startswith(side)] for side in ("kept", "dropped"))
+    whole = {side: bool(own) and all(rated for _, rated in own) for side, own in (("kept", kept), ("dropped", dropped))}
+    agreement, precision, negative, recall = found
+    assert (precision.value is not None) == whole["kept"] and (negative.value is not None) == whole["dropped"]
+    if whole["kept"]:
+        alone = {name: count for name, count in counts.items() if name.startswith("kept")}
+        assert precision.value == estimates({name: sizes[name] for name in alone}, alone, draws=500)[1].value
+        assert precision.high == 1 or any(good < rated for good, rated in kept)
+        assert precision.low == 0 or any(good for good, _ in kept)
+    for each in found:
+        assert each.value is None or 0 <= each.low <= each.value <= each.high <= 1
+    if agreement.value is not None and agreement.value == 1:
+        assert agreement.high == 1
+    if recall.value is not None and recall.value == 0:
+        assert recall.low == 0
+
+
+def test_the_order_and_the_form_of_the_answers_change_no_result(looked, tmp_path):
+    """Rows in any order, the marks that spreadsheets put at the beginning, their line ends, and their capitals."""
+    sampled = sample_audit(looked, STAGES, "v1", "orders", per_stratum=9)
+    keys = [line["key"] for line in csv.DictReader((sampled.folder / "sheet.csv").open())]
+    rows = [f"{key},{rater},{'yes' if hash((place, rater == 'ann')) % 3 else 'no'}" for place, key in enumerate(keys)
+            for rater in ("ann", "ben", "cara")[: 1 + place % 3]]  # fmt: skip
+    shuffler, found = random.Random(1), []
+    for mark, end, capitals in (("", "\n", False), ("\ufeff", "\r\n", False), ("", "\n", True), ("\ufeff", "\n", False)):
+        text = "".join(f"{line}{end}" for line in ["key,rater,accept", *rows])
+        text = text.replace(",yes", ",YES").replace(",no", ",No") if capitals else text
+        (tmp_path / "a.csv").write_bytes(f"{mark}{text}".encode())
+        found.append(score_audit(looked, "orders", tmp_path / "a.csv"))
+        shuffler.shuffle(rows)
+    assert found == [found[0]] * len(found) and found[0].kappa is not None
+
+
+def test_an_audit_of_what_has_changed_since_gates_no_release(tmp_path):
+    """The same conditions over another judge's answers, or over more pictures, were not audited."""
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 2))
+    conditions = {"agrees": "agrees", "lively": "contrast > 1"}
+    stages = [look, judge_stage(asks.agreement(), PixelJudge(PixelSettings(blur=6)))]
+    run(dataset, stages)
+    save_selection(dataset, stages, select(dataset, stages, conditions, "v1"))
+    sheet = sample_audit(dataset, stages, "v1", "first", per_stratum=4).folder / "sheet.csv"
+    score_audit(dataset, "first", answered(sheet, tmp_path, lambda *_: "yes"))
+    also = [*stages, fields(good="bool")]
+    run(dataset, also)
+    release(dataset, also, "v1", "same", audit="first")
+    other = [look, judge_stage(asks.agreement(), PixelJudge())]
+    run(dataset, other)
+    with pytest.raises(InputError, match="has changed since the audit"):
+        release(dataset, other, "v1", "other", audit="first")
+    import_pictures(dataset, drawn(tmp_path / "more", 1, seed=3), columns=Columns(key="prompt"))
+    run(dataset, stages)
+    with pytest.raises(InputError, match="has changed since the audit"):
+        release(dataset, stages, "v1", "more", audit="first")
 
 
 def answered(sheet, folder, accept):
@@ -325,15 +401,15 @@ def test_pictures_of_audits_of_one_name_have_one_name_only_where_they_are_the_sa
     save_selection(other, STAGES, select(other, STAGES, {"good": "good"}, "v1"))
     shutil.copytree(looked.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("audits"))
     found = []
-    for dataset, settings in (
+    for dataset, options in (
         (looked, {}),
         (DataSet.open(tmp_path / "copy"), {}),
         (other, {}),
         (DataSet.open(tmp_path / "copy"), {"seed": 4, "name": "same"}),
         (other, {"question": "is it sharp", "name": "same"}),
     ):
-        name = settings.pop("name", "shared")
-        sampled = sample_audit(dataset, STAGES, "v1", name, per_stratum=5, **settings)
+        name = options.pop("name", "shared")
+        sampled = sample_audit(dataset, STAGES, "v1", name, per_stratum=5, **options)
         names = set(json.loads((sampled.folder / "plan.json").read_text())["pictures"])
         assert {path.stem for path in (sampled.folder / "pictures" / "sample").iterdir()} <= names
         found.append(names)
@@ -364,6 +440,84 @@ def test_a_release_is_read_again_with_the_same_pictures_from_parquet_and_archive
         found = read_columns(again, [look], ["sha256"]).collect()["sha256"].to_list()
         mask = select(looked, STAGES, {"good": "good", "first": "duplicate_of IS NULL"}).mask
         assert found == read_columns(looked, STAGES, ["sha256"]).collect()["sha256"].filter(pl.Series(mask)).to_list()
+
+
+def test_every_kept_row_is_in_a_release_once_whatever_its_format_and_split(tmp_path):
+    """Every format, a file that is no picture, a row without one; splits that are missing; both forms are read again."""
+    image, rows = Image.effect_noise((40, 30), 60).convert("RGB"), []
+    for place, form in enumerate(("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "junk", "nothing")):
+        name = f"{place}.png"
+        if form == "junk":
+            (tmp_path / name).write_bytes(b"no picture")
+        elif form != "nothing":
+            image.save(tmp_path / name, form)
+        rows.append({"key": form, "image": name, "part": [None, "none", "train", "train.x"][place % 4]})
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dataset, stages = made(tmp_path / "d", tmp_path / "rows.jsonl"), [look, fields(part="text")]
+    run(dataset, stages, engine=inline)
+    save_selection(dataset, stages, select(dataset, stages, {"all": "key <> ''"}, "all"))
+    for column in (None, "part"):
+        for form in ("datasets", "webdataset"):
+            written = release(dataset, stages, "all", f"{form}-{column}", form=form, split=column)
+            assert sum(written.pictures.values()) == len(rows)
+            again = DataSet.create(tmp_path / f"{form}-{column}")
+            for file in sorted((written.folder / "data").iterdir()):
+                import_pictures(again, file, columns=Columns(key=None if form == "webdataset" else "key"))
+            run(again, [look], engine=inline)
+            assert again.rows == len(rows)
+            found = read_columns(again, [look], ["sha256", "width"]).collect()
+            assert found["width"].is_not_null().sum() == 7
+    sampled = sample_audit(dataset, stages, "all", "formats")
+    shown = read_material(sampled.folder / "pictures", sampled.folder / "prompts.jsonl")
+    assert len({file.prompt_id for file in shown.files if file.model == "sample"}) == 7
+
+
+@pytest.mark.parametrize("name", ["../out", "a/b", "train-big", "a b", "", "train:", "*"])
+def test_a_split_is_a_plain_name_and_no_split_s_files_are_those_of_another(looked, tmp_path, name):
+    """The card names files as data/NAME-*, and `datasets` takes only such names."""
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1))
+
+    @stage(version="1", reads=[], writes={"part": pl.String})
+    def part(batch):
+        return batch.select("key", part=pl.lit(name))
+
+    import salon_curate.measures as module
+
+    module.part = part = replace(part, where="salon_curate.measures:part")
+    run(dataset, [look, part], engine=inline)
+    save_selection(dataset, [look, part], select(dataset, [look, part], {"x": "contrast > 0"}, "v1"))
+    before = sorted(dataset.folder.parent.rglob("*"))
+    with pytest.raises(InputError, match="names of splits"):
+        release(dataset, [look, part], "v1", "r", split="part")
+    assert sorted(path for path in dataset.folder.parent.rglob("*") if "cache" not in path.parts) == [
+        path for path in before if "cache" not in path.parts]  # fmt: skip
+
+
+def test_a_release_that_was_interrupted_leaves_nothing_in_the_next(looked, monkeypatch):
+    save_selection(looked, STAGES, select(looked, STAGES, {"good": "NOT good"}, "bad"))
+    import salon_curate.release as module
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "card", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            release(looked, STAGES, "bad", "torn", split="split")
+    written = release(looked, STAGES, "v1", "torn", form="webdataset")
+    manifest = json.loads((written.folder / "manifest.json").read_text())
+    assert sorted(manifest["files"]) == sorted(f"data/{path.name}" for path in (written.folder / "data").iterdir())
+    (written.folder / "data" / "train-99999.tar").write_bytes(b"x")
+    assert verify_release(written.folder) == ["data/train-99999.tar: is not of this release"]
+
+
+def test_names_cannot_break_the_tables_of_the_card(tmp_path):
+    source = drawn(tmp_path / "in", 1).rename(tmp_path / "in" / "a|b.jsonl")
+    dataset = DataSet.create(tmp_path / "d", "x | y\n# z")
+    import_pictures(dataset, source, licence="CC0 | MIT\nx")
+    run(dataset, [look], engine=inline)
+    save_selection(dataset, [look], select(dataset, [look], {"a|b\n# c": "contrast > 1"}, "v1"))
+    lines = (release(dataset, [look], "v1", "r").folder / "card.md").read_text().splitlines()
+    row = lines[lines.index("| --- | --- | --- | --- | --- |") + 1]
+    assert row.replace("\\|", "").count("|") == 6 and "CC0" in row
+    assert sum(line.startswith("# ") for line in lines) == 1
 
 
 def test_the_same_release_has_the_same_bytes(looked):

@@ -67,6 +67,7 @@ class BattleTask:
     rules: BattleRules = field(default_factory=BattleRules)
     seed: int = 0
     page: str = "battle.html.jinja"
+    work: str = "battles"
 
     def __post_init__(self) -> None:
         """Make the plan."""
@@ -86,16 +87,14 @@ class BattleTask:
             return quality.audits(connection, rater.rater_id, missing, self._random, self.rules.suspended_days)
         if self._must_qualify(connection, rater, now):
             return self._tests(connection, rater, missing)
-        drafts: list[Draft] = []
-        taken: set[str] = set()
+        anchors: list[Draft | None] = []
         for _ in range(missing):
-            draft = self._anchor(connection, rater, taken) if self._random.random() < ANCHOR_SHARE else None
-            draft = draft or self._battle(connection, rater, taken, now)
-            if draft is None:
-                break
-            drafts.append(draft)
-            taken.add(draft.subject)
-        return drafts
+            subjects = {draft.subject for draft in anchors if draft is not None}
+            anchors.append(self._anchor(connection, rater, subjects) if self._random.random() < ANCHOR_SHARE else None)
+        subjects = {draft.subject for draft in anchors if draft is not None}
+        planned = iter(self._planner.draw(connection, rater.rater_id, anchors.count(None), subjects, now))
+        dealt = (anchor or next((self._battle(each) for each in planned), None) for anchor in anchors)
+        return [draft for draft in dealt if draft is not None]
 
     def shown(self, payload: Payload) -> dict[str, Any]:
         """Whether pictures or videos are compared."""
@@ -112,10 +111,7 @@ class BattleTask:
             return False
         return not quality.certified(connection, rater.rater_id, now, self.rules.certified_days)
 
-    def _battle(self, connection: Connection, rater: Rater, taken: set[str], now: int) -> Draft | None:
-        planned = self._planner.draw(connection, rater.rater_id, taken, now)
-        if planned is None:
-            return None
+    def _battle(self, planned: Planned) -> Draft:
         return Draft("battle", planned.pair, self._payload(planned))
 
     def _anchor(self, connection: Connection, rater: Rater, taken: set[str]) -> Draft | None:

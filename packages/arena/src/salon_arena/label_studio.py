@@ -199,10 +199,11 @@ def import_annotations(database: ArenaDatabase, path: Path, material: Material, 
         now: microseconds since 1970.
 
     Raises:
-        InputError: as :func:`read_annotations`, or a file cannot be read; nothing is written then.
+        InputError: as :func:`read_annotations`, a file cannot be read, or the database holds other work; nothing is written.
         StorageError: the database cannot be written.
     """
     rows, cancelled = read_annotations(path, material, task)
+    database.claim(task.work)
     found = [annotation for each in rows for annotation in each]
     digests: dict[Path, str] = {}
     for annotation in found:

@@ -107,6 +107,7 @@ class People:
         The future raises :class:`RefusedError` 403 ``invite`` when an invite is needed or given, and it is unknown or used.
         """
         session = Session(f"rater-{secrets.token_hex(8)}", secrets.token_urlsafe(32))
+        self._renewed[token_hash(session.token)] = self._clock()
 
         def work(connection: Connection) -> Session:
             now = self._clock()
@@ -151,6 +152,12 @@ class People:
         used = update(SESSIONS).where(SESSIONS.c.token_hash == hashed).values(used_at=now)
         return self._database.write(lambda connection: connection.execute(used).rowcount)
 
+    def end(self, token: str) -> "Future[int]":
+        """End a session; the future returns 0 if there was none."""
+        hashed = token_hash(token)
+        self._known.pop(hashed, None)
+        return self._database.write(lambda c: c.execute(delete(SESSIONS).where(SESSIONS.c.token_hash == hashed)).rowcount)
+
     def _live(self, connection: Connection, hashed: str) -> str | None:
         row = connection.execute(_SESSION, {"hashed": hashed}).first()
         if row is None:
@@ -162,13 +169,13 @@ class People:
 
     def _agreed_rater(self, connection: Connection, hashed: str) -> str | None:
         rater_id = self._live(connection, hashed)
-        there = (CONSENTS.c.rater_id == rater_id) & (CONSENTS.c.version == self.consent_version)
-        agreed = rater_id is not None and connection.execute(select(CONSENTS.c.at).where(there)).first() is not None
-        return rater_id if agreed else None
+        return rater_id if rater_id is not None and self._has_agreed(connection, rater_id) else None
+
+    def _has_agreed(self, connection: Connection, rater_id: str) -> bool:
+        return connection.execute(_AGREED, {"rater": rater_id, "text": self.consent_version}).first() is not None
 
     def _agreed(self, connection: Connection, rater_id: str, now: int) -> None:
-        there = (CONSENTS.c.rater_id == rater_id) & (CONSENTS.c.version == self.consent_version)
-        if connection.execute(select(CONSENTS.c.at).where(there)).first() is None:
+        if not self._has_agreed(connection, rater_id):
             connection.execute(insert(CONSENTS), {"rater_id": rater_id, "version": self.consent_version, "at": now})
 
 
@@ -177,6 +184,11 @@ _SESSION: Final = (
     .join(RATERS, RATERS.c.rater_id == SESSIONS.c.rater_id)
     .outerjoin(ACCOUNTS, ACCOUNTS.c.rater_id == SESSIONS.c.rater_id)
     .where(SESSIONS.c.token_hash == bindparam("hashed"))
+)
+
+
+_AGREED: Final = select(CONSENTS.c.at).where(
+    (CONSENTS.c.rater_id == bindparam("rater")) & (CONSENTS.c.version == bindparam("text"))
 )
 
 

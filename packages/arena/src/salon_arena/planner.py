@@ -6,7 +6,7 @@ Battles that raters hold open count as matches, so that a hundred raters at once
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from random import Random
 from typing import Any, Final
 
@@ -74,24 +74,34 @@ class Planner:
         self._random = Random(f"arena {seed}")  # noqa: S311 - which pair is shown, no secret
         self._plan: deque[Planned] = deque()
 
-    def draw(self, connection: Connection, rater_id: str, taken: Set[str], now: int) -> Planned | None:
-        """Take the first planned pair that is new to the rater and not in ``taken``.
+    def draw(self, connection: Connection, rater_id: str, missing: int, taken: Set[str], now: int) -> list[Planned]:
+        """Take the first ``missing`` planned pairs that are new to the rater and not in ``taken``.
 
-        Returns None if the rater has had every pair. The pairs passed over stay planned for other raters.
+        Returns fewer if the rater has had all others. The pairs passed over stay planned for other raters.
         """
-        for attempt in range(2):
-            for start in range(0, len(self._plan), _TRIED):
-                some = [self._plan[place] for place in range(start, min(start + _TRIED, len(self._plan)))]
-                seen = seen_among(connection, rater_id, [planned.pair for planned in some]) | taken
-                for place, planned in enumerate(some, start):
-                    if planned.pair not in seen:
-                        del self._plan[place]
-                        return planned
-            if attempt == 0:
-                self._refill(connection, now)
-        mine = select(ASSIGNMENTS.c.subject).where(ASSIGNMENTS.c.rater_id == rater_id)
-        seen = {*connection.execute(mine).scalars(), *taken}
-        return next((planned for planned in self._all_pairs() if planned.pair not in seen), None)
+        found = self._take(connection, rater_id, missing, taken)
+        if len(found) < missing:
+            self._refill(connection, now)
+            found += self._take(connection, rater_id, missing - len(found), {*taken, *(each.pair for each in found)})
+        if len(found) < missing:
+            mine = select(ASSIGNMENTS.c.subject).where(ASSIGNMENTS.c.rater_id == rater_id)
+            seen = {*connection.execute(mine).scalars(), *taken, *(each.pair for each in found)}
+            found += islice((planned for planned in self._all_pairs() if planned.pair not in seen), missing - len(found))
+        return found
+
+    def _take(self, connection: Connection, rater_id: str, missing: int, taken: Set[str]) -> list[Planned]:
+        found: dict[str, Planned] = {}
+        passed: list[Planned] = []
+        while self._plan and len(found) < missing:
+            some = [self._plan.popleft() for _ in range(min(_TRIED, len(self._plan)))]
+            seen = seen_among(connection, rater_id, [planned.pair for planned in some]) | taken
+            for planned in some:
+                if len(found) < missing and planned.pair not in seen and planned.pair not in found:
+                    found[planned.pair] = planned
+                else:
+                    passed.append(planned)
+        self._plan.extendleft(reversed(passed))
+        return list(found.values())
 
     def _refill(self, connection: Connection, now: int) -> None:
         counts = self._settled()
@@ -135,7 +145,7 @@ class Planner:
 
 
 def _open_leases(connection: Connection, now: int) -> dict[int, dict[tuple[str, str], int]]:
-    """Count battles that are answered but not settled, or leased and not run out: by stream, then by pair of models."""
+    """Count battles that are leased, or answered and not settled, by stream and pair of models."""
     names = [payload_value(name) for name in ("plan_stream", "model_a", "model_b")]
     leased = (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > now)
     live = (ASSIGNMENTS.c.kind == "battle") & ((ASSIGNMENTS.c.state == "answered") | leased)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
-from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from salon_arena.battles import BattleRules, BattleTask
 from salon_arena.blind import BlindMedia, BlindSet
@@ -23,7 +23,7 @@ from salon_arena.database import ANSWERS, ASSIGNMENTS, ArenaDatabase
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
 from salon_arena.people import CONSENT, People, read_rater
-from salon_arena.settling import settle_due, settle_earlier
+from salon_arena.settling import UNDO, settle_due, settle_earlier
 from salon_arena.tasks import Draft, Task, files_of, prompt_shown
 from salon_arena.verify import last_link, link
 from salon_taxonomy.records import Mode
@@ -34,7 +34,6 @@ SECOND: Final = 1_000_000
 LEASE_SECONDS: Final = 1800
 AHEAD: Final = 3
 """Tasks leased beyond the one that is shown, so that their files are there when they are needed."""
-UNDO: Final = "undo"
 _LONGEST_ELAPSED_MS: Final = 7 * 24 * 3600 * 1000
 _SEEDS_OF_A_WORKER: Final = 1_000_003
 """Servers of one database plan pairs of their own."""
@@ -90,6 +89,9 @@ class WorkService:
         invited: only who has an invite may join.
         reveal: tell a rater the models of a battle once it is settled. Never done for experts, nor for anchors.
         clock: returns the time in microseconds since 1970.
+
+    Raises:
+        InputError: the database holds other work.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class WorkService:
         self.database = database
         self.task = task
         self.clock = clock
+        database.claim(task.work)
         self.people = People(database, clock, consent=consent, invited=invited)
         self.reveal = reveal and database.mode == Mode.PUBLIC.value
         self._media = BlindMedia()
@@ -129,28 +132,31 @@ class WorkService:
         rows = list(connection.execute(_BUSY, {"rater": rater_id}))
         still = [row for row in rows if row.state == "open"]
         drafts = self.task.draw(connection, rater, AHEAD + 1 - len(still), now) if len(still) <= AHEAD else []
+        new: list[dict[str, Any]] = []
         if drafts:
             issued = max([now, *(row.issued_at + 1 for row in rows)])  # orders a rater's tasks, whatever the clock does
             new = [_assignment(draft, rater_id, issued + place, now) for place, draft in enumerate(drafts)]
             connection.execute(_LEASE, new)
-            rows = list(connection.execute(_BUSY, {"rater": rater_id}))
         ending = [row.assignment_id for row in still if row.lease_until < now + LEASE_SECONDS * SECOND // 2]
         if ending:
             until = now + LEASE_SECONDS * SECOND
             connection.execute(update(ASSIGNMENTS).where(ASSIGNMENTS.c.assignment_id.in_(ending)).values(lease_until=until))
-        shown = {row.assignment_id: self._shown(row) for row in rows}
         last = next((row for row in rows if row.state == "answered" and row.kind not in _NO_UNDO), None)
+        dealt = [(row.assignment_id, row.payload, row.answer_id) for row in still]
+        dealt += [(each["assignment_id"], each["payload"], None) for each in new]
         return {
             **reply,
-            "tasks": [shown[row.assignment_id] for row in rows if row.state == "open"],
-            "last": None if last is None else {"answer_id": last.answer_id, "task": shown[last.assignment_id]},
+            "tasks": [self._shown(*each) for each in dealt],
+            "last": None
+            if last is None
+            else {"answer_id": last.answer_id, "task": self._shown(last.assignment_id, last.payload, last.answer_id)},
         }
 
-    def _shown(self, row: Row[Any]) -> dict[str, Any]:
+    def _shown(self, assignment_id: str, text: str, answer_id: str | None) -> dict[str, Any]:
         """What the page learns of a task: the prompt, and where its anonymous files are."""
-        payload = json.loads(row.payload)
-        media = [f"/media/{row.assignment_id}/{place}" for place in range(len(payload["files"]))]
-        known = {"assignment": row.assignment_id, "media": media, "supersedes": row.answer_id}
+        payload = json.loads(text)
+        media = [f"/media/{assignment_id}/{place}" for place in range(len(payload["files"]))]
+        known = {"assignment": assignment_id, "media": media, "supersedes": answer_id}
         return {**known, **prompt_shown(payload), **self.task.shown(payload)}
 
     def answered(self, rater_id: str) -> int:
@@ -183,7 +189,7 @@ class WorkService:
             raise RefusedError(410, "task_closed")
         if row.digests is None:
             noted = update(ASSIGNMENTS).where(this).values(digests=json.dumps(made.digests))
-            self.database.write(lambda connection: connection.execute(noted).rowcount)
+            self.database.write(lambda connection: connection.execute(noted).rowcount).result()
         return made
 
     # Answers

@@ -14,7 +14,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, select
 
 from salon_arena.database import ADMIN_LOG, ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
-from salon_arena.settling import winner_of
+from salon_arena.settling import UNDO, counted
 
 COLUMNS: Final = ("answer_id", "assignment_id", "version", "body", "choice", "elapsed_ms", "received_at", "supersedes")
 """What a link commits to."""
@@ -82,13 +82,19 @@ def _verified(connection: Connection, head: str | None) -> VerifiedChain:
         last[row.assignment_id] = (row.answer_id, row.choice)
     if not found:
         problems.append("the given head is not in the chain")
-    sides = select(SETTLED, ASSIGNMENTS.c.payload).join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
-    for row in connection.execute(sides.order_by(SETTLED.c.number)):
-        answer_id, choice = last.get(row.assignment_id, ("", ""))
-        if answer_id != row.answer_id:
+    shown = select(SETTLED, ASSIGNMENTS.c.payload, ASSIGNMENTS.c.rater_id.label("asked"), ASSIGNMENTS.c.kind.label("work"))
+    tasks = shown.join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id).order_by(SETTLED.c.number)
+    for row in connection.execute(tasks):
+        answer_id, choice = last.pop(row.assignment_id, ("", UNDO))
+        if answer_id != row.answer_id or choice == UNDO:
             problems.append(f"settled vote {row.number} is not the last answer of its task")
-        elif row.winner is not None and row.winner != winner_of(choice, json.loads(row.payload)["side_a_shown"]):
-            problems.append(f"settled vote {row.number} counts another winner than was answered")
+        elif any(getattr(row, name) != value for name, value in counted(json.loads(row.payload), choice).items()):
+            problems.append(f"settled vote {row.number} counts something else than was answered")
+        elif (row.rater_id, row.kind) != (row.asked, row.work):
+            problems.append(f"settled vote {row.number} is of another rater, or of other work, than its task")
+    done = select(ASSIGNMENTS.c.assignment_id).where(ASSIGNMENTS.c.state == "settled")
+    lost = sorted(last.keys() & set(connection.execute(done).scalars()))
+    problems += [f"the settled vote of task {assignment_id} is missing" for assignment_id in lost]
     return VerifiedChain(count, before, tuple(problems))
 
 

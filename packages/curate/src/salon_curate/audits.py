@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from salon_curate.dataset import DataSet, checked_name, read_rows, seeded_hash
-from salon_curate.files import publish, publish_text
-from salon_curate.selection import read_columns, saved_predicates, select
+from salon_curate.files import picture_ending, publish, publish_text
+from salon_curate.selection import read_columns, saved_predicates, select, state_of
 from salon_curate.stages import Stage
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
@@ -78,7 +78,8 @@ class AuditResult:
     """What an audit says about a selection.
 
     A picture is good when every one of its raters accepts it. Intervals are equal-tailed 95 % intervals of Jeffreys'
-    posterior in each stratum, weighted by the strata's sizes (20,000 seeded draws).
+    posterior in each stratum, weighted by the strata's sizes (20,000 seeded draws), and wide enough to contain their estimate:
+    where all rated pictures are good the upper end is 1, where none is the lower end is 0.
 
     Attributes:
         selection: that was audited; ``predicates`` are its conditions.
@@ -87,8 +88,9 @@ class AuditResult:
         precision: share of the kept pictures that are good (positive predictive value).
         negative_value: share of the dropped pictures that are not good (negative predictive value).
         recall: share of the good pictures that are kept.
-        kappa: Cohen's κ of the first two raters of each picture; None with fewer than two, or where it does not exist.
+        kappa: Cohen's κ of the first two raters of each picture, by name; None with fewer than two, or where it does not exist.
         careless: raters of an arena who accepted a blank picture; their answers count until you remove them.
+        state: digest of the pictures and parts that the conditions read when the sample was drawn.
     """
 
     selection: str
@@ -101,6 +103,7 @@ class AuditResult:
     recall: Estimate
     kappa: float | None
     careless: tuple[str, ...] = ()
+    state: str | None = None
 
 
 def sample_audit(
@@ -140,6 +143,7 @@ def sample_audit(
         raise InputError("there is an audit of this name", source=folder, hint="Choose another name.")
     shutil.rmtree(folder, ignore_errors=True)
     predicates = saved_predicates(dataset, selection)
+    dataset.refuse_changed()
     kept = select(dataset, stages, predicates, selection).mask
     close = np.zeros(len(kept), dtype=np.bool_) if near is None else select(dataset, stages, {"near": near}).mask
     keys = read_columns(dataset, stages, []).collect()["key"]
@@ -167,7 +171,7 @@ def sample_audit(
         name_of = f"{name}-{mark}-{number:05d}"
         ending = _write_picture(dataset, row, folder / PICTURES / name_of)
         sheet.append({"key": keys[row], "picture": f"{PICTURES}/{name_of}{ending or ''}"})
-        if ending is not None:
+        if ending not in (None, ".bin"):  # a file that is no picture is on the sheet alone
             text = prompts[row] or "(a picture without a prompt)"
             if len(arena) % _EVERY == 0:
                 _write_blank(folder / BLANK / f"{name_of}.png")
@@ -180,7 +184,8 @@ def sample_audit(
     )
     publish_text(folder / "label_studio.xml", _LABEL_STUDIO.format(question=escape(question, quote=True)))
     plan = {
-        "selection": selection, "predicates": predicates, "near": near, "seed": seed, "strata": strata,
+        "selection": selection, "predicates": predicates, "state": state_of(dataset, stages, predicates), "near": near,
+        "seed": seed, "strata": strata,
         "stratum": {keys[row]: stratum for row, stratum in chosen},
         "pictures": {f"{name}-{mark}-{number:05d}": keys[row] for number, (row, _) in enumerate(chosen)},
     }  # fmt: skip
@@ -219,7 +224,9 @@ def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, dr
     found = estimates(sizes, shares, seed=seed, draws=draws)
     missing = len(plan["stratum"]) - len(rated)
     careless = _careless(answers, plan["pictures"]) if answers.is_dir() else ()
-    result = AuditResult(plan["selection"], plan["predicates"], len(rated), missing, *found, _kappa(rated), careless)
+    result = AuditResult(
+        plan["selection"], plan["predicates"], len(rated), missing, *found, _kappa(rated), careless, plan.get("state")
+    )
     publish_text(folder / "result.json", json.dumps(asdict(result), indent=1, ensure_ascii=False) + "\n")
     return result
 
@@ -243,15 +250,15 @@ def estimates(
     import numpy as np
 
     generator = np.random.default_rng(seed)
-    point = {name: None if not rated else good / rated for name, (good, rated) in counts.items()}
+    point = {name: good / rated if rated else np.nan for name, (good, rated) in counts.items()}
     drawn = {name: generator.beta(good + 0.5, rated - good + 0.5, draws) for name, (good, rated) in counts.items()}
-    known = all(rated for name, (_, rated) in counts.items() if sizes[name])
 
     def numbers(good: Mapping[str, Any]) -> "list[NDArray[np.float64] | float]":
         kept = sum(sizes[name] for name in sizes if name.startswith("kept"))
         dropped = sum(sizes.values()) - kept
-        good_kept = sum(sizes[name] * good[name] for name in sizes if name.startswith("kept"))
-        good_dropped = sum(sizes[name] * good[name] for name in sizes if not name.startswith("kept"))
+        weighted = {name: size * good[name] for name, size in sizes.items() if size}
+        good_kept = sum(each for name, each in weighted.items() if name.startswith("kept"))
+        good_dropped = sum(each for name, each in weighted.items() if not name.startswith("kept"))
         bad_dropped = dropped - good_dropped
         total = good_kept + good_dropped
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -262,8 +269,6 @@ def estimates(
                 np.divide(good_kept, total),
             ]
 
-    if not known:
-        return (Estimate(None, None, None),) * 4
     values, samples = numbers(point), numbers(drawn)
     found = []
     for value, sample in zip(values, samples, strict=True):
@@ -271,14 +276,14 @@ def estimates(
             found.append(Estimate(None, None, None))
             continue
         low, high = np.quantile(sample, [0.025, 0.975])
-        found.append(Estimate(float(value), float(low), float(high)))
+        found.append(Estimate(float(value), min(float(low), float(value)), max(float(high), float(value))))
     return (found[0], found[1], found[2], found[3])
 
 
 def _kappa(rated: Mapping[str, Mapping[str, bool]]) -> float | None:
     from salon_ranking.agreement import UndefinedError, cohen_kappa
 
-    pairs = [list(given.values())[:2] for given in rated.values() if len(given) > 1]
+    pairs = [[said for _, said in sorted(given.items())[:2]] for given in rated.values() if len(given) > 1]
     if not pairs:
         return None
     try:
@@ -310,7 +315,7 @@ def _collected(path: Path, known: Mapping[str, str], pictures: Mapping[str, str]
 
 def _of_sheet(path: Path) -> Iterator[_Answer]:
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:  # spreadsheets begin with a mark
             reader = csv.DictReader(file)
             missing = {"key", "rater", "accept"} - set(reader.fieldnames or ())
             if missing:
@@ -380,8 +385,7 @@ def _write_picture(dataset: DataSet, row: int, path: Path) -> str | None:
             data = read_rows(dataset.shard_path(shard.name), ["image"], row, 1).item()
             if data is None:
                 return None
-            ending = {b"\x89PNG": ".png", b"\xff\xd8\xff": ".jpg", b"RIFF": ".webp", b"GIF8": ".gif"}
-            name = next((end for start, end in ending.items() if data.startswith(start)), ".bin")
+            name = f".{picture_ending(data)}"
             publish(path.with_name(path.name + name), lambda place, data=data: place.write_bytes(data))  # type: ignore[misc]
             return name
         row -= shard.rows

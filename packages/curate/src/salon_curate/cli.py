@@ -3,13 +3,14 @@
 import os
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from salon_curate.output import FORMAT, SEED, as_cell, print_table
-from salon_taxonomy.cli.options import FiniteRange
+from salon_taxonomy.cli.options import FiniteRange, format_option
 from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
@@ -56,7 +57,8 @@ def curate() -> None:
 @curate.command()
 @click.argument("dataset", type=OutputPath(file_okay=False, dir_okay=True))
 @click.option("--preset", metavar="NAME", help="Start from a paper's pipeline: flux-reason, r3-data or magicdata.")
-def init(dataset: Path, preset: str | None) -> None:
+@FORMAT
+def init(dataset: Path, preset: str | None, form: str) -> None:
     """Create an empty data set with a pipeline.toml to edit.
 
     \b
@@ -72,6 +74,9 @@ def init(dataset: Path, preset: str | None) -> None:
     text = LOOK if preset is None else preset_text(preset)
     DataSet.create(dataset)
     publish_text(dataset / PIPELINE, text)
+    if form == "json":
+        print_json({"folder": str(dataset), "pipeline": str(dataset / PIPELINE)})
+        return
     click.echo(f"{dataset}: an empty data set. Edit {dataset / PIPELINE}, then: salon curate import {dataset} SOURCE")
 
 
@@ -139,6 +144,7 @@ def import_(
 @click.option("--max-calls", type=click.IntRange(1), help="Ask at most so many questions per stage.")
 @click.option("--max-cost", type=float, metavar="USD", help="Ask nothing more once this much was spent per stage.")
 @click.option("--quiet", is_flag=True, help="No progress.")
+@FORMAT
 def run(
     dataset: Path,
     workers: int,
@@ -148,6 +154,7 @@ def run(
     max_calls: int | None,
     max_cost: float | None,
     quiet: bool,
+    form: str,
 ) -> None:
     """Run the stages of pipeline.toml; what exists is kept, what is missing is made. The same command resumes.
 
@@ -175,7 +182,10 @@ def run(
         shards=chosen,
         watch=None if quiet else _watcher(),
     )
-    click.echo(f"{result.made:,} parts made, {result.kept:,} kept, {result.problems:,} rows without a value")
+    if form == "json":
+        print_json(asdict(result))
+    else:
+        click.echo(f"{result.made:,} parts made, {result.kept:,} kept, {result.problems:,} rows without a value")
     for line in result.set_aside[:10]:
         click.echo(line, err=True)
     if result.stopped:
@@ -211,7 +221,8 @@ def status(dataset: Path, judge: str | None, form: str) -> None:
 @curate.command()
 @_DATASET
 @_JUDGE
-def verify(dataset: Path, judge: str | None) -> None:
+@FORMAT
+def verify(dataset: Path, judge: str | None, form: str) -> None:
     """Compare every shard and part with the manifest and their receipts.
 
     Exits with 1 where something is wrong.
@@ -224,11 +235,14 @@ def verify(dataset: Path, judge: str | None) -> None:
 
     opened = _opened(dataset)
     wrong = verify_all(opened, _pipeline(dataset, judge).stages)
+    if form == "json":
+        print_json({"shards": len(opened.shards), "wrong": wrong})
     for line in wrong[:50]:
         click.echo(line, err=True)
     if wrong:
         raise IncompleteError(f"{len(wrong)} things are wrong in {dataset}")
-    click.echo(f"{dataset}: {len(opened.shards):,} shards and their parts are as they were written")
+    if form == "table":
+        click.echo(f"{dataset}: {len(opened.shards):,} shards and their parts are as they were written")
 
 
 @curate.command()
@@ -266,8 +280,6 @@ def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None
     except InputError as error:  # the plan is made and paid
         wall, why = None, str(error)
     if form == "json":
-        from dataclasses import asdict
-
         print_json({"stages": [asdict(each) for each in found], "wall": None if wall is None else asdict(wall)})
         return
     header = ["stage", "shards run", "calls", "tokens in", "tokens out", "US dollars", "MB read", "MB written", "hours"]
@@ -312,8 +324,6 @@ def simulate(dataset: Path, workers: tuple[int, ...], judges: tuple[int, ...], s
     Example:
       salon curate simulate birds --workers 2 --workers 16 --judges 1 --judges 8
     """
-    from dataclasses import asdict
-
     from salon_curate.planning import simulate as simulating
 
     opened, stages = _opened(dataset), _pipeline(dataset, judge).stages
@@ -348,8 +358,6 @@ def drift(
       salon curate drift birds --stage quality --rows 500
       salon curate drift birds --stage quality --now vllm:NEW@localhost:8001 --at-most 0.05
     """
-    from dataclasses import asdict
-
     from salon_curate.drift import drift as drifting
 
     opened, stages = _opened(dataset), _pipeline(dataset, judge, asks=True).stages
@@ -508,8 +516,9 @@ def diff(dataset: Path, old: str, new: str, output: Path | None, judge: str | No
 @_DATASET
 @click.argument("key")
 @_JUDGE
-def why(dataset: Path, key: str, judge: str | None) -> None:
-    """Print the values of the picture KEY with their parts, judges and replies.
+@format_option("json", default="json", help_="There is this one.")
+def why(dataset: Path, key: str, judge: str | None, form: str) -> None:
+    """Print the values of the picture KEY with their parts, judges and replies, as JSON.
 
     \b
     Example:
@@ -556,8 +565,17 @@ def _curve_of(curve: "YieldCurve") -> dict[str, Any]:
 @click.option("--output", required=True, type=OutputPath(), help="The CSV file of keys and buckets to write (replaced).")
 @SEED
 @_JUDGE
+@FORMAT
 def draw(
-    dataset: Path, buckets: tuple[str, ...], ratio: str, number: int, by: str | None, output: Path, seed: int, judge: str | None
+    dataset: Path,
+    buckets: tuple[str, ...],
+    ratio: str,
+    number: int,
+    by: str | None,
+    output: Path,
+    seed: int,
+    judge: str | None,
+    form: str,
 ) -> None:
     """Draw pictures from buckets in a ratio; no picture is drawn twice.
 
@@ -570,12 +588,17 @@ def draw(
     from salon_curate.files import publish
 
     named = dict(text.partition("=")[::2] for text in buckets)
+    if len(named) < len(buckets):
+        raise InputError("two buckets have one name:", column="bucket", value=", ".join(buckets))
     parts = ratio.split(":")
-    if not all(part.isdigit() for part in parts):
+    if not all(part.isascii() and part.isdigit() for part in parts):
         raise InputError("must be whole numbers with colons between, such as 4:1:1", column="ratio", value=ratio)
     opened = _opened(dataset)
     found = drawing(opened, _pipeline(dataset, judge).stages, named, [int(part) for part in parts], number, by=by, seed=seed)
     publish(output, found.keys.write_csv)
+    if form == "json":
+        print_json({"available": found.available, "drawn": found.drawn, "keys": found.keys["key"].to_list()})
+        return
     print_table(["bucket", "available", "drawn"],
                 [[name, as_cell(found.available[name]), as_cell(count)] for name, count in found.drawn.items()])  # fmt: skip
 
@@ -600,6 +623,7 @@ def audit() -> None:
 @click.option("--question", help="What raters answer with yes or no. Default: whether the picture shows its prompt.")
 @SEED
 @_JUDGE
+@FORMAT
 def audit_sample(
     dataset: Path,
     selection: str,
@@ -609,6 +633,7 @@ def audit_sample(
     question: str | None,
     seed: int,
     judge: str | None,
+    form: str,
 ) -> None:
     """Draw the sample and write it for people.
 
@@ -626,6 +651,9 @@ def audit_sample(
         opened, _pipeline(dataset, judge).stages, selection, name, per_stratum=per_stratum, near=near,
         question=question or QUESTION, seed=seed,
     )  # fmt: skip
+    if form == "json":
+        print_json(asdict(found))
+        return
     print_table(
         ["stratum", "in the data set", "in the sample"], [[n, as_cell(a), as_cell(b)] for n, (a, b) in found.strata.items()]
     )
@@ -648,8 +676,6 @@ def audit_score(dataset: Path, name: str, answers: Path, seed: int, form: str) -
       salon curate audit score birds first answers.csv
       salon curate audit score birds first results
     """
-    from dataclasses import asdict
-
     from salon_curate.audits import score_audit
 
     found = score_audit(_opened(dataset), name, answers, seed=seed)
@@ -673,7 +699,8 @@ def audit_score(dataset: Path, name: str, answers: Path, seed: int, form: str) -
 @click.option("--keeps", required=True, metavar="SQL", help="What the expensive judge keeps.")
 @click.option("--epsilon", type=FiniteRange(0, 1, min_open=True), help="Exit with 1 where the bound is above this.")
 @_JUDGE
-def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge: str | None) -> None:
+@FORMAT
+def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge: str | None, form: str) -> None:
     """Bound what a stage's `when` loses: the share of the pictures it drops that the expensive judge would keep.
 
     \b
@@ -683,11 +710,14 @@ def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge:
     from salon_curate.cascade import cascade_loss
 
     found = cascade_loss(_opened(dataset), _pipeline(dataset, judge).stages, f"{stage}_explored", {"keeps": keeps})
-    click.echo(
-        f"{found.kept_by_expensive:,} of {found.explored:,} explored pictures are kept by the expensive judge; with "
-        f"{found.confidence:.0%} confidence at most {found.upper:.4f} of the "
-        f"{found.dropped:,} dropped ones would be (Clopper–Pearson)"
-    )
+    if form == "json":
+        print_json(asdict(found))
+    else:
+        click.echo(
+            f"{found.kept_by_expensive:,} of {found.explored:,} explored pictures are kept by the expensive judge; with "
+            f"{found.confidence:.0%} confidence at most {found.upper:.4f} of the "
+            f"{found.dropped:,} dropped ones would be (Clopper–Pearson)"
+        )
     if epsilon is not None and found.upper > epsilon:
         raise IncompleteError(f"the loss may be {found.upper:.4f}, above {epsilon:g}: explore more, or loosen `when`")
 
@@ -702,13 +732,13 @@ def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge:
 @click.option("--split", metavar="COLUMN", help="The column of the splits (stage `split`). Default: all is train.")
 @click.option(
     "--to",
-    "form",
     type=click.Choice(["datasets", "webdataset"]),
     default="datasets",
     show_default=True,
     help="Parquet as datasets reads it, or webdataset archives.",
 )
 @_JUDGE
+@FORMAT
 def release(
     dataset: Path,
     selection: str,
@@ -717,8 +747,9 @@ def release(
     audit_name: str | None,
     min_precision: float | None,
     split: str | None,
-    form: str,
+    to: str,
     judge: str | None,
+    form: str,
 ) -> None:
     """Write the kept pictures with a card, a manifest of every file, its Merkle root, and Croissant metadata.
 
@@ -731,8 +762,11 @@ def release(
     opened = _opened(dataset)
     found = write(
         opened, _pipeline(dataset, judge).stages, selection, version, columns=columns, audit=audit_name,
-        min_precision=min_precision, split=split, form="webdataset" if form == "webdataset" else "datasets",
+        min_precision=min_precision, split=split, form="webdataset" if to == "webdataset" else "datasets",
     )  # fmt: skip
+    if form == "json":
+        print_json(asdict(found))
+        return
     counts = ", ".join(f"{name} {count:,}" for name, count in found.pictures.items())
     click.echo(f"{found.folder}: {counts}; Merkle root {found.merkle_root}")
 
@@ -802,7 +836,7 @@ def _shard_range(text: str | None, count: int) -> range | None:
     if text is None:
         return None
     first, dash, last = text.partition("-")
-    if not first.isdigit() or (dash and not last.isdigit()):
+    if not text.isascii() or not first.isdigit() or (dash and not last.isdigit()):
         raise InputError("must be A-B, two numbers", column="shards", value=text)
     chosen = range(int(first), min(count, int(last or first) + 1))
     if not chosen:

@@ -33,6 +33,19 @@ def publish_text(path: Path, text: str) -> None:
     publish(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
+def picture_ending(data: bytes) -> str:
+    """Return the ending of a picture file's name by its first bytes, without the dot; ``bin`` for what is no picture.
+
+    Example:
+        >>> picture_ending(b"GIF89a"), picture_ending(b"%PDF")
+        ('gif', 'bin')
+    """
+    from salon_bench.media.formats import format_of
+
+    kind = format_of(data)
+    return "bin" if kind is None else kind.name.lower().replace("jpeg", "jpg")
+
+
 def _polars_error() -> type[Exception]:
     """Polars reports a disk that refuses as an error of its own, with the system's number in its text."""
     from polars.exceptions import PolarsError

@@ -424,6 +424,8 @@ def read_journal(path: Path) -> Iterator[tuple[str, Reply, dict[str, Any]]]:
                 status, finish = CallStatus(line["status"]), Finish(line["finish"])
                 reply = Reply(line["text"], status, line["judge"], finish, usage=usage, error=line["error"], cached=True)
                 request, _ = line["request"], line["key"]
+                if not isinstance(line["text"], str):
+                    continue
             except (ValueError, KeyError, TypeError, RecursionError):
                 continue
             yield request, reply, line

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, validate_call
 
 from salon_bench.judges import open_judge
 from salon_bench.judges.specification import read_settings
@@ -27,6 +27,7 @@ from salon_bench.runs.limits import RunLimits
 from salon_curate.asks import ASKS
 from salon_curate.judging import judge_stage
 from salon_curate.stages import Stage, stage_named
+from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply
 
@@ -131,6 +132,22 @@ def read_pipeline(
     return Pipeline(stages, document.selection)
 
 
+def _refuse_unused(table: StageTable) -> None:
+    """Refuse a key that would be ignored."""
+    given = table.model_fields_set
+    if table.use is not None:
+        unused, why = given - {"use", "name", "parameters"}, "a stage with `use`"
+    else:
+        unused, why = given & {"parameters"}, "a stage with `ask`; its settings are `options`"
+        if table.when is None and not unused:
+            unused, why = given & {"explore"}, "a stage without `when`, which asks about all rows"
+        if not table.explore and not unused:
+            unused, why = given & {"seed"}, "a stage without `explore`"
+    if unused:
+        key = sorted(unused)[0]
+        raise InputError(f"has no effect on {why}:", key=key, value=table.name or table.use or table.ask, hint="Leave it out.")
+
+
 def _stage(
     table: StageTable,
     environment: Mapping[str, str],
@@ -141,6 +158,12 @@ def _stage(
 ) -> Stage:
     if (table.use is None) == (table.ask is None):
         raise InputError("a stage has either use or ask", key="stage", value=table.name)
+    _refuse_unused(table)
+    try:
+        digest("stage", {"parameters": table.parameters, "options": table.options})
+    except (TypeError, ValueError) as error:
+        raise InputError(f"must be texts, finite numbers, lists and tables ({error}):", key="stage",
+                         value=table.name or table.use or table.ask) from error  # fmt: skip
     if table.use is not None:
         where = BUILT_IN.get(table.use, table.use)
         return stage_named(where, table.name, table.parameters)
@@ -150,9 +173,11 @@ def _stage(
     if specification is None:
         raise InputError("a judged stage needs a judge", key="judge", value=table.ask, hint='Add judge = "KIND:MODEL@URL".')
     try:
-        asked = ASKS[table.ask](**table.options)  # type: ignore[operator]
-    except TypeError as error:
-        raise InputError(f"does not take these options ({error}):", key="options", value=table.ask) from error
+        asked = validate_call(config=ConfigDict(strict=True))(ASKS[str(table.ask)])(**table.options)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        where = ".".join(map(str, ("options", *fault["loc"])))
+        raise InputError(f"does not take these options ({fault['msg']}):", key=where, value=table.ask) from error
     if now is not None and now[0] == (table.name or f"{table.prefix}{asked.name}"):
         specification = now[1]
     try:

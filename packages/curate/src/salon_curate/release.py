@@ -7,12 +7,14 @@
       croissant.json                        Croissant 1.0 metadata
       card.md                               the data set card
 
-A release is refused below the audit's promised precision, and where an audit is of other conditions.
+A release is refused below the audit's promised precision, and where an audit is of other conditions, pictures or judges.
 """
 
 import hashlib
 import io
 import json
+import re
+import shutil
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,16 +23,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from salon_curate.dataset import DataSet, checked_name, file_digest, read_rows
 from salon_curate.errors import RefusedReleaseError
-from salon_curate.files import publish, publish_text
+from salon_curate.files import picture_ending, publish, publish_text
 from salon_curate.judging import JudgedStage
-from salon_curate.selection import read_columns, saved_predicates, select
+from salon_curate.selection import read_columns, saved_predicates, select, state_of
 from salon_curate.stages import Stage, expected_parts
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
     import polars as pl
 
-_ENDINGS: Final = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpg", b"RIFF": "webp", b"GIF8": "gif"}
+_SPLIT: Final = re.compile(r"\w+(\.\w+)*")
+"""Names of splits that `datasets` takes; with a dash between, data/train-* would be the files of train-more, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class Release:
     merkle_root: str
 
 
+_PLACE: Final = "place in the shard"
+"""Of a sample in a webdataset archive: part of its key, so that no two splits share one."""
 _RELEASED: Final = ("key", "image", "prompt", "source")
 """Columns of every release."""
 
@@ -71,7 +77,8 @@ def release(
 
     Raises:
         RefusedReleaseError: the audit's lower bound is too low, or the audit is missing although a precision is demanded.
-        InputError: an unknown selection, audit or column, an audit of other conditions, or a version that exists.
+        InputError: an unknown selection, audit or column, an audit of other conditions, pictures or judges, a split that is no
+            plain name, a shard that has changed, or a version that exists.
         StorageError: a file cannot be written.
     """
     import polars as pl
@@ -80,7 +87,8 @@ def release(
     if (folder / "manifest.json").exists():
         raise InputError("there is a release of this version", source=folder, hint="Choose another version.")
     predicates = saved_predicates(dataset, selection)
-    checked = _audit_gate(dataset, audit, predicates, min_precision)
+    checked = _audit_gate(dataset, stages, audit, predicates, min_precision)
+    dataset.refuse_changed()
     mask = select(dataset, stages, predicates, selection).mask
     wanted = [*columns, *([split] if split else [])]
     twice = next((column for column in wanted if column in _RELEASED or wanted.count(column) > 1), None)
@@ -89,7 +97,15 @@ def release(
     beside = read_columns(dataset, stages, wanted).collect()
     if split is not None and beside.schema[split] != pl.String:
         raise InputError("has no names of splits:", column="split", value=split, hint="Run the stage `split`: --split split")
-    names = beside[split].fill_null("none").unique().sort().to_list() if split else ["train"]
+    names = ["train"]
+    if split is not None:
+        beside = beside.with_columns(pl.col(split).fill_null("none"))
+        names = beside[split].filter(pl.Series(mask)).unique().sort().to_list()
+        wrong = next((name for name in names if not _SPLIT.fullmatch(name)), None)
+        if wrong is not None:
+            hint = "Use letters, digits and underscores, as the stage `split` does."
+            raise InputError("has no names of splits:", column=split, value=wrong, hint=hint)
+    shutil.rmtree(folder, ignore_errors=True)  # of a release that was interrupted; the card names files by a pattern
     files: dict[str, str] = {}
     counts = dict.fromkeys(names, 0)
     start = 0
@@ -101,7 +117,7 @@ def release(
         if own.is_empty():
             continue
         pictures = read_rows(dataset.shard_path(shard.name), ["image", "prompt", "source"]).filter(kept)
-        frame = pl.concat([own.drop(split) if split else own, pictures], how="horizontal")
+        frame = pl.concat([own.drop(split) if split else own, pictures], how="horizontal").with_row_index(_PLACE)
         for name in names:
             part = frame.filter(own[split] == name) if split else frame
             if part.is_empty():
@@ -165,6 +181,8 @@ def verify_release(folder: Path) -> list[str]:
             wrong.append(f"{path}: is missing")
         elif file_digest(folder / path) != value:
             wrong.append(f"{path}: has changed")
+    there = sorted(path.relative_to(folder).as_posix() for path in (folder / "data").rglob("*") if not path.is_dir())
+    wrong += [f"{path}: is not of this release" for path in there if path not in manifest["files"]]
     if merkle_root(manifest["files"]) != manifest["merkle_root"]:
         wrong.append("manifest.json: the Merkle root is not that of its files")
     return wrong
@@ -177,17 +195,19 @@ def card(manifest: Mapping[str, Any], candidates: int) -> str:
     lines = ["---", f"pretty_name: {json.dumps(manifest['name'])}", f"license: {json.dumps(', '.join(licences))}", "configs:",
              "- config_name: default", "  data_files:"]  # fmt: skip
     lines += [f"  - {{split: {name}, path: data/{name}-*}}" for name, count in manifest["pictures"].items() if count]
-    lines += ["---", "", f"# {manifest['name']} {manifest['version']}", ""]
+    lines += ["---", "", f"# {_plain(manifest['name'])} {manifest['version']}", ""]
     lines += [f"{kept:,} of {candidates:,} pictures. Merkle root of the data files: `{manifest['merkle_root']}`.", ""]
     lines += ["## Sources", "", "| source | kind | pictures | unreadable | licence |", "| --- | --- | --- | --- | --- |"]
     lines += [
-        f"| {s['name']} | {s['kind']} | {s['rows']:,} | {s['problems']:,} | {s['licence']} |" for s in manifest["sources"]
+        f"| {_plain(s['name'])} | {s['kind']} | {s['rows']:,} | {s['problems']:,} | {_plain(s['licence'])} |"
+        for s in manifest["sources"]
     ]
     lines += ["", "## How pictures were kept", "", "Every condition holds:", ""]
-    lines += [f"- {name}: `{sql}`" for name, sql in manifest["predicates"].items()]
+    lines += [f"- {_plain(name)}: `{visible(sql)}`" for name, sql in manifest["predicates"].items()]
     lines += ["", "| stage | version | judge | asked when |", "| --- | --- | --- | --- |"]
     lines += [
-        f"| {s['stage']} | {s['version']} | {s.get('judge', '–')} | {s.get('when') or 'always'} |" for s in manifest["stages"]
+        f"| {s['stage']} | {s['version']} | {_plain(s.get('judge', '–'))} | {_plain(s.get('when') or 'always')} |"
+        for s in manifest["stages"]
     ]
     lines += ["", "## Audit by people", ""]
     audit = manifest["audit"]
@@ -203,6 +223,11 @@ def card(manifest: Mapping[str, Any], candidates: int) -> str:
         lines.append(f"- pictures rated: {audit['rated']:,}; κ of two raters: {kappa}")
         lines += ["", "Intervals: 95 %, Jeffreys' posterior in each stratum, weighted to the whole data set."]
     return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Return a name for a line or cell of Markdown: one line, no cell's end."""
+    return visible(text).replace("|", "\\|")
 
 
 def croissant(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -225,13 +250,13 @@ def croissant(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _audit_gate(
-    dataset: DataSet, audit: str | None, predicates: Mapping[str, str], min_precision: float | None
+    dataset: DataSet, stages: Sequence[Stage], audit: str | None, predicates: Mapping[str, str], min_precision: float | None
 ) -> dict[str, Any] | None:
     if audit is None:
         if min_precision is not None:
             raise RefusedReleaseError("a precision is demanded, but no audit is named. Name one: --audit NAME")
         return None
-    path = dataset.folder / "audits" / audit / "result.json"
+    path = dataset.folder / "audits" / checked_name(audit, "audits") / "result.json"
     try:
         result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -239,6 +264,9 @@ def _audit_gate(
         raise InputError("the audit has no result", source=path, value=audit, hint=hint) from error
     if result["predicates"] != dict(predicates):
         raise InputError("the audit is of other conditions than the selection", source=path, hint="Audit this selection.")
+    if result.get("state") not in (None, state_of(dataset, stages, predicates)):  # None: of an earlier version
+        problem = "a stage, a judge or the pictures that the conditions are about has changed since the audit"
+        raise InputError(problem, source=path, hint="Audit the selection again, under another name.")
     low = result["precision"]["low"]
     if min_precision is not None and (low is None or low < min_precision):
         shown = "unknown" if low is None else f"{low:.4f}"
@@ -261,16 +289,18 @@ def _parquet(frame: "pl.DataFrame", path: Path, shard: int) -> None:
     import polars as pl
 
     image = pl.struct(pl.col("image").alias("bytes"), pl.col("key").alias("path")).alias("image")
-    frame.with_columns(image).write_parquet(path, compression="zstd", row_group_size=100)
+    frame.drop(_PLACE).with_columns(image).write_parquet(path, compression="zstd", row_group_size=100)
 
 
 def _archive(frame: "pl.DataFrame", path: Path, shard: int) -> None:
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
-        for number, row in enumerate(frame.iter_rows(named=True)):
-            data = row.pop("image")
-            kind = next((ending for start, ending in _ENDINGS.items() if data.startswith(start)), "bin")
+        for row in frame.iter_rows(named=True):
+            data, number = row.pop("image"), row.pop(_PLACE)
             text = json.dumps(row, ensure_ascii=False, default=str).encode()
-            for ending, content in ((kind, data), ("json", text), ("txt", (row["prompt"] or "").encode())):
+            members = [("json", text), ("txt", (row["prompt"] or "").encode())]
+            if data is not None:
+                members.insert(0, (picture_ending(data), data))
+            for ending, content in members:
                 info = tarfile.TarInfo(f"{shard:05d}{number:06d}.{ending}")
                 info.size = len(content)
                 archive.addfile(info, io.BytesIO(content))

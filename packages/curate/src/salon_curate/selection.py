@@ -196,6 +196,15 @@ def _conditions(
     }
 
 
+def state_of(dataset: DataSet, stages: Sequence[Stage], predicates: Mapping[str, str]) -> str:
+    """Return a digest of conditions, of the pictures, and of the parts that the conditions read."""
+    columns = {column for sql in predicates.values() for column in predicate(sql).columns}
+    parts = expected_parts(dataset, stages)
+    read = {each.name: [part for part, _ in parts[each.name]] for each in stages if columns & {*each.writes, each.problem}}
+    shards = [shard.sha256 for shard in dataset.shards]
+    return digest("curate selection", {"predicates": dict(predicates), "shards": shards, "parts": read})
+
+
 def save_selection(dataset: DataSet, stages: Sequence[Stage], selection: Selection) -> Path:
     """Write a selection's conditions, counts and kept keys below ``selections/``.
 

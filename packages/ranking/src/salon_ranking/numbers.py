@@ -110,7 +110,7 @@ def frame_cells(frame: "pl.DataFrame") -> Table:
     Example:
         >>> import polars as pl
         >>> frame_cells(pl.DataFrame({"model": ["a"], "p_value": [0.012345]})).rows
-        [['a', '0.01234']]
+        [['a', '0.01235']]
     """
     columns = tuple(name.replace("_", " ") for name in frame.columns)
     numeric = frozenset(name for name, dtype in zip(columns, frame.dtypes, strict=True) if dtype.is_numeric())

@@ -78,10 +78,15 @@ def run_query(
             continue
 
 
-def query_folder(query: str, folder: Path) -> list[dict[str, Any]]:
+def query_folder(query: str, folder: Path, linked: Path | None = None) -> list[dict[str, Any]]:
     """Return the rows of one reading query over the files of a folder, which it names ``'{folder}/a.csv'``.
 
     It runs on one thread, so that rows without an order come in the same order again, and sees no other file and no network.
+
+    Args:
+        query: one SELECT, in DuckDB's SQL.
+        folder: of the files.
+        linked: the folder that links in ``folder`` may lead to; None: links lead nowhere else.
 
     Raises:
         QueryError: DuckDB does not understand or cannot finish the query, or it would do more than read files of the folder.
@@ -96,9 +101,10 @@ def query_folder(query: str, folder: Path) -> list[dict[str, Any]]:
     import duckdb
 
     place = str(folder.resolve()).replace("'", "''")
+    seen = [literal(str(each.resolve())) for each in (folder, linked) if each is not None]
     try:
         with duckdb.connect(":memory:", config={"threads": 1}) as connection:
-            for setting in (*_SETTINGS, f"SET allowed_directories = ['{place}']", "SET enable_external_access = false"):
+            for setting in (*_SETTINGS, f"SET allowed_directories = [{', '.join(seen)}]", "SET enable_external_access = false"):
                 connection.execute(setting)
             connection.execute("SET lock_configuration = true")
             text, _ = _checked(query.replace("{folder}", place), connection, _TABLE_FUNCTIONS | _READERS)

@@ -19,6 +19,7 @@ _ADDRESS: Final = re.compile(
 _HINT: Final = "Write hf://datasets/OWNER/NAME/PATH, or hf://datasets/OWNER/NAME@REVISION/PATH."
 _INSTALL: Final = "Install it: pip install huggingface-hub. Or download the file, and name your copy."
 _UNREACHED: Final = "Check the address and the network (HF_TOKEN for a private or gated data set), or name your own copy."
+_UNANSWERED: Final = "it does not answer, or HF_HUB_OFFLINE is set, and the cache has no copy"
 _LONGEST: Final = 200
 _PATIENCE_S: Final = 5.0
 """How long the hub may take for its first answer; then the copy in the cache counts."""
@@ -57,11 +58,24 @@ def hub_file(address: str) -> Path:
         copy = Path(hub.snapshot_download(allow_patterns=[f"{path}/*"], **place)) / path
     except (OSError, ValueError, errors.EntryNotFoundError) as error:
         said = (str(error).strip().splitlines() or [type(error).__name__])[0][:_LONGEST]
-        problem = f"cannot be fetched from the hub ({type(error).__name__}: {said})"
+        why = _UNANSWERED if place["local_files_only"] else f"{type(error).__name__}: {said}"
+        problem = f"cannot be fetched from the hub ({why})"
         raise InputError(problem, source=address, hint=_UNREACHED) from error
     if not copy.is_dir():
         raise InputError("the data set has no such folder", source=address, value=path, hint=_UNREACHED)
     return copy
+
+
+def linked_folder(copy: Path) -> Path | None:
+    """Return where the links in a copy of a data set lead: the cache's folder of contents; None for any other folder.
+
+    Example:
+        >>> linked_folder(Path("hub/datasets--owner--name/snapshots/1a2b/prompts"))
+        PosixPath('hub/datasets--owner--name/blobs')
+        >>> linked_folder(Path("snapshots/prompts"))
+    """
+    caches = (each.parent for each in copy.parents if each.name == "snapshots")
+    return next((cache / "blobs" for cache in caches if cache.name.startswith("datasets--")), None)
 
 
 def _reached(hub: ModuleType, errors: ModuleType, url: str) -> bool:

@@ -284,8 +284,8 @@ def loaded(place: str, attribute: str) -> object:
     for name in attribute.split("."):
         if not hasattr(found, name):
             there = [each for each, value in vars(found).items() if callable(value) and not each.startswith("_")]
-            hint = None if there else "It defines no function and no class."
-            raise InputError("has no such function", source=place, value=attribute, allowed=there or None, hint=hint)
+            nothing = None if there else "It defines no function and no class."
+            raise InputError("has no such function", source=place, value=attribute, allowed=there or None, hint=nothing)
         found = getattr(found, name)
     return found
 

@@ -1,5 +1,6 @@
 """An ask: its questions, and the reading of answers into typed values."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -44,6 +45,16 @@ class PictureAsk:
     def examine(self, row: Mapping[str, Any], image: Media) -> Examination:
         """Yield inquiries, receive a verdict for each, return the row's columns."""
         return self.walk(row, image)
+
+
+def plain_name(text: str) -> str:
+    """Return a text as a part of a column's name: words of letters and digits, joined by underscores.
+
+    Example:
+        >>> plain_name("text-image fit"), plain_name("…")
+        ('text_image_fit', '')
+    """
+    return "_".join(re.findall(r"\w+", text.lower()))
 
 
 @cache

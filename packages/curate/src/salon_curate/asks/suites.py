@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from salon_bench.suites import Case, RunContext, suite_named
-from salon_curate.asks.ask import PictureAsk
+from salon_curate.asks.ask import PictureAsk, plain_name
 from salon_curate.judging import Examination
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
@@ -20,32 +20,45 @@ def suite(name: str, dimensions: Sequence[str], facts: Mapping[str, str] | None 
     """Return the ask that examines each picture as a suite does: one column ``<suite>_<dimension>`` for each dimension.
 
     Args:
-        name: of an installed suite that examines one picture at a time: magicbench, prism, magicdata.
-        dimensions: of the suite's scores.
+        name: of an installed suite that examines one picture at a time (magicbench, prism, magicdata), or a suite's file.
+        dimensions: of the suite's scores; one that the suite does not score is null with the reason.
         facts: the suite's fact → the column that contains it, or ``=value`` for all rows: ``{"track": "=style"}``.
 
     Raises:
-        InputError: there is no such suite, or no dimension is named.
+        InputError: there is no such suite, no dimension is named; when asked: the suite needs a fact that is not given.
     """
     if not dimensions:
         raise InputError("name the suite's dimensions", column="dimensions", value=list(dimensions))
     found = suite_named(name)
     given = dict(facts or {})
     columns = tuple(column for column in given.values() if not column.startswith("="))
-    targets = {dimension: f"{name}_{dimension}".replace("-", "_") for dimension in dimensions}
+    prefix = plain_name(found.name)
+    targets = {dimension: f"{prefix}_{plain_name(dimension)}" for dimension in dimensions}
 
     def walk(row: Mapping[str, Any], image: Media) -> Examination:
-        prompt = Prompt(prompt_id=row["key"], suite=name, text=row["prompt"] or "-")
+        prompt = Prompt(prompt_id=row["key"], suite=found.name, text=row["prompt"] or "-")
         known = {fact: column[1:] if column.startswith("=") else row[column] for fact, column in given.items()}
-        case = Case(row["key"], name, "curate", prompt, facts=known)
+        case = Case(row["key"], found.name, "curate", prompt, facts=known)
         case = replace(case, media=(image,), generation_ids=(row["key"],), context=RunContext("curate", "judge", "1"))
-        records = yield from found.examine(case)
-        values: dict[str, Any] = {}
+        try:
+            records = yield from found.examine(case)
+        except KeyError as error:
+            if error.args[0] in known:
+                raise
+            hint = f'options = {{ facts = {{ {error.args[0]} = "COLUMN" }} }}, or "=value" for all rows'
+            raise InputError(
+                "the suite needs the fact", source=found.name, value=error.args[0], found=known, hint=hint
+            ) from error
+        values: dict[str, Any] = {
+            targets[dimension]: Unscored(Reason.NOT_REPORTED, f"the suite has no score of {dimension}")
+            for dimension in dimensions
+        }
         for record in records:
             if isinstance(record, Score) and record.dimension in targets:
                 missing = Unscored(Reason(record.unscored_reason or Reason.NOT_REPORTED), f"{record.dimension} has no score")
                 values[targets[record.dimension]] = missing if record.value is None else record.value
-        return {target: values.get(target) for target in targets.values()}
+        return values
 
-    version = digest("curate ask", {"suite": name, "version": found.version, "dimensions": list(dimensions), "facts": given})
-    return PictureAsk(name.replace("-", "_"), version, ("prompt", *columns), dict.fromkeys(targets.values(), pl.Float64), walk)
+    options: dict[str, Any] = {"suite": found.name, "version": found.version, "dimensions": list(dimensions), "facts": given}
+    version = digest("curate ask", options)
+    return PictureAsk(prefix, version, ("prompt", *columns), dict.fromkeys(targets.values(), pl.Float64), walk)

@@ -1,13 +1,13 @@
 """Asks that write: a caption for each label, the generation chain of thought, translations that keep strings."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import polars as pl
 from pydantic import Field
 
-from salon_curate.asks.ask import Answer, PictureAsk, ask_version, inquire
+from salon_curate.asks.ask import Answer, PictureAsk, ask_version, inquire, plain_name
 from salon_curate.asks.pictures import CHARACTERISTICS, value_of
 from salon_curate.judging import Examination
 from salon_taxonomy.errors import InputError
@@ -15,7 +15,10 @@ from salon_taxonomy.protocols import Media
 from salon_taxonomy.verdict import Reason, Unscored
 
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
-_QUOTED: Final = re.compile(r"\"([^\"\n]{1,200})\"|“([^”\n]{1,200})”|'([^'\n]{2,200})'(?![a-z])|‘([^’\n]{1,200})’")
+_QUOTED: Final = re.compile(
+    r"(?<![A-Za-z0-9])\"([^\"\n]{1,200})\"|“([^”\n]{1,200})”|(?<![A-Za-z0-9])'([^'\n]{2,200})'(?![a-z])|‘([^’\n]{1,200})’"
+)
+"""A mark behind a letter or digit opens nothing: it is an apostrophe (the boys' shirts), inches or feet."""
 _FOCUS: Final[Mapping[str, str]] = {
     "imagination": "what could not exist, and how it fits the rest of the scene",
     "entity": "who or what is shown: names where they are certain, and the attributes that identify them",
@@ -67,9 +70,13 @@ def captions(**thresholds: float) -> PictureAsk:
     return PictureAsk("captions", version, tuple(thresholds), {f"caption_{label}": pl.String for label in thresholds}, walk)
 
 
-def reasoning(*labels: str) -> PictureAsk:
-    """Return the ask for the generation chain of thought: column ``reasoning``, from the picture and all its captions."""
-    names = labels or tuple(CHARACTERISTICS)
+def reasoning(labels: Sequence[str] = ()) -> PictureAsk:
+    """Return the ask for the generation chain of thought: column ``reasoning``, from the picture and all its captions.
+
+    Args:
+        labels: of the captions; default: all six.
+    """
+    names = tuple(labels) or tuple(CHARACTERISTICS)
     needs = tuple(f"caption_{label}" for label in names)
 
     def walk(row: Mapping[str, Any], image: Media) -> Examination:
@@ -92,8 +99,17 @@ def translation(column: str, language: str = "Chinese", keep: bool = False) -> P
         language: in English words.
         keep: strings in quotation marks are written in the picture and must come back unchanged; a translation that loses one
             is asked for again, and is no answer if it stays lost.
+
+    Raises:
+        InputError: the language has no letter.
+
+    Example:
+        >>> list(translation("prompt", "Traditional Chinese").writes)
+        ['prompt_traditional_chinese']
     """
-    target = f"{column}_{language.lower()}"
+    if not plain_name(language):
+        raise InputError("name a language in English words", column="language", value=language)
+    target = f"{column}_{plain_name(language)}"
 
     def walk(row: Mapping[str, Any], image: Media) -> Examination:
         text = row[column]
@@ -108,7 +124,8 @@ def translation(column: str, language: str = "Chinese", keep: bool = False) -> P
         verdict = yield inquire("translation", "translation", _Translation, None, lost, text=text, language=language, kept=kept)
         return {target: value_of(verdict, "translation")}
 
-    version = ask_version("translation", "translation", {"column": column, "language": language, "keep": keep})
+    rules = {"quotes": 2} if keep else {}
+    version = ask_version("translation", "translation", {"column": column, "language": language, "keep": keep, **rules})
     return PictureAsk(f"{column}_translation", version, (column,), {target: pl.String}, walk)
 
 

@@ -141,7 +141,8 @@ def compare_all(
         One difference per pair (i, j) with i < j, in that order. Their intervals are not corrected for their number.
 
     Raises:
-        As :func:`paired_bootstrap`; UndefinedError also for a pair with fewer than two common items.
+        AgreementError: as :func:`paired_bootstrap`.
+        UndefinedError: also for a pair with fewer than two common items.
 
     Example:
         >>> [(d.first, d.second, d.value) for d in compare_all([[1.0, 0.5], [0.5, 0.0]], ["a", "b"])]

@@ -136,5 +136,5 @@ def _policy(text: str | None) -> str | float | None:
     try:
         return float(text)
     except ValueError as error:
-        problem = "must be a number or"
+        problem = "must be a number or a word that is allowed, not"
         raise InputError(problem, source="--on-unscored", value=text, allowed=("mean", "nan")) from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from salon_taxonomy.cli.options import FORMAT
-from salon_taxonomy.cli.output import as_json, print_json
+from salon_taxonomy.cli.output import as_json, print_json, print_table
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.whole_files import write_whole
 from salon_train.report.cli import check_page_libraries
@@ -72,7 +72,6 @@ def image_demo(
 
 
 def _print(results: "Sequence[PolicyResult]") -> None:
-    from salon_taxonomy.cli.output import print_table
     from salon_train.image_policy.page import CAPTION, COLUMNS, arm_rows
 
     print_table(COLUMNS, arm_rows(results))

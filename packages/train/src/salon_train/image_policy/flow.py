@@ -4,8 +4,8 @@ A rectified flow leads from noise (time 1) to a picture (time 0): x = (1 - t) ·
 the velocity v, noise minus picture. So x - t · v predicts the picture, and x + (1 - t) · v the noise. Reinforcement learning
 needs chance, which the ordinary differential equation (ODE) does not have. Two ways add it:
 
-- ``sde``: the stochastic differential equation of Flow-GRPO (arXiv 2505.05470, section 4, "From ODE to SDE"), which has the
-  ODE's distribution at every time in the limit of many steps; σ = a · √(t / (1 - t)).
+- ``sde``: the stochastic differential equation of Flow-GRPO (arXiv 2505.05470, its ODE-to-SDE conversion), which has the ODE's
+  distribution at every time in the limit of many steps; σ = a · √(t / (1 - t)).
 - ``cps``: coefficients-preserving sampling (Flow-CPS, arXiv 2509.05952): the next x has the shares of picture and noise that
   its time prescribes, and part of that noise is new. The distribution is the ODE's, in steps of any length, as far as the
   network predicts picture and noise exactly. The last step has no chance.

@@ -121,7 +121,7 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
         found = paired(results, arm, other)
         if found:
             s_ref, s_rect = zip(*found.values(), strict=True)
-            shown = (SeedMean.of(values, differences=True).text("+.3f") for values in (s_ref, s_rect))
+            shown = [SeedMean.of(values, differences=True).text("+.3f") for values in (s_ref, s_rect)]
             differences.append((f"{arm} − {other}", *shown))
     print_table(("reward", "S_ref", "S_rect", "verdict", "illusory", "R³-Bench: S_ref", "R³-Bench: S_rect"), rows)
     print_table(("difference, paired by seed", "S_ref", "S_rect"), differences)

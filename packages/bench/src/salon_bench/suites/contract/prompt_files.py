@@ -16,6 +16,7 @@ from salon_bench.suites.contract.suite import SuitePrompt
 from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, TableRow, UsableRows, unique_rows
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.hub_files import linked_folder
 from salon_taxonomy.records import Prompt
 
 NO_WORDS: Final = "(no prompt)"
@@ -84,7 +85,7 @@ def queried_rows(folder: Path, query: str) -> list[TableRow]:
     if not folder.is_dir():
         hint = "Give --prompts FOLDER: the folder that holds the released files."
         raise InputError("the suite's query needs a folder of files", source=folder, hint=hint)
-    rows = query_folder(query, folder)
+    rows = query_folder(query, folder, linked_folder(folder))
     rows.sort(key=lambda row: str(row.get("prompt_id")))
     return [TableRow(folder, number, row) for number, row in enumerate(rows, 1)]
 
