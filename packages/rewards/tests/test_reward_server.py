@@ -129,9 +129,12 @@ def test_a_request_that_breaks_the_reward_breaks_no_other():
 def test_what_a_reward_pays_that_is_no_finite_number_is_null_with_a_reason_and_the_answer_is_json(value):
     async def run():
         server = RewardServer(lambda completions, **_: [value, 0.5])
-        async with TestServer(server.application()) as running, ClientSession() as session:
-            async with session.post(running.make_url("/score"), json={"prompts": ["a", "b"]}) as response:
-                return await response.text()
+        async with (
+            TestServer(server.application()) as running,
+            ClientSession() as session,
+            session.post(running.make_url("/score"), json={"prompts": ["a", "b"]}) as response,
+        ):
+            return await response.text()
 
     found = json.loads(asyncio.run(run()), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
     assert found["scores"] == [None, 0.5] and found["unscored"][0]["reason"] == "not_reported"
