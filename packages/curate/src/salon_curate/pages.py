@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from salon_curate.files import publish_text
 from salon_ranking.report.page import Figure, PageSection, Table, render_page
@@ -45,7 +45,7 @@ def _figure(curve: "YieldCurve") -> Figure:
         for at, kept, low, high in zip(curve.thresholds, curve.kept, curve.low, curve.high, strict=True)
     ]
     largest = max(map(abs, curve.thresholds))
-    form = {"format": "~e"} if largest and not 1e-3 <= largest < 1e6 else {}  # 1.5e-9, not 0.0000000015
+    form: dict[str, Any] = {"format": "~e"} if largest and not 1e-3 <= largest < 1e6 else {}  # 1.5e-9, not 0.0000000015
     axis = alt.Axis(labelOverlap="greedy", labelSeparation=8, **form)
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=alt.X("at:Q", title="Threshold, at least", axis=axis))
     band = base.mark_area(opacity=0.25).encode(y=alt.Y("low:Q", title="Share kept"), y2="high:Q")

@@ -139,5 +139,6 @@ def _policy(text: str | None) -> str | float | None:
     except ValueError:
         found = math.inf
     if not math.isfinite(found):
-        raise InputError("must be a finite number or", source="--on-unscored", value=text, allowed=("mean", "nan"))
+        problem = "must be a finite number or a word that is allowed, not"
+        raise InputError(problem, source="--on-unscored", value=text, allowed=("mean", "nan"))
     return found

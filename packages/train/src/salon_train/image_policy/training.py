@@ -253,23 +253,37 @@ class FlowGRPO(_LearnsFromReward):
 class BestOfGroup(_LearnsFromReward):
     """Learn from a reward by imitating the best picture of each group; of equal ones the first.
 
-    Its pictures are those of the ODE. Arguments as for :class:`FlowGRPO`; ``noise``, ``level``, ``window`` and ``kl`` play no
-    part.
+    Pictures are drawn by the ODE, and the best of all rounds so far are imitated: with those of the last round alone the policy
+    soon draws few different ones. Arguments as for :class:`FlowGRPO`; ``noise``, ``level``, ``window`` and ``kl`` play no part.
     """
 
+    def __init__(self, network: TinyUNet, reward: RewardFunction, settings: RewardSettings, *, seed: int) -> None:
+        super().__init__(network, reward, settings, seed=seed)
+        self._best = torch.empty((0, 3, SIDE, SIDE)), self._words[:0]
+
     def step(self, number: int) -> float | None:
-        """Draw groups, have them rewarded, keep the best of each, and learn them; return the mean reward."""
+        """Draw groups, have them rewarded, keep the best of each, and learn from what was kept; return the mean reward."""
         settings, generator = self._settings, self._chance(number)
         pictures = draw_with(self.network, self._words, self._start(generator), steps=settings.ways)
         paid = self._paid(pictures, generator)
-        if paid.isnan().all():
-            return None
         grouped = paid.reshape(-1, settings.group).nan_to_num(-math.inf)
         best = grouped.argmax(1) + settings.group * torch.arange(len(grouped))
-        kept = best[paid[best].isfinite()].repeat(settings.group)  # as many draws of time and noise as there were pictures
-        for _ in range(settings.updates):
-            self._update([self._flow_loss(pictures[kept].clamp(-1, 1), self._words[kept], generator)])
+        best = best[paid[best].isfinite()]
+        self._best = torch.cat([self._best[0], pictures[best].clamp(-1, 1)]), torch.cat([self._best[1], self._words[best]])
+        if len(self._best[0]):
+            for _ in range(settings.updates):
+                chosen = torch.randint(len(self._best[0]), (len(paid),), generator=generator)
+                self._update([self._flow_loss(self._best[0][chosen], self._best[1][chosen], generator)])
         return _mean(paid)
+
+    def state(self) -> dict[str, Any]:
+        """Return what a learner needs to continue, and the pictures that were kept."""
+        return super().state() | {"best": self._best}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a saved state."""
+        super().restore(state)
+        self._best = state["best"]
 
 
 def advantages(rewards: Tensor, group: int) -> Tensor:
