@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from playwright.sync_api import Browser
 from small_arena import Clock
 from test_arena_over_http import run, visitors
-from test_arena_pages import LOOKS, faults
+from test_arena_pages import EACH_LOOK, faults
 
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, vote_service
 from salon_arena.admin import Action, act
@@ -50,7 +50,7 @@ def test_only_admins_see_and_act_and_each_action_is_signed(
     assert service.people.join(invite=code).result()
     act(database, admin, Action(action="forget", rater=rater.rater_id), clock.now)
     assert service.people.returning(rater.token) is None
-    roles = {person.rater_id: person.role for person in database.read(overview)}
+    roles = {person.rater_id: person.role for person in database.read(lambda c: overview(c, clock.now))}
     assert sorted(roles.values()) == ["admin", "auditor", "rater"] and roles[rater.rater_id] == "rater"
     log = database.read(lambda c: list(c.exec_driver_sql("SELECT action, detail FROM admin_log ORDER BY number")))
     assert [row[0] for row in log] == ["suspend", "recertify", "invite", "forget"] and code not in str(log)
@@ -78,7 +78,7 @@ def test_the_admins_addresses_are_closed_to_others_over_http(service: WorkServic
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS[:1] + LOOKS[2:3])
+@pytest.mark.parametrize(("width", "scheme", "direction"), EACH_LOOK)
 def test_the_admins_page_suspends_forgets_and_invites(
     browser: Browser, tmp_path: Path, material: Material, width: int, scheme: Any, direction: str
 ) -> None:
@@ -86,7 +86,7 @@ def test_the_admins_page_suspends_forgets_and_invites(
         served = Served(tmp_path, service=vote_service(database, material))
         settled_votes(served, 30)
         rows = [{"rater_id": "x", "reason": "missed_anchors", "explanation": "<b>3 of 4</b>"}]
-        rater = database.read(overview)[0].rater_id
+        rater = database.read(lambda c: overview(c, 0))[0].rater_id
         insert = "INSERT INTO flags (rater_id, reason, explanation) VALUES (?, 'missed_anchors', ?)"
         database.write(lambda c: c.exec_driver_sql(insert, (rater, rows[0]["explanation"])).rowcount).result()
         with context(browser, served, width, color_scheme=scheme, bypass_csp=True) as (person, heard):

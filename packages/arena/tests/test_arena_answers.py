@@ -1,5 +1,6 @@
 """What happens to an answer: kept once, undone, settled, exported once; and the board that follows from it."""
 
+import hashlib
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from PIL import Image
 from small_arena import MODELS, Clock, write_material
 
 from salon_arena import (
@@ -21,12 +23,14 @@ from salon_arena import (
     read_material,
     vote_service,
 )
+from salon_arena.blind import BlindMedia, BlindSet
 from salon_arena.service import AnswerBody, settle_due
 from salon_ranking import Battles, rank
 from salon_ranking.leaderboard.listing import with_listing
 from salon_store import ResultStore
 from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.records import Side
+from salon_taxonomy.verdict import Unscored
 
 Body = Callable[..., AnswerBody]
 
@@ -323,3 +327,19 @@ def test_a_database_keeps_everything_over_a_restart(tmp_path: Path, material: Ma
         assert service.people.rater_of(session.token) == session.rater_id
         assert service.lease(session.rater_id).result() == pairs
         assert settle_due(database, clock.now).result() == 0
+
+
+def test_a_file_that_was_away_or_replaced_is_read_again_and_its_digest_is_of_what_is_shown(material: Material) -> None:
+    files = [file for file in material.files if file.prompt_id == material.files[0].prompt_id and file.sample == 0][:2]
+    media, path = BlindMedia(), files[0].path
+    first = media.prepared(files)
+    content = path.read_bytes()
+    path.unlink()
+    assert isinstance(media.prepared(files), Unscored)
+    path.write_bytes(content)
+    again = media.prepared(files)
+    Image.new("RGB", (40, 30), "teal").save(path)
+    other = media.prepared(files)
+    assert isinstance(first, BlindSet) and isinstance(again, BlindSet) and isinstance(other, BlindSet)
+    assert first == again and other.media[0] != first.media[0]
+    assert other.digests[0] == hashlib.sha256(path.read_bytes()).hexdigest() != first.digests[0]

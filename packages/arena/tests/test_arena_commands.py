@@ -92,6 +92,9 @@ S --database hollow => hollow
 S --database none/a.db => none/a.db
 S --database mysql://x => postgresql://
 S --database voted.db --mode expert => another mode
+S --database voted.db --task mos => other work
+S --database voted.db --task labels => other work
+prompts --database voted.db => other work
 S --beside none.db => no such file
 S --beside text.db => not a database
 S --beside empty.db => holds no arena
@@ -123,6 +126,8 @@ account ann --password longlonglonglong --database none.db => no such file
 account ann --password short --database voted.db => 12 characters
 account ann --password longlonglonglong --role king --database voted.db => king
 people --database voted.db --suspend nobody => no such rater
+people --database voted.db --suspend rater-one --forget nobody => no such rater
+people --database voted.db --forget rater-one --forget rater-one --suspend nobody => no such rater
 people --database empty.db => holds no arena
 progress --database none.db => no such file
 progress --database text.db => not a database
@@ -172,7 +177,10 @@ def write_wrong_files(folder: Path) -> None:
     with closing(sqlite3.connect(folder / "other.db")) as other:
         other.execute("CREATE TABLE t(a)")
         other.commit()
-    ArenaDatabase.open(folder / "voted.db").close()
+    with ArenaDatabase.open(folder / "voted.db") as voted:
+        voted.claim("battles")
+        known = "INSERT INTO raters (rater_id, created_at, role, occupation) VALUES ('rater-one', 1, 'rater', 'design')"
+        voted.write(lambda c: c.exec_driver_sql(known).rowcount).result()
 
 
 def test_what_is_wrong_is_named_with_exit_code_2_and_nothing_is_written(

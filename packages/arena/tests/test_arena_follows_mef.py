@@ -141,10 +141,24 @@ def test_a_quarter_of_an_experts_battles_is_audited_and_contradiction_suspends(
         assert len(audited) == 11 and all(payload["audited_rater"] == rater for payload in audited)
         assert kinds(database)["audit"] == 11
         assert (service.lease(rater).result()["state"] == "suspended") == suspended
-        [line] = [person.line for person in database.read(overview) if person.rater_id == rater]
+        people = database.read(lambda c: overview(c, clock.now))
+        [line] = [person.line for person in people if person.rater_id == rater]
+        assert ("suspended until" in line) == suspended
         assert f"{11 * agrees} of 11 audits agree" in line
         counted = service.task.board.ranked()  # type: ignore[union-attr]
         assert counted.votes == 44  # audits count on no board
+        clock.forward(8 * 86_400)  # after the suspension: audits of battles from before it decide nothing any more
+        for _ in range(32):
+            answer_next(service, rater, body, lambda payload: "left" if payload["side_a_shown"] == "left" else "right")
+        rightly = lambda payload: "left" if payload["side_a_shown"] == "left" else "right"  # noqa: E731
+        clock.forward(11)
+        service.settle_due().result()
+        while answer_next(service, auditor, body, rightly) is not None:
+            pass
+        clock.forward(11)
+        service.settle_due().result()
+        assert service.lease(rater).result()["state"] == "work"
+        assert "suspended" not in "".join(person.line for person in database.read(lambda c: overview(c, clock.now)))
 
 
 # Anchors: 5 % of tasks, not counted, and raters who miss them are flagged

@@ -206,14 +206,14 @@ def test_every_control_is_reached_by_keyboard_and_has_a_name(browser: Browser, s
         page.wait_for_selector(".stage.shown")
         page.wait_for_function("() => !document.querySelector('#undo').disabled")
         reached = set()
-        for _ in range(14):
+        for _ in range(15):
             page.keyboard.press("Tab")
             reached.add(page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()"))
             seen = "e => e === document.body || getComputedStyle(e).outlineStyle !== 'none'"
             assert page.evaluate(f"({seen})(document.activeElement)")
         names = page.locator("button:visible").evaluate_all("all => all.map(one => one.ariaLabel || one.textContent.trim())")
-        assert all(names) and len(names) == 8
-        assert {"prompt", "undo", "zoom-in", "zoom-out", "zoom-reset", "Board", "How to decide"} <= reached
+        assert all(names) and len(names) == 9
+        assert {"prompt", "undo", "zoom-in", "zoom-out", "zoom-reset", "Board", "How to decide", "leave"} <= reached
         small = page.locator("button:visible").evaluate_all(
             "all => all.filter(one => one.getBoundingClientRect().height < 44).length"
         )

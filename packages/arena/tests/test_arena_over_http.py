@@ -224,7 +224,7 @@ def test_an_answer_that_is_none_is_refused_and_nothing_is_kept(service: WorkServ
             [pair, *_] = await visitor.pairs()
             reply = await visitor.answer(pair, **changed)
             assert reply.status_code == 422 and reply.json()["error"] in ("bad_body", "bad_answer")
-            long = await visitor.ask("POST", "/answers", content=b" " * 20000, json=None, headers=JSON)
+            long = await visitor.ask("POST", "/answers", content=b" " * 200_000, json=None, headers=JSON)
             assert long.status_code == 413
             assert (await visitor.answer(pair)).status_code == 200
 
@@ -292,5 +292,58 @@ def test_prompts_arrive_with_their_language_and_every_unseen_character_shown(ser
                 await visitor.answer(pair)
         assert seen == {visible(text, prose=True): language for text, language in PROMPTS.values()}
         assert any("\\u202e" in text for text in seen)
+
+    run(work)
+
+
+def test_every_reply_of_a_defect_has_the_headers_and_tells_nothing(
+    service: WorkService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("Canary")
+
+    monkeypatch.setattr(service, "lease", broken)
+    monkeypatch.setattr(service, "files", broken)
+    application = create_app(service, hosts=["arena.test"])
+
+    async def work() -> None:
+        transport = httpx.ASGITransport(application, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://arena.test") as client:
+            visitor = await Visitor(client, service.people.consent_version).join()
+            for method, path in (("POST", "/tasks"), ("GET", "/media/x/0")):
+                reply = await visitor.ask(method, path)
+                assert (reply.status_code, reply.json()) == (500, {"error": "internal"})
+                assert {name: reply.headers.get(name) for name in HEADERS} == HEADERS
+
+    run(work)
+
+
+def test_who_signs_out_is_a_stranger_at_once_and_may_take_part_again(service: WorkService, database: ArenaDatabase) -> None:
+    async def work() -> None:
+        async with visitors(service, 2) as (visitor, other):
+            [pair, *_] = await visitor.pairs()
+            assert (await visitor.ask("POST", "/session/end", headers={"x-csrf-token": other.csrf})).status_code == 403
+            kept = dict(visitor.client.cookies)
+            assert (await visitor.ask("POST", "/session/end")).status_code == 200
+            assert dict(visitor.client.cookies) == {}
+            for cookies in ({}, kept):  # also with what somebody copied
+                visitor.client.cookies.update(cookies)
+                for method, path in (("POST", "/tasks"), ("GET", pair["media"][0]), ("POST", "/session/end")):
+                    assert (await visitor.ask(method, path)).status_code == 401
+                assert (await visitor.answer(pair)).status_code == 401
+            assert (await other.answer((await other.pairs())[0])).status_code == 200
+            visitor.client.cookies.clear()
+            assert (await (await visitor.join()).pairs())[0]["assignment"] != pair["assignment"]
+
+    run(work)
+    assert database.read(lambda c: c.exec_driver_sql("SELECT count(*) FROM sessions").scalar_one()) == 2
+
+
+def test_tasks_are_asked_for_no_faster_than_answers(service: WorkService) -> None:
+    async def work() -> None:
+        async with visitors(service, 2, per_second=0.001) as (visitor, other):
+            statuses = [(await visitor.ask("POST", "/tasks")).status_code for _ in range(70)]
+            assert statuses == [200] * 60 + [429] * 10
+            assert (await other.ask("POST", "/tasks")).status_code == 200
 
     run(work)

@@ -12,7 +12,8 @@ from salon_arena import ArenaDatabase, Material, vote_service
 from salon_arena.app import POLICY
 
 pytestmark = pytest.mark.browser
-LOOKS = [(1400, "light", "ltr"), (1400, "dark", "rtl"), (360, "light", "rtl"), (360, "dark", "ltr")]
+LOOKS = [(1400, "light", "ltr"), (360, "dark", "rtl"), (1400, "dark", "rtl"), (360, "light", "ltr")]
+EACH_LOOK = [LOOKS[0], *(pytest.param(*look, marks=pytest.mark.slow) for look in LOOKS[1:])]
 
 
 def faults(page: Page) -> list[str]:
@@ -37,7 +38,7 @@ def faults_in_every_look(page: Page) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS)
+@pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS[:2] + EACH_LOOK[2:])
 def test_axe_finds_nothing_on_any_page(browser: Browser, served: Served, width: int, scheme: Any, direction: str) -> None:
     with context(browser, served, width, color_scheme=scheme, bypass_csp=True) as (rater, heard):
         page = rater.new_page()
@@ -52,6 +53,9 @@ def test_axe_finds_nothing_on_any_page(browser: Browser, served: Served, width: 
         opened(rater, served, page)
         page.locator("details summary").click()
         look("battle")
+        page.get_by_role("button", name="Sign out").click()
+        look("signing out")
+        page.get_by_role("button", name="Stay").click()
         page.goto(f"{served.address}/board")
         look("empty board")
         settled_votes(served, 60)
@@ -94,3 +98,41 @@ def test_an_expert_joins_by_the_link_of_an_invite_once(browser: Browser, tmp_pat
             page.get_by_role("button", name="I agree").click()
             page.wait_for_function("() => document.querySelector('#message').textContent.includes('used already')")
         served.close()
+
+
+def test_an_invite_waits_until_one_has_signed_out_and_keys_answer_nothing_meanwhile(browser: Browser, served: Served) -> None:
+    with context(browser, served) as (rater, heard):
+        page = opened(rater, served)
+        page.goto(f"{served.address}/#{served.service.people.invite('admin').result()}")
+        page.reload()
+        page.wait_for_selector("#invited:visible")
+        page.wait_for_selector(".stage.shown")
+        page.get_by_role("button", name="Sign out").click()
+        for key in ("ArrowLeft", "1", "u"):
+            page.keyboard.press(key)
+        assert page.locator("#progress").text_content() == "0 votes" and served.answers() == []
+        page.locator("#go").click()
+        page.get_by_role("button", name="I agree").click()
+        page.wait_for_url(f"{served.address}/admin")
+        page.get_by_role("button", name="Sign out").click()
+        page.locator("#go").click()
+        page.wait_for_selector("#join")
+        page.goto(f"{served.address}/#%")  # the link of an invite that a mail program has cut
+        page.reload()
+        page.get_by_role("button", name="I agree").click()
+        page.wait_for_selector(".stage.shown")
+        assert heard == []
+
+
+def test_one_cannot_sign_out_while_answers_wait(browser: Browser, served: Served) -> None:
+    with context(browser, served) as (rater, _):
+        page = opened(rater, served)
+        rater.route("**/answers", lambda route: route.abort())
+        page.keyboard.press("1")
+        page.get_by_role("button", name="Sign out").click()
+        page.locator("#go").click()
+        page.wait_for_function("() => document.querySelector('#leave-message').textContent.includes('1 answer must')")
+        rater.unroute("**/answers")
+        served.wait_for_answers(1)
+        page.locator("#go").click()
+        page.wait_for_selector("#join")

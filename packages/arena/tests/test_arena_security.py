@@ -13,8 +13,8 @@ from sqlalchemy import insert
 from test_arena_over_http import run, visitors
 
 from salon_arena import ArenaDatabase, Material, WorkService, create_app, vote_service
-from salon_arena.database import ACCOUNTS
-from salon_arena.people import LIVES, People, forget
+from salon_arena.database import ACCOUNTS, RATERS
+from salon_arena.people import LIVES, People, forget, token_hash
 from salon_arena.service import AnswerBody
 from salon_arena.verify import verify_answers
 from salon_taxonomy.cli import main
@@ -128,16 +128,40 @@ def test_requests_renew_a_session_and_one_that_ended_is_refused_everywhere(servi
     run(work)
 
 
-def test_a_database_of_the_version_before_is_upgraded_and_its_sessions_go_on(database: ArenaDatabase, clock: Clock) -> None:
+EARLIER = {
+    "3": ["ALTER TABLE answers DROP COLUMN shown"],
+    "2": ["ALTER TABLE answers DROP COLUMN shown", "ALTER TABLE sessions DROP COLUMN used_at"],
+}
+"""What takes a database back to an earlier version."""
+
+
+@pytest.mark.parametrize("version", EARLIER)
+def test_a_database_of_an_earlier_version_is_upgraded_and_its_sessions_and_chain_go_on(
+    database: ArenaDatabase, material: Material, body: Body, clock: Clock, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    def votes(database: ArenaDatabase) -> None:
+        service = vote_service(database, material, clock=clock)
+        for _ in range(2):
+            task = service.lease(session.rater_id).result()["tasks"][0]
+            service.answer(session.rater_id, body(task)).result()
+
     session = People(database, clock).join().result()
+    with monkeypatch.context() as earlier:
+        earlier.setattr("salon_arena.service.shown_digest", lambda _: None)  # rows as earlier versions wrote them
+        votes(database)
+    head = verify_answers(database).head
     database.close()
     with sqlite3.connect(database.place) as connection:
-        connection.execute("ALTER TABLE sessions DROP COLUMN used_at")
-        connection.execute("UPDATE settings SET value = '2' WHERE key = 'schema_version'")
+        for statement in EARLIER[version]:
+            connection.execute(statement)
+        connection.execute("UPDATE settings SET value = ? WHERE key = 'schema_version'", (version,))
     connection.close()
-    for _ in range(2):
+    for turn in (1, 2):
         with ArenaDatabase.open(Path(database.place)) as again:
             assert People(again, clock).rater_of(session.token) == session.rater_id
+            votes(again)
+            found = verify_answers(again, head=head)
+            assert (found.answers, found.problems) == (2 + 2 * turn, ())
 
 
 @pytest.mark.parametrize("proxies", [(), ("10.0.0.0/8",)])
@@ -187,6 +211,8 @@ def test_forgetting_a_person_erases_what_leads_to_them_and_keeps_the_chain(
             for table in ("sessions", "consents", "invites", "answers")]  # fmt: skip
     assert rows == [0, 0, 0, 3]
     assert verify_answers(database, head=before.head) == before and before.problems == ()
+    database.close()  # what was erased is not in the file any more, either
+    assert token_hash(session.token).encode() not in Path(database.place).read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -196,12 +222,23 @@ def test_forgetting_a_person_erases_what_leads_to_them_and_keeps_the_chain(
         "DELETE FROM answers WHERE number = 4",
         "UPDATE answers SET elapsed_ms = elapsed_ms + 1 WHERE number = 1",
         "UPDATE settled SET winner = CASE winner WHEN 'model_a' THEN 'model_b' ELSE 'model_a' END WHERE number = 1",
+        "UPDATE settled SET model_a = 'another' WHERE number = 1",
+        "UPDATE settled SET scenario = NULL WHERE number = 1",
+        "UPDATE settled SET kind = 'anchor' WHERE number = 1",
+        "DELETE FROM settled WHERE number = 1",
+        "UPDATE assignments SET payload = replace(payload, 'Canary', 'Another')",
+        "UPDATE assignments SET payload = replace(payload, '[\"one\"]', '[\"two\"]')",
+        """UPDATE assignments SET payload = replace(payload, 'Canary', 'Another');
+        UPDATE settled SET model_a = replace(model_a, 'Canary', 'Another'), model_b = replace(model_b, 'Canary', 'Another')""",
+        "UPDATE assignments SET rater_id = (SELECT max(rater_id) FROM raters)",
     ],
 )
 def test_a_changed_or_removed_answer_shows(
     service: WorkService, database: ArenaDatabase, body: Body, tmp_path: Path, change: str
 ) -> None:
     rater = service.people.join().result().rater_id
+    other = {"rater_id": "rater-z", "created_at": 0, "role": "rater"}
+    database.write(lambda c: c.execute(insert(RATERS), other).rowcount).result()
     for _ in range(4):
         task = service.lease(rater).result()["tasks"][0]
         service.answer(rater, body(task)).result()
@@ -213,7 +250,7 @@ def test_a_changed_or_removed_answer_shows(
     with sqlite3.connect(copy) as connection:
         for (trigger,) in list(connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")):
             connection.execute(f"DROP TRIGGER {trigger}")
-        connection.execute(change)
+        connection.executescript(change)
     connection.close()
     assert CliRunner().invoke(main, arguments).exit_code == 1
 
@@ -227,6 +264,7 @@ def test_a_backup_is_whole_and_is_an_arena(
     assert (
         CliRunner().invoke(main, ["arena", "backup", "--database", str(database.place), str(tmp_path / "b.db")]).exit_code == 0
     )
+    assert {oct(Path(path).stat().st_mode)[-3:] for path in (database.place, tmp_path / "b.db")} == {"600"}
     with ArenaDatabase.open(tmp_path / "b.db") as copy:
         assert copy.arena_id == database.arena_id and verify_answers(copy) == verify_answers(database)
         assert len(vote_service(copy, material).lease(rater).result()["tasks"]) == 4

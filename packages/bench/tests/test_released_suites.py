@@ -53,6 +53,12 @@ def numbers(suite: Any, scores: pl.DataFrame) -> dict[tuple[str, str | None], fl
     return {(row["metric"], row["group"]): row["value"] for row in table.iter_rows(named=True)}
 
 
+def test_an_example_suite_has_at_most_thirty_lines() -> None:
+    lengths = {file.name: len(file.read_text().splitlines()) for file in EXAMPLES.glob("*.toml")}
+    assert len(lengths) == 4
+    assert max(lengths.values()) <= 30, lengths
+
+
 # ------------------------------------------------------------------------------------------------------- OneIG, alignment
 
 CLASSES = {"anime": "Anime_Stylization", "human": "Portrait", "object": "General_Object"}

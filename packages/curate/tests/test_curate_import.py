@@ -13,13 +13,13 @@ from curate_world import drawn, jpeg, made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_curate.dataset import DataSet
+from salon_curate.dataset import DataSet, Picture
 from salon_curate.importing import FORMATS, Columns, import_pictures
 from salon_curate.measures import fields, look, text_share
-from salon_curate.running import run
+from salon_curate.running import run, verify
 from salon_curate.selection import read_columns
 from salon_synthetic.videos import write_clip
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, StorageError
 
 
 def archive(path, members):
@@ -80,6 +80,34 @@ def test_a_key_of_an_earlier_source_is_refused(tmp_path):
     with pytest.raises(InputError, match="occurs twice"):
         import_pictures(dataset, source)
     assert DataSet.open(tmp_path / "d").shards == dataset.shards
+
+
+def test_imports_at_once_and_after_one_another_lose_no_picture(tmp_path):
+    """A second import while one is at work is refused; one that opened the data set before another ended adds to its shards."""
+    first, second = drawn(tmp_path / "a", 1), drawn(tmp_path / "b", 1, seed=3)
+    second.write_text(second.read_text().replace('"key": "k', '"key": "other'))
+    one, other = DataSet.create(tmp_path / "d"), DataSet.open(tmp_path / "d")
+
+    def slow():
+        with pytest.raises(StorageError, match="another process"):
+            import_pictures(other, second)
+        yield from (Picture(f"slow{number}", jpeg(seed=number)) for number in range(3))
+
+    one.add(slow(), "slow", "folder")
+    import_pictures(other, second)
+    import_pictures(one, first)
+    found = DataSet.open(tmp_path / "d")
+    assert found.rows == 3 + 8 + 8 == one.rows and len({shard.name for shard in found.shards}) == len(found.shards) == 3
+    assert [source.name for source in found.sources] == ["slow", "rows.jsonl", "rows.jsonl"] and verify(found, []) == []
+
+
+def test_a_manifest_of_another_format_is_refused(tmp_path):
+    DataSet.create(tmp_path / "d")
+    path = tmp_path / "d" / "dataset.json"
+    for form in (0, 2, "1", None):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "format": form}))
+        with pytest.raises(InputError, match="unknown format of a manifest"):
+            DataSet.open(tmp_path / "d")
 
 
 def test_interleaved_cut_off_and_escaping_archives_are_refused(tmp_path):
@@ -194,7 +222,7 @@ def test_a_field_of_a_row_depends_on_no_other_row_and_is_the_value_or_null_with_
     for value, (_, read, problem) in zip(values, found.rows(), strict=True):
         assert (read is None) == (value is None or problem == f"v is no {kind}")
         if read is not None and isinstance(value, int | float) and kind in ("int", "float"):
-            assert float(read) == value and math.isfinite(read)
+            assert read == (float(value) if kind == "float" else value) and math.isfinite(read)  # the nearest number of 64 bits
         if kind == "text" and value is not None:
             assert read == (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 

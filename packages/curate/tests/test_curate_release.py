@@ -206,6 +206,15 @@ def test_a_promised_loss_is_held_although_the_threshold_is_chosen_from_the_data(
     assert broken <= 0.05 * 300 + 3 * (0.05 * 0.95 * 300) ** 0.5
 
 
+@pytest.mark.parametrize("missing", [None, math.nan, -math.inf])
+def test_a_score_that_is_missing_passes_no_threshold_of_a_cascade(missing):
+    cheap, keeps = [*[5.0] * 95, *[missing] * 5], [True] * 100
+    assert strictest_threshold(cheap, keeps, [1.0, 2.0], 0.03) is None
+    assert strictest_threshold(cheap, keeps, [1.0, 6.0], 0.2) == 1.0
+    with pytest.raises(InputError, match="confidence"):
+        strictest_threshold(cheap, keeps, [1.0], 0.2, confidence=1.5)
+
+
 def test_a_cascade_bounds_its_loss_from_the_explored_share(tmp_path):
     dataset = made(tmp_path / "d", drawn(tmp_path / "in", 6), shard_rows=24)
     cheap = judge_stage(asks.agreement(), PixelJudge(PixelSettings(blur=6)), prefix="cheap_")

@@ -1,5 +1,6 @@
 """Running stages: the same bytes from every engine and after every kill, contracts, shards set aside, a full disk."""
 
+import io
 import os
 import random
 import signal
@@ -217,6 +218,36 @@ def test_verify_names_every_changed_shard_and_part(tmp_path):
     shard.write_bytes(shard.read_bytes() + b"x")
     found = verify(DataSet.open(dataset.folder), [look])
     assert any(part.name in each for each in found) and any("00001.parquet: has changed" in each for each in found)
+
+
+def test_verify_names_every_flipped_bit_that_changes_a_value_and_raises_nothing(tmp_path):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1), shard_rows=8)
+    run(dataset, [look], engine=inline)
+    part, shard = next((dataset.folder / look.folder).iterdir()), dataset.shard_path("00000")
+    whole, values, generator = part.read_bytes(), pl.read_parquet(part), random.Random(3)
+    for place in sorted(generator.sample(range(len(whole)), 250)):
+        part.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << generator.randrange(8)]) + whole[place + 1 :])
+        if not verify(dataset, [look]):
+            assert pl.read_parquet(part).equals(values), place
+    receipt = pl.read_parquet_metadata(io.BytesIO(whole))["salon.receipt"]
+    others = [pl.DataFrame({"a": [1]}), pl.DataFrame({"key": ["k"]}), values.drop("noise"), values.reverse(), values.head(3)]
+    for path in (part, shard):
+        path.unlink()
+        for frame in others:
+            for text in (receipt, "[]", "{}", "1", '{"stage": "look"}', None):
+                frame.write_parquet(path, metadata={} if text is None else {"salon.receipt": text})
+                assert any(path.name in each for each in verify(dataset, [look])), (frame, text)
+        for data in (b"", b"PAR1", b"x" * 999):
+            path.write_bytes(data)
+            assert any(path.name in each for each in verify(dataset, [look]))
+        path.unlink()
+        path.mkdir()
+        assert any(path.name in each for each in verify(dataset, [look]))
+        path.rmdir()
+        path.symlink_to(path)
+        assert any(path.name in each for each in verify(dataset, [look]))
+        path.unlink()
+        part.write_bytes(whole)
 
 
 def test_a_shard_or_part_of_another_length_is_named_before_its_rows_stand_beside_others(tmp_path):

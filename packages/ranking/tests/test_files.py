@@ -129,7 +129,13 @@ BROKEN = {
             "Also row 3, column 'battle_id': the same id twice: '1'",
         ],
     ),
-    "columns.csv": (b"a,model_b\nx,y\n", ["missing column 'model_a'", "Missing too: 'winner'."]),
+    "columns.csv": (
+        b"a,model_b\nx,y\n",
+        [
+            "missing column 'model_a'",
+            "Missing too: 'winner'. Columns with other names: `salon votes rank --columns theirs=model_a,…`",
+        ],
+    ),
 }
 
 

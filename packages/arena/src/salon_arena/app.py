@@ -5,7 +5,7 @@
     GET  /board/mine        the rater's own board                     POST /answers    one answer, or the undoing of one
     GET  /media/<task>/<n>  one anonymous file                        GET /healthz, /metrics
     GET  /media/<task>/frames   when each frame of its videos is shown
-    GET  /models/<task>     the models of a settled battle
+    GET  /models/<task>     the models of a settled battle           POST /session/end   signs out
     GET  /login             sign-in, where people have accounts   POST /login, /oidc/finish
     GET  /admin             progress and people, for admins   POST /admin/actions   suspend, certify again, forget, invite
 
@@ -68,7 +68,8 @@ HEADERS: Final = {
     "Cache-Control": "private, no-store",
 }
 LOOPBACK: Final = ("127.0.0.1", "localhost")
-_MOST_BODY: Final = 1 << 14
+_MOST_BODY: Final = 1 << 17
+"""Bytes; the longest answers that pages allow, in scripts of three bytes per letter, take half of it."""
 _REQUESTS_AT_ONCE: Final = 60
 _ANSWERS_AT_ONCE: Final = 12
 """The four tasks that a page holds, each answered, undone and answered again: what a page that was offline sends together."""
@@ -101,7 +102,8 @@ def create_app(
         beside: the board of another arena, shown beside this one's: of experts beside the public.
         hosts: names under which the arena may be reached; requests to others are refused with 400.
         secure: pages are reached over HTTPS: the cookie is called ``__Host-salon`` and sent over HTTPS alone.
-        answers_per_second: how many one rater may send for ever; 12 may come at once, 60 with those sent again.
+        answers_per_second: how many one rater may send for ever; 12 may come at once, 60 with those sent again and requests
+            for tasks.
         joins_per_hour: how many raters may join from one network (/24, /48).
         passwords: people sign in with a name and a password; joining without is refused.
         oidc: people sign in through OpenID Connect; joining without is refused.
@@ -146,6 +148,7 @@ def create_app(
             Route("/healthz", routes.health),
             Route("/metrics", routes.metrics),
             Route("/session", routes.session, methods=["POST"]),
+            Route("/session/end", routes.leave, methods=["POST"]),
             Route("/tasks", routes.tasks, methods=["POST"]),
             Route("/answers", routes.answer, methods=["POST"]),
         ],
@@ -155,7 +158,7 @@ def create_app(
             Middleware(_Headers),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts)),
         ],
-        exception_handlers={RefusedError: _refused, StorageError: _unavailable},
+        exception_handlers={RefusedError: _refused, StorageError: _unavailable, Exception: _failed},
         lifespan=lifespan,
     )
 
@@ -172,15 +175,16 @@ async def _done(future: "Future[T]") -> T:
 
 
 async def _refused(_: Request, error: Exception) -> Response:
-    return JSONResponse({"error": error.code}, error.status) if isinstance(error, RefusedError) else _internal()
+    return JSONResponse({"error": error.code}, error.status) if isinstance(error, RefusedError) else await _failed(_, error)
 
 
 async def _unavailable(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": "storage"}, 503, {"Retry-After": _RETRY_AFTER})
 
 
-def _internal() -> Response:
-    return JSONResponse({"error": "internal"}, 500)
+async def _failed(_: Request, error: Exception) -> Response:
+    """A defect of the arena; sent from outside the middleware that adds the headers."""
+    return JSONResponse({"error": "internal"}, 500, HEADERS)
 
 
 class JoinBody(BaseModel):
@@ -256,7 +260,7 @@ class _Routes:
         ):
             return RedirectResponse("/admin", 303)
         if rater is not None:
-            return HTMLResponse(_template(self._service.task.page))
+            return HTMLResponse(_template(self._service.task.page, leave=True, accounts=self._accounts))
         if self._accounts and await self._returning(request) is None:
             return RedirectResponse("/login", 303)
         people = self._service.people
@@ -345,6 +349,11 @@ class _Routes:
             JSONResponse({"csrf": csrf_token(token), "answered": known}), self._cookie, token, LONGEST_LIFE
         )
 
+    async def leave(self, request: Request) -> Response:
+        await self._rater(request, changes=True)
+        await _done(self._service.people.end(request.cookies.get(self._cookie, "")))
+        return self._with_cookie(JSONResponse({}), self._cookie, "", 0)
+
     def _with_cookie(self, response: Response, name: str, value: str, life: int) -> Response:
         response.set_cookie(name, value, max_age=life, path="/", secure=self._secure, httponly=True, samesite="strict")
         return response
@@ -407,6 +416,8 @@ class _Routes:
 
     async def tasks(self, request: Request) -> Response:
         rater = await self._rater(request, changes=True)
+        if not self._requests.allow(rater):
+            raise RefusedError(429, "too_fast")
         return JSONResponse(await _done(self._service.lease(rater)))
 
     async def answer(self, request: Request) -> Response:
@@ -445,10 +456,11 @@ class _Routes:
         database = self._service.database
         if rater is None or not await run_in_threadpool(database.read, lambda connection: is_admin(connection, rater)):
             raise RefusedError(404, "unknown_page")  # the same as for any other address
-        words = await run_in_threadpool(database.read, admin_view)
+        words = await run_in_threadpool(database.read, lambda connection: admin_view(connection, self._service.clock()))
         board = self._service.task.board
         ranked = None if board is None else await run_in_threadpool(board.ranked)
-        return HTMLResponse(await run_in_threadpool(lambda: _template("admin.html.jinja", board=ranked, **words)))
+        words |= {"board": ranked, "leave": True, "accounts": self._accounts}
+        return HTMLResponse(await run_in_threadpool(lambda: _template("admin.html.jinja", **words)))
 
     async def admin_action(self, request: Request) -> Response:
         rater = await self._rater(request, changes=True)
@@ -490,7 +502,7 @@ def _check_origin(request: Request) -> None:
 
 
 async def _model(request: Request, kind: type[M]) -> M:
-    """The body of a request, at most 16 KiB of JSON."""
+    """The body of a request, at most 128 KiB of JSON."""
     data = b""
     async for chunk in request.stream():
         data += chunk

@@ -67,6 +67,7 @@ class BattleTask:
     rules: BattleRules = field(default_factory=BattleRules)
     seed: int = 0
     page: str = "battle.html.jinja"
+    work: str = "battles"
 
     def __post_init__(self) -> None:
         """Make the plan."""

@@ -28,6 +28,8 @@ QUALITY: Final = 95
 BUCKET: Final = 1 << 16
 """Lengths are multiples of this, in bytes."""
 _CACHE_BYTES: Final = 256 << 20
+_MOST_SOURCES: Final = 100_000
+_Version = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,9 @@ class BlindMedia:
     """
 
     def __init__(self) -> None:
-        self._sources: ByteCache[str, _Source | Unscored] = ByteCache(100_000, lambda _: 1)
-        self._pictures: ByteCache[tuple[str, int], bytes | Unscored] = ByteCache(_CACHE_BYTES, _bytes)
-        self._videos: ByteCache[tuple[str, ...], BlindSet | Unscored] = ByteCache(_CACHE_BYTES, _set_bytes)
+        self._sources: ByteCache[_Version, _Source | Unscored] = ByteCache(_MOST_SOURCES, _count)
+        self._pictures: ByteCache[tuple[_Version, int], bytes | Unscored] = ByteCache(_CACHE_BYTES, _bytes)
+        self._videos: ByteCache[tuple[_Version, ...], BlindSet | Unscored] = ByteCache(_CACHE_BYTES, _set_bytes)
 
     def prepared(self, files: Sequence[Generated]) -> BlindSet | Unscored:
         """Return all files, or the reason why one cannot be shown. Never raises for what a file is.
@@ -79,17 +81,17 @@ class BlindMedia:
             [True, True]
         """
         if any(is_video(file) for file in files):
-            return self._videos.get(tuple(str(file.path) for file in files), lambda: _video_set(files))
+            return self._videos.get(tuple(_version(file) for file in files), lambda: _video_set(files))
         sources: list[_Source] = []
         for file in files:
-            found = self._sources.get(str(file.path), lambda file=file: _source(file))  # type: ignore[misc]
+            found = self._sources.get(_version(file), lambda file=file: _source(file))  # type: ignore[misc]
             if isinstance(found, Unscored):
                 return found
             sources.append(found)
         side = min(LONGEST_SIDE, *(source.side for source in sources))
         made: list[bytes] = []
         for file in files:
-            data = self._pictures.get((str(file.path), side), lambda file=file: _picture(file, side))  # type: ignore[misc]
+            data = self._pictures.get((_version(file), side), lambda file=file: _picture(file, side))  # type: ignore[misc]
             if isinstance(data, Unscored):
                 return data
             made.append(data)
@@ -133,9 +135,25 @@ def _video_set(files: Sequence[Generated]) -> BlindSet | Unscored:
     return BlindSet(tuple(one.data for one in made), VIDEO_TYPE, digests, tuple(one.frames for one in made))
 
 
+def _version(file: Generated) -> _Version:
+    """Return a key that changes when the file is replaced, so that digests are of what is shown."""
+    try:
+        seen = file.path.stat()
+    except OSError:
+        return str(file.path), 0, 0
+    return str(file.path), seen.st_mtime_ns, seen.st_size
+
+
+# What cannot be shown weighs more than a cache holds: it is read again the next time, as the reason may be gone.
+
+
+def _count(found: _Source | Unscored) -> int:
+    return _MOST_SOURCES + 1 if isinstance(found, Unscored) else 1
+
+
 def _bytes(data: bytes | Unscored) -> int:
-    return 1 if isinstance(data, Unscored) else len(data)
+    return _CACHE_BYTES + 1 if isinstance(data, Unscored) else len(data)
 
 
 def _set_bytes(made: BlindSet | Unscored) -> int:
-    return 1 if isinstance(made, Unscored) else sum(map(len, made.media))
+    return _CACHE_BYTES + 1 if isinstance(made, Unscored) else sum(map(len, made.media))

@@ -81,7 +81,11 @@ class _Tally:
         return found
 
     def read(self) -> tuple[Battles, int, int]:
-        """Read the votes settled since the last call; returns all that count, how many do not, and the last one's number."""
+        """Read the newly settled votes.
+
+        Returns:
+            All that count, how many do not, and the number of the last one.
+        """
         with self._lock:
             while rows := self._database.read(self._next):
                 self._last = rows[-1].number

@@ -17,6 +17,8 @@ from salon_taxonomy.store_address import StoreAddress, is_url
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from salon_arena.board import LiveBoard
     from salon_arena.database import ArenaDatabase
     from salon_arena.questions import BenchQuestion
@@ -424,17 +426,20 @@ def people(database: Path | str, suspended: tuple[str, ...], days: float, forgot
       salon arena people --suspend rater-0a1b2c3d4e5f6071 --days 30
     """
     from salon_arena.people import forget, suspend
-    from salon_arena.quality import overview
+    from salon_arena.quality import DAY, overview
 
+    now = time.time_ns() // 1000
+    until = now + int(days * DAY) if days else 0
     with _existing(database) as opened:
-        until = time.time_ns() // 1000 + int(days * 86_400_000_000) if days else 0
-        for rater in suspended:
-            if not opened.write(lambda connection, rater=rater: suspend(connection, [rater], until)).result():  # type: ignore[misc]
-                raise InputError("there is no such rater", source=opened.place, value=rater)
-        for rater in forgotten:
-            if not opened.write(lambda connection, rater=rater: forget(connection, rater)).result():  # type: ignore[misc]
-                raise InputError("there is no such rater", source=opened.place, value=rater)
-        for person in opened.read(overview):
+
+        def work(connection: "Connection") -> None:
+            unknown = [rater for rater in suspended if not suspend(connection, [rater], until)]
+            unknown += [rater for rater in forgotten if not forget(connection, rater)]
+            if unknown:
+                raise InputError("there is no such rater", source=opened.place, value=unknown[0])
+
+        opened.write(work).result()  # all or none
+        for person in opened.read(lambda connection: overview(connection, now)):
             click.echo(visible(person.line))
 
 

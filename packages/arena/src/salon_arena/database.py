@@ -11,6 +11,7 @@ time: answers form one chain, and rows become visible in the order of their numb
 
 import hashlib
 import hmac
+import os
 import secrets
 import sqlite3
 from collections import deque
@@ -54,20 +55,23 @@ from sqlalchemy.types import NullType
 from salon_arena.errors import RefusedError
 from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.records import Mode
+from salon_taxonomy.whole_files import replacing
 
 T = TypeVar("T")
 
-SCHEMA_VERSION: Final = "3"
+SCHEMA_VERSION: Final = "4"
 _UPGRADES: Final = {
     "2": (
         "ALTER TABLE sessions ADD COLUMN used_at BIGINT NOT NULL DEFAULT 0",
         "UPDATE sessions SET used_at = created_at",
-    )
+    ),
+    "3": ("ALTER TABLE answers ADD COLUMN shown TEXT",),
 }
 """Statements that make the next schema version of an earlier one."""
 MODES: Final = (Mode.PUBLIC.value, Mode.EXPERT.value)
 """Who votes. One database holds one mode: MEF keeps matching, computation and boards of the two apart (section 5.1.1)."""
 _WORKERS: Final = "workers"
+_WORK: Final = "work"
 _LONGEST_TOGETHER: Final = 0.025
 """Seconds of work that share a commit: no request waits long for others, and a disk flush is divided among about ten."""
 _READERS: Final = 40
@@ -182,11 +186,15 @@ ANSWERS: Final = Table(
     Column("elapsed_ms", WholeNumber, nullable=False),
     Column("received_at", WholeNumber, nullable=False),
     Column("supersedes", Text),
+    Column("shown", Text),
     Column("chain", Text, nullable=False),
     UniqueConstraint("assignment_id", "version"),
     sqlite_autoincrement=True,
 )
-"""``chain`` is the SHA-256 of the chain value before it and of this row (:func:`salon_arena.verify.link`)."""
+"""``shown`` is the SHA-256 of the task's payload; null in rows of earlier versions.
+
+``chain`` is the SHA-256 of the chain value before it and of this row (:func:`salon_arena.verify.link`).
+"""
 SETTLED: Final = Table(
     "settled",
     METADATA,
@@ -291,6 +299,8 @@ class ArenaDatabase:
         name = _shown(url) if is_address(place) else str(place)
         if not is_address(place):
             _check_file(Path(place), make)
+            if make:
+                _make_private(Path(place))
         writer = _engine(url, writes=True)
         try:
             with writer.begin() as connection:
@@ -329,8 +339,28 @@ class ArenaDatabase:
         """Return an HMAC of a text, made with the database's secret; the same in every run, unknown to others."""
         return hmac.new(self._secret.encode(), f"{purpose}\x1f{text}".encode(), hashlib.sha256).hexdigest()
 
+    def claim(self, work: str) -> None:
+        """Note what people do in this arena; it stays the same.
+
+        Raises:
+            InputError: people do something else in it.
+            StorageError: the database cannot be written.
+        """
+
+        def noted(connection: Connection) -> str:
+            found = connection.execute(select(SETTINGS.c.value).where(SETTINGS.c.key == _WORK)).scalar_one_or_none()
+            if found is None:
+                connection.execute(insert(SETTINGS), {"key": _WORK, "value": work})
+            return work if found is None else found
+
+        if (found := self.write(noted).result()) != work:
+            hint = "Each kind of work has a database of its own: name another one with --database."
+            raise InputError("is an arena of other work:", source=self.place, value=found, allowed=[work], hint=hint)
+
     def backup(self, copy: Path) -> None:
         """Copy the whole database, as of one moment, to a new file; votes may go on.
+
+        Only the owner of the copy can read it. It appears when it is complete.
 
         Raises:
             InputError: the database is on Postgres, or the copy cannot be written.
@@ -340,10 +370,11 @@ class ArenaDatabase:
         with self._reader.connect() as connection:
             source = connection.connection.driver_connection
             try:
-                with closing(sqlite3.connect(copy)) as target:
-                    source.backup(target)  # type: ignore[union-attr]
-            except sqlite3.Error as error:
-                copy.unlink(missing_ok=True)
+                with replacing(copy, flushed=True) as part:
+                    _make_private(part)
+                    with closing(sqlite3.connect(part)) as target:
+                        source.backup(target)  # type: ignore[union-attr]
+            except (sqlite3.Error, OSError) as error:
                 raise InputError(f"cannot be written ({error})", source=copy) from error
 
     def close(self) -> None:
@@ -441,7 +472,7 @@ class _Writer:
 
 
 def _result(work: Callable[[Connection], Any], connection: Connection) -> Any:
-    """Return what ``work`` returns, or the refusal that it raises: it wrote nothing, so the rest of the commit may stay."""
+    """Return what ``work`` returns, or the refusal that it raises; it wrote nothing, so the commit goes on."""
     try:
         return work(connection)
     except RefusedError as refusal:
@@ -481,7 +512,7 @@ def _engine(url: URL, *, writes: bool) -> Engine:
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None  # transactions begin where SQLAlchemy says, not at the first write
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
@@ -577,6 +608,12 @@ def _check_file(path: Path, make: bool) -> None:
             _check_tables([name for (name,) in rows], str(path), make)
     except sqlite3.DatabaseError as error:
         raise InputError(f"cannot be opened as an arena's database ({error})", source=str(path)) from error
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file that only its owner can read, unless the file exists; a database holds secrets."""
+    with suppress(OSError):  # there is one, or none can be made: SQLite says why
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _worker(connection: Connection, settings: Mapping[str, str]) -> int:

@@ -64,7 +64,7 @@ class FormItem(RatedItem):
     needed: int = RATERS_PER_ITEM
 
     def wanted(self, role: str) -> int:
-        """So many raters; nobody else."""
+        """Return the number of raters, and 0 for other roles."""
         return self.needed if role == "rater" else 0
 
     @property
@@ -108,6 +108,7 @@ class FormTask(RoundsTask[FormItem]):
         self._raters = raters
         self._rated_from = rated_from
         self._hidden = hidden
+        self.work = f"{kind}s"
         super().__init__({subject: FormItem() for subject in self._forms}, {"rater": kind}, seed=seed)
 
     def fresh(self) -> dict[str, FormItem]:

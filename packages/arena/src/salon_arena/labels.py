@@ -89,6 +89,7 @@ class LabelTask(RoundsTask[LabelItem]):
         self._files = {label_subject(file): file for file in material.files}
         super().__init__({subject: LabelItem() for subject in self._files}, KINDS, seed=seed)
         self.taxonomy = taxonomy
+        self.work = f"labels of {taxonomy.name}"
         self._material = material
         self._most = most if most is not None or taxonomy.name != "magicmirror" else MOST_LABELS
         self._levels = list(get_args(Level)) if taxonomy.name == LEVELLED else []

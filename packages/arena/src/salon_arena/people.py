@@ -152,6 +152,12 @@ class People:
         used = update(SESSIONS).where(SESSIONS.c.token_hash == hashed).values(used_at=now)
         return self._database.write(lambda connection: connection.execute(used).rowcount)
 
+    def end(self, token: str) -> "Future[int]":
+        """End a session; the future returns 0 if there was none."""
+        hashed = token_hash(token)
+        self._known.pop(hashed, None)
+        return self._database.write(lambda c: c.execute(delete(SESSIONS).where(SESSIONS.c.token_hash == hashed)).rowcount)
+
     def _live(self, connection: Connection, hashed: str) -> str | None:
         row = connection.execute(_SESSION, {"hashed": hashed}).first()
         if row is None:

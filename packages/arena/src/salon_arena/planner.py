@@ -75,9 +75,9 @@ class Planner:
         self._plan: deque[Planned] = deque()
 
     def draw(self, connection: Connection, rater_id: str, missing: int, taken: Set[str], now: int) -> list[Planned]:
-        """Take the first ``missing`` planned pairs that are new to the rater and not in ``taken``; fewer if there are no more.
+        """Take the first ``missing`` planned pairs that are new to the rater and not in ``taken``.
 
-        The pairs passed over stay planned for other raters.
+        Returns fewer if the rater has had all others. The pairs passed over stay planned for other raters.
         """
         found = self._take(connection, rater_id, missing, taken)
         if len(found) < missing:
@@ -145,7 +145,7 @@ class Planner:
 
 
 def _open_leases(connection: Connection, now: int) -> dict[int, dict[tuple[str, str], int]]:
-    """Count battles that are answered but not settled, or leased and not run out: by stream, then by pair of models."""
+    """Count battles that are leased, or answered and not settled, by stream and pair of models."""
     names = [payload_value(name) for name in ("plan_stream", "model_a", "model_b")]
     leased = (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > now)
     live = (ASSIGNMENTS.c.kind == "battle") & ((ASSIGNMENTS.c.state == "answered") | leased)

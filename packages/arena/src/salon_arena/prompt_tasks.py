@@ -142,6 +142,7 @@ class PromptTask(RoundsTask[PromptItem]):
     """
 
     page: str = "write.html.jinja"
+    work: str = "prompts"
 
     def __init__(self, count: int, *, seed: int = 0) -> None:
         self._slots = slots(count)

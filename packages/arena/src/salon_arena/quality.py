@@ -7,7 +7,7 @@ expert's battles is judged again by an auditor. The checks are those of ``salon 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from random import Random
 from threading import Lock
 from typing import Any, Final
@@ -138,26 +138,36 @@ def _mirrored(payload: dict[str, Any]) -> dict[str, Any]:
     return {**payload, "side_a_shown": other.value, "files": payload["files"][::-1]}
 
 
-def audit_agreement(connection: Connection, rater_id: str) -> tuple[int, int]:
-    """Of an expert's audited battles: how many, and in how many the auditor gave the same answer."""
+def audit_agreement(connection: Connection, after: Mapping[str, int] | None = None) -> dict[str, tuple[int, int]]:
+    """Of each expert's audited battles: how many, and in how many the auditor gave the same answer.
+
+    Args:
+        connection: of the arena's database.
+        after: by expert, only battles that became final later than this; all where it names no time.
+    """
     again, first = SETTLED.alias("again"), SETTLED.alias("first")
-    audited = payload_value("audits")
     query = (
-        select(again.c.winner, first.c.winner)
-        .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == again.c.assignment_id)
-        .join(first, first.c.assignment_id == audited)
-        .where((again.c.kind == "audit") & (first.c.rater_id == rater_id))
+        select(first.c.rater_id, first.c.settled_at, again.c.winner == first.c.winner)
+        .join_from(again, ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == again.c.assignment_id)
+        .join(first, first.c.assignment_id == payload_value("audits"))
+        .where(again.c.kind == "audit")
     )
-    rows = list(connection.execute(query))
-    return len(rows), sum(one == other for one, other in rows)
+    found: dict[str, tuple[int, int]] = {}
+    for rater_id, at, same in connection.execute(query):
+        if at > (after or {}).get(rater_id, -1):
+            count, met = found.get(rater_id, (0, 0))
+            found[rater_id] = (count + 1, met + same)
+    return found
 
 
 def judge_audits(connection: Connection, rater_id: str, now: int, suspended_days: float) -> None:
     """Suspend an expert when even the upper end of the Wilson interval of audited agreement is below the anchors' share.
 
-    The certificate ends with it: after the suspension comes a new test.
+    The certificate ends with it: after the suspension comes a new test, and battles from before it count no more.
     """
-    count, met = audit_agreement(connection, rater_id)
+    last = select(func.max(CERTIFICATES.c.at)).where(CERTIFICATES.c.rater_id == rater_id)
+    since = connection.execute(last).scalar_one()
+    count, met = audit_agreement(connection, {} if since is None else {rater_id: since}).get(rater_id, (0, 0))
     if count < AUDITS_WANTED:
         return
     _, high = wilson_interval(pl.Series([met]), pl.Series([count]), POLICY.confidence)
@@ -242,8 +252,8 @@ class Person:
         return "; ".join(parts)
 
 
-def overview(connection: Connection) -> list[Person]:
-    """Every rater, in the order of joining: answers, last test, audits, suspension, flags."""
+def overview(connection: Connection, now: int) -> list[Person]:
+    """Every rater, in the order of joining: answers, last test, audits, suspension at the time ``now``, flags."""
     counts = select(SETTLED.c.rater_id, func.count()).group_by(SETTLED.c.rater_id)
     answered: dict[str, int] = dict(connection.execute(counts).all())
     reasons: dict[str, dict[str, str]] = {}
@@ -251,13 +261,13 @@ def overview(connection: Connection) -> list[Person]:
         reasons.setdefault(rater_id, {})[reason] = explanation
     tests = connection.execute(select(CERTIFICATES).order_by(CERTIFICATES.c.round))
     last = {row.rater_id: row for row in tests}
-    experts = set(connection.execute(select(SETTLED.c.rater_id).where(SETTLED.c.kind == "battle").distinct()).scalars())
+    audits = audit_agreement(connection)
     people = []
     for row in connection.execute(select(RATERS).order_by(RATERS.c.created_at, RATERS.c.rater_id)):
         test = last.get(row.rater_id)
         words = f"{'passed' if test.passed else 'failed'} test {test.round} with {test.agreement:.0%}" if test else ""
-        audited, met = audit_agreement(connection, row.rater_id) if row.rater_id in experts else (0, 0)
-        until = f"{datetime.fromtimestamp(row.suspended_until / 1e6, UTC):%Y-%m-%d}" if row.suspended_until else ""
+        audited, met = audits.get(row.rater_id, (0, 0))
+        until = f"{instant(row.suspended_until):%Y-%m-%d}" if row.suspended_until > now else ""
         found = (row.rater_id, row.role, answered.get(row.rater_id, 0), words, audited, met, until)
         people.append(Person(*found, reasons.get(row.rater_id, {})))
     return people

@@ -108,6 +108,7 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
     """
 
     page: str = "question.html.jinja"
+    work: str = "questions"
 
     def __init__(self, questions: Sequence[BenchQuestion], *, seed: int = 0) -> None:
         self._questions = {each.subject: each for each in questions}

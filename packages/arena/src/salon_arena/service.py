@@ -23,9 +23,9 @@ from salon_arena.database import ANSWERS, ASSIGNMENTS, ArenaDatabase
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
 from salon_arena.people import CONSENT, People, read_rater
-from salon_arena.settling import settle_due, settle_earlier
+from salon_arena.settling import UNDO, settle_due, settle_earlier
 from salon_arena.tasks import Draft, Task, files_of, prompt_shown
-from salon_arena.verify import last_link, link
+from salon_arena.verify import last_link, link, shown_digest
 from salon_taxonomy.records import Mode
 from salon_taxonomy.verdict import Unscored
 
@@ -34,7 +34,6 @@ SECOND: Final = 1_000_000
 LEASE_SECONDS: Final = 1800
 AHEAD: Final = 3
 """Tasks leased beyond the one that is shown, so that their files are there when they are needed."""
-UNDO: Final = "undo"
 _LONGEST_ELAPSED_MS: Final = 7 * 24 * 3600 * 1000
 _SEEDS_OF_A_WORKER: Final = 1_000_003
 """Servers of one database plan pairs of their own."""
@@ -90,6 +89,9 @@ class WorkService:
         invited: only who has an invite may join.
         reveal: tell a rater the models of a battle once it is settled. Never done for experts, nor for anchors.
         clock: returns the time in microseconds since 1970.
+
+    Raises:
+        InputError: the database holds other work.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class WorkService:
         self.database = database
         self.task = task
         self.clock = clock
+        database.claim(task.work)
         self.people = People(database, clock, consent=consent, invited=invited)
         self.reveal = reveal and database.mode == Mode.PUBLIC.value
         self._media = BlindMedia()
@@ -186,7 +189,7 @@ class WorkService:
             raise RefusedError(410, "task_closed")
         if row.digests is None:
             noted = update(ASSIGNMENTS).where(this).values(digests=json.dumps(made.digests))
-            self.database.write(lambda connection: connection.execute(noted).rowcount)
+            self.database.write(lambda connection: connection.execute(noted).rowcount).result()
         return made
 
     # Answers
@@ -232,6 +235,7 @@ class WorkService:
             "elapsed_ms": min(body.elapsed_ms, max(0, (now - row.issued_at) // 1000)),
             "received_at": now,
             "supersedes": before,
+            "shown": shown_digest(row.payload),
         }
         connection.execute(_NEW_ANSWER, {**new, "chain": link(last_link(connection), new)})
         state = "open" if undoing else "answered"

@@ -11,6 +11,8 @@ from salon_arena import quality
 from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
 from salon_taxonomy.records import Side, Winner
 
+UNDO: Final = "undo"
+"""The answer that takes back the one before."""
 UNDO_SECONDS: Final = 10
 _SECOND: Final = 1_000_000
 
@@ -45,7 +47,7 @@ def _settle(connection: Connection, answered: Iterable[Row[Any]], now: int) -> i
     for row in rows:
         payload = json.loads(row.payload)
         key = {name: getattr(row, name) for name in ("assignment_id", "answer_id", "rater_id", "kind")}
-        connection.execute(_NEW, {**key, "settled_at": now, **_counted(payload, row.choice)})
+        connection.execute(_NEW, {**key, "settled_at": now, **counted(payload, row.choice)})
         connection.execute(_DONE, {"task": row.assignment_id})
         if row.kind == "qualification":
             quality.certify(connection, row.rater_id, payload["pairs_of_test"], now, payload["suspended_days"])
@@ -54,8 +56,8 @@ def _settle(connection: Connection, answered: Iterable[Row[Any]], now: int) -> i
     return len(rows)
 
 
-def _counted(payload: dict[str, Any], choice: str) -> dict[str, Any]:
-    """The columns that boards count; none for work that is no battle."""
+def counted(payload: dict[str, Any], choice: str) -> dict[str, Any]:
+    """Return the columns that boards count; none for work that is no battle."""
     if "model_a" not in payload:
         return dict.fromkeys(("winner", "stream", "model_a", "model_b", "scenario"))
     winner = winner_of(choice, payload["side_a_shown"]).value

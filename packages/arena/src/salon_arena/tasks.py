@@ -59,6 +59,8 @@ class Task(Protocol):
 
     page: str
     """The page's template."""
+    work: str
+    """What a database of it is called; it holds nothing else."""
 
     @property
     def board(self) -> "LiveBoard | None":

@@ -127,6 +127,7 @@ class VerdictTask(RoundsTask[VerdictItem]):
     """
 
     page: str = "verdict.html.jinja"
+    work: str = "verdicts"
 
     def __init__(self, rows: Sequence[R3Row], *, seed: int = 0) -> None:
         self._rows = {verdict_subject(row.idx): row for row in rows}

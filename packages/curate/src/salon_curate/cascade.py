@@ -82,7 +82,7 @@ def upper_bound(successes: int, trials: int, confidence: float = 0.95) -> float:
 
 
 def strictest_threshold(
-    cheap: Sequence[float],
+    cheap: Sequence[float | None],
     expensive_keeps: Sequence[bool],
     candidates: Sequence[float],
     epsilon: float,
@@ -96,21 +96,24 @@ def strictest_threshold(
     P(cheap score < threshold, expensive keeps): the share of all pictures that is lost.
 
     Args:
-        cheap: scores of a random sample that both judges saw.
+        cheap: scores of a random sample that both judges saw; None and NaN pass no threshold.
         expensive_keeps: the expensive judge's decision about the same pictures.
         candidates: thresholds to choose from, fixed before the data are seen.
         epsilon: the largest loss, between 0 and 1.
 
     Raises:
-        InputError: the sample is empty or its columns differ in length; epsilon is out of its range.
+        InputError: the sample is empty or its columns differ in length; epsilon or the confidence is out of its range.
     """
     if not cheap or len(cheap) != len(expensive_keeps):
         raise InputError("scores and decisions must be of the same pictures:", value=(len(cheap), len(expensive_keeps)))
     if not 0 < epsilon < 1:
         raise InputError("must lie between 0 and 1", column="epsilon", value=epsilon)
+    if not 0 < confidence < 1:
+        raise InputError("must lie between 0 and 1", column="confidence", value=confidence)
+    pairs = list(zip(cheap, expensive_keeps, strict=True))
     found = None
     for threshold in sorted(candidates):
-        lost = sum(keeps and score < threshold for score, keeps in zip(cheap, expensive_keeps, strict=True))
+        lost = sum(keeps and not (score is not None and score >= threshold) for score, keeps in pairs)
         if upper_bound(lost, len(cheap), confidence) > epsilon:
             break
         found = threshold

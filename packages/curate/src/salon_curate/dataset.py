@@ -9,16 +9,19 @@
 No file is found by a pattern: the manifest names the shards, and the name of a part follows from what went into it.
 """
 
+import fcntl
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from salon_curate.files import publish, publish_text
 from salon_taxonomy.answers.reading import without_surrogates
-from salon_taxonomy.errors import InputError, SalonError
+from salon_taxonomy.errors import InputError, SalonError, StorageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -174,17 +177,38 @@ class DataSet:
     ) -> RowSource:
         """Write pictures as new shards of at most ``shard_rows``; until the manifest is replaced nothing has changed.
 
+        What others added since the data set was opened is read first.
+
         Raises:
             InputError: a key that is empty, too long, unprintable or occurs twice, in this source or an earlier one.
-            StorageError: a shard cannot be written.
+            StorageError: a shard cannot be written, or another process adds pictures.
         """
         new: list[Shard] = []
+        with self._alone():
+            now = DataSet.open(self.folder)
+            self.sources, self.shards = now.sources, now.shards
+            try:
+                return self._add(new, pictures, RowSource(name, kind, 0, 0, licence), shard_rows)
+            except SalonError:
+                for shard in new:
+                    self.shard_path(shard.name).unlink(missing_ok=True)
+                raise
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock of the data set's folder: both of two imports would write the same shards."""
+        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            return self._add(new, pictures, RowSource(name, kind, 0, 0, licence), shard_rows)
-        except SalonError:
-            for shard in new:
-                self.shard_path(shard.name).unlink(missing_ok=True)
-            raise
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                problem = "another process adds pictures; run the same command when it has ended"
+                raise StorageError(f"{self.folder}: {problem}") from error
+            except OSError as error:
+                raise StorageError.of(error, self.folder) from error
+            yield
+        finally:
+            os.close(descriptor)
 
     def _add(self, new: list[Shard], pictures: Iterator[Picture], source: RowSource, shard_rows: int) -> RowSource:
         import numpy as np

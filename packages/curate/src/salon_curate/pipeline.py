@@ -14,7 +14,7 @@ sharp = "sharpness >= 80"
 """
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -173,8 +173,7 @@ def _stage(
     if specification is None:
         raise InputError("a judged stage needs a judge", key="judge", value=table.ask, hint='Add judge = "KIND:MODEL@URL".')
     try:
-        make: Callable[..., Any] = ASKS[table.ask]
-        asked = validate_call(config=ConfigDict(strict=True))(make)(**table.options)
+        asked = validate_call(config=ConfigDict(strict=True))(ASKS[str(table.ask)])(**table.options)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         where = ".".join(map(str, ("options", *fault["loc"])))

@@ -4,13 +4,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from salon_curate.costs import record_cost
-from salon_curate.dataset import DataSet, file_digest
+from salon_curate.dataset import DataSet, Shard, file_digest
 from salon_curate.engine import Engine, Spent, TaskResult, embedded
-from salon_curate.stages import ShardTask, Stage, expected_parts, read_receipt
+from salon_curate.stages import ShardTask, Stage, expected_parts, is_as_written, part_schema, read_receipt
 from salon_taxonomy.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Parts: TypeAlias = Sequence[tuple[str, Mapping[str, Sequence[str]]]]
 """Each shard's part of a stage, with the parts and columns that it reads."""
@@ -182,34 +185,47 @@ def status(dataset: DataSet, stages: Sequence[Stage]) -> list[StageStatus]:
 def verify(dataset: DataSet, stages: Sequence[Stage]) -> list[str]:
     """Read everything that the manifest and the pipeline name, and return what is wrong, a sentence each.
 
-    Shards are hashed; parts must be readable, with the shard's keys in order and a receipt of their stage.
+    Shards are hashed; parts must be readable, with the shard's keys in order, the stage's columns, a receipt of their stage,
+    and the bytes that the receipt was written for.
     """
-    import polars as pl
-
     wrong = []
     keys = {}
     for shard in dataset.shards:
         path = dataset.shard_path(shard.name)
-        if not path.exists():
+        try:
+            if file_digest(path) == shard.sha256:
+                keys[shard.name] = dataset.keys(shard)
+            else:
+                wrong.append(f"{path}: has changed since it was written")
+        except FileNotFoundError:
             wrong.append(f"{path}: is missing")
-        elif file_digest(path) != shard.sha256:
-            wrong.append(f"{path}: has changed since it was written")
-        else:
-            keys[shard.name] = dataset.keys(shard)
+        except OSError as error:
+            wrong.append(f"{path}: cannot be read ({error.strerror})")
     expected = expected_parts(dataset, stages)
     for stage in stages:
         for shard, (part, _) in zip(dataset.shards, expected[stage.name], strict=True):
             path = dataset.folder / part
-            if not path.exists() or shard.name not in keys:
-                continue
-            try:
-                receipt = read_receipt(path)
-                found = pl.read_parquet(path)
-            except (InputError, OSError, pl.exceptions.PolarsError) as error:
-                wrong.append(f"{path}: cannot be read ({error})")
-                continue
-            if not found["key"].equals(keys[shard.name]):
-                wrong.append(f"{path}: its keys are not those of shard {shard.name}")
-            if (receipt["stage"], receipt["shard"], receipt["rows"]) != (stage.name, shard.name, shard.rows):
-                wrong.append(f"{path}: its receipt is of another stage or shard")
+            if shard.name in keys and (path.exists() or path.is_symlink()):
+                wrong += [f"{path}: {problem}" for problem in _wrong_part(path, stage, shard, keys[shard.name])]
+    return wrong
+
+
+def _wrong_part(path: Path, stage: Stage, shard: Shard, keys: "pl.Series") -> list[str]:
+    """Return what is wrong with a part of a shard that is as it was written."""
+    import polars as pl
+
+    try:
+        if not is_as_written(path):  # before anything of it is parsed: damage can end the process
+            return ["has changed since it was written"]
+        receipt = read_receipt(path)
+        found = pl.read_parquet(path)
+    except (InputError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        return [f"cannot be read ({error})"]
+    wrong = []
+    if (receipt["stage"], receipt["shard"], receipt["rows"]) != (stage.name, shard.name, shard.rows):
+        wrong.append("its receipt is of another stage or shard")
+    if dict(found.schema) != part_schema(stage):
+        return [*wrong, "its columns are not those of the stage"]
+    if not found["key"].equals(keys):
+        wrong.append(f"its keys are not those of shard {shard.name}")
     return wrong

@@ -8,7 +8,9 @@ over columns (:mod:`~salon_curate.selection`). The name of a part is a digest of
 parts it read, so a part that exists need not be made again, and the same work has the same bytes on every engine.
 """
 
+import hashlib
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 Function: TypeAlias = "Callable[..., pl.DataFrame]"
 RECEIPT: Final = "salon.receipt"
 """The key of a part's footer under which its receipt is written."""
+_ZEROS: Final = "0" * 64
+_DIGEST: Final = re.compile(rb'"file": "([0-9a-f]{64})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +219,7 @@ def work_on(task: ShardTask) -> dict[str, int]:
         batch = read_rows(shard, own, start, BATCH_ROWS)
         batch = pl.concat([batch, *(frame.slice(start, BATCH_ROWS) for frame in beside)], how="horizontal")
         pieces.append(checked_output(made, batch["key"], _called(made, made.function, batch, task), task.shard))
-    frame = pl.concat(pieces) if pieces else pl.DataFrame(schema=_schema(made))
+    frame = pl.concat(pieces) if pieces else pl.DataFrame(schema=part_schema(made))
     return write_part(folder / task.output, made, frame, task.shard)
 
 
@@ -277,7 +281,7 @@ def checked_output(made: Stage, keys: "pl.Series", found: "pl.DataFrame", shard:
         found = found.rename({"problem": made.problem})
     elif made.problem not in found.columns:
         found = found.with_columns(pl.lit(None, pl.String).alias(made.problem))
-    schema = _schema(made)
+    schema = part_schema(made)
     missing = [name for name in schema if name not in found.columns]
     if missing:
         raise StageError(f"stage {made.name!r}, shard {shard}: the output lacks the column {missing[0]!r}")
@@ -297,12 +301,40 @@ def checked_output(made: Stage, keys: "pl.Series", found: "pl.DataFrame", shard:
 
 
 def write_part(path: Path, made: Stage, frame: "pl.DataFrame", shard: str) -> dict[str, int]:
-    """Publish a part with its receipt in the footer; return the receipt's counts."""
+    """Publish a part with its receipt in the footer; return the receipt's counts.
+
+    The receipt contains the SHA-256 of the file with zeros in the digest's own place.
+    """
     counts = {"rows": len(frame), "problems": len(frame) - frame[made.problem].null_count()}
-    receipt = {"stage": made.name, "version": made.version, "where": made.where, "shard": shard, **counts}
+    receipt = {"stage": made.name, "version": made.version, "where": made.where, "shard": shard, **counts, "file": _ZEROS}
     metadata = {RECEIPT: json.dumps(receipt, sort_keys=True)}
-    publish(path, lambda temporary: frame.write_parquet(temporary, compression="zstd", metadata=metadata))
+
+    def write(temporary: Path) -> None:
+        frame.write_parquet(temporary, compression="zstd", metadata=metadata)
+        data = temporary.read_bytes()
+        place = data.rindex(_ZEROS.encode())
+        with temporary.open("r+b") as file:
+            file.seek(place)
+            file.write(hashlib.sha256(data).hexdigest().encode())
+
+    publish(path, write)
     return counts
+
+
+def is_as_written(path: Path) -> bool:
+    """Return whether a part has the SHA-256 that its receipt contains.
+
+    True for a part of an earlier version, whose receipt contains none.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    data = path.read_bytes()
+    found = [*_DIGEST.finditer(data)]
+    if not found:
+        return True
+    start, end = found[-1].span(1)  # the footer is at the end
+    return hashlib.sha256(data[:start] + _ZEROS.encode() + data[end:]).hexdigest().encode() == data[start:end]
 
 
 def read_receipt(path: Path) -> dict[str, Any]:
@@ -315,7 +347,9 @@ def read_receipt(path: Path) -> dict[str, Any]:
 
     try:
         found: dict[str, Any] = json.loads(pl.read_parquet_metadata(path)[RECEIPT])
-    except (OSError, KeyError, ValueError, pl.exceptions.PolarsError) as error:
+        if not isinstance(found, dict) or not found.keys() >= {"stage", "shard", "rows", "problems"}:
+            raise ValueError(RECEIPT)
+    except (OSError, KeyError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InputError(f"is no part of a stage, or is damaged ({type(error).__name__})", source=path) from error
     return found
 
@@ -366,7 +400,8 @@ def _called(made: Stage, function: Function, batch: "pl.DataFrame", task: ShardT
         raise StageError(f"stage {made.name!r}, shard {task.shard}: {type(error).__name__}: {error}") from error
 
 
-def _schema(made: Stage) -> dict[str, Any]:
+def part_schema(made: Stage) -> dict[str, Any]:
+    """Return the columns of a stage's parts with their types."""
     import polars as pl
 
     return {"key": pl.String, **made.writes, made.problem: pl.String}

@@ -1,5 +1,5 @@
 // The page on which a person agrees and joins. An invite may come behind the # of the address, which browsers do not send.
-import { find } from "./elements.js";
+import { find, invited } from "./elements.js";
 const form = find("join"), message = find("message");
 const WORDS = {
   invite: "This invite is not valid, or was used already.",
@@ -7,12 +7,9 @@ const WORDS = {
   consent: "The text has changed. Load the page again.",
 };
 const invite = find("invite");
-let code = null;
-if (location.hash.length > 1) {
-  code = decodeURIComponent(location.hash.slice(1));
-  if (invite) invite.value = code;
-  history.replaceState(null, "", location.pathname);
-}
+const code = invited() || null;
+if (code && invite) invite.value = code;
+history.replaceState(null, "", location.pathname);
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();

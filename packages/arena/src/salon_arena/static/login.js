@@ -1,14 +1,12 @@
 // Sign-in with a password, or the way back from a provider. The code of an invite is kept in this tab until then.
-import { find } from "./elements.js";
+import { find, invited } from "./elements.js";
 const main = document.querySelector("main"), message = find("message");
 const WORDS = {
   wrong: "Name or password is wrong.", too_many: "Too many attempts. Try again later.", state: "This sign-in was not begun here. Try again.",
   invite: "A first sign-in needs the link of an invite that was not used.", provider: "The provider's answer does not hold. Try again.",
 };
-if (location.hash.length > 1) {
-  sessionStorage.setItem("invite", decodeURIComponent(location.hash.slice(1)));
-  history.replaceState(null, "", location.pathname);
-}
+if (invited()) sessionStorage.setItem("invite", invited());
+history.replaceState(null, "", location.pathname + location.search);
 
 async function post(path, body) {
   try {

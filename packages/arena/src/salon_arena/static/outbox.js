@@ -15,6 +15,21 @@ async function open() {
   return request(asked);
 }
 
+async function store(database, mode, work) {
+  const transaction = (await database).transaction("answers", mode, { durability: "strict" });
+  const result = await work(transaction.objectStore("answers"));
+  await new Promise((resolve, reject) => {
+    transaction.oncomplete = resolve;
+    transaction.onerror = transaction.onabort = () => reject(transaction.error);
+  });
+  return result;
+}
+
+// All answers that wait in this browser, oldest first.
+export function waiting(database = open()) {
+  return store(database, "readonly", (answers) => request(answers.getAll()));
+}
+
 export class Outbox {
   // send(body) resolves to the status of the reply, and rejects when there was none.
   constructor(send, changed) {
@@ -25,15 +40,7 @@ export class Outbox {
     addEventListener("online", () => this.flush());
   }
 
-  async store(mode, work) {
-    const transaction = (await this.database).transaction("answers", mode, { durability: "strict" });
-    const result = await work(transaction.objectStore("answers"));
-    await new Promise((resolve, reject) => {
-      transaction.oncomplete = resolve;
-      transaction.onerror = transaction.onabort = () => reject(transaction.error);
-    });
-    return result;
-  }
+  store(mode, work) { return store(this.database, mode, work); }
 
   // Resolves when the answer is on this machine's disk.
   async add(body) {
@@ -41,9 +48,7 @@ export class Outbox {
     this.flush();
   }
 
-  waiting() {
-    return this.store("readonly", (answers) => request(answers.getAll()));
-  }
+  waiting() { return waiting(this.database); }
 
   // Sends what waits, oldest first, until nothing is left. One tab at a time sends.
   flush() {

@@ -13,11 +13,15 @@
 The papers print no construction prompt and no threshold; these prompts are not theirs.
 """
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from salon_curate.asks.ask import PictureAsk
 from salon_curate.asks.pictures import agreement, alignment, characteristics, quality, typography
 from salon_curate.asks.suites import suite
 from salon_curate.asks.texts import captions, reasoning, translation
 
-ASKS = {
+ASKS: Final[Mapping[str, Callable[..., PictureAsk]]] = {
     "agreement": agreement,
     "alignment": alignment,
     "captions": captions,

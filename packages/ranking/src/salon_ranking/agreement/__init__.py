@@ -6,6 +6,7 @@
     paired_bootstrap(first, second), compare_all(scores)     a difference on the same items, with its interval
     rank_stability(scores, sizes=[200, 400])                 would fewer items rank alike?
     correlations, kappas, fleiss_counts, alpha               the same for polars frames
+    label_statistics(frame, thing=…, rater=…, label=…)       all of them for one table of labels
 
 A statistic that does not exist raises :class:`UndefinedError`; frames hold null and the reason. ``docs/agreement.md``.
 """
@@ -16,12 +17,14 @@ from salon_ranking.agreement.errors import AgreementError, UndefinedError
 from salon_ranking.agreement.frames import alpha, correlations, fleiss_counts, kappas
 from salon_ranking.agreement.kappa import cohen_kappa, fleiss_kappa, kappa_of_table
 from salon_ranking.agreement.krippendorff import Alpha, alpha_of_ratings, krippendorff_alpha
+from salon_ranking.agreement.labels import LabelStatistics, label_statistics
 from salon_ranking.agreement.stability import SizeStability, Stability, rank_stability
 
 __all__ = [
     "AgreementError",
     "Alpha",
     "Difference",
+    "LabelStatistics",
     "SizeStability",
     "Stability",
     "UndefinedError",
@@ -36,6 +39,7 @@ __all__ = [
     "kappas",
     "kendall",
     "krippendorff_alpha",
+    "label_statistics",
     "mid_ranks",
     "paired_bootstrap",
     "pearson",

@@ -182,7 +182,9 @@ def stream(frame: pl.LazyFrame, columns: BattleColumns, source: str, take: "Call
 def _check_schema(schema: pl.Schema, columns: BattleColumns, source: str) -> None:
     missing = [name for name in columns.names if name not in schema]
     if missing:
-        hint = f"Missing too: {', '.join(map(repr, missing[1:]))}." if missing[1:] else None
+        hint = f"Missing too: {', '.join(map(repr, missing[1:]))}. " if missing[1:] else ""
+        if missing[0] in {*_MODELS, "winner"}:
+            hint += f"Columns with other names: `salon votes rank --columns theirs={missing[0]},…` or `--votes FORMAT`."
         raise BattleError("missing column", source=source, value=missing[0], found=schema.names(), hint=hint)
     text = {*_MODELS, "winner"}
     for name in columns.names:

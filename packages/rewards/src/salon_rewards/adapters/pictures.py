@@ -54,7 +54,12 @@ class PictureReward:
     def __post_init__(self) -> None:
         number = isinstance(self.on_unscored, int | float) and math.isfinite(self.on_unscored)
         if not number and self.on_unscored not in POLICIES:
-            raise InputError("must be a number or", column="on_unscored", value=self.on_unscored, allowed=POLICIES)
+            raise InputError(
+                "must be a number or a word that is allowed, not",
+                column="on_unscored",
+                value=self.on_unscored,
+                allowed=POLICIES,
+            )
 
     @property
     def __name__(self) -> str:
@@ -162,7 +167,7 @@ class VerlImageScore(PictureReward):
 
     def __post_init__(self) -> None:
         if self.on_unscored == "mean":
-            problem = "one picture at a time has no mean; must be a number or"
+            problem = "one picture at a time has no mean; must be a number or a word that is allowed, not"
             raise InputError(problem, column="on_unscored", value="mean", allowed=("nan", "raise"))
         super().__post_init__()
 

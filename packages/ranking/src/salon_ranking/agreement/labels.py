@@ -1,0 +1,135 @@
+"""All agreement statistics of one table of labels: Krippendorff's α, Fleiss' κ, and Cohen's κ of every pair of raters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from salon_ranking.agreement.errors import AgreementError, UndefinedError
+from salon_ranking.agreement.frames import alpha, fleiss_counts, kappas
+from salon_ranking.agreement.kappa import Weights, fleiss_kappa
+from salon_ranking.agreement.krippendorff import Level
+from salon_ranking.files import Frame, as_lazy
+from salon_ranking.numbers import MISSING
+from salon_taxonomy.forest_plot import ForestPlot, PlotRow
+from salon_taxonomy.shown_result import ResultView, ShownResult
+from salon_taxonomy.table_files import Table
+
+_COLUMNS = {
+    "statistic": pl.String,
+    "rater_a": pl.String,
+    "rater_b": pl.String,
+    "value": pl.Float64,
+    "equal": pl.Float64,
+    "things": pl.Int64,
+    "ratings": pl.Int64,
+    "reason": pl.String,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class LabelStatistics(ShownResult):
+    """How far the raters of a table of labels agree beyond chance.
+
+    Attributes:
+        table: one row per statistic: ``statistic``, ``rater_a`` and ``rater_b`` (null: all raters), ``value`` (1 for full
+            agreement, 0 for chance; null where it does not exist), ``equal`` (share of equal labels of a pair), ``things``
+            and ``ratings`` that it stands on, ``reason`` (why there is no value).
+        header: how many labels, raters and things there are, and how labels differ.
+    """
+
+    table: pl.DataFrame
+    header: str
+
+    def view(self) -> ResultView:
+        """Return the statistics as a table, and those that exist as a chart."""
+        rows, points = [], []
+        for row in self.table.iter_rows(named=True):
+            name = f"{row['rater_a']}, {row['rater_b']}" if row["rater_a"] is not None else "all"
+            equal = MISSING if row["equal"] is None else f"{100 * row['equal']:.1f} %"
+            counts = (f"{row['things']:,}", MISSING if row["ratings"] is None else f"{row['ratings']:,}")
+            value = MISSING if row["value"] is None else f"{row['value']:.3f}"
+            rows.append((row["statistic"], name, value, equal, *counts, row["reason"] or ""))
+            points.append(PlotRow(f"{row['statistic']}: {name}", row["value"]))
+        columns = ("statistic", "raters", "value", "equal", "things", "ratings", "why none")
+        table = Table(columns, rows, frozenset(columns[2:6]))
+        return ResultView(self.header, table, ForestPlot("Agreement (0: chance, 1: full)", points, 0.0))
+
+
+def label_statistics(
+    frame: Frame,
+    *,
+    thing: str,
+    rater: str,
+    label: str,
+    level: Level = "nominal",
+    weights: Weights = "none",
+    categories: Sequence[str] | None = None,
+) -> LabelStatistics:
+    """Return Krippendorff's α, Fleiss' κ and Cohen's κ of every pair of raters, for one table of labels.
+
+    Args:
+        frame: one row per label; a rater labels a thing once. Rows with a null are left out and counted.
+        thing, rater, label: the columns.
+        level: how labels differ for α: any two alike (``nominal``), by their order, or by their distance; the last two need
+            numbers.
+        weights: of Cohen's κ; other than ``none`` they need numbers or ``categories``.
+        categories: the labels from low to high.
+
+    Raises:
+        AgreementError: a column is missing, a rater labelled a thing twice, there is no label, or a level or weight needs
+            what the labels do not have.
+
+    Example:
+        >>> rows = {"picture": [1, 1, 2, 2, 3, 3], "rater": ["x", "y"] * 3, "says": ["ok", "ok", "bad", "bad", "ok", "bad"]}
+        >>> found = label_statistics(rows, thing="picture", rater="rater", label="says")
+        >>> found.table.select("statistic", "value").rows()[-1]
+        ('Cohen κ', 0.4)
+    """
+    rows = as_lazy(frame, error=AgreementError).collect()
+    missing = [name for name in (thing, rater, label) if name not in rows.columns]
+    if missing:
+        raise AgreementError("missing column", source="frame", value=missing[0], found=rows.columns)
+    used = rows.select(pl.col(thing), pl.col(rater).cast(pl.String), pl.col(label)).drop_nulls()
+    if not used.height:
+        raise AgreementError("there is no label in the column", source="frame", value=label)
+    if level != "nominal" or (weights != "none" and categories is None):
+        used = _with_numbers(used, label)
+    pairs = kappas(used, thing=thing, rater=rater, label=label, weights=weights, categories=categories)
+    things, ratings = used[thing].n_unique(), used.height
+    krippendorff: tuple[object, ...] = (None, None, things, ratings)
+    why = None
+    try:
+        found = alpha(used, thing=thing, rater=rater, value=label, level=level)
+        krippendorff = (found.value, None, found.things, found.ratings)
+    except UndefinedError as error:
+        why = _sentence(error)
+    fleiss, why_none = None, None
+    try:
+        fleiss = fleiss_kappa(fleiss_counts(used, thing=thing, label=label).drop("thing").to_numpy())
+    except AgreementError as error:
+        why_none = _sentence(error)
+    table = [
+        (f"Krippendorff α, {level}", None, None, *krippendorff, why),
+        ("Fleiss κ", None, None, fleiss, None, things, ratings, why_none),
+        *(
+            (f"Cohen κ{'' if weights == 'none' else f', {weights}'}", a, b, kappa, equal, count, 2 * count, reason)
+            for a, b, count, equal, kappa, reason in pairs.iter_rows()
+        ),
+    ]
+    left_out = rows.height - ratings
+    header = f"{ratings:,} labels of {things:,} things by {used[rater].n_unique():,} raters"
+    header += f"; {left_out:,} rows without a label left out." if left_out else "."
+    return LabelStatistics(pl.DataFrame(table, schema=_COLUMNS, orient="row"), header)
+
+
+def _with_numbers(rows: pl.DataFrame, label: str) -> pl.DataFrame:
+    """Return the rows with labels that are numbers in a text column, as a CSV file has them, as numbers."""
+    if rows[label].dtype != pl.String:
+        return rows
+    found = rows[label].cast(pl.Float64, strict=False)
+    return rows if found.null_count() else rows.with_columns(found)
+
+
+def _sentence(error: AgreementError) -> str:
+    return str(error).splitlines()[0]

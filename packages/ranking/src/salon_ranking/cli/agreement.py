@@ -1,0 +1,73 @@
+"""``salon ratings agreement``: how far raters agree beyond chance."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from salon_ranking.cli.output import FORMAT, HELP, show
+from salon_taxonomy.cli.options import output_option
+from salon_taxonomy.cli.output import deliver
+from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.table_files import RESULT_ENDINGS
+
+if TYPE_CHECKING:
+    from salon_ranking.agreement.kappa import Weights
+    from salon_ranking.agreement.krippendorff import Level
+
+
+@click.command(context_settings=HELP)
+@click.argument("labels", metavar="INPUT", type=InputPath(tables=True))
+@click.option("--thing", metavar="COLUMN", default="generation_id", show_default=True, help="What was labelled.")
+@click.option("--rater", metavar="COLUMN", default="rater_id", show_default=True, help="Who labelled it.")
+@click.option("--label", metavar="COLUMN", default="value", show_default=True, help="The label, or the mark.")
+@click.option(
+    "--level",
+    type=click.Choice(["nominal", "ordinal", "interval"]),
+    default="nominal",
+    show_default=True,
+    help="How labels differ, for Krippendorff's alpha: any two alike, by their order, by their distance.",
+)
+@click.option(
+    "--weights",
+    type=click.Choice(["none", "linear", "quadratic"]),
+    default="none",
+    show_default=True,
+    help="Of Cohen's kappa: how much more a large difference counts.",
+)
+@click.option("--categories", metavar="A,B,…", help="The labels from low to high, for --weights where they are no numbers.")
+@output_option(RESULT_ENDINGS)
+@FORMAT
+def agreement(
+    labels: Path,
+    thing: str,
+    rater: str,
+    label: str,
+    level: "Level",
+    weights: "Weights",
+    categories: str | None,
+    output: Path | None,
+    format_: str,
+) -> None:
+    """How far raters agree beyond chance: Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of every pair.
+
+    INPUT has one row per label: a CSV, JSON Lines or Parquet file, or the directory of a result store (its table ratings). A
+    statistic that does not exist has no value but a reason, such as things with different numbers of raters for Fleiss' kappa.
+
+    \b
+    Example:
+      salon ratings agreement labels.csv --thing picture --rater who --label says
+      salon ratings agreement ratings.csv --level ordinal --weights quadratic
+      salon ratings agreement salon-results --output agreement.tex
+    """
+    from salon_ranking.agreement.errors import AgreementError
+    from salon_ranking.agreement.labels import label_statistics
+    from salon_ranking.files import read_table
+
+    chosen = None if categories is None else [name.strip() for name in categories.split(",")]
+    frame = read_table(labels, "ratings", AgreementError)
+    found = label_statistics(frame, thing=thing, rater=rater, label=label, level=level, weights=weights, categories=chosen)
+    view = found.view()
+    deliver(
+        view.table, found.table, form=format_, output=output, show=lambda: show(view.header, view.table), made=view.makers()
+    )
