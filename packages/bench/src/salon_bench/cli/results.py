@@ -26,7 +26,7 @@ _COMMANDS = {
     ),
     "push": LazyCommand(
         "salon_bench.cli.publishing:push",
-        "Upload the files of a FOLDER to OWNER/NAME on the Hugging Face hub, in one commit. The repository is made if needed.",
+        "Upload the files of a FOLDER to OWNER/NAME on the Hugging Face hub, in one commit.",
     ),
     "reliability": LazyCommand(
         "salon_bench.cli.reliability:reliability",
