@@ -80,6 +80,7 @@ def opened(rater: BrowserContext, served: Served, page: Page | None = None, read
     if page.locator("#join").count():
         page.get_by_role("button", name="I agree").click()
     page.wait_for_selector(ready)
+    assert page.locator("#message").text_content() == ""
     return page
 
 

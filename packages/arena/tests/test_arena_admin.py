@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from playwright.sync_api import Browser
 from small_arena import Clock
 from test_arena_over_http import run, visitors
-from test_arena_pages import LOOKS, faults
+from test_arena_pages import EACH_LOOK, faults
 
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, vote_service
 from salon_arena.admin import Action, act
@@ -78,7 +78,7 @@ def test_the_admins_addresses_are_closed_to_others_over_http(service: WorkServic
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS[:1] + LOOKS[2:3])
+@pytest.mark.parametrize(("width", "scheme", "direction"), EACH_LOOK)
 def test_the_admins_page_suspends_forgets_and_invites(
     browser: Browser, tmp_path: Path, material: Material, width: int, scheme: Any, direction: str
 ) -> None:

@@ -11,7 +11,7 @@ from browsing import Served, context, opened
 from click.testing import CliRunner
 from playwright.sync_api import Browser
 from small_arena import MODELS, PROMPTS, Clock, write_material
-from test_arena_pages import LOOKS, faults
+from test_arena_pages import EACH_LOOK, faults
 
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers, read_material
 from salon_arena.forms import DIMENSIONS, LEVELS, check_task, panel_task
@@ -131,7 +131,7 @@ def test_material_without_panels_or_test_points_is_refused(material: Material) -
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS[:1] + LOOKS[2:3])
+@pytest.mark.parametrize(("width", "scheme", "direction"), EACH_LOOK)
 def test_panels_and_checks_are_answered_by_keyboard_and_axe_finds_nothing(
     browser: Browser, tmp_path: Path, checked_material: Material, width: int, scheme: Any, direction: str
 ) -> None:

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from playwright.sync_api import Browser
 from small_arena import MODELS, Clock
 from sqlalchemy import Connection
-from test_arena_pages import LOOKS, faults
+from test_arena_pages import EACH_LOOK, faults
 
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers
 from salon_arena.labels import LabelItem, LabelTask, label_states, label_subject
@@ -194,7 +194,7 @@ def test_labels_outside_the_taxonomy_beyond_two_or_off_the_picture_are_refused(
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS[:1] + LOOKS[2:3])
+@pytest.mark.parametrize(("width", "scheme", "direction"), EACH_LOOK)
 def test_labels_are_found_by_search_boxes_are_drawn_and_axe_finds_nothing(
     browser: Browser, tmp_path: Path, material: Material, width: int, scheme: Any, direction: str
 ) -> None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from playwright.sync_api import Browser
 from small_arena import MODELS, Clock, write_material
 from test_arena_labels import join
-from test_arena_pages import LOOKS, faults, faults_in_every_look
+from test_arena_pages import EACH_LOOK, faults, faults_in_every_look
 from test_arena_review_pages import invited
 
 from salon_arena import ArenaDatabase, RefusedError, WorkService, export_answers, read_material
@@ -173,7 +173,7 @@ def test_own_videos_become_questions_whose_answers_and_levels_people_say(tmp_pat
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS)
+@pytest.mark.parametrize(("width", "scheme", "direction"), EACH_LOOK)
 def test_each_form_is_answered_by_keyboard_and_axe_finds_nothing(
     browser: Browser, tmp_path: Path, width: int, scheme: Any, direction: str
 ) -> None:

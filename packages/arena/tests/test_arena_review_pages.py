@@ -8,7 +8,7 @@ import pytest
 from browsing import Served, context, opened
 from playwright.sync_api import Browser, BrowserContext, Page
 from test_arena_labels import HAND, label_all, marks
-from test_arena_pages import LOOKS, faults, faults_in_every_look
+from test_arena_pages import EACH_LOOK, faults, faults_in_every_look
 from test_arena_releases import Body, Clock, join, write_rows
 
 from salon_arena import ArenaDatabase, WorkService
@@ -34,7 +34,7 @@ def invited(person: BrowserContext, served: Served, role: str, ready: str) -> Pa
     return page
 
 
-@pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS)
+@pytest.mark.parametrize(("width", "scheme", "direction"), EACH_LOOK)
 def test_a_row_is_verified_by_keyboard_and_an_unexplained_mismatch_is_not_sent(
     browser: Browser, tmp_path: Path, width: int, scheme: Any, direction: str
 ) -> None:
@@ -104,7 +104,7 @@ def test_levels_are_asked_for_with_artifact_benchs_labels(browser: Browser, tmp_
         served.close()
 
 
-@pytest.mark.parametrize(("width", "scheme", "direction"), LOOKS)
+@pytest.mark.parametrize(("width", "scheme", "direction"), EACH_LOOK)
 def test_a_prompt_is_written_and_inspected(
     browser: Browser, tmp_path: Path, body: Body, clock: Clock, width: int, scheme: Any, direction: str
 ) -> None:

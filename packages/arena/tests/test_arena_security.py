@@ -128,16 +128,40 @@ def test_requests_renew_a_session_and_one_that_ended_is_refused_everywhere(servi
     run(work)
 
 
-def test_a_database_of_the_version_before_is_upgraded_and_its_sessions_go_on(database: ArenaDatabase, clock: Clock) -> None:
+EARLIER = {
+    "3": ["ALTER TABLE answers DROP COLUMN shown"],
+    "2": ["ALTER TABLE answers DROP COLUMN shown", "ALTER TABLE sessions DROP COLUMN used_at"],
+}
+"""What takes a database back to an earlier version."""
+
+
+@pytest.mark.parametrize("version", EARLIER)
+def test_a_database_of_an_earlier_version_is_upgraded_and_its_sessions_and_chain_go_on(
+    database: ArenaDatabase, material: Material, body: Body, clock: Clock, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    def votes(database: ArenaDatabase) -> None:
+        service = vote_service(database, material, clock=clock)
+        for _ in range(2):
+            task = service.lease(session.rater_id).result()["tasks"][0]
+            service.answer(session.rater_id, body(task)).result()
+
     session = People(database, clock).join().result()
+    with monkeypatch.context() as earlier:
+        earlier.setattr("salon_arena.service.shown_digest", lambda _: None)  # rows as earlier versions wrote them
+        votes(database)
+    head = verify_answers(database).head
     database.close()
     with sqlite3.connect(database.place) as connection:
-        connection.execute("ALTER TABLE sessions DROP COLUMN used_at")
-        connection.execute("UPDATE settings SET value = '2' WHERE key = 'schema_version'")
+        for statement in EARLIER[version]:
+            connection.execute(statement)
+        connection.execute("UPDATE settings SET value = ? WHERE key = 'schema_version'", (version,))
     connection.close()
-    for _ in range(2):
+    for turn in (1, 2):
         with ArenaDatabase.open(Path(database.place)) as again:
             assert People(again, clock).rater_of(session.token) == session.rater_id
+            votes(again)
+            found = verify_answers(again, head=head)
+            assert (found.answers, found.problems) == (2 + 2 * turn, ())
 
 
 @pytest.mark.parametrize("proxies", [(), ("10.0.0.0/8",)])
@@ -203,6 +227,9 @@ def test_forgetting_a_person_erases_what_leads_to_them_and_keeps_the_chain(
         "UPDATE settled SET kind = 'anchor' WHERE number = 1",
         "DELETE FROM settled WHERE number = 1",
         "UPDATE assignments SET payload = replace(payload, 'Canary', 'Another')",
+        "UPDATE assignments SET payload = replace(payload, '[\"one\"]', '[\"two\"]')",
+        """UPDATE assignments SET payload = replace(payload, 'Canary', 'Another');
+        UPDATE settled SET model_a = replace(model_a, 'Canary', 'Another'), model_b = replace(model_b, 'Canary', 'Another')""",
         "UPDATE assignments SET rater_id = (SELECT max(rater_id) FROM raters)",
     ],
 )
@@ -223,7 +250,7 @@ def test_a_changed_or_removed_answer_shows(
     with sqlite3.connect(copy) as connection:
         for (trigger,) in list(connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")):
             connection.execute(f"DROP TRIGGER {trigger}")
-        connection.execute(change)
+        connection.executescript(change)
     connection.close()
     assert CliRunner().invoke(main, arguments).exit_code == 1
 

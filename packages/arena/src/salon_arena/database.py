@@ -59,12 +59,13 @@ from salon_taxonomy.whole_files import replacing
 
 T = TypeVar("T")
 
-SCHEMA_VERSION: Final = "3"
+SCHEMA_VERSION: Final = "4"
 _UPGRADES: Final = {
     "2": (
         "ALTER TABLE sessions ADD COLUMN used_at BIGINT NOT NULL DEFAULT 0",
         "UPDATE sessions SET used_at = created_at",
-    )
+    ),
+    "3": ("ALTER TABLE answers ADD COLUMN shown TEXT",),
 }
 """Statements that make the next schema version of an earlier one."""
 MODES: Final = (Mode.PUBLIC.value, Mode.EXPERT.value)
@@ -185,11 +186,15 @@ ANSWERS: Final = Table(
     Column("elapsed_ms", WholeNumber, nullable=False),
     Column("received_at", WholeNumber, nullable=False),
     Column("supersedes", Text),
+    Column("shown", Text),
     Column("chain", Text, nullable=False),
     UniqueConstraint("assignment_id", "version"),
     sqlite_autoincrement=True,
 )
-"""``chain`` is the SHA-256 of the chain value before it and of this row (:func:`salon_arena.verify.link`)."""
+"""``shown`` is the SHA-256 of the task's payload; null in rows of earlier versions.
+
+``chain`` is the SHA-256 of the chain value before it and of this row (:func:`salon_arena.verify.link`).
+"""
 SETTLED: Final = Table(
     "settled",
     METADATA,

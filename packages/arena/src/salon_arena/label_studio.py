@@ -20,7 +20,7 @@ from salon_arena.database import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, ArenaDat
 from salon_arena.labels import NORMAL, Labelled, LabelTask, Mark, label_subject
 from salon_arena.material import Material
 from salon_arena.tasks import prompt_payload
-from salon_arena.verify import last_link, link
+from salon_arena.verify import last_link, link, shown_digest
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.table_rows import TableRow, UsableRows, read_each, usable_rows
 from salon_taxonomy.digest import digest, file_sha256
@@ -248,7 +248,7 @@ def _add(
     connection.execute(insert(ASSIGNMENTS), {**leased, **times, **closed})
     body = json.dumps({"imported": "label-studio", "choice": json.loads(choice)}, sort_keys=True)
     new = {"answer_id": answer_id, "assignment_id": assignment, "version": 1, "body": body, "choice": choice}
-    new |= {"elapsed_ms": one.elapsed_ms, "received_at": now, "supersedes": None}
+    new |= {"elapsed_ms": one.elapsed_ms, "received_at": now, "supersedes": None, "shown": shown_digest(leased["payload"])}
     connection.execute(insert(ANSWERS), {**new, "chain": link(last_link(connection), new)})
     settled = {"assignment_id": assignment, "answer_id": answer_id, "settled_at": now, "rater_id": rater, "kind": "label"}
     connection.execute(insert(SETTLED), settled)

@@ -25,7 +25,7 @@ from salon_arena.material import Material
 from salon_arena.people import CONSENT, People, read_rater
 from salon_arena.settling import UNDO, settle_due, settle_earlier
 from salon_arena.tasks import Draft, Task, files_of, prompt_shown
-from salon_arena.verify import last_link, link
+from salon_arena.verify import last_link, link, shown_digest
 from salon_taxonomy.records import Mode
 from salon_taxonomy.verdict import Unscored
 
@@ -235,6 +235,7 @@ class WorkService:
             "elapsed_ms": min(body.elapsed_ms, max(0, (now - row.issued_at) // 1000)),
             "received_at": now,
             "supersedes": before,
+            "shown": shown_digest(row.payload),
         }
         connection.execute(_NEW_ANSWER, {**new, "chain": link(last_link(connection), new)})
         state = "open" if undoing else "answered"

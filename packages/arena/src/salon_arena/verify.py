@@ -2,7 +2,8 @@
 
     chain_0 = "",   chain_n = SHA-256(chain_{n-1} ‖ canonical JSON of row n)
 
-The row commits to what the rater sent, to which task, and when it arrived. It holds no name, so erasing a person changes none.
+The row commits to what the rater sent, to which task, what the task showed, and when the answer arrived. It holds no name, so
+erasing a person changes none.
 """
 
 import hashlib
@@ -45,8 +46,14 @@ def link(before: str, row: Mapping[str, Any]) -> str:
         >>> link("", row) == link("", row) != link("", {**row, "choice": "left"})
         True
     """
-    text = json.dumps([row[name] for name in COLUMNS], ensure_ascii=False, separators=(",", ":"))
+    shown = [row["shown"]] if row.get("shown") is not None else []  # rows of earlier versions have none
+    text = json.dumps([*(row[name] for name in COLUMNS), *shown], ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(before.encode() + text.encode()).hexdigest()
+
+
+def shown_digest(payload: str) -> str:
+    """Return the SHA-256 of a task's payload."""
+    return hashlib.sha256(payload.encode()).hexdigest()
 
 
 _LAST: Final = select(ANSWERS.c.chain).order_by(ANSWERS.c.number.desc()).limit(1)
@@ -72,19 +79,22 @@ def _verified(connection: Connection, head: str | None) -> VerifiedChain:
     problems: list[str] = []
     before, count, found = "", 0, head is None
     last: dict[str, tuple[str, str]] = {}
-    for row in connection.execute(select(ANSWERS).order_by(ANSWERS.c.number)):
+    same = ASSIGNMENTS.c.assignment_id == ANSWERS.c.assignment_id
+    tasks = select(ANSWERS, ASSIGNMENTS.c.payload).outerjoin(ASSIGNMENTS, same)
+    for row in connection.execute(tasks.order_by(ANSWERS.c.number)):
         count += 1
-        expected = link(before, {name: getattr(row, name) for name in COLUMNS})
-        if row.chain != expected:
+        if row.chain != link(before, dict(row._mapping)):
             problems.append(f"answer {row.number} does not continue the chain")
+        elif row.shown is not None and row.shown != shown_digest(row.payload or ""):
+            problems.append(f"the task of answer {row.number} is not the one that was shown")
         before = row.chain
         found = found or row.chain == head
         last[row.assignment_id] = (row.answer_id, row.choice)
     if not found:
         problems.append("the given head is not in the chain")
     shown = select(SETTLED, ASSIGNMENTS.c.payload, ASSIGNMENTS.c.rater_id.label("asked"), ASSIGNMENTS.c.kind.label("work"))
-    tasks = shown.join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id).order_by(SETTLED.c.number)
-    for row in connection.execute(tasks):
+    votes = shown.join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id).order_by(SETTLED.c.number)
+    for row in connection.execute(votes):
         answer_id, choice = last.pop(row.assignment_id, ("", UNDO))
         if answer_id != row.answer_id or choice == UNDO:
             problems.append(f"settled vote {row.number} is not the last answer of its task")

@@ -162,7 +162,7 @@ def push(
     token: str | None = None,
     endpoint: str | None = None,
 ) -> str:
-    """Upload the files of a folder to a repository of the Hugging Face hub in one commit, and return its address.
+    """Upload the files of a folder to a Hugging Face repository in one commit; return its address.
 
     A missing repository is made. Files of the same name are replaced; others stay.
 

@@ -105,9 +105,10 @@ def card(folder: Path, title: str, about: str, license_: str | None) -> None:
 @click.option("--message", default="Results by Salon", show_default=True, help="Of the commit.")
 @click.option("--dry-run", is_flag=True, help="List the files, and send nothing.")
 def push(folder: Path, repository: str, kind: "RepoType", private: bool, message: str, dry_run: bool) -> None:
-    """Upload the files of a FOLDER to OWNER/NAME on the Hugging Face hub, in one commit. The repository is made if needed.
+    """Upload the files of a FOLDER to OWNER/NAME on the Hugging Face hub, in one commit.
 
-    Hidden files are left out. The token is that of HF_TOKEN, or of `hf auth login`; HF_ENDPOINT names another hub.
+    The repository is made if needed. Hidden files are left out. The token is that of HF_TOKEN, or of `hf auth login`;
+    HF_ENDPOINT names another hub.
 
     \b
     Example:

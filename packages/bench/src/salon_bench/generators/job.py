@@ -146,7 +146,7 @@ def _opened(manifest: Path) -> tuple[LineFile, dict[tuple[str, int], dict[str, A
         lines = list(_lines(manifest))
         present = [line for line in lines if (manifest.parent / str(line["path"])).is_file()]
         if len(present) < len(lines):
-            replaced = file  # its lock holds while the new file is written, so nobody appends to the old one
+            replaced = file  # its lock holds while the new file is written, so no process appends to the old one
             write_whole(manifest, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in present), flushed=True)
             file = LineFile(manifest)
             replaced.close()
