@@ -212,7 +212,10 @@ def _archive(path: Path) -> Iterator[Picture]:
 
 
 def _refuse_rest(path: Path, start: int, size: int) -> None:
-    """Refuse an archive whose reader stopped before its end: at a damaged header, or at the end of a first archive of two."""
+    """Refuse an archive whose reader stopped before its end.
+
+    It stops at a damaged header, and at the end of the first of two archives.
+    """
     with path.open("rb") as file:
         file.seek(start)
         while block := file.read(1 << 20):
