@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.opinion import MosRatings
-from salon_ranking.opinion.annotation_tools import TOOLS, Scale, Tool, collected_marks, rating_tasks, tool_settings
+from salon_ranking.opinion.annotation_tools import TOOLS, MarkRange, Tool, collected_marks, rating_tasks, tool_settings
 from salon_taxonomy.cli import main
 
 HOSTILE = 'beauty "<&>'
@@ -81,14 +81,19 @@ def test_answers_come_back_as_ratings_and_no_task_names_a_model(tmp_path: Path, 
 
 
 def test_the_settings_have_every_question() -> None:
-    view = ElementTree.fromstring(tool_settings(DIMENSIONS, "label-studio", scale=Scale(1, 7)))
+    view = ElementTree.fromstring(tool_settings(DIMENSIONS, "label-studio", scale=MarkRange(1, 7)))
     assert [(each.get("name"), each.get("maxRating")) for each in view.iter("Rating")] == [(name, "7") for name in DIMENSIONS]
-    questions = json.loads(tool_settings(DIMENSIONS, "argilla", scale=Scale(0, 2)))["questions"]
+    questions = json.loads(tool_settings(DIMENSIONS, "argilla", scale=MarkRange(0, 2)))["questions"]
     assert [(each["name"], each["values"]) for each in questions] == [(name, [0, 1, 2]) for name in DIMENSIONS]
 
 
 def test_wrong_tasks_and_answers_are_refused(tmp_path: Path) -> None:
-    for wrong in (("argilla", Scale(0, 11)), ("argilla", Scale(3, 3)), ("label-studio", Scale(0, 5)), ("paper", Scale())):
+    for wrong in (
+        ("argilla", MarkRange(0, 11)),
+        ("argilla", MarkRange(3, 3)),
+        ("label-studio", MarkRange(0, 5)),
+        ("paper", MarkRange()),
+    ):
         with pytest.raises(OptionError):
             rating_tasks(GENERATIONS, ["a"], wrong[0], scale=wrong[1])  # type: ignore[arg-type]
     for dimensions in ([], ["a", "a"], [" "]):

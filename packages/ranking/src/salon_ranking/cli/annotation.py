@@ -43,13 +43,13 @@ def tasks(
     """
     from salon_ranking.errors import BattleError
     from salon_ranking.files import json_text, read_table
-    from salon_ranking.opinion.annotation_tools import Scale, rating_tasks, tool_settings
+    from salon_ranking.opinion.annotation_tools import MarkRange, rating_tasks, tool_settings
     from salon_taxonomy.whole_files import write_whole
 
     frame = read_table(generations, "generations", BattleError)
-    found = rating_tasks(frame, dimensions, tool, scale=Scale(*scale), source=str(generations))
+    found = rating_tasks(frame, dimensions, tool, scale=MarkRange(*scale), source=str(generations))
     if settings is not None:
-        write_whole(settings, tool_settings(dimensions, tool, scale=Scale(*scale)), flushed=True)
+        write_whole(settings, tool_settings(dimensions, tool, scale=MarkRange(*scale)), flushed=True)
     write_whole(output, json_text(found) + "\n", flushed=True)
     click.echo(f"Wrote {len(found):,} tasks to {output}", err=True)
 

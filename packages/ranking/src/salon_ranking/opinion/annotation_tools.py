@@ -29,7 +29,7 @@ _NOT_GIVEN: Final = ("discarded", "draft", "pending")
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class MarkRange:
     """The marks of a task: whole numbers from ``low`` to ``high``."""
 
     low: int = 1
@@ -61,7 +61,12 @@ class CollectedMarks:
 
 
 def rating_tasks(
-    generations: pl.DataFrame, dimensions: Sequence[str], tool: Tool, *, scale: Scale | None = None, source: str = "generations"
+    generations: pl.DataFrame,
+    dimensions: Sequence[str],
+    tool: Tool,
+    *,
+    scale: MarkRange | None = None,
+    source: str = "generations",
 ) -> list[dict[str, Any]]:
     """Return one task per generation, as the tool imports it.
 
@@ -81,7 +86,7 @@ def rating_tasks(
         >>> rating_tasks(pl.DataFrame(rows), ["beauty"], "argilla")[0]["fields"]
         {'picture': 'g.png', 'prompt': ''}
     """
-    marks = _checked(dimensions, tool, scale or Scale())
+    marks = _checked(dimensions, tool, scale or MarkRange())
     rows = _generations(generations, source)
     texts = rows["prompt"] if "prompt" in rows.columns else pl.Series([""] * rows.height)
     tasks = []
@@ -95,13 +100,13 @@ def rating_tasks(
     return tasks
 
 
-def tool_settings(dimensions: Sequence[str], tool: Tool, *, scale: Scale | None = None) -> str:
+def tool_settings(dimensions: Sequence[str], tool: Tool, *, scale: MarkRange | None = None) -> str:
     """Return the questions for the tool: Label Studio's labelling configuration, or Argilla's settings as JSON.
 
     Raises:
         OptionError: as :func:`rating_tasks`.
     """
-    marks = _checked(dimensions, tool, scale or Scale())
+    marks = _checked(dimensions, tool, scale or MarkRange())
     if tool == "label-studio":
         questions = "".join(
             f'  <Header value={name}/>\n  <Rating name={name} toName="picture" maxRating="{marks.high}"/>\n'
@@ -152,7 +157,7 @@ def collected_marks(path: Path, generations: pl.DataFrame, *, source: str = "gen
         generation = about.get("generation_id", record.get("id") if "fields" in record else None)
         if generation not in known:
             raise BattleError("names an unknown generation", source=path, row=number, column="generation_id", value=generation)
-        low, high = about.get("scale_min", Scale().low), about.get("scale_max", Scale().high)
+        low, high = about.get("scale_min", MarkRange().low), about.get("scale_max", MarkRange().high)
         given = _of_label_studio(record) if "data" in record else _of_argilla(record)
         for rater, dimension, value in given:
             if value is None:
@@ -209,7 +214,7 @@ def _of_argilla(record: Mapping[str, Any]) -> _Given:
             yield rater, str(dimension), None if each.get("status") in _NOT_GIVEN else each.get("value")
 
 
-def _checked(dimensions: Sequence[str], tool: Tool, scale: Scale) -> Scale:
+def _checked(dimensions: Sequence[str], tool: Tool, scale: MarkRange) -> MarkRange:
     if tool not in TOOLS:
         raise OptionError("unknown tool", value=tool, allowed=TOOLS)
     scale.check(tool)
