@@ -1,12 +1,18 @@
-"""Docstrings as the site reads them: Sphinx roles become code, ``a, b: …`` are two arguments, ``Example:`` is a section."""
+"""Docstrings as the site reads them: Sphinx roles become code, ``a, b: …`` are several arguments, ``Example:`` is a section."""
 
 import re
 from typing import Any
 
 from griffe import Extension, Object
 
-PAIR = re.compile(r"^( {4})(\w+), (\w+): ", re.MULTILINE)
+SEVERAL = re.compile(r"^ {4}((?:\w+, )+)(\w+): ", re.MULTILINE)
 ROLE = re.compile(r":\w+:`~?(?:[\w.]+\.)?(\w+)`")
+
+
+def _one_by_one(found: re.Match[str]) -> str:
+    """An entry for each argument; the last has the words."""
+    *others, last = (*found[1].split(", ")[:-1], found[2])
+    return "".join(f"    {name}: see `{last}`.\n" for name in others) + f"    {last}: "
 
 
 class SalonDocstrings(Extension):
@@ -16,5 +22,5 @@ class SalonDocstrings(Extension):
         """Rewrite the docstring of one module, class, function or attribute."""
         if obj.docstring is not None:
             text = ROLE.sub(r"`\1`", obj.docstring.value)
-            text = PAIR.sub(r"\1\2: see `\3`.\n\1\3: ", text)
+            text = SEVERAL.sub(_one_by_one, text)
             obj.docstring.value = re.sub(r"^(\s*)Example:$", r"\1Examples:", text, flags=re.MULTILINE)

@@ -124,7 +124,7 @@ CONTENT = b"model_a,model_b,winner\nx,y,tie\n"
 
 def spellings(path: Path) -> list[Path]:
     """Other names of one file or folder: itself, longer, relative, by a symbolic link and, of a file, by a hard link."""
-    soft, hard = path.with_name("soft.csv"), path.with_name("hard.csv")
+    soft, hard = path.with_name(f"soft{path.suffix}"), path.with_name(f"hard{path.suffix}")
     soft.symlink_to(path)
     if path.is_file():
         hard.hardlink_to(path)
@@ -149,6 +149,12 @@ def given(parameter: click.Parameter, value: Path) -> list[str]:
     return [str(value)] if isinstance(parameter, click.Argument) else [parameter.opts[0], str(value)]
 
 
+def _ending(output: click.Parameter, wanted: str) -> str:
+    """The wanted ending of a table, or another that the output may have."""
+    allowed = getattr(output.type, "endings", None) or (wanted,)
+    return next(ending for ending in (wanted, ".csv", ".json", ".jsonl", *allowed) if ending in allowed)
+
+
 def test_every_path_of_every_command_is_declared_as_input_or_output() -> None:
     undeclared = [
         (*words, parameter.name)
@@ -164,7 +170,7 @@ def test_every_path_of_every_command_is_declared_as_input_or_output() -> None:
 def test_no_command_overwrites_its_input_or_its_other_output(
     words: tuple[str, ...], output: click.Parameter, other: click.Parameter, tmp_path: Path
 ) -> None:
-    path = tmp_path / "mine.csv"
+    path = tmp_path / f"mine{_ending(output, '.csv')}"
     (tmp_path / "elsewhere").mkdir()
     if output.type.file_okay:  # type: ignore[attr-defined]
         path.write_bytes(CONTENT)
@@ -211,8 +217,7 @@ def test_no_command_writes_a_new_table_into_a_folder_that_it_reads(
 ) -> None:
     deep = tmp_path / "deep"
     for folder, name in ((tmp_path / "flat", "new.csv"), (deep, "june/new.parquet")):
-        if output.type.endings is not None and Path(name).suffix not in output.type.endings:
-            name = str(Path(name).with_suffix(output.type.endings[0]))
+        name = str(Path(name).with_suffix(_ending(output, Path(name).suffix)))
         (folder / name).parent.mkdir(parents=True)
         table = (folder / name).with_name("votes.csv")
         table.write_bytes(CONTENT)

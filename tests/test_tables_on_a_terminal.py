@@ -114,6 +114,31 @@ def test_no_command_cuts_a_name_or_prints_beyond_the_edge(files: dict[str, str])
     assert wide == []
 
 
+def test_every_result_prints_and_is_html_with_its_chart(files: dict[str, str]) -> None:
+    from salon_bench.analysis.compare import compare
+    from salon_bench.analysis.leaderboard import leaderboards
+    from salon_bench.runs.view import RunView
+    from salon_bench.suites.contract.registry import suite_named
+    from salon_ranking import Battles, compare_votes, rank
+    from salon_ranking.agreement import label_statistics, paired_bootstrap
+
+    battles, store = Battles.read(files["votes"]), Path(files["store"])
+    results = [
+        rank(battles, replicates=10),
+        compare_votes(battles, battles),
+        compare(store, "run-0", "run-1", replicates=10),
+        leaderboards(store, suite_named("prism"))[0],
+        RunView(store, "run-0").summaries()[0],
+        paired_bootstrap([1.0, 0.5, 0.75], [0.5, 0.25, 0.5], replicates=10),
+        label_statistics({"t": [1, 1], "r": ["x", "y"], "l": ["a", "b"]}, thing="t", rater="r", label="l"),
+    ]
+    for result in results:
+        text, html = str(result), result._repr_html_()
+        assert len(text.splitlines()) >= 2, type(result)
+        assert "object at" not in text
+        assert (html.count("<table>"), html.count("<svg")) == (1, 1), type(result)
+
+
 def test_tables_are_drawn_in_one_place(packages: dict[str, Path]) -> None:
     """Only one module draws with rich's tables, so that what holds for its tables holds for all; see LEFT for those to come."""
     drawing = {

@@ -18,11 +18,13 @@ from test_arena_releases import write_rows
 from salon_arena import ArenaDatabase, Material, WorkService, create_app, read_material, vote_service
 from salon_arena.forms import check_task, panel_task
 from salon_arena.labels import LabelTask
+from salon_arena.prompt_tasks import PromptTask, slots
 from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
 from salon_arena.release import release
 from salon_arena.service import AnswerBody
 from salon_arena.tasks import Task
 from salon_arena.verdicts import VerdictTask, read_verdict_rows
+from salon_bench.suites.magic_bench_377.labels import points
 from salon_taxonomy.cli import main
 from salon_taxonomy.taxonomy import Taxonomy
 
@@ -203,3 +205,30 @@ def test_each_arena_draws_its_own_secret_and_nothing_prints_it(tmp_path: Path, d
     for command in ("verify", "people", "progress"):
         done: Any = CliRunner().invoke(main, ["arena", command, "--database", database.place])
         assert done.exit_code == 0 and secrets[0] not in done.output
+
+
+def test_the_longest_answer_that_a_page_allows_is_taken(tmp_path: Path) -> None:
+    """In letters of three bytes; a page would lose an answer that is refused as too large."""
+    pictures, prompts = write_material(tmp_path)
+    taxonomy = Taxonomy.load("artifact-bench")
+    mark = {"where": "字" * 500, "boxes": [[0.123456789012, 0.1, 0.987654321098, 0.9]] * 20, "frames": None}
+    labels = [{"label": label.id, **mark} for label in taxonomy.answers() if label.id != "normal"][:20]
+    wanted = [{"name": name, "demand": "字" * 600} for name in [each.name for each in points().values()][:12]]
+    text = {"prompt": "字" * 4000, "language": "zh", "labels": [slots(1)[0][1]], "scenario": "film"}
+    longest: list[tuple[Task, Any]] = [
+        (LabelTask(read_material(pictures, prompts), taxonomy), {"marks": labels, "level": "L1"}),
+        (PromptTask(1), {**text, "test_points": wanted}),
+    ]
+    for number, (task, choice) in enumerate(longest):
+        with ArenaDatabase.open(tmp_path / f"{number}.db") as database:
+            service = WorkService(database, task)
+
+            async def work(service: WorkService = service, choice: Any = choice) -> None:
+                async with visitors(service) as [visitor]:
+                    [pair, *_] = await visitor.pairs()
+                    for file in pair["media"]:
+                        await visitor.ask("GET", file)
+                    reply = await visitor.answer(pair, choice=choice)
+                    assert reply.status_code == 200, reply.text
+
+            run(work)

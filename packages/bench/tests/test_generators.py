@@ -265,3 +265,64 @@ def test_a_generator_that_understands_nothing_is_not_asked_for_ever(folder: Path
 def test_an_unknown_generator_is_a_typed_error(specification: str) -> None:
     with pytest.raises(InputError):
         open_generator(specification, {})
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--generator", "draw:", "--set", "size=64"],
+        ["--generator", "draw:0.3", "--dtype", "bfloat16"],
+        ["--generator", "draw:", "--timeout", "3"],
+        ["--generator", "vllm:m@localhost:1", "--dtype", "bfloat16"],
+        ["--generator", "vllm:m@localhost:1", "--timeout", "3"],
+        ["--generator", "diffusers:m", "--timeout", "3"],
+        ["--command", "python {prompt_file} {output}", "--set", "size=64"],
+        ["--command", "python {prompt_file} {output}", "--dtype", "bfloat16"],
+    ],
+)
+def test_an_option_that_has_no_effect_on_the_generator_is_refused_and_nothing_is_written(
+    folder: Path, words: list[str]
+) -> None:
+    refused = generate(*words)
+    assert refused.exit_code == 2, (words, refused.output)
+    assert words[2] in refused.output, refused.output
+    assert not (folder / "pictures").exists()
+
+
+def test_a_generator_that_cannot_be_loaded_and_a_disk_that_refuses_are_named_without_a_traceback(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for concurrency in (1, 3):
+        refused = generate("--generator", "diffusers:no-such-model", "--concurrency", concurrency)
+        assert refused.exit_code == 2 and "Error: " in refused.output, refused.output
+
+        def full(*_: object) -> None:
+            raise InputError("the file cannot be written (No space left on device)", source="generations.jsonl")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(LineFile, "append", full)
+            refused = generate("--generator", "draw:", "--concurrency", concurrency)
+        assert refused.exit_code == 2 and "No space left" in refused.output, refused.output
+    assert generate("--generator", "draw:").exit_code == 0
+
+
+def test_pictures_of_ids_that_differ_in_capitals_alone_have_files_of_their_own_on_any_file_system(folder: Path) -> None:
+    ids = ["A", "a", "b.0", "B", "Bild_01", "bild_01", "Ä", "plain", "Plain2"]
+    (folder / "ids.jsonl").write_text("".join(json.dumps({"prompt_id": each, "prompt": PROMPTS[0]}) + "\n" for each in ids))
+    assert generate("--generator", "draw:", "--samples", 2, prompts="ids.jsonl").exit_code == 0
+    lines = [json.loads(line) for line in (folder / "pictures" / MANIFEST).read_text().splitlines()]
+    assert len({line["path"].casefold() for line in lines}) == len(lines) == 2 * len(ids)
+    assert {line["path"] for line in lines} >= {"plain.0.png", "Plain2.1.png", "b.0.0.png"}
+
+
+def test_a_picture_that_is_too_large_or_lies_elsewhere_is_not_read(folder: Path) -> None:
+    (folder / "elsewhere.png").write_bytes(b"x")
+    (folder / "odd.py").write_text(
+        "import os, sys\n"
+        "output = sys.argv[2]\n"
+        "if sys.argv[3] == '0':\n    os.symlink(os.path.abspath('elsewhere.png'), output)\n"
+        "else:\n    os.truncate(os.open(output, os.O_CREAT | os.O_RDWR), 1 << 40)\n"
+    )
+    command = f"{shlex.quote(sys.executable)} {folder / 'odd.py'} {{prompt_file}} {{output}} {{seed}}"
+    made = generate("--command", command, "--samples", 2)
+    assert made.exit_code == 1 and "outside the folder" in made.output and "at most" in made.output, made.output

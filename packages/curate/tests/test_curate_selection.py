@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import polars as pl
 import pytest
@@ -15,9 +16,10 @@ from salon_curate.cli import curate
 from salon_curate.engine import inline
 from salon_curate.judging import judge_stage
 from salon_curate.measures import look
+from salon_curate.pages import yield_page, yield_section
 from salon_curate.pipeline import LOOK, PIPELINE
 from salon_curate.running import run
-from salon_curate.selection import LIGHT, diff, predicate, read_columns, saved_predicates, select, sweep
+from salon_curate.selection import LIGHT, YieldCurve, diff, predicate, read_columns, saved_predicates, select, sweep
 from salon_curate.stages import Stage, stage
 from salon_synthetic import PixelJudge
 from salon_taxonomy.errors import IncompleteError, InputError
@@ -163,6 +165,21 @@ def test_a_stage_that_has_not_finished_is_named(tmp_path):
     dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1))
     with pytest.raises(IncompleteError, match=r"'look' has not finished: 2 of 2 parts.*salon curate run"):
         select(dataset, [look], {"x": "sharpness > 1"})
+
+
+def test_no_name_of_a_column_is_the_title_of_an_axis_and_no_name_is_markup(tmp_path):
+    """A title cannot wrap: on a phone a long one leaves no width for the plot."""
+    names = ["n" * 90, "<script>alert(1)</script>", "a'b\"c", "שלום", "${x}", "</script>"]
+    curves = [YieldCurve(name, 4, (1e-9, 1e12), (4, 1), (0.5, 0.1), (1.0, 0.7)) for name in names]
+    yield_page(curves, tmp_path / "p.html")
+    text = (tmp_path / "p.html").read_text()
+    assert "<script>alert" not in text and text.count("</script>") == text.count("<script")
+    for curve in curves:
+        [figure] = yield_section([curve]).blocks
+        assert curve.column in figure.caption
+        titles = re.findall(r'"title": "([^"]*)"', json.dumps(figure.specification))
+        assert titles and all(len(title) < 24 and curve.column not in title for title in titles)
+        assert '"format": "~e"' in json.dumps(figure.specification)
 
 
 def test_the_commands_print_the_funnel_save_selections_and_draw_the_curves(looked, tmp_path):

@@ -3,10 +3,12 @@
 import asyncio
 import base64
 import json
+import math
 import pickle
 import re
 import subprocess
 import sys
+import time
 from io import BytesIO
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -123,6 +125,21 @@ def test_a_request_that_breaks_the_reward_breaks_no_other():
     assert [answer["scores"] for _, answer in answers] == [[None] if number == 3 else [1.0] for number in range(12)]
 
 
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, None, 1e400])
+def test_what_a_reward_pays_that_is_no_finite_number_is_null_with_a_reason_and_the_answer_is_json(value):
+    async def run():
+        server = RewardServer(lambda completions, **_: [value, 0.5])
+        async with (
+            TestServer(server.application()) as running,
+            ClientSession() as session,
+            session.post(running.make_url("/score"), json={"prompts": ["a", "b"]}) as response,
+        ):
+            return await response.text()
+
+    found = json.loads(asyncio.run(run()), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert found["scores"] == [None, 0.5] and found["unscored"][0]["reason"] == "not_reported"
+
+
 def test_health_and_metrics_say_how_it_goes():
     body = {"prompts": ["none", "a"], "images": [coded(RED)] * 2}
     _, _, health, metrics = asked(posted(body), posted({}), ("GET", "/health", {}), ("GET", "/metrics", {}))
@@ -191,9 +208,37 @@ def test_a_server_with_a_token_answers_nobody_without_it():
     assert [status for status, _ in answers] == [401, 401, 200, 401]
 
 
-def test_more_rows_than_may_wait_are_asked_to_come_again():
-    [(status, answer)] = asked(posted(GOOD), limits=ServingLimits(waiting=1))
-    assert (status, "try again" in answer["error"]) == (503, True)
+def test_a_request_of_as_many_pictures_as_are_taken_is_answered_and_a_full_queue_says_when_to_come_again():
+    """Also where a request may have more rows than may wait; the header says after how many seconds."""
+    body = {"prompts": ["a"] * 9, "images": [coded(RED)] * 9}
+    [(status, answer)] = asked(posted(body), limits=ServingLimits(pictures=9, waiting=4))
+    assert status == 200 and answer["scores"] == [1.0] * 9
+
+    async def run():
+        server = RewardServer(lambda completions, **_: (time.sleep(0.2), [1.0] * len(completions))[1],
+                              limits=ServingLimits(waiting=1))  # fmt: skip
+        async with TestServer(server.application()) as running, ClientSession() as session:
+
+            async def one():
+                async with session.post(running.make_url("/score"), json={"prompts": ["a"]}) as response:
+                    return response.status, response.headers.get("Retry-After")
+
+            return await asyncio.gather(*(one() for _ in range(6)))
+
+    answers = asyncio.run(run())
+    assert {status for status, _ in answers} == {200, 503}
+    assert all((after == "1") == (status == 503) for status, after in answers)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 5, 11])
+def test_a_reward_is_given_no_more_pictures_at_once_than_the_batch(rows):
+    body = {
+        "prompts": [f"{number % 3}" for number in range(rows)],
+        "images": [coded((RED, BLACK)[number % 2]) for number in range(rows)],
+    }
+    answers = asked(*(posted(body) for _ in range(6)), limits=ServingLimits(batch=4))
+    assert all(answer["scores"] == [1.0 - number % 2 for number in range(rows)] for _, answer in answers)
+    assert max(CALLS) <= 4 and sum(CALLS) == 6 * rows
 
 
 @pytest.mark.parametrize(
@@ -202,7 +247,9 @@ def test_more_rows_than_may_wait_are_asked_to_come_again():
         (["no-such-reward"], "there is no reward"),
         (["think", "--host", "0.0.0.0"], "other machines need a token"),
         (["think", "--parameter", "x"], "is not KEY=VALUE"),
-        (["think", "--on-unscored", "drop"], "must be a number or"),
+        (["think", "--on-unscored", "drop"], "must be a finite number or"),
+        (["think", "--on-unscored", "inf"], "must be a finite number or"),
+        (["think", "--on-unscored", "-1e999"], "must be a finite number or"),
         (["scorer:./metrics.py:red", "--parameter", "image=photo"], "looks at the column"),
         (["think", "--token-file", "short.txt"], "at least 16 plain characters"),
     ],

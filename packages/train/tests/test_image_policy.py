@@ -344,7 +344,7 @@ def test_the_command_trains_and_writes_numbers_and_a_page_and_a_second_call_trai
     assert again.exit_code == 0, again.output
     assert "start" not in again.stderr
     for arm in PolicyArm:
-        assert f"│ {arm} " in again.stdout
+        assert f"\n {arm} " in again.stdout
     other = CliRunner().invoke(main, [*command, "--steps", "3"])
     assert other.exit_code == 2
     assert "study with other settings" in other.output

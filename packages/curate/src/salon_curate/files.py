@@ -34,7 +34,9 @@ def publish_text(path: Path, text: str) -> None:
 
 
 def picture_ending(data: bytes) -> str:
-    """Return the ending of a picture file's name by its first bytes, without the dot; ``bin`` for what is no picture.
+    """Return the ending of a picture's file name, by its first bytes.
+
+    Without the dot; ``bin`` for anything but a picture.
 
     Example:
         >>> picture_ending(b"GIF89a"), picture_ending(b"%PDF")

@@ -212,7 +212,10 @@ def _archive(path: Path) -> Iterator[Picture]:
 
 
 def _refuse_rest(path: Path, start: int, size: int) -> None:
-    """Refuse an archive whose reader stopped before its end: at a damaged header, or at the end of a first archive of two."""
+    """Refuse an archive whose reader stopped before its end.
+
+    It stops at a damaged header, and at the end of the first of two archives.
+    """
     with path.open("rb") as file:
         file.seek(start)
         while block := file.read(1 << 20):
@@ -302,18 +305,21 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     if path.suffix not in (*TABLE_ENDINGS, ".arrow"):
         allowed = [*TABLE_ENDINGS, ".arrow", ".tar", "a folder"]
         raise InputError("unknown kind of file", source=path, value=path.suffix, allowed=allowed)
-    if path.suffix != ".arrow":
-        for row in table_rows(path, at_once=_ROWS_AT_ONCE):
+    if path.suffix not in (".arrow", ".parquet"):
+        for row in table_rows(path):
             empty = path.suffix == ".csv" and "" in row.cells.values()
             yield row.number, {name: cell or None for name, cell in row.cells.items()} if empty else row.cells
         return
     import polars as pl
 
     try:
-        frame = pl.read_ipc_stream(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"cannot be read ({error})", source=path) from error
-    yield from enumerate(frame.iter_rows(named=True), 1)
+        frame = pl.read_ipc_stream(path).lazy() if path.suffix == ".arrow" else pl.scan_parquet(path, glob=False)
+        start = 0
+        while len(batch := frame.slice(start, _ROWS_AT_ONCE).collect()):  # a stream of batches holds far more in memory
+            yield from enumerate(batch.iter_rows(named=True), start + 1)
+            start += len(batch)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise InputError(f"cannot be read ({str(error).partition(chr(10))[0]})", source=path) from error
 
 
 def _chosen(wanted: str | None, usual: tuple[str, ...], names: Collection[str]) -> str | None:

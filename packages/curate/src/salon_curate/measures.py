@@ -244,7 +244,7 @@ def fields(**columns: str) -> Stage:
 
 
 def _field(value: Any, kind: str) -> Any:
-    """Return a value as a field's type; None where it is none."""
+    """Return a value as a field's type, or None where it has another type."""
     if kind == "text":
         return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = str(value).strip().lower()

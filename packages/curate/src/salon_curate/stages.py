@@ -322,7 +322,9 @@ def write_part(path: Path, made: Stage, frame: "pl.DataFrame", shard: str) -> di
 
 
 def is_as_written(path: Path) -> bool:
-    """Return whether a part's bytes are those that its receipt was written for; true for a part of an earlier version.
+    """Return whether a part has the SHA-256 that its receipt contains.
+
+    True for a part of an earlier version, whose receipt contains none.
 
     Raises:
         OSError: the file cannot be read.

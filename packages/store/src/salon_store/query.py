@@ -234,7 +234,7 @@ def _create_views(
     damaged: Mapping[str, DamagedTableError],
     shown: Collection[str],
 ) -> None:
-    """Make a view of each table that is used, damaged or shown; let the connection open their files and nothing else."""
+    """Make a view of each table that is used, damaged or shown, and allow their files alone."""
     files: set[str] = set()
     for schema in SCHEMAS.values():
         if schema.name in used:

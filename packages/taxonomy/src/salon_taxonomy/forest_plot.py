@@ -19,7 +19,7 @@ _WIDE: Final = 0x1100
 
 
 class PlotRow(NamedTuple):
-    """One row of a forest plot: a name, its value, and the ends of its interval; None is what is not known."""
+    """One row of a forest plot: a name, its value and its interval's ends; None: not known."""
 
     name: str
     value: float | None
@@ -123,7 +123,7 @@ def _ticks(values: Sequence[float]) -> tuple[list[float], int]:
 
 
 def _text_width(text: str) -> float:
-    """Return an upper estimate of a text's width in pixels: a letter is 0.62 of its height wide, a wide one all of it."""
+    """Return an upper estimate of a text's width in pixels, from 0.62 of the height per letter."""
     return _FONT * sum(1.0 if ord(sign) >= _WIDE else 0.62 for sign in visible(text))
 
 

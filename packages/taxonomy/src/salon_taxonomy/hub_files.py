@@ -67,7 +67,7 @@ def hub_file(address: str) -> Path:
 
 
 def linked_folder(copy: Path) -> Path | None:
-    """Return where the links in a copy of a data set lead: the cache's folder of contents; None for any other folder.
+    """Return the cache's folder of contents, where a data set's links lead; None for any other folder.
 
     Example:
         >>> linked_folder(Path("hub/datasets--owner--name/snapshots/1a2b/prompts"))

@@ -1,4 +1,4 @@
-"""Publish results on the Hugging Face hub: pages as a static Space, tables with a data set card, and the upload of a folder.
+"""Publish pages as a static Space and tables as a data set with its card on the Hugging Face hub.
 
 ``space_files`` and ``card`` only make texts; ``push`` is the one function that sends anything, with the hub's own client.
 """
@@ -47,7 +47,7 @@ def space_readme(title: str, about: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class CardTable:
-    """A file of rows as a data set card names it: rows, columns with their types, and the digest of its bytes."""
+    """A table of a data set card: its rows, its columns with their types, and its digest."""
 
     name: str
     rows: int
@@ -83,7 +83,7 @@ def card_tables(folder: Path) -> tuple[CardTable, ...]:
 
 
 def card(tables: Sequence[CardTable], *, title: str, license_: str | None = None, about: str = "") -> str:
-    """Return a data set card: what the hub reads at its top, then every table with its rows, columns and digest.
+    """Return a data set card: settings for the hub, then every table with rows, columns and digest.
 
     Args:
         tables: at least one; each becomes a configuration with the name of its file.
@@ -162,9 +162,9 @@ def push(
     token: str | None = None,
     endpoint: str | None = None,
 ) -> str:
-    """Upload the files of a folder to a repository of the Hugging Face hub in one commit, and return its address.
+    """Upload the files of a folder to a Hugging Face repository in one commit; return its address.
 
-    The repository is made where there is none. Files of the same name are replaced; others stay.
+    A missing repository is made. Files of the same name are replaced; others stay.
 
     Args:
         folder: what :func:`files_to_push` finds in it.

@@ -1,4 +1,4 @@
-"""Results as people look at them: a table that fits the terminal, and a table with its chart in a notebook."""
+"""Show results as a table that fits the terminal, and as a table with its chart in a notebook."""
 
 import html
 from abc import ABC, abstractmethod
@@ -46,10 +46,10 @@ class ResultView:
 
 
 def joined_views(views: Sequence[ResultView], names: Sequence[str]) -> ResultView:
-    """Return several views as one table and one chart, each row with the name of its view; a single view as it is.
+    """Return several views as one table and one chart, whose rows begin with the view's name.
 
     Args:
-        views: at least one.
+        views: at least one; a single view is returned as it is.
         names: as many.
     """
     if len(views) == 1:
@@ -92,7 +92,7 @@ class ShownResult(ABC):
 
 
 class FittedTable:
-    """A table for a terminal that cuts nothing: numbers stay whole, words wrap, and last columns are left out where needed.
+    """A table for a terminal that cuts nothing: words wrap, then the last columns are left out.
 
     A line beneath the table names the columns that were left out. Cells are taken literally: no markup, no control
     characters.

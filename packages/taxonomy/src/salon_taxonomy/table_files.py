@@ -8,6 +8,8 @@
 escapes them.
 """
 
+import base64
+import hashlib
 import html
 import json
 import re
@@ -57,6 +59,11 @@ _LATEX: Final = {
     "–": "--",
     "−": "$-$",
 }
+_STYLE: Final = (
+    "table { border-collapse: collapse; font: 1rem/1.4 system-ui, sans-serif; } caption { text-align: left; } "
+    "th, td { padding: .2em .5em; vertical-align: top; overflow-wrap: anywhere; border-bottom: 1px solid #8886; }"
+)
+"""Of the page of a table: on a narrow screen names wrap and nothing is clipped."""
 _MARKDOWN: Final = re.compile(r"[\\`*\[\]<>|~$&#!]|(?<![^\W_])_|_(?![^\W_])")
 """The signs that act; an underscore within a word does not."""
 
@@ -129,12 +136,13 @@ class Table:
     def page(self) -> str:
         """Return a whole page with nothing but the table; it fetches nothing and has no script."""
         title = _html(self.caption or ", ".join(self.columns))
-        policy = "default-src 'none'; base-uri 'none'; form-action 'none'"
+        style = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+        policy = f"default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"
         head = (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-            f'<meta name="color-scheme" content="light dark">\n<title>{title}</title>\n</head>\n'
+            f'<meta name="color-scheme" content="light dark">\n<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n'
         )
         return f"{head}<body>\n{self.html()}</body>\n</html>\n"
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--command", metavar="TEMPLATE", help='A program instead: "mygen {prompt_file} {output}", and {seed} where wanted.'
 )
-@click.option("--timeout", "timeout_s", type=float, default=600.0, show_default=True, help="Of a --command, in seconds.")
+@click.option("--timeout", "timeout_s", type=float, show_default="600", help="Of a --command, in seconds.")
 @click.option("--samples", type=click.IntRange(1), default=1, show_default=True, help="Pictures per prompt.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the first sample; the next have the next seeds.")
 @click.option(
@@ -59,7 +59,7 @@ def generate(
     folder: Path,
     generator: str | None,
     command: str | None,
-    timeout_s: float,
+    timeout_s: float | None,
     samples: int,
     seed: int,
     limit: int | None,
@@ -121,7 +121,7 @@ def generate(
 
 
 def _generator(
-    generator: str | None, command: str | None, timeout_s: float, settings: tuple[str, ...], dtype: str | None
+    generator: str | None, command: str | None, timeout_s: float | None, settings: tuple[str, ...], dtype: str | None
 ) -> "PictureGenerator":
     """Return the generator that the options name."""
     import os
@@ -133,7 +133,9 @@ def _generator(
     if command is not None:
         if settings or dtype:
             raise click.UsageError("--set and --dtype are for --generator; write them into the --command")
-        return CommandGenerator(command, timeout_s=timeout_s)
+        return CommandGenerator(command) if timeout_s is None else CommandGenerator(command, timeout_s=timeout_s)
+    if timeout_s is not None:
+        raise click.UsageError("--timeout is for --command; a server's is in its TOML file")
     return open_generator(str(generator), os.environ, options=dict(map(_setting, settings)), dtype=dtype)
 
 

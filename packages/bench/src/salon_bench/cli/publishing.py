@@ -1,4 +1,7 @@
-"""``salon results space``, ``card`` and ``push``: pages and tables on the Hugging Face hub. Parse, one library call, print."""
+"""``salon results space``, ``card``, ``push`` and ``log``: pages and tables on the Hugging Face hub, runs in trackers.
+
+Each parses, makes one library call and prints.
+"""
 
 import os
 from pathlib import Path
@@ -6,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import STORE
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -121,6 +126,49 @@ def push(folder: Path, repository: str, kind: "RepoType", private: bool, message
     token, endpoint = os.environ.get("HF_TOKEN"), os.environ.get("HF_ENDPOINT")
     address = pushed(folder, repository, kind, private=private, message=message, token=token, endpoint=endpoint)
     click.echo(f"Pushed to {visible(address)}", err=True)
+
+
+@click.command("log", context_settings=_HELP)
+@click.argument("run_ids", metavar="RUN...", nargs=-1, required=True)
+@STORE
+@click.option(
+    "--to",
+    "tracker",
+    type=click.Choice(["tensorboard", "mlflow", "wandb"]),
+    required=True,
+    help="Whose files are written; each needs a package of its own, which an error names.",
+)
+@click.option(
+    "--folder",
+    metavar="FOLDER",
+    required=True,
+    type=InputPath(file_okay=False),
+    help="That the tracker reads; runs that are there stay.",
+)
+@click.option("--project", default="salon", show_default=True, help="The project, or experiment.")
+def log(run_ids: tuple[str, ...], store: StoreAddress, tracker: str, folder: Path, project: str) -> None:
+    """Log the suites' numbers of RUNs, with their intervals, as files of TensorBoard, MLflow or Weights & Biases.
+
+    Nothing is sent: `wandb sync` uploads what is written for Weights & Biases.
+
+    \b
+    Example:
+      salon results log RUN_A RUN_B --to tensorboard --folder events
+      salon results log RUN_A --to mlflow --folder tracking --project image-models
+      salon results log RUN_A --to wandb --folder tracking
+    """
+    from salon_bench.analysis.trackers import TRACKERS, tracked_runs
+
+    runs = tracked_runs(store, run_ids)
+    if tracker == "mlflow":
+        os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # else MLflow 3 wants a database
+    TRACKERS[tracker](runs, folder, project)
+    look = {
+        "tensorboard": f"tensorboard --logdir {folder}",
+        "mlflow": f"MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri {folder / 'mlruns'}",
+        "wandb": f"wandb sync {folder / 'wandb'}/offline-run-*",
+    }
+    click.echo(f"Logged {len(runs)} to {folder}. Look: {visible(look[tracker])}", err=True)
 
 
 def _read(path: Path) -> bytes:

@@ -20,6 +20,10 @@ _COMMANDS = {
         "salon_bench.cli.report:leaderboard",
         "Rank the subjects of all finished runs of SUITE by the suite's own numbers; one board for every judge version.",
     ),
+    "log": LazyCommand(
+        "salon_bench.cli.publishing:log",
+        "Log the suites' numbers of RUNs, with their intervals, as files of TensorBoard, MLflow or Weights & Biases.",
+    ),
     "push": LazyCommand(
         "salon_bench.cli.publishing:push",
         "Upload the files of a FOLDER to OWNER/NAME on the Hugging Face hub, in one commit.",

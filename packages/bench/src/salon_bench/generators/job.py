@@ -127,7 +127,7 @@ async def generate_pictures(
     file, known = _opened(manifest)
     try:
         missing = [each for each in wanted if not _is_there(each, known, manifest)]
-        counts = await _Job(generator, folder, file, len(wanted), watcher or NoWatcher()).run(missing, concurrency)
+        counts = await _Job(generator, folder, file, wanted, watcher or NoWatcher()).run(missing, concurrency)
     finally:
         file.close()
     tried = counts.made + counts.failed.total()
@@ -146,7 +146,7 @@ def _opened(manifest: Path) -> tuple[LineFile, dict[tuple[str, int], dict[str, A
         lines = list(_lines(manifest))
         present = [line for line in lines if (manifest.parent / str(line["path"])).is_file()]
         if len(present) < len(lines):
-            replaced = file  # its lock holds while the new file is written, so nobody appends to the old one
+            replaced = file  # its lock holds while the new file is written, so no process appends to the old one
             write_whole(manifest, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in present), flushed=True)
             file = LineFile(manifest)
             replaced.close()
@@ -188,11 +188,15 @@ def _is_there(each: _Wanted, known: dict[tuple[str, int], dict[str, Any]], manif
 class _Job:
     """Workers that share one iterator of wanted pictures."""
 
-    def __init__(self, generator: PictureGenerator, folder: Path, file: LineFile, total: int, watcher: Watcher) -> None:
+    def __init__(
+        self, generator: PictureGenerator, folder: Path, file: LineFile, wanted: Sequence[_Wanted], watcher: Watcher
+    ) -> None:
         self._generator = generator
         self._folder = folder
         self._file = file
-        self._total = total
+        self._total = len(wanted)
+        ids = Counter(name.casefold() for name in {each.prompt_id for each in wanted})
+        self._alike = {name for name, count in ids.items() if count > 1}
         self._watcher = watcher
         self._began = perf_counter()
         self._counts = _Counts()
@@ -202,9 +206,13 @@ class _Job:
         waiting = iter(missing)
         kept = self._total - len(missing)
         self._report(kept)
-        async with self._generator, asyncio.TaskGroup() as group:
-            for _ in range(min(concurrency, len(missing))):
-                group.create_task(self._work(waiting, kept))
+        async with self._generator:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(concurrency, len(missing))):
+                        group.create_task(self._work(waiting, kept))
+            except ExceptionGroup as errors:  # a generator that cannot be loaded, a full disk: the same for all workers
+                raise errors.exceptions[0] from errors
         return self._counts
 
     async def _work(self, waiting: Iterator[_Wanted], kept: int) -> None:
@@ -234,7 +242,8 @@ class _Job:
             return checked
         kind = format_of(data)
         ending = (kind.media_type if kind else "image/png").rpartition("/")[2]
-        stem = each.prompt_id if _PLAIN.fullmatch(each.prompt_id) else digest("prompt file", each.prompt_id)
+        plain = _PLAIN.fullmatch(each.prompt_id) and each.prompt_id.casefold() not in self._alike  # file systems fold capitals
+        stem = each.prompt_id if plain else digest("prompt file", each.prompt_id)
         path = f"{stem}.{each.sample}.{ending}"
         write_whole(self._folder / path, data, flushed=True)
         self._file.append(json.dumps(each.line(path, data), ensure_ascii=False).encode())

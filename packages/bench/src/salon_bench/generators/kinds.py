@@ -17,6 +17,7 @@ from salon_bench.editors.diffusers_pipeline import LocalPipeline
 from salon_bench.editors.openai_compatible import ImagesServer
 from salon_bench.judges.settings import ChatSettings, without_credentials
 from salon_bench.judges.specification import read_settings
+from salon_bench.media.reading import read_inside
 from salon_synthetic.scenes.drawing import png
 from salon_synthetic.scenes.imagining import RULES, SLIPS, imagine
 from salon_taxonomy.digest import Digestible, digest
@@ -24,6 +25,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import Closing, Managed
 from salon_taxonomy.protocols import Edit, Media
 from salon_taxonomy.records import CallStatus
+from salon_taxonomy.verdict import Unscored
 
 _SERVERS: Final = ("openai", "vllm", "sglang")
 _HINT: Final = 'Write draw:, diffusers:MODEL, KIND:MODEL@URL, name a TOML file as judges have, or give --command "PROGRAM …".'
@@ -31,6 +33,8 @@ _PLACEHOLDER: Final = re.compile(r"\{(\w*)\}")
 _NEEDED: Final = ("prompt_file", "output")
 _KNOWN: Final = (*_NEEDED, "seed")
 _LAST_WORDS: Final = 300
+_MOST_BYTES: Final = 128 << 20
+"""Of a picture that a command writes."""
 
 
 @runtime_checkable
@@ -151,7 +155,7 @@ class CommandGenerator(Closing):
         if shutil.which(self._words[0]) is None:
             raise InputError("there is no such program", source="--command", value=self._words[0])
         if not 0 < timeout_s < float("inf"):
-            raise InputError("must be above 0", source="--timeout", value=timeout_s)
+            raise InputError("must be above 0 and finite, not", source="--timeout", value=timeout_s)
         self._timeout_s = timeout_s
         self.name = Path(self._words[0]).name
         self.version = digest("generator", {"kind": "command", "words": list(self._words)})
@@ -169,10 +173,11 @@ class CommandGenerator(Closing):
             if code is None:
                 problem = f"the command took more than {self._timeout_s:g} s"
                 return Edit(None, CallStatus.TIMEOUT, self.version, latency_ms, problem)
-            data = output.read_bytes() if output.is_file() else b""
-            if code or not data:
+            data = read_inside(output, Path(folder), _MOST_BYTES)
+            if code or isinstance(data, Unscored):
                 said = log.read_bytes()[-_LAST_WORDS:].decode("utf-8", "replace").strip()
-                what = f"the command ended with {code}" if code else "the command wrote no picture"
+                lacks = f"the command wrote no picture ({data.detail})" if isinstance(data, Unscored) else ""
+                what = f"the command ended with {code}" if code else lacks
                 return Edit(None, CallStatus.REJECTED, self.version, latency_ms, f"{what}: {said}" if said else what)
         return Edit(Media.from_bytes(data), version=self.version, latency_ms=latency_ms)
 
@@ -212,14 +217,15 @@ def open_generator(
         dtype: of a pipeline: ``bfloat16``.
 
     Raises:
-        InputError: for an unknown kind, wrong settings, or a secret that is not set.
+        InputError: for an unknown kind, wrong settings, an option without effect, or a secret that is not set.
 
     Example:
         >>> open_generator("vllm:qwen-image@localhost:8000", {}).name
         'qwen-image'
     """
     kind, colon, rest = specification.partition(":")
-    if kind == "draw" and not options:
+    if kind == "draw":
+        _refuse_unused(specification, {"--set": options, "--dtype": dtype})
         try:
             return DrawGenerator(float(rest) if rest else SLIPS)
         except ValueError as error:
@@ -233,8 +239,17 @@ def open_generator(
     if not isinstance(settings, ChatSettings):
         source = without_credentials(specification)
         raise InputError("is no server that makes pictures", source=source, key="kind", value=settings.kind, allowed=_SERVERS)
+    _refuse_unused(specification, {"--dtype": dtype})
     body = {**settings.extra_body, **(options or {})}
     return OpenAICompatibleGenerator(settings.model_copy(update={"extra_body": body}), environment)
+
+
+def _refuse_unused(specification: str, given: Mapping[str, object]) -> None:
+    """Refuse an option that would be ignored."""
+    for option, value in given.items():
+        if value:
+            problem = "has no effect on the generator"
+            raise InputError(problem, source=option, value=without_credentials(specification), hint=f"Leave {option} out.")
 
 
 def _placeholders(names: tuple[str, ...]) -> list[str]:

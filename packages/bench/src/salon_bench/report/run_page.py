@@ -110,7 +110,7 @@ def _numbers(gallery: SuiteGallery, partial_means: bool) -> list[Block]:
 
 
 def _pivot(rows: _Numbers, keys: Sequence[tuple[str, str | None]], partial_means: bool) -> list[Block]:
-    """Return the numbers with a row for each group (a track, a category) and a column for each metric of each subject."""
+    """Return a table with a row for each group (track, category) and a column for each metric of each subject."""
     groups = list(dict.fromkeys(group for _, group in keys if group is not None))
     metrics = [
         metric for metric in dict.fromkeys(metric for metric, _ in keys) if any((metric, each) in keys for each in groups)
@@ -139,7 +139,7 @@ def _value(found: Mapping[tuple[str, str | None], Mapping[str, Any]], metric: st
 
 
 def _partial_mean(found: Mapping[tuple[str, str | None], Mapping[str, Any]], metric: str, groups: Sequence[str]) -> str:
-    """Return the mean of the groups that have a number and how many they are; empty where the suite has its own."""
+    """Return the mean of the groups with a number, and their count; empty where the suite has its own."""
     values = [found.get((metric, group), {}).get("value") for group in groups]
     known = [value for value in values if value is not None]
     if not known or found.get((metric, None), {}).get("value") is not None:
@@ -148,7 +148,7 @@ def _partial_mean(found: Mapping[tuple[str, str | None], Mapping[str, Any]], met
 
 
 def _charts(rows: _Numbers, keys: Sequence[tuple[str, str | None]]) -> list[Block]:
-    """Return a chart for each of the first metrics that have an interval: its groups with a point and bar per subject."""
+    """Return a chart of the groups of each of the first metrics that have an interval."""
     drawn: dict[str, list[tuple[str, str, Any, Any, Any]]] = {}
     for metric, group in keys:
         for name, found in rows.items():

@@ -69,7 +69,9 @@ async def execute(
     on_start: Callable[[RunSession], None] | None = None,
     on_result: Callable[[CaseResult], None] | None = None,
 ) -> SessionResult:
-    """Run a plan to its end or first limit, from where it was stopped; every reply is in the store afterwards.
+    """Run a plan to its end or first limit, from where it was stopped.
+
+    Every reply is in the store afterwards.
 
     Args:
         planned: what to run (``plan.planned``).

@@ -68,7 +68,7 @@ def numbers_view(header: str, summary: Summary) -> ResultView:
 
 
 def _chart(rows: "Sequence[Mapping[str, Any]]") -> ForestPlot | None:
-    """Return the numbers that have an interval; None where there are none."""
+    """Return a chart of the numbers that have an interval; None without such a number."""
     drawn = [
         PlotRow(
             f"{row['metric']}, {row['group']}" if row.get("group") else row["metric"],

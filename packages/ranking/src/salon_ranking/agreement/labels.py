@@ -11,6 +11,7 @@ from salon_ranking.agreement.kappa import Weights, fleiss_kappa
 from salon_ranking.agreement.krippendorff import Level
 from salon_ranking.files import Frame, as_lazy
 from salon_ranking.numbers import MISSING
+from salon_ranking.options import checked
 from salon_taxonomy.forest_plot import ForestPlot, PlotRow
 from salon_taxonomy.shown_result import ResultView, ShownResult
 from salon_taxonomy.table_files import Table
@@ -56,6 +57,7 @@ class LabelStatistics(ShownResult):
         return ResultView(self.header, table, ForestPlot("Agreement (0: chance, 1: full)", points, 0.0))
 
 
+@checked
 def label_statistics(
     frame: Frame,
     *,

@@ -335,7 +335,7 @@ def _show_weights(found: "Weights") -> None:
 
 
 def _share_cells(shares: "pl.DataFrame") -> Table:
-    """Return one row per test point with a column for each model, or one row for each of both where models are many."""
+    """Return one row per test point and a column per model; with many models, one row per pair."""
     from salon_ranking.numbers import share
     from salon_ranking.opinion.checks import wide_shares
 

@@ -178,7 +178,7 @@ async def each_paid(reward: RewardFunction, completions: Sequence[Any], columns:
     For trainers and servers that have a policy of their own for missing rewards.
 
     Args:
-        reward: Salon's, or a function of a user's own, whose None and NaN are ``not_reported``.
+        reward: Salon's, or a function of a user's own, whose None, NaN and infinities are ``not_reported``.
         completions: texts, or lists of chat messages.
         columns: lists with one value for each completion, by name.
 
@@ -193,7 +193,7 @@ async def each_paid(reward: RewardFunction, completions: Sequence[Any], columns:
     values = await given if inspect.isawaitable(given) else given
     if len(values) != len(completions):
         raise InputError(f"the reward returned another number of values than {len(completions)}:", value=len(values))
-    return [_NOT_PAID if value is None or math.isnan(value) else float(value) for value in values]
+    return [_NOT_PAID if value is None or not math.isfinite(value) else float(value) for value in values]
 
 
 def report(name: str, paid: Sequence[Paid], columns: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ class ServingLimits:
     Attributes:
         body_bytes: of one request.
         pictures: rows of one request.
-        waiting: rows of all requests that wait; more are answered with 503.
+        waiting: rows of all requests that wait; more are answered with 503, unless nothing waits.
         batch: rows that the reward is given at once.
         concurrency: batches at work at once; above 1 only for rewards that may be called from several threads.
     """
@@ -140,6 +140,7 @@ class RewardServer:
             response = _error(413, f"a request has at most {most}", "Send fewer pictures at once, or raise --max-body-mb.")
         except web.HTTPException as error:
             response = _error(error.status, error.reason)
+            response.headers.update({name: value for name, value in error.headers.items() if name == "Retry-After"})
         except InputError as error:
             response = _error(400, str(error))
         except SalonError as error:
@@ -205,7 +206,7 @@ class RewardServer:
         return _checked(said, self._limits)
 
     async def _paid(self, rows: RequestRows) -> list[Paid]:
-        if self._waiting + rows.count > self._limits.waiting:
+        if self._waiting and self._waiting + rows.count > self._limits.waiting:
             raise web.HTTPServiceUnavailable(
                 reason=f"{self._waiting} pictures wait; try again", headers={"Retry-After": _RETRY_S}
             )
@@ -241,8 +242,7 @@ class RewardServer:
         columns = {name: [value for rows, _ in taken for value in rows.columns[name]] for name in taken[0][0].columns}
         completions = columns.pop("completions")
         began = perf_counter()
-        [found] = await asyncio.gather(each_paid(self._reward, completions, columns), return_exceptions=True)
-        self._batches += 1
+        [found] = await asyncio.gather(self._scored(completions, columns), return_exceptions=True)
         self._seconds += perf_counter() - began
         if isinstance(found, BaseException):
             if not isinstance(found, Exception):
@@ -267,6 +267,15 @@ class RewardServer:
             self._unscored.update(reason.value for reason in why)
             if not answer.done():
                 answer.set_result(mine)
+
+    async def _scored(self, completions: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> list[Paid]:
+        """Return what the rows earn, each for itself; a request of more rows than a batch is given in parts."""
+        found: list[Paid] = []
+        for start in range(0, len(completions), self._limits.batch):
+            part = slice(start, start + self._limits.batch)
+            self._batches += 1
+            found += await each_paid(self._reward, completions[part], {name: of[part] for name, of in columns.items()})
+        return found
 
 
 async def _form(request: web.Request) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """``salon reward serve``: one reward over HTTP."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,10 @@ def _policy(text: str | None) -> str | float | None:
     if text is None or text in ("mean", "nan"):
         return text
     try:
-        return float(text)
-    except ValueError as error:
-        problem = "must be a number or a word that is allowed, not"
-        raise InputError(problem, source="--on-unscored", value=text, allowed=("mean", "nan")) from error
+        found = float(text)
+    except ValueError:
+        found = math.inf
+    if not math.isfinite(found):
+        problem = "must be a finite number or a word that is allowed, not"
+        raise InputError(problem, source="--on-unscored", value=text, allowed=("mean", "nan"))
+    return found

@@ -72,7 +72,7 @@ class PolicyArm(StrEnum):
     IMITATION = "imitation"
     """Control: more imitation of the same teacher, for as many passes through the network."""
     BEST = "best-of-group"
-    """Rival: rejection sampling. Imitate the best picture of each group, of as many pictures and passes."""
+    """Rival: rejection sampling. Imitate the best pictures of all groups so far, with as many pictures and passes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
     Imitation        the flow's loss on the teacher's pictures
     FlowGRPO         groups of pictures per prompt ──► rewards ──► advantages ──► steps become likelier or less likely
-    BestOfGroup      groups of pictures per prompt ──► rewards ──► the best of each ──► the flow's loss on those
+    BestOfGroup      groups of pictures per prompt ──► rewards ──► the best of each ──► the flow's loss on all of those so far
 
 Every draw of a step depends on the seed and the number of the step alone, so a learner that continues from a saved state
 computes the same bits.

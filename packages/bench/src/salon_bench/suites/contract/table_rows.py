@@ -163,17 +163,13 @@ def _kind_of_problem(where: str, rows: list[BadRow]) -> str:
     return f"{where}row{'s' if len(rows) > 1 else ''} {', '.join(shown[:_MOST_RANGES])}{more}: {words}"
 
 
-def table_rows(path: Path, *, at_once: int = _BATCH_ROWS) -> Iterator[TableRow]:
+def table_rows(path: Path) -> Iterator[TableRow]:
     """Read a table row by row; only ``.json`` is in memory as a whole.
-
-    Args:
-        path: the file.
-        at_once: rows of a Parquet file in memory; fewer for rows with pictures.
 
     Raises:
         InputError: the file is missing or unreadable, its ending is unknown, or a row of it is no row.
     """
-    for row in _scanned(path, at_once):
+    for row in _scanned(path):
         if isinstance(row, BadRow):
             raise row.error
         yield row
@@ -199,13 +195,13 @@ def _each(rows: Iterable[TableRow | BadRow], read: Callable[[TableRow], T]) -> I
             yield BadRow(row.number, error)
 
 
-def _scanned(path: Path, at_once: int = _BATCH_ROWS) -> Iterator[TableRow | BadRow]:
+def _scanned(path: Path) -> Iterator[TableRow | BadRow]:
     ending = path.suffix.lower()
     if ending not in TABLE_ENDINGS:
         raise InputError("unknown kind of file", source=path, value=path.suffix, allowed=TABLE_ENDINGS)
     try:
         if ending == ".parquet":
-            yield from _parquet(path, at_once)
+            yield from _parquet(path)
         else:
             wrong_bytes = "strict" if ending == ".json" else "surrogateescape"  # in the others, they cost their row only
             newline = "" if ending == ".csv" else None
@@ -334,14 +330,14 @@ def _csv(path: Path, file: Any) -> Iterator[TableRow | BadRow]:
             yield BadRow(number, error)
 
 
-def _parquet(path: Path, at_once: int) -> Iterator[TableRow | BadRow]:
+def _parquet(path: Path) -> Iterator[TableRow | BadRow]:
     import polars as pl
 
     if not path.is_file():
         raise InputError("there is no such file", source=path)
     try:
         number = 0
-        for batch in pl.scan_parquet(path, glob=False).collect_batches(maintain_order=True, chunk_size=at_once):
+        for batch in pl.scan_parquet(path, glob=False).collect_batches(maintain_order=True, chunk_size=_BATCH_ROWS):
             for cells in batch.iter_rows(named=True):
                 number += 1
                 yield TableRow(path, number, cells)

@@ -1,0 +1,196 @@
+"""Log the numbers of finished runs to experiment trackers: TensorBoard, MLflow, Weights & Biases.
+
+Each tracker's own library writes; it is imported when its function is called.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from math import isfinite
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from salon_bench.runs.view import RunView
+from salon_taxonomy.digest import digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.store_address import StoreAddress
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedRun:
+    """One subject of a run as trackers take it.
+
+    Attributes:
+        name: the run's id and the subject.
+        key: the same for the same numbers, so that a second log can be recognised.
+        facts: suite, judge, judge version, subject, run.
+        numbers: ``metric/group`` (the group ``all``: everything); ``….ci_low`` and ``….ci_high`` are its interval's ends.
+        started_ms: when the run began, in milliseconds since 1970.
+    """
+
+    name: str
+    key: str
+    facts: Mapping[str, str]
+    numbers: Mapping[str, float]
+    started_ms: int
+
+
+def tracked_runs(store: StoreAddress, run_ids: Sequence[str]) -> list[TrackedRun]:
+    """Read the suites' numbers of runs, one entry per run and subject.
+
+    Raises:
+        InputError: no run is named, or one is missing, has no numbers, or is of a suite that is not installed.
+        SalonError: the directory is no store.
+    """
+    if not run_ids:
+        raise InputError("name a run", hint="salon bench runs lists them.")
+    found = []
+    for run_id in dict.fromkeys(run_ids):
+        view = RunView(store, run_id)
+        for each in view.summaries():
+            first = view.of(each.subject).row(0, named=True)
+            facts = {"run": run_id, "suite": view.status.suite, "subject": each.subject}
+            facts |= {"judge": first["judge"], "judge_version": first["judge_version"] or ""}
+            numbers = {"scored": float(each.scored), "unscored": float(each.unscored)}
+            for row in each.summary.table.to_dicts():
+                name = _named(row["metric"], row.get("group"))
+                ends = {f"{name}.ci_low": row.get("ci_low"), f"{name}.ci_high": row.get("ci_high")}
+                for key, value in {name: row.get("value"), **ends}.items():
+                    if value is not None and isfinite(value):
+                        numbers[key] = float(value)
+            began = view.status.started_at
+            started = 0 if began is None else round(1000 * began.timestamp())
+            key = digest("tracked run", [facts, sorted(numbers.items())], length=16)
+            found.append(TrackedRun(f"{run_id} {each.subject}", key, facts, numbers, started))
+    if not found:
+        raise InputError("the run holds no scores yet", value=run_ids[0], hint="salon bench status says how far it is.")
+    return found
+
+
+def _named(metric: str, group: str | None) -> str:
+    """Return a name of the signs that every tracker takes: letters, digits, ``_ - . / `` and spaces."""
+    text = f"{metric}/{group or 'all'}"
+    return "".join(sign if sign.isascii() and (sign.isalnum() or sign in "_-./ ") else "_" for sign in text)
+
+
+def log_to_tensorboard(runs: Sequence[TrackedRun], folder: Path, project: str) -> None:
+    """Write one event file for each run: its numbers as scalars of step 0, its facts as text.
+
+    Args:
+        runs: what is logged.
+        folder: that TensorBoard reads; each run is a folder in it, by its key.
+        project: a folder between the two.
+
+    Raises:
+        InputError: tensorboard is not installed, or the folder cannot be written.
+    """
+    writers = _library("tensorboard.summary.writer.event_file_writer", "tensorboard")
+    event, summary = (import_module(f"tensorboard.compat.proto.{name}_pb2") for name in ("event", "summary"))
+    tensor_util = import_module("tensorboard.util.tensor_util")
+    for run in runs:
+        writer = _written(folder, lambda at=folder / project / run.key: writers.EventFileWriter(str(at)))  # type: ignore[misc]
+        seconds = run.started_ms / 1000
+        values = [summary.Summary.Value(tag=name, simple_value=value) for name, value in run.numbers.items()]
+        text = summary.SummaryMetadata(plugin_data=summary.SummaryMetadata.PluginData(plugin_name="text"))
+        values += [
+            summary.Summary.Value(tag=name, metadata=text, tensor=tensor_util.make_tensor_proto([value.encode()]))
+            for name, value in run.facts.items()
+        ]
+        writer.add_event(event.Event(wall_time=seconds, step=0, summary=summary.Summary(value=values)))
+        writer.close()
+
+
+def log_to_mlflow(runs: Sequence[TrackedRun], folder: Path, project: str) -> None:
+    """Write runs to MLflow: parameters, metrics and a tag with their key. A run that is there already is left as it is.
+
+    MLflow 3 writes and reads a store of files only where ``MLFLOW_ALLOW_FILE_STORE`` is ``true``; ``mlflow migrate-filestore``
+    turns it into a database.
+
+    Args:
+        runs: what is logged.
+        folder: that gets ``mlruns``, the store of files.
+        project: the experiment's name.
+
+    Raises:
+        InputError: mlflow is not installed or refuses a store of files, or the folder cannot be written.
+    """
+    mlflow, entities = _library("mlflow", "mlflow"), _library("mlflow.entities", "mlflow")
+    _written(folder, lambda: folder.mkdir(parents=True, exist_ok=True))
+    try:
+        client = mlflow.MlflowClient(tracking_uri=(folder / "mlruns").absolute().as_uri())
+    except mlflow.MlflowException as error:
+        hint = "Set MLFLOW_ALLOW_FILE_STORE=true."
+        raise InputError(f"MLflow refuses ({str(error).splitlines()[0][:120]})", source=folder, hint=hint) from error
+    known = client.get_experiment_by_name(project)
+    experiment = client.create_experiment(project) if known is None else known.experiment_id
+    for run in runs:
+        if client.search_runs([experiment], f"tags.`salon.key` = '{run.key}'"):
+            continue
+        tags = {"salon.key": run.key, "mlflow.runName": run.name}
+        made = client.create_run(experiment, start_time=run.started_ms, tags=tags)
+        metrics = [entities.Metric(name, value, run.started_ms, 0) for name, value in run.numbers.items()]
+        params = [entities.Param(name, value) for name, value in run.facts.items()]
+        for start in range(0, max(len(metrics), 1), _BATCH):
+            client.log_batch(made.info.run_id, metrics=metrics[start : start + _BATCH], params=params if not start else [])
+        client.set_terminated(made.info.run_id, end_time=run.started_ms)
+
+
+def log_to_wandb(runs: Sequence[TrackedRun], folder: Path, project: str) -> None:
+    """Write runs for Weights & Biases into a folder; nothing is sent until ``wandb sync`` is called.
+
+    Args:
+        runs: what is logged; a run keeps its id, so that syncing it twice does not double it.
+        folder: that gets the folder ``wandb`` with one offline run for each.
+        project: its name on the server.
+
+    Raises:
+        InputError: wandb is not installed, or the folder cannot be written.
+    """
+    wandb = _library("wandb", "wandb")
+    _written(folder, lambda: folder.mkdir(parents=True, exist_ok=True))
+    quiet = wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True)
+    for run in runs:
+        made = wandb.init(
+            project=project,
+            id=run.key,
+            name=run.name,
+            config=dict(run.facts),
+            dir=str(folder),
+            mode="offline",
+            settings=quiet,
+            reinit="create_new",
+        )
+        made.log(dict(run.numbers))
+        made.finish()
+    wandb.teardown()  # its own process writes the last bytes when it ends
+
+
+_INSTALL: Final = {
+    "tensorboard": "'salon-bench[tensorboard]'",
+    "mlflow": "mlflow-skinny",  # no extra: it holds back packages that others of ours need newer
+    "wandb": "'salon-bench[wandb]'",
+}
+_BATCH: Final = 500
+"""Metrics that MLflow takes in one call."""
+TRACKERS: Final[Mapping[str, Callable[[Sequence[TrackedRun], Path, str], None]]] = {
+    "tensorboard": log_to_tensorboard,
+    "mlflow": log_to_mlflow,
+    "wandb": log_to_wandb,
+}
+"""The trackers by name."""
+
+
+def _library(module: str, tracker: str) -> ModuleType:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        hint = f"Install it: pip install {_INSTALL[tracker]}"
+        raise InputError(f"logging to {tracker} needs a package that is missing:", value=error.name, hint=hint) from error
+
+
+def _written(folder: Path, make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror or error})", source=folder) from error
