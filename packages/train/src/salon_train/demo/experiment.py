@@ -91,10 +91,12 @@ def run_seed(
         reward: name of the reward for the labels, as configurations have it; for controls that must not learn.
     """
     from salon_train.models import build_tiny_model
+    from salon_train.run.callbacks import quiet
 
     tell(f"seed {seed}: drawing {recipe.pictures + recipe.held_out} pictures")
     pictures = draw_pictures(folder / "data", recipe, seed=seed)
-    model = build_tiny_model(folder / "tiny", [QUESTION, *pictures.answers], seed=seed, shape=recipe.shape)
+    with quiet():
+        model = build_tiny_model(folder / "tiny", [QUESTION, *pictures.answers], seed=seed, shape=recipe.shape)
     tell(f"seed {seed}: cold start of {model.parameters:,} random weights")
     clean = _Run(folder / "clean", recipe, pictures, seed, reward, tell)
     yield from clean.sft(model.folder, pictures.reasoned, recipe.sft_steps, recipe.sft_rate, arm=Ablation.IMPROVE)
