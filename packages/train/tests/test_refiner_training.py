@@ -135,7 +135,7 @@ def test_the_demo_runs_the_seeds_that_were_asked_for_and_compares_rewards_within
     shown = CliRunner().invoke(refiner_demo, command, catch_exceptions=False).stdout
     assert asked == {"seeds": [10, 11, 12], "arms": [Arm.HRM]}
     assert "hrm − cold-start" in shown
-    assert "+0.500 ± 0.000" in shown
+    assert "+0.500 [+0.500, +0.500]" in shown
     assert "reason" not in shown
     as_json = CliRunner().invoke(refiner_demo, [*command, "--format", "json"], catch_exceptions=False).stdout
     assert [each["seed"] for each in json.loads(as_json)] == [10, 11, 12] * 2
