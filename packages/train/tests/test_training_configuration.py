@@ -176,6 +176,8 @@ def test_presets_are_listed_and_printed():
     assert all(name in listed.stdout for name in (*preset_names(), *launch_names()))
     assert CliRunner().invoke(main, ["train", "presets", "magicmirror-7b"]).stdout == preset("magicmirror-7b")
     assert CliRunner().invoke(main, ["train", "presets", "fsdp", "--launch"]).stdout == launch("fsdp")
+    for idle in (["--launch"], ["magicmirror-7b", "--format", "json"]):  # an option without an effect
+        assert CliRunner().invoke(main, ["train", "presets", *idle]).exit_code == 2
     unknown = CliRunner().invoke(main, ["train", "presets", "magicmirror-70b"])
     assert unknown.exit_code == 2
     assert "allowed: magicmirror-7b" in unknown.stderr

@@ -288,10 +288,7 @@ def _print_consensus(done: "Quickstart", top: int | None) -> None:
     header = ["rank", "model", "Elo", f"{100 * board.confidence:.4g} % CI", "battles", "win rate", "benchmarks"]
     lines = [
         [
-            str(row["rank"]),
-            result.names[row["model"]],
-            numbers.rating(row["rating"]),
-            numbers.interval(row["ci_low"], row["ci_high"]),
+            *numbers.rating_cells({**row, "model": result.names[row["model"]]}),
             numbers.count(row["matches"]),
             numbers.share(row["win_rate"]),
             str(result.benchmarks[row["model"]]),

@@ -61,10 +61,7 @@ def _facts(result: Consensus, scores: pl.DataFrame) -> list[tuple[str, str]]:
 def _leaderboard(result: Consensus, board: pl.DataFrame) -> Figure:
     rows = [
         (
-            str(row["rank"]),
-            row["name"],
-            numbers.rating(row["rating"]),
-            numbers.interval(row["ci_low"], row["ci_high"]),
+            *numbers.rating_cells({**row, "model": row["name"]}),
             numbers.count(row["matches"]),
             numbers.share(row["win_rate"]),
             str(result.benchmarks[row["model"]]),

@@ -93,6 +93,19 @@ def correlation(value: float | None) -> str:
     return MISSING if value is None else f"{value:+.2f}"
 
 
+def rating_cells(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """Return the rank, the model, its rating and the interval of the rating.
+
+    Args:
+        row: a row of a leaderboard.
+
+    Example:
+        >>> rating_cells({"rank": 1, "model": "flux", "rating": 1187.2, "ci_low": 1107.0, "ci_high": 1281.3})
+        ('1', 'flux', '1,187', '1,107 – 1,281')
+    """
+    return str(row["rank"]), row["model"], rating(row["rating"]), interval(row["ci_low"], row["ci_high"])
+
+
 def listing_cells(row: Mapping[str, Any]) -> list[str]:
     """Return the width, the effect of one match, and whether the model is listed or how many matches are missing.
 

@@ -128,10 +128,7 @@ class Leaderboard(ShownResult):
         rows = [
             (
                 *([numbers.MISSING if row["component"] is None else str(row["component"] + 1)] if several else []),
-                str(row["rank"]),
-                row["model"],
-                numbers.rating(row["rating"]),
-                numbers.interval(row["ci_low"], row["ci_high"]),
+                *numbers.rating_cells(row),
                 *([numbers.interval(row["rank_low"], row["rank_high"])] if with_ranks else []),
                 numbers.count(row["matches"]),
                 numbers.share(row["win_rate"]),

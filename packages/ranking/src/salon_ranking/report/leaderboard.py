@@ -119,14 +119,7 @@ def _board(board: Leaderboard, *, alone: bool) -> tuple[Block, ...]:
     confidence = f"{100 * board.confidence:.4g} % interval"
     columns = ("Rank", "Model", "Elo", confidence, "Matches", "Win rate")
     rows = [
-        (
-            str(row["rank"]),
-            row["model"],
-            numbers.rating(row["rating"]),
-            numbers.interval(row["ci_low"], row["ci_high"]),
-            numbers.count(row["matches"]),
-            numbers.share(row["win_rate"]),
-        )
+        (*numbers.rating_cells(row), numbers.count(row["matches"]), numbers.share(row["win_rate"]))
         for row in board.table.iter_rows(named=True)
     ]
     caption = f"{board.table.height:,} models, best on top." if board.components == 1 else "Each component by itself."

@@ -144,6 +144,8 @@ def presets(name: str | None, launching: bool, form: str) -> None:
     """
     from salon_train.configuration import recipes
 
+    if name is not None and form == "json":
+        raise click.UsageError("--format json goes with the list; a recipe is printed as the file that it is")
     if name is not None:
         click.echo(recipes.launch(name) if launching else recipes.preset(name), nl=False)
         return
