@@ -63,7 +63,8 @@ def manual() -> str:
     """The manual as it should be: a heading and the plain help text of every command."""
     parts = ["# Commands\n\nEvery command with its help, as `salon … --help` prints it. Written by `tests/test_commands.py`.\n"]
     for words, command in ALL:
-        # What every part inherits from the whole command.
+        # What every part inherits from the whole command. click keeps the first help option it made, even without these names.
+        command._help_option = None
         context = click.Context(command, info_name=" ".join(words), help_option_names=["-h", "--help"])
         formatter = click.HelpFormatter(width=100)
         click.Command.format_usage(command, context, formatter)
