@@ -50,7 +50,7 @@ packages:
 
 # the site of docs/, in site/; open site/index.html
 site:
-    uv run --all-packages --group docs zensical build --strict
+    uv run --all-packages --group docs python -m zensical build --strict
 
 # the screenshots of the site and the README (needs a Chromium)
 screenshots:
