@@ -35,8 +35,8 @@ def papers() -> None:
 
     \b
     salon papers list                          what there is
-    salon papers show 003:1                    one table
-    salon papers show 003:1 --format csv       the same, digit for digit as printed
+    salon papers show prism:1                    one table
+    salon papers show prism:1 --format csv       the same, digit for digit as printed
     salon papers check                         recompute what follows from other cells
     """
 
@@ -82,8 +82,8 @@ def show(table_id: str, form: str, output: Path | None) -> None:
     """Show one table, named by paper and number.
 
     \b
-    salon papers show 000:3
-    salon papers show 002:9a --format markdown
+    salon papers show magicmirror:3
+    salon papers show r3:9a --format markdown
     """
     from salon_published import table
 
@@ -122,7 +122,7 @@ def check_tables(table_id: str | None, everything: bool, form: str, output: Path
 
     \b
     salon papers check
-    salon papers check 003:3 --all
+    salon papers check prism:3 --all
     salon papers check --format json
     """
     from salon_published import check
