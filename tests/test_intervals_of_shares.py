@@ -13,6 +13,7 @@ from salon_bench.suites.contract.metrics import mean_with_interval, share_with_w
 from salon_bench.suites.contract.tables import interval_over_prompts
 from salon_curate.audits import estimates
 from salon_ranking import Battles
+from salon_ranking.agreement import label_statistics
 from salon_ranking.diagnostics.both_bad import acceptability
 from salon_ranking.opinion import Checks, MosRatings, mean_opinion_scores
 from salon_ranking.uncertainty.proportions import wilson_interval
@@ -92,6 +93,21 @@ def of_seeds(counts: Counts) -> Iterator[Ends]:
     yield (found.low + 1) / 2, (found.high + 1) / 2
 
 
+def of_agreement(counts: Counts) -> Iterator[Ends]:
+    """α and κ, which are between -1 and 1, as (x + 1) / 2."""
+    rows = [
+        (f"t{place}.{number}", rater, str((number + place * rater) % 3 if number < good else 0))
+        for place, (good, all_) in enumerate(counts)
+        for number in range(all_)
+        for rater in (0, 1)
+    ]
+    if rows:
+        frame = pl.DataFrame(rows, schema=["t", "r", "l"], orient="row")
+        found = label_statistics(frame, thing="t", rater="r", label="l", replicates=50, confidence=0.9).table
+        for low, high in found.select("ci_low", "ci_high").rows():
+            yield None if low is None else (low + 1) / 2, None if high is None else (high + 1) / 2
+
+
 MAKERS: tuple[Callable[[Counts], Iterator[Ends]], ...] = (
     of_wilson,
     of_suites,
@@ -100,6 +116,7 @@ MAKERS: tuple[Callable[[Counts], Iterator[Ends]], ...] = (
     of_acceptability,
     of_audits,
     of_marks,
+    of_agreement,
     of_seeds,
 )
 

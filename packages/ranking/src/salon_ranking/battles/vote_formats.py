@@ -70,7 +70,10 @@ def with_our_columns(
 
     Raises:
         error: a column is missing, or our name of one is taken by another.
+        OptionError: ``columns`` is no mapping of names.
     """
+    if not (isinstance(columns, Mapping) and all(isinstance(name, str) for pair in columns.items() for name in pair)):
+        raise OptionError("columns must be a mapping from the table's names to ours, not", value=columns)
     with reading(source, error):
         names = frame.collect_schema().names()
     for name in (*columns, *others):
@@ -157,7 +160,7 @@ def with_model_names(
     if names is None:
         return frame, ()
     if not (names == "merge" or isinstance(names, Mapping)):
-        raise OptionError("names must be a mapping or", value="merge")
+        raise OptionError("names must be a mapping or 'merge', not", value=names)
     models = frame["model"].cast(pl.String)
     remarks: tuple[str, ...] = ()
     if isinstance(names, str):

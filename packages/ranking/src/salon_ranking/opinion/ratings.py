@@ -147,6 +147,8 @@ class MosRatings:
 
 def _with_scale(table: CheckedTable, scale: tuple[float, float]) -> tuple[CheckedTable, tuple[str, ...]]:
     """Return the table with one scale and all columns that may be assumed, and what was assumed."""
+    if not (isinstance(scale, tuple | list) and len(scale) == 2 and all(isinstance(end, int | float) for end in scale)):
+        raise OptionError("scale must be the lowest and the highest mark, not", value=scale)
     low, high = scale
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise OptionError("the lowest mark must be below the highest, not", key="scale", value=f"{low:g}, {high:g}")
