@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import rich_click as click
 
 from salon_curate.output import FORMAT, SEED, as_cell, print_table
 from salon_taxonomy.cli.options import FiniteRange, format_option
-from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.cli.output import print_continues, print_json
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
@@ -33,7 +34,7 @@ _LAZY = {
         f"{_CONSTRUCTION}:prism", "Make prompts for PRISM-Bench: composed from pools, or selected from a collection."
     ),
 }
-_DATASET = click.argument("dataset", type=InputPath(file_okay=False))
+_DATASET = click.argument("dataset", type=InputPath(file_okay=False, made=True))
 _JUDGE = click.option("--judge", metavar="SPEC", help="The judge of every stage that names none.")
 _WHERE = click.option("--where", multiple=True, metavar="SQL", help="A condition; repeat: all must hold.")
 _SELECTION = click.option("--selection", metavar="NAME", help="Conditions of pipeline.toml or of a saved selection.")
@@ -82,15 +83,14 @@ def init(dataset: Path, preset: str | None, form: str) -> None:
 
 @curate.command("import")
 @_DATASET
-@click.argument("source", type=InputPath(exists=True))
+@click.argument("source", type=InputPath())
 @click.option("--pictures", type=InputPath(file_okay=False), help="The folder that the names in a table refer to.")
 @click.option(
-    "--format",
-    "form",
+    "--layout",
     type=click.Choice(["any", "r3", "magicdata", "artifact-bench"]),
     default="any",
     show_default=True,
-    help="A released format. artifact-bench: the middle frame of each video.",
+    help="Whose columns the table has. artifact-bench: the middle frame of each video.",
 )
 @click.option("--key", metavar="COLUMN", help="The column of the pictures' keys.")
 @click.option("--image", metavar="COLUMN", help="The column of the pictures' bytes or names.")
@@ -99,16 +99,18 @@ def init(dataset: Path, preset: str | None, form: str) -> None:
 @click.option(
     "--shard-rows", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Pictures in a shard at most."
 )
+@FORMAT
 def import_(
     dataset: Path,
     source: Path,
     pictures: Path | None,
-    form: str,
+    layout: str,
     key: str | None,
     image: str | None,
     prompt: str | None,
     licence: str,
     shard_rows: int,
+    form: str,
 ) -> None:
     """Add pictures: a folder, a table with names or bytes (CSV, JSON Lines, Parquet, Arrow), or a webdataset archive.
 
@@ -117,16 +119,20 @@ def import_(
     \b
     Example:
       salon curate import birds pictures/
-      salon curate import birds rows.jsonl --format r3
+      salon curate import birds rows.jsonl --layout r3
       salon curate import birds shard-0001.tar --licence CC-BY-4.0
     """
     from salon_curate.importing import Columns, import_pictures
 
     opened = _opened(dataset)
     found = import_pictures(
-        opened, source, pictures=pictures, form=form, columns=Columns(key, image, prompt), licence=licence,
+        opened, source, pictures=pictures, layout=layout, columns=Columns(key, image, prompt), licence=licence,
         shard_rows=shard_rows,
     )  # fmt: skip
+    if form == "json":
+        print_json({"pictures": found.rows, "source": found.name, "kind": found.kind, "problems": found.problems,
+                    "all_pictures": opened.rows, "shards": len(opened.shards)})  # fmt: skip
+        return
     click.echo(
         f"{found.rows:,} pictures from {found.name} ({found.kind}), {found.problems:,} with a problem; "
         f"{opened.rows:,} in {len(opened.shards):,} shards"
@@ -181,6 +187,7 @@ def run(
         engine=engine_named(engine),
         shards=chosen,
         watch=None if quiet else _watcher(),
+        on_start=lambda have, parts: print_continues(have, parts, "parts", dataset) if have else None,
     )
     if form == "json":
         print_json(asdict(result))
@@ -287,13 +294,13 @@ def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None
     rows = [[each.stage, f"{each.measured} of {each.shards:,}",
              *(_total_of(each.totals[name], sizes.get(name, 1.0)) for name in each.totals)] for each in found]  # fmt: skip
     print_table(header, rows)
-    click.echo("± is half of Student's 95 % interval over the shards that were run")
+    click.echo("± is half of Student's 95% interval over the shards that were run")
     if wall is None:
         click.echo(f"the wall-clock time is not known: {why}")
         return
     crew = "1 worker" if workers == 1 else f"{workers} workers"
     click.echo(f"wall-clock time with {crew} and 1 judge: {_duration(wall.seconds)} ({_duration(wall.low)} to "
-               f"{_duration(wall.high)} in 95 % of {SIMULATIONS} simulations)")  # fmt: skip
+               f"{_duration(wall.high)} in 95% of {SIMULATIONS} simulations)")  # fmt: skip
 
 
 @curate.command()
@@ -331,7 +338,7 @@ def simulate(dataset: Path, workers: tuple[int, ...], judges: tuple[int, ...], s
     if form == "json":
         print_json([asdict(each) for each in found])
         return
-    print_table(["workers", "judges", "wall-clock time", "95 % of simulations", "busy", *(stage.name for stage in stages)],
+    print_table(["workers", "judges", "wall-clock time", "95% of simulations", "busy", *(stage.name for stage in stages)],
                 [[as_cell(each.workers), as_cell(each.judges), _duration(each.seconds),
                   f"{_duration(each.low)} to {_duration(each.high)}", f"{each.busy:.0%}",
                   *map(_duration, each.by_stage.values())] for each in found])  # fmt: skip
@@ -342,9 +349,7 @@ def simulate(dataset: Path, workers: tuple[int, ...], judges: tuple[int, ...], s
 @click.option("--stage", required=True, metavar="NAME", help="The stage to make again for a sample.")
 @click.option("--now", metavar="SPEC", help="Judge to compare with. Default: the stage's own, asked again.")
 @click.option("--rows", type=click.IntRange(1), default=200, show_default=True, help="Pictures of the sample.")
-@click.option(
-    "--at-most", type=FiniteRange(0, 1), help="Exit with 1 if the lower 95 % bound of the changed share exceeds this."
-)
+@click.option("--at-most", type=FiniteRange(0, 1), help="Exit with 1 if the lower 95% bound of the changed share exceeds this.")
 @SEED
 @_JUDGE
 @FORMAT
@@ -375,8 +380,8 @@ def drift(
             ends = "–" if each.shift_low is None else f"{each.shift_low:+.3f} to {each.shift_high:+.3f}"
             lines.append([each.column, as_cell(each.rows), as_cell(each.changed), f"{each.low:.3f} to {each.high:.3f}",
                           as_cell(each.lost), as_cell(each.found), as_cell(each.shift), ends])  # fmt: skip
-        print_table(["column", "rows", "changed", "95 % interval of the share (Wilson)", "lost", "found", "mean shift",
-                     "95 % interval (Student)"], lines)  # fmt: skip
+        print_table(["column", "rows", "changed", "95% interval of the share (Wilson)", "lost", "found", "mean shift",
+                     "95% interval (Student)"], lines)  # fmt: skip
     moved = [each for each in found if at_most is not None and each.low > at_most]
     if moved:
         raise IncompleteError(f"{moved[0].column}: {moved[0].changed} of {moved[0].rows} values changed, surely more than "
@@ -446,7 +451,7 @@ def yield_(
             _print_funnel(found)
         for curve in curves:
             rows = zip(curve.thresholds, curve.kept, curve.low, curve.high, strict=True)
-            print_table([f"{curve.column} ≥", "kept", "share", "95 % interval (Wilson)"],
+            print_table([f"{curve.column} ≥", "kept", "share", "95% interval (Wilson)"],
                         [[f"{at:.4g}", as_cell(kept), f"{kept / curve.rows:.3f}", f"{low:.3f} to {high:.3f}"]
                          for at, kept, low, high in rows])  # fmt: skip
     if page is not None:
@@ -663,7 +668,7 @@ def audit_sample(
 @audit.command("score")
 @_DATASET
 @click.argument("name")
-@click.argument("answers", type=InputPath(exists=True))
+@click.argument("answers", type=InputPath())
 @SEED
 @FORMAT
 def audit_score(dataset: Path, name: str, answers: Path, seed: int, form: str) -> None:
@@ -687,7 +692,7 @@ def audit_score(dataset: Path, name: str, answers: Path, seed: int, form: str) -
         estimate = getattr(found, label)
         interval = "–" if estimate.low is None else f"{estimate.low:.3f} to {estimate.high:.3f}"
         rows.append([label.replace("_", " "), as_cell(estimate.value), interval])
-    print_table(["of the whole data set", "estimate", "95 % interval (Jeffreys, by stratum)"], rows)
+    print_table(["of the whole data set", "estimate", "95% interval (Jeffreys, by stratum)"], rows)
     click.echo(f"{found.rated:,} pictures rated, {found.missing:,} missing; κ of two raters: {as_cell(found.kappa)}")
     if found.careless:
         click.echo(f"accepted a blank picture: {', '.join(found.careless)}", err=True)
@@ -786,7 +791,8 @@ def release(
     help="Instead: filter what an unreliable teacher labelled, and train on both sets (needs salon-train; half an hour).",
 )
 @SEED
-def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed: int) -> None:
+@FORMAT
+def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed: int, form: str) -> None:
     """Build a data set of drawn pictures from prompts to a release, offline, and measure each stage against the truth.
 
     \b
@@ -800,7 +806,10 @@ def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed
             raise InputError("has no effect with --train:", column="per-category", value=per_category, hint=hint)
         from salon_curate.filter_study import circle
 
-        results = circle(folder, seeds=range(seed, seed + 3), workers=workers, tell=click.echo)
+        results = circle(folder, seeds=range(seed, seed + 3), workers=workers, tell=partial(click.echo, err=True))
+        if form == "json":
+            print_json([asdict(each) for each in results])
+            return
         print_table(["seed", "unfiltered", "F1", "filtered", "F1"],
                     [[str(each.seed), as_cell(each.pictures["unfiltered"]), as_cell(each.f1["unfiltered"]),
                       as_cell(each.pictures["filtered"]), as_cell(each.f1["filtered"])] for each in results])  # fmt: skip
@@ -809,12 +818,15 @@ def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed
     from salon_curate.demo import demo as build
 
     found = build(folder, per_category=per_category or 40, seed=seed, workers=workers)
+    if form == "json":
+        print_json(asdict(found))
+        return
     print_table(["conditions up to", "kept", "precision", "recall"],
                 [[w.condition, as_cell(w.kept), as_cell(w.precision), as_cell(w.recall)] for w in found.worth])  # fmt: skip
     low, high = found.audit.precision.low, found.audit.precision.high
     click.echo(f"audit by two simulated raters: precision {as_cell(found.audit.precision.value)}, "
-               f"95 % interval {as_cell(low)} to {as_cell(high)}")  # fmt: skip
-    click.echo(f"the cheap judge loses at most {found.loss.upper:.3f} of what it drops (95 %, {found.loss.explored} explored)")
+               f"95% interval {as_cell(low)} to {as_cell(high)}")  # fmt: skip
+    click.echo(f"the cheap judge loses at most {found.loss.upper:.3f} of what it drops (95%, {found.loss.explored} explored)")
     click.echo(f"released: {found.release.folder}, {sum(found.release.pictures.values())} pictures; page: {found.page}")
 
 

@@ -227,7 +227,7 @@ def _print_table(
 @click.option(
     "--dir",
     "directory",
-    type=InputPath(file_okay=False),
+    type=InputPath(file_okay=False, made=True),
     default=Path("salon-results"),
     show_default=True,
     help="The result store to make or to go on with.",
@@ -285,7 +285,7 @@ def _print_consensus(done: "Quickstart", top: int | None) -> None:
 
     result = done.consensus
     board = result.board
-    header = ["rank", "model", "Elo", f"{100 * board.confidence:.4g} % CI", "battles", "win rate", "benchmarks"]
+    header = ["rank", "model", "Elo", f"{100 * board.confidence:.4g}% CI", "battles", "win rate", "benchmarks"]
     lines = [
         [
             *numbers.rating_cells({**row, "model": result.names[row["model"]]}),

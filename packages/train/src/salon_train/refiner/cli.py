@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_taxonomy.cli.options import FORMAT
-from salon_taxonomy.cli.output import print_json, print_table
+from salon_taxonomy.cli.output import print_continues, print_json, print_table
 from salon_taxonomy.file_options import InputPath
 from salon_train.run.cli import changes_of, stage_options, train_and_show
 
@@ -59,7 +59,7 @@ def refiner(file: Path, changes: tuple[str, ...], **given: Any) -> None:
 
 
 @click.command("refiner-demo")
-@click.argument("folder", type=InputPath(file_okay=False))
+@click.argument("folder", type=InputPath(file_okay=False, made=True))
 @click.option("--seeds", type=click.IntRange(1, 10), default=3, show_default=True, help="Runs from random weights to the end.")
 @click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The others follow it.")
 @click.option(
@@ -90,6 +90,7 @@ def refiner_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...
         arms=[Arm(each) for each in arms or _ARMS],
         settings=settings,
         told=lambda line: click.echo(line, err=True),
+        on_start=lambda done, total: print_continues(done, total, "arms", folder) if done else None,
     )
     if form == "json":
         print_json([asdict(each) for each in results])
@@ -126,4 +127,4 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
     print_table(("reward", "S_ref", "S_rect", "verdict", "illusory", "R³-Bench: S_ref", "R³-Bench: S_rect"), rows)
     print_table(("difference, paired by seed", "S_ref", "S_rect"), differences)
     seeds = len({each.seed for each in results})
-    click.echo(f"{seeds} {'seed' if seeds == 1 else 'seeds'}; 95 % intervals over seeds. Policies: {folder}")
+    click.echo(f"{seeds} {'seed' if seeds == 1 else 'seeds'}; 95% intervals over seeds. Policies: {folder}")

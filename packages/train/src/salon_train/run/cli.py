@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_taxonomy.cli.options import FORMAT, Decorator, several
-from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.cli.output import print_continues, print_json
 from salon_taxonomy.errors import IncompleteError, InputError, SalonError
 from salon_taxonomy.file_options import InputPath
 from salon_train.run.processes import Processes, leave, said_elsewhere
@@ -77,6 +77,8 @@ def train_and_show(
         trained = training(environment=os.environ, watcher=watcher, again=again)
     if not processes.first:
         return
+    if trained.already:
+        print_continues(trained.steps, trained.steps, "steps", trained.model.parent)
     if form == "json":
         print_json(
             {
@@ -122,7 +124,7 @@ def show_plan(plan: "StageDryRun", form: str) -> None:
     for part, count in plan.parameters.items():
         parts.add_row(part, f"{count:,}", f"{plan.learning[part]:,}")
     whole, learning = sum(plan.parameters.values()), sum(plan.learning.values())
-    parts.add_row("all", f"{whole:,}", f"{learning:,} ({100 * learning / whole:.2f} %)")
+    parts.add_row("all", f"{whole:,}", f"{learning:,} ({100 * learning / whole:.2f}%)")
     memory = Table("memory on one device", "GiB", box=None)
     for name, held in plan.memory.parts.items():
         memory.add_row(name, f"{held / (1 << 30):.2f}")
