@@ -230,26 +230,34 @@ def status(dataset: Path, judge: str | None, form: str) -> None:
 @_JUDGE
 @FORMAT
 def verify(dataset: Path, judge: str | None, form: str) -> None:
-    """Compare every shard and part with the manifest and their receipts.
+    """Compare every shard, part and release with what the manifests and receipts say. DATASET may be a release alone.
 
     Exits with 1 where something is wrong.
 
     \b
     Example:
       salon curate verify birds
+      salon curate verify birds/releases/v1    a release, also one that came from elsewhere
     """
+    from salon_curate.release import RELEASE_MANIFEST, verify_release
     from salon_curate.running import verify as verify_all
 
-    opened = _opened(dataset)
-    wrong = verify_all(opened, _pipeline(dataset, judge).stages)
+    if (dataset / RELEASE_MANIFEST).exists():
+        shards, wrong, said = 0, verify_release(dataset), "all files are as they were released"
+    else:
+        opened = _opened(dataset)
+        shards, wrong = len(opened.shards), verify_all(opened, _pipeline(dataset, judge).stages)
+        releases = sorted(path.parent for path in dataset.glob(f"releases/*/{RELEASE_MANIFEST}"))
+        wrong += [f"releases/{release.name}/{line}" for release in releases for line in verify_release(release)]
+        said = f"{shards:,} shards, their parts and {len(releases):,} releases are as they were written"
     if form == "json":
-        print_json({"shards": len(opened.shards), "wrong": wrong})
+        print_json({"shards": shards, "wrong": wrong})
     for line in wrong[:50]:
         click.echo(line, err=True)
     if wrong:
         raise IncompleteError(f"{len(wrong)} things are wrong in {dataset}")
     if form == "table":
-        click.echo(f"{dataset}: {len(opened.shards):,} shards and their parts are as they were written")
+        click.echo(f"{dataset}: {said}")
 
 
 @curate.command()
