@@ -266,7 +266,7 @@ def rescore_(run_id: str, store: StoreAddress, output: Path | None, form: str) -
     """
     import asyncio
 
-    from salon_bench.cli.reporting import report_of
+    from salon_bench.cli.reporting import announce_continues, report_of
     from salon_bench.runs.checkpoint import fold_apart
     from salon_bench.runs.rescore import AbsentJudge, changes, rescore
     from salon_bench.runs.session import FinishedError
@@ -282,7 +282,7 @@ def rescore_(run_id: str, store: StoreAddress, output: Path | None, form: str) -
     except FinishedError as error:
         new_id, outcome = error.status.run_id, None
         changed = changes(view.scores, RunView(store, new_id).scores)
-        click.echo(f"Run {new_id} is finished; nothing is read again.", err=True)
+        announce_continues(error.status)
     counts = {name: getattr(changed, name) for name in type(changed).__slots__}
     _show([{**report_of(again.suite, store, new_id, outcome), "rescored": run_id, "changes": counts}], form, output)
     if form == "table":
@@ -320,10 +320,10 @@ def _judged(
     import asyncio
 
     from salon_bench.cli.options import limits_of, pace_of, watching
-    from salon_bench.cli.reporting import MOST_NAMED, problem_of, report_of, shortened
+    from salon_bench.cli.reporting import MOST_NAMED, announce_continues, announce_start, problem_of, report_of, shortened
     from salon_bench.judges.wrapping import remarks_of
     from salon_bench.runs.checkpoint import fold_apart
-    from salon_bench.runs.session import FinishedError, stop_on_signals
+    from salon_bench.runs.session import FinishedError
     from salon_bench.runs.suite_runner import execute
 
     for words in planned.plan.left_out:
@@ -345,13 +345,13 @@ def _judged(
             keep_lost=work["allow_incomplete"],
             watcher=watcher,
             fold=fold_apart,
-            on_start=lambda session: stop_on_signals(session, lambda words: click.echo(words, err=True)),
+            on_start=announce_start,
             on_result=lambda each: unreadable.extend(problem_of(each) if len(unreadable) <= MOST_NAMED else ()),
         )
         try:
             outcome = asyncio.run(job)
-        except FinishedError:
-            click.echo(f"Run {planned.plan.run_id} is finished; no judge is asked.", err=True)
+        except FinishedError as error:
+            announce_continues(error.status)
             outcome = None
         except asyncio.CancelledError:
             raise IncompleteError(
