@@ -103,7 +103,11 @@ def calm(rows):
 
 
 @pytest.mark.parametrize(
-    ("order", "engine"), [((0, 1, 2, 3, 4), embedded), ((1, 0, 4, 2, 3), inline)], ids=["engine", "order of stages"]
+    ("order", "engine"),
+    [
+        pytest.param((0, 1, 2, 3, 4), embedded, id="engine", marks=pytest.mark.slow),  # processes that are killed
+        pytest.param((1, 0, 4, 2, 3), inline, id="order of stages"),
+    ],
 )
 def test_the_order_of_stages_the_engine_and_restarts_change_no_byte(calm, rows, tmp_path, order, engine):
     dataset = made(tmp_path / "d", rows, shard_rows=5)

@@ -159,6 +159,7 @@ def test_a_stage_over_all_shards_has_a_process_of_its_own_and_its_death_is_named
     assert CliRunner().invoke(curate, words).output.startswith("2 parts made, 2 kept")
 
 
+@pytest.mark.slow  # kills at length
 def test_killed_drivers_and_workers_leave_no_orphan_and_the_end_has_the_same_bytes(tmp_path, stages_on_the_path):
     source = drawn(tmp_path / "in", 2)
     calm, disturbed = made(tmp_path / "a", source, shard_rows=1), made(tmp_path / "b", source, shard_rows=1)

@@ -19,7 +19,9 @@ import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, Field, ValidationError
 
 from salon_curate.dataset import DataSet, checked_name, file_digest, read_rows
 from salon_curate.errors import RefusedReleaseError
@@ -33,6 +35,8 @@ from salon_taxonomy.visible_text import visible
 if TYPE_CHECKING:
     import polars as pl
 
+RELEASE_MANIFEST: Final = "manifest.json"
+"""Lies in every release and nowhere else in a data set's folder."""
 _SPLIT: Final = re.compile(r"\w+(\.\w+)*")
 """Names of splits that `datasets` takes; with a dash between, data/train-* would be the files of train-more, too."""
 
@@ -84,7 +88,7 @@ def release(
     import polars as pl
 
     folder = dataset.folder / "releases" / checked_name(version, "releases")
-    if (folder / "manifest.json").exists():
+    if (folder / RELEASE_MANIFEST).exists():
         raise InputError("there is a release of this version", source=folder, hint="Choose another version.")
     predicates = saved_predicates(dataset, selection)
     checked = _audit_gate(dataset, stages, audit, predicates, min_precision)
@@ -142,7 +146,7 @@ def release(
     }  # fmt: skip
     publish_text(folder / "card.md", card(manifest, dataset.rows))
     publish_text(folder / "croissant.json", json.dumps(croissant(manifest), indent=1, ensure_ascii=False) + "\n")
-    publish_text(folder / "manifest.json", json.dumps(manifest, indent=1, ensure_ascii=False, default=str) + "\n")
+    publish_text(folder / RELEASE_MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False, default=str) + "\n")
     return Release(folder, counts, root)
 
 
@@ -165,26 +169,35 @@ def merkle_root(files: Mapping[str, str]) -> str:
     return level[0].hex() if level else hashlib.sha256(b"").hexdigest()
 
 
+class _Files(BaseModel):
+    """What a release's manifest says of its files."""
+
+    files: dict[Annotated[str, Field(pattern=r"^data/[^/\\\x00]+$")], Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]]
+    merkle_root: str
+
+
 def verify_release(folder: Path) -> list[str]:
     """Return what differs between a release and its manifest, a sentence each; an empty list when nothing does.
 
     Raises:
-        InputError: there is no release in the folder.
+        InputError: there is no release in the folder, or its manifest is damaged.
     """
     try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        manifest = _Files.model_validate_json((folder / RELEASE_MANIFEST).read_bytes())
+    except FileNotFoundError as error:
         raise InputError("is no release", source=folder) from error
+    except ValidationError as error:
+        raise InputError("the manifest of the release is damaged", source=folder / RELEASE_MANIFEST) from error
     wrong = []
-    for path, value in manifest["files"].items():
-        if not (folder / path).exists():
-            wrong.append(f"{path}: is missing")
+    for path, value in manifest.files.items():
+        if not (folder / path).is_file():
+            wrong.append(f"{visible(path)}: is missing")
         elif file_digest(folder / path) != value:
-            wrong.append(f"{path}: has changed")
+            wrong.append(f"{visible(path)}: has changed")
     there = sorted(path.relative_to(folder).as_posix() for path in (folder / "data").rglob("*") if not path.is_dir())
-    wrong += [f"{path}: is not of this release" for path in there if path not in manifest["files"]]
-    if merkle_root(manifest["files"]) != manifest["merkle_root"]:
-        wrong.append("manifest.json: the Merkle root is not that of its files")
+    wrong += [f"{visible(path)}: is not of this release" for path in there if path not in manifest.files]
+    if merkle_root(manifest.files) != manifest.merkle_root:
+        wrong.append(f"{RELEASE_MANIFEST}: the Merkle root is not that of its files")
     return wrong
 
 

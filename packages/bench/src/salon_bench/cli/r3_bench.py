@@ -182,6 +182,7 @@ def report(folder: Path, store: StoreAddress, output: Path | None, form: str) ->
 @_WORK
 @STORE
 @work_options
+@OUTPUT
 @FORMAT
 def run(
     rows: Path,
@@ -195,6 +196,7 @@ def run(
     seed: int,
     folder: Path,
     store: StoreAddress,
+    output: Path | None,
     form: str,
     **work: Any,
 ) -> None:
@@ -219,7 +221,7 @@ def run(
     chain.edit(space, opened_editor, seed)
     for stage, (opened, judge_settings) in judges.items():
         chain.stage(space, stage, opened, judge_settings)
-    _show(space, store, form)
+    _show(space, store, form, output)
 
 
 # ------------------------------------------------------------------------------------------------------------- one stage
@@ -360,7 +362,7 @@ def _stop_on_signals(session: "RunSession") -> None:
     stop_on_signals(session, lambda words: click.echo(words, err=True))
 
 
-def _show(space: "Workspace", store: StoreAddress, form: str, output: Path | None = None) -> None:
+def _show(space: "Workspace", store: StoreAddress, form: str, output: Path | None) -> None:
     from salon_bench.runs.view import numbers_view
     from salon_bench.suites.r3_bench.stages import stage_summaries
 

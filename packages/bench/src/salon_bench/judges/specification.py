@@ -64,10 +64,10 @@ def read_settings(specification: str) -> JudgeSettings:
         >>> settings.title, settings.base_url, settings.api_key_required
         ('Qwen/Qwen2.5-VL-7B-Instruct', 'http://localhost:8000/v1', False)
     """
-    if specification.endswith(".toml"):
-        return _from_file(Path(specification))
     name, colon, rest = specification.partition(":")
     if not colon or name not in judge_kinds():
+        if specification.endswith(".toml"):
+            return _from_file(Path(specification))
         raise InputError("no such kind of judge", value=without_credentials(name), allowed=judge_kinds(), hint=_HINT)
     kind = judge_kind(name)
     return _validated(kind, kind.from_text(rest), source=specification)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 OVERALL: Final = "overall"
 """The dimension of the number over all questions."""
-_RULES_VERSION: Final = 1  # raised by hand when instructions, parsers or rows change their meaning
+_RULES_VERSION: Final = 2  # raised by hand when instructions, parsers or rows change their meaning
 _QUESTION: Final = "question"
 _EACH: Final = "each"
 _ITEMS: Final = "An item is a text, or a table of text and needs: numbers, from 1, of other items of a yes-or-no question."
