@@ -55,7 +55,7 @@ def _figure(curve: "YieldCurve") -> Figure:
     chart = (band + line).properties(width="container", height=240, description=f"Share kept by threshold of {curve.column}")
     cells = [(f"{row['at']:.4g}", f"{row['kept']:,}", f"{row['share']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}")
              for row in rows]  # fmt: skip
-    heads = (f"{curve.column} ≥", "Kept", "Share", "95 % interval")
+    heads = (f"{curve.column} ≥", "Kept", "Share", "95% interval")
     numbers = Table(heads, cells, frozenset(heads), f"Rows kept by threshold of {curve.column}")
     # The name is in the text, which wraps: as the axis' title a long one takes the width of the plot on a phone.
-    return Figure(chart.to_dict(), f"{curve.column}, at least. The band is Wilson's 95 % interval of the share.", numbers)
+    return Figure(chart.to_dict(), f"{curve.column}, at least. The band is Wilson's 95% interval of the share.", numbers)

@@ -142,7 +142,7 @@ def push(folder: Path, repository: str, kind: "RepoType", private: bool, message
     "--folder",
     metavar="FOLDER",
     required=True,
-    type=InputPath(file_okay=False),
+    type=InputPath(file_okay=False, made=True),
     help="That the tracker reads; runs that are there stay.",
 )
 @click.option("--project", default="salon", show_default=True, help="The project, or experiment.")

@@ -47,7 +47,7 @@ class LabelStatistics(ShownResult):
         rows, points = [], []
         for row in self.table.iter_rows(named=True):
             name = f"{row['rater_a']}, {row['rater_b']}" if row["rater_a"] is not None else "all"
-            equal = MISSING if row["equal"] is None else f"{100 * row['equal']:.1f} %"
+            equal = MISSING if row["equal"] is None else f"{100 * row['equal']:.1f}%"
             counts = (f"{row['things']:,}", MISSING if row["ratings"] is None else f"{row['ratings']:,}")
             value = MISSING if row["value"] is None else f"{row['value']:.3f}"
             rows.append((row["statistic"], name, value, equal, *counts, row["reason"] or ""))
@@ -92,7 +92,8 @@ def label_statistics(
     rows = as_lazy(frame, error=AgreementError).collect()
     missing = [name for name in (thing, rater, label) if name not in rows.columns]
     if missing:
-        raise AgreementError("missing column", source="frame", value=missing[0], found=rows.columns)
+        hint = "Name the table's columns: `salon ratings agreement FILE --thing picture --rater who --label says`."
+        raise AgreementError("missing column", source="frame", value=missing[0], found=rows.columns, hint=hint)
     used = rows.select(pl.col(thing), pl.col(rater).cast(pl.String), pl.col(label)).drop_nulls()
     if not used.height:
         raise AgreementError("there is no label in the column", source="frame", value=label)

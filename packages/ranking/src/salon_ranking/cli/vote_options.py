@@ -12,13 +12,17 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
 
 _FORMATS = ("evalica", "genai-arena", "lmarena", "lmarena-kaggle")
+_EXAMPLES = {"--columns": "left=model_a,right=model_b", "--winner-words": "left=model_a,draw=tie"}
 _SPELLING: tuple[Option, ...] = (
     click.option("--votes", "format_of_votes", type=click.Choice(_FORMATS), help="Whose format the file has."),
     click.option(
-        "--columns", metavar="THEIRS=OURS[,…]", multiple=True, help="The file's names of columns: left=model_a,right=model_b."
+        "--columns", metavar="THEIRS=OURS[,…]", multiple=True, help=f"The file's names of columns: {_EXAMPLES['--columns']}."
     ),
     click.option(
-        "--winner-words", metavar="THEIRS=OURS[,…]", multiple=True, help="The file's words for winners: left=model_a,draw=tie."
+        "--winner-words",
+        metavar="THEIRS=OURS[,…]",
+        multiple=True,
+        help=f"The file's words for winners: {_EXAMPLES['--winner-words']}.",
     ),
     click.option(
         "--names",
@@ -106,7 +110,8 @@ def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
     for pair in (part for text in given for part in text.split(",") if part.strip()):
         theirs, sign, ours = pair.rpartition("=")
         if not (sign and theirs.strip() and ours.strip()):
-            raise InputError("is not THEIRS=OURS:", source=option, value=pair)
+            hint = f"Write the file's word, =, and Salon's: {option} {_EXAMPLES[option]}."
+            raise InputError("is not THEIRS=OURS:", source=option, value=pair, hint=hint)
         found[theirs.strip()] = ours.strip()
     return found
 

@@ -60,7 +60,7 @@ class MosSummary:
             "over prompts": f"percentile bootstrap over prompts, {self.replicates:,} replicates, seed {self.seed}",
         }
         how = "; where no prompt has two evaluations: ".join(kind for name, kind in kinds.items() if name in methods)
-        parts.append(f"{100 * self.confidence:.4g} % interval: {how or 'none is known'}")
+        parts.append(f"{100 * self.confidence:.4g}% interval: {how or 'none is known'}")
         missing = int(self.scores.filter(pl.col("scenario").is_null())["missing_prompts"].sum())
         if missing:
             parts.append(f"{missing:,} combinations of prompt, model and dimension have no rating")

@@ -82,7 +82,7 @@ class ScorerSuite(SuiteBase):
         if shares["value"].is_not_null().any():
             several = own["dimension"].n_unique() > 1
             lines = [*mean_lines(shares), *lines] if several else [*lines, *mean_lines(shares)]
-        notes = ["95 % intervals: percentile bootstrap over pictures, 1000 replicates, seed 0; none from a single picture."]
+        notes = ["95% intervals: percentile bootstrap over pictures, 1000 replicates, seed 0; none from a single picture."]
         lower = sorted(name[1:] for name in own["dimension"].unique() if name.startswith("-"))
         notes += [f"Lower is better for {name}: its scores have the other sign here." for name in lower]
         return summary_of(lines, [*notes, *reasons_sentence(own, "Without a score")])
