@@ -305,7 +305,7 @@ def _refuse_twins(plans: "Sequence[RunPlan]") -> None:
         raise InputError("the same judge was named twice", source="--judge", value=twice, hint=hint)
     alike = next((name for (name, _), count in Counter((plan.judge, plan.draw) for plan in plans).items() if count > 1), None)
     if alike is not None:
-        hint = 'Write name = "…" into a judge\'s TOML file, or FUNCTION.name = "…" behind a scorer.'
+        hint = 'Give one a name: name = "…" in a TOML file for --judge (of a scorer: kind = "scorer", scorer = "…").'
         raise InputError("two judges of a panel have the name", source="--judge", value=alike, hint=hint)
 
 
