@@ -150,6 +150,16 @@ def given(parameter: click.Parameter, value: Path) -> list[str]:
     return [str(value)] if isinstance(parameter, click.Argument) else [parameter.opts[0], str(value)]
 
 
+def _before(words: tuple[str, ...], argument: click.Parameter, folder: Path) -> list[str]:
+    """Return a file or folder for each argument of a command that comes before this one."""
+    if not isinstance(argument, click.Argument):
+        return []
+    file = folder / "file.csv"
+    file.write_bytes(CONTENT)
+    arguments = [each for each in dict(ALL)[words].params if isinstance(each, click.Argument)]
+    return [str(file if getattr(each.type, "file_okay", True) else folder) for each in arguments[: arguments.index(argument)]]
+
+
 def _ending(output: click.Parameter, wanted: str) -> str:
     """The wanted ending of a table, or another that the output may have."""
     allowed = getattr(output.type, "endings", None) or (wanted,)
@@ -179,7 +189,7 @@ def test_no_command_overwrites_its_input_or_its_other_output(
         path.mkdir()
     for name in spellings(path):
         for order in (1, -1):
-            both = [given(other, path), given(output, name)][::order]
+            both = [[*_before(words, other, path.parent / "elsewhere"), *given(other, path)], given(output, name)][::order]
             done = CliRunner().invoke(main, [*words[1:], *both[0], *both[1]])
             assert (done.exit_code, "would overwrite" in done.stderr) == (2, True), done.stderr
             assert path.is_dir() or path.read_bytes() == CONTENT

@@ -5,15 +5,18 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FiniteRange
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange, output_option
+from salon_taxonomy.cli.output import as_json, deliver, number_text, print_parts
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, StorePath
 from salon_taxonomy.store_address import StoreAddress, is_url
+from salon_taxonomy.table_files import Table
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -422,7 +425,16 @@ def account(name: str, database: Path | str, role: str, password: str) -> None:
 @click.option("--suspend", "suspended", multiple=True, metavar="RATER", help="Give this rater no tasks; may be repeated.")
 @click.option("--days", type=FiniteRange(min=0), default=7.0, show_default=True, help="How long; 0: at once again.")
 @click.option("--forget", "forgotten", multiple=True, metavar="RATER", help="Erase what is kept of this person.")
-def people(database: Path | str, suspended: tuple[str, ...], days: float, forgotten: tuple[str, ...]) -> None:
+@OUTPUT
+@FORMAT
+def people(
+    database: Path | str,
+    suspended: tuple[str, ...],
+    days: float,
+    forgotten: tuple[str, ...],
+    output: Path | None,
+    form: str,
+) -> None:
     """List raters with votes, tests, audits and flags; suspend or forget some of them.
 
     \b
@@ -444,24 +456,51 @@ def people(database: Path | str, suspended: tuple[str, ...], days: float, forgot
                 raise InputError("there is no such rater", source=opened.place, value=unknown[0])
 
         opened.write(work).result()  # all or none
-        for person in opened.read(lambda connection: overview(connection, now)):
-            click.echo(visible(person.line))
+        found = opened.read(lambda connection: overview(connection, now))
+    rows = [
+        (each.rater_id, each.role, f"{each.settled:,}", each.test, f"{each.met} of {each.audited}", each.suspended,
+         ", ".join(each.flags))
+        for each in found
+    ]  # fmt: skip
+    values = [{**asdict(each), "flags": list(each.flags)} for each in found]
+    deliver(
+        Table(("rater", "role", "settled", "test", "audits that agree", "suspended until", "flags"), rows),
+        values,
+        form=form,
+        output=output,
+        show=lambda: print_parts(*(visible(each.line) for each in found)),
+        json=lambda: as_json(values),
+    )
 
 
 @arena.command()
 @_DATABASE
-def progress(database: Path | str) -> None:
+@output_option(what="Also write the table of agreement to this file")
+@FORMAT
+def progress(database: Path | str, output: Path | None, form: str) -> None:
     """Show how many files, rows or prompts are open, disputed, agreed and accepted, and how well raters agree.
 
     \b
     Example:
       salon arena progress --database labels.db
     """
-    from salon_arena.agreement import progress
+    from salon_arena.agreement import progress, progress_facts
 
     with _existing(database) as opened:
-        for line in opened.read(progress):
-            click.echo(line)
+        lines, facts = opened.read(progress), opened.read(progress_facts)
+    agreed = facts["agreement"]
+    rows = [
+        (each["what"], each["statistic"], number_text(each["value"], ".3f"), f"{each['items']:,}", f"{each['answers']:,}")
+        for each in agreed
+    ]
+    deliver(
+        Table(("what", "statistic", "value", "items", "answers"), rows, frozenset({"value", "items", "answers"})),
+        agreed,
+        form=form,
+        output=output,
+        show=lambda: print_parts(*lines),
+        json=lambda: as_json(facts),
+    )
 
 
 @arena.command()

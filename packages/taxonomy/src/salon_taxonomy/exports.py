@@ -52,7 +52,7 @@ def to_markdown(taxonomy: Taxonomy) -> str:
     if taxonomy.description:
         lines += [_escape(taxonomy.description), ""]
     if taxonomy.source:
-        parts = (f"paper {taxonomy.source.paper}", taxonomy.source.title, taxonomy.source.where)
+        parts = (taxonomy.source.title, taxonomy.source.where)
         lines += [f"Source: {_escape(', '.join(part for part in parts if part))}.", ""]
     if taxonomy.counts:
         lines += [f"Counts: {_figures(taxonomy.counts, '{:,}')}.", ""]

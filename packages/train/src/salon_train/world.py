@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, FiniteRange, several
-from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange, several
+from salon_taxonomy.cli.output import as_json, deliver
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import OutputPath
+from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     from salon_synthetic.artifacts.difficulty import Difficulty
@@ -135,8 +136,9 @@ def photographs(
 
 
 @artifacts.command()
+@OUTPUT
 @FORMAT
-def kinds(form: str) -> None:
+def kinds(form: str, output: Path | None) -> None:
     """List every kind of artifact that is drawn: label, sentence, and its share in the balance table-5.
 
     \b
@@ -159,16 +161,9 @@ def kinds(form: str) -> None:
         }
         for kind in KINDS.values()
     ]
-    if form == "json":
-        print_json(rows)
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("kind", "label", "reasoning", "share")
-    for row in rows:
-        table.add_row(str(row["kind"]), str(row["l3"] or row["l2"]), str(row["reason"]), f"{row['share']:.2%}")
-    Console().print(table)
+    lines = [(str(row["kind"]), str(row["l3"] or row["l2"]), str(row["reason"]), f"{row['share']:.2%}") for row in rows]
+    table = Table(("kind", "label", "reasoning", "share"), lines, frozenset({"share"}))
+    deliver(table, rows, form=form, output=output, json=lambda: as_json(rows))
 
 
 def _source(

@@ -118,11 +118,21 @@ def statistics(files: tuple[Path, ...], output: Path | None, form: str) -> None:
         sys.exit(1)
 
 
-def show_evaluation(result: "Evaluation", level: str, form: str, output: Path | None = None) -> None:
-    """Print an evaluation, and write its table; ``level`` is ``main`` or ``all``, ``form`` is ``table`` or ``json``."""
+def show_evaluation(
+    result: "Evaluation", level: str, form: str, output: Path | None = None, *, about: Mapping[str, object] | None = None
+) -> None:
+    """Print an evaluation, and write its table.
+
+    Args:
+        result: the evaluation.
+        level: ``main`` or ``all`` labels.
+        form: ``table`` or ``json``.
+        output: the file; None: none.
+        about: what JSON has before the rows; default: the evaluation's settings.
+    """
     rows = [row for row in result.table.to_dicts() if level == "all" or row["level"] != "L3"]
-    about = {name: getattr(result, name) for name in ("images", "valid", "invalid", "replicates", "confidence", "seed")}
-    document = {**about, "reasons": dict(result.reasons), "rows": rows}
+    settings = {name: getattr(result, name) for name in ("images", "valid", "invalid", "replicates", "confidence", "seed")}
+    document = {**(about or {}), **settings, "reasons": dict(result.reasons), "rows": rows}
     if form == "table":
         click.echo(result.header)
     header = ("label", "precision", "recall", "F1", "support", "flagged")

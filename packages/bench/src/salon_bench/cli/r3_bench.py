@@ -183,6 +183,7 @@ def report(folder: Path, store: StoreAddress, output: Path | None, form: str) ->
 @_WORK
 @STORE
 @work_options
+@OUTPUT
 @FORMAT
 def run(
     rows: Path,
@@ -196,6 +197,7 @@ def run(
     seed: int,
     folder: Path,
     store: StoreAddress,
+    output: Path | None,
     form: str,
     **work: Any,
 ) -> None:
@@ -220,7 +222,7 @@ def run(
     chain.edit(space, opened_editor, seed)
     for stage, (opened, judge_settings) in judges.items():
         chain.stage(space, stage, opened, judge_settings)
-    _show(space, store, form)
+    _show(space, store, form, output)
 
 
 # ------------------------------------------------------------------------------------------------------------- one stage
@@ -358,7 +360,7 @@ def _run(job: "Coroutine[Any, Any, T]", stage: str) -> T:
         raise IncompleteError(f"{stage}: stopped at once; the same command again goes on") from None
 
 
-def _show(space: "Workspace", store: StoreAddress, form: str, output: Path | None = None) -> None:
+def _show(space: "Workspace", store: StoreAddress, form: str, output: Path | None) -> None:
     from salon_bench.runs.view import numbers_view
     from salon_bench.suites.r3_bench.stages import stage_summaries
 

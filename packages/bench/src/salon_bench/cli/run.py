@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_bench.cli.options import GENERATIONS, work_options
-from salon_taxonomy.cli.options import FORMAT, STORE
-from salon_taxonomy.cli.output import cells, print_json, print_table
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE
+from salon_taxonomy.cli.output import MISSING, as_json, cells, deliver, print_parts
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     from salon_bench.runs.plan import LoadedPlan
@@ -123,6 +124,7 @@ def bench() -> None:
 @click.option("--extractor", metavar="SPEC", help="A model that restates replies which still cannot be read.")
 @STORE
 @work_options
+@OUTPUT
 @FORMAT
 def run(
     suite_name: str,
@@ -138,6 +140,7 @@ def run(
     re_asks: int,
     extractor: str | None,
     store: StoreAddress,
+    output: Path | None,
     form: str,
     **work: Any,
 ) -> None:
@@ -202,7 +205,7 @@ def run(
         for draw in range(repeat):
             panel = [each for each, _, _ in plans if each.plan.draw == draw]
             reports += [_panel(panel, suite, store)]
-    _show(reports, form)
+    _show(reports, form, output)
     _exit(reports, store, allowed=work["allow_incomplete"])
 
 
@@ -220,8 +223,9 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 @click.argument("run_id", metavar="RUN")
 @STORE
 @work_options
+@OUTPUT
 @FORMAT
-def resume_(run_id: str, store: StoreAddress, form: str, **work: Any) -> None:
+def resume_(run_id: str, store: StoreAddress, output: Path | None, form: str, **work: Any) -> None:
     """Go on with a RUN that was stopped or killed: replies that stand are read, the others are asked for.
 
     \b
@@ -241,15 +245,16 @@ def resume_(run_id: str, store: StoreAddress, form: str, **work: Any) -> None:
     again = view.planned(judge, helper)
     refuse_another_run(run_id, plan, again.plan)
     reports = [_judged(again, judge, helper, store, work=work)]
-    _show(reports, form)
+    _show(reports, form, output)
     _exit(reports, store, allowed=work["allow_incomplete"])
 
 
 @bench.command("rescore")
 @click.argument("run_id", metavar="RUN")
 @STORE
+@OUTPUT
 @FORMAT
-def rescore_(run_id: str, store: StoreAddress, form: str) -> None:
+def rescore_(run_id: str, store: StoreAddress, output: Path | None, form: str) -> None:
     """Read the stored replies of a RUN again with the suite as it is installed now; no judge is asked.
 
     Writes a run of its own, RUN+rescore-VERSION, and says what changed. Questions that the suite now asks differently have
@@ -279,7 +284,7 @@ def rescore_(run_id: str, store: StoreAddress, form: str) -> None:
         changed = changes(view.scores, RunView(store, new_id).scores)
         announce_continues(error.status)
     counts = {name: getattr(changed, name) for name in type(changed).__slots__}
-    _show([{**report_of(again.suite, store, new_id, outcome), "rescored": run_id, "changes": counts}], form)
+    _show([{**report_of(again.suite, store, new_id, outcome), "rescored": run_id, "changes": counts}], form, output)
     if form == "table":
         click.echo(f"Against {run_id}: {changed}")
 
@@ -372,19 +377,29 @@ def _panel(plans: "Sequence[LoadedPlan]", suite: "Suite", store: StoreAddress) -
 # ---------------------------------------------------------------------------------------------------------------- output
 
 
-def _show(reports: list[dict[str, Any]], form: str) -> None:
+def _show(reports: list[dict[str, Any]], form: str, output: Path | None) -> None:
+    """Print every report; a file has the numbers of all runs and models as one table."""
+    of_models = [(report["run_id"], each) for report in reports for each in report["subjects"]]
+    values = [{"run_id": run_id, "subject": each["subject"], **row} for run_id, each in of_models for row in each["table"]]
+    columns = tuple(dict.fromkeys(["run_id", "subject", *(name for row in values for name in row)]))
+    texts = [
+        {"run_id": run_id, "subject": each["subject"], **dict(zip(row, line, strict=True))}
+        for run_id, each in of_models
+        for row, line in zip(each["table"], cells(each["table"]), strict=True)
+    ]
+    table = Table(columns, [[text.get(name, MISSING) for name in columns] for text in texts])
+    deliver(table, values, form=form, output=output, show=lambda: _print(reports), json=lambda: as_json(reports))
+
+
+def _print(reports: list[dict[str, Any]]) -> None:
     from salon_bench.cli.reporting import remark
 
-    if form == "json":
-        print_json(reports)
-        return
     for report in reports:
         click.echo(f"Run {report['run_id']}")
         for each in report["subjects"]:
-            click.echo(f"\n{each['subject']}: {each['scored']} rows scored, {each['unscored']} unscored")
-            print_table(list(each["table"][0]) if each["table"] else [], cells(each["table"]))
-            for note in each["notes"]:
-                click.echo(note)
+            numbers = Table(tuple(each["table"][0]) if each["table"] else (), cells(each["table"]))
+            counted = f"\n{each['subject']}: {each['scored']} rows scored, {each['unscored']} unscored"
+            print_parts(counted, numbers, *each["notes"])
         for line in report.get("agreement", ()):
             click.echo(line["sentence"])
         if report.get("agreement") == []:

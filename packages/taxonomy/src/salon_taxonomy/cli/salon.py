@@ -151,9 +151,8 @@ def list_(form: str, output: Path | None) -> None:
 
     found = [Taxonomy.load(name) for name in Taxonomy.names()]
     values = [{"name": t.name, "title": t.title, "labels": len(t), "leaves": len(t.leaves())} for t in found]
-    papers = [t.source.paper if t.source else "" for t in found]
-    rows = [(*map(str, row.values()), paper) for row, paper in zip(values, papers, strict=True)]
-    table = Table(("name", "title", "labels", "leaves", "paper"), rows, frozenset({"labels", "leaves"}))
+    rows = [tuple(map(str, row.values())) for row in values]
+    table = Table(("name", "title", "labels", "leaves"), rows, frozenset({"labels", "leaves"}))
     deliver(table, values, form=form, output=output, json=lambda: as_json(values))
 
 

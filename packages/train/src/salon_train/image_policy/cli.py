@@ -2,20 +2,15 @@
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT
-from salon_taxonomy.cli.output import as_json, print_continues, print_json, print_table
+from salon_taxonomy.cli.options import FORMAT, OUTPUT
+from salon_taxonomy.cli.output import as_json, deliver, print_continues
 from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.table_files import Table
 from salon_taxonomy.whole_files import write_whole
 from salon_train.report.cli import check_page_libraries
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from salon_train.image_policy.study import PolicyResult
 
 _ARMS = ["cps", "sde", "cps-without-kl", "shuffled", "imitation", "best-of-group"]
 
@@ -27,9 +22,17 @@ _ARMS = ["cps", "sde", "cps-without-kl", "shuffled", "imitation", "best-of-group
 @click.option("--arm", "arms", multiple=True, type=click.Choice(_ARMS), help="What to compare; repeat. Default: all of them.")
 @click.option("--steps", type=click.IntRange(1), help="Of learning from the reward, and of its controls. Default: 150.")
 @click.option("--quick", is_flag=True, help="A tiny network and few steps: to see that everything works; it shows nothing.")
+@OUTPUT
 @FORMAT
 def image_demo(
-    folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...], steps: int | None, quick: bool, form: str
+    folder: Path,
+    seeds: int,
+    first_seed: int,
+    arms: tuple[str, ...],
+    steps: int | None,
+    quick: bool,
+    output: Path | None,
+    form: str,
 ) -> None:
     """See an image policy learn from a reward of its pictures: Flow-GRPO on a processor, offline, beside its controls.
 
@@ -46,7 +49,7 @@ def image_demo(
     check_page_libraries()
     from rich.console import Console
 
-    from salon_train.image_policy.page import image_study_page
+    from salon_train.image_policy.page import CAPTION, COLUMNS, arm_rows, image_study_page
     from salon_train.image_policy.study import QUICK, ImageStudySettings, PolicyArm, run_image_study
     from salon_train.over_seeds import SeedBars
 
@@ -65,15 +68,11 @@ def image_demo(
     numbers = [asdict(each) for each in results]
     write_whole(folder / "numbers.json", as_json(numbers) + "\n")
     write_whole(folder / "report.html", image_study_page(results, settings, folder))
-    if form == "json":
-        print_json(numbers)
-        return
-    _print(results)
-    click.echo(f"page: {folder / 'report.html'}")
-
-
-def _print(results: "Sequence[PolicyResult]") -> None:
-    from salon_train.image_policy.page import CAPTION, COLUMNS, arm_rows
-
-    print_table(COLUMNS, arm_rows(results))
-    click.echo(CAPTION)
+    deliver(
+        Table(tuple(COLUMNS), arm_rows(results), frozenset(COLUMNS[1:])),
+        [{"arm": each.arm, "seed": each.seed, **asdict(point)} for each in results for point in each.points],
+        form=form,
+        output=output,
+        further=[CAPTION, f"page: {folder / 'report.html'}"],
+        json=lambda: as_json(numbers),
+    )
