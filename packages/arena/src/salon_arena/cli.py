@@ -505,7 +505,7 @@ def progress(database: Path | str, output: Path | None, form: str) -> None:
 
 @arena.command()
 @click.argument("form", metavar="FORM")
-@click.argument("folder", metavar="FOLDER", type=_FOLDER)
+@click.argument("folder", metavar="FOLDER", type=InputPath(file_okay=False, made=True))
 @_DATABASE
 @click.option("--real", metavar="MODEL", help="With artifact-bench: the folder of videos that were recorded, not generated.")
 @click.option("--taxonomy", type=_FILE, help="With label-studio: the TOML file that `salon arena serve` was given.")

@@ -190,7 +190,7 @@ def run(
         engine=engine_named(engine),
         shards=chosen,
         watch=None if quiet else _watcher(),
-        on_start=lambda have, parts: print_continues(have, parts, "parts", dataset) if have else None,
+        on_start=lambda have, parts: print_continues(have, parts, "parts", dataset) if have and not quiet else None,
     )
     if form == "json":
         print_json(asdict(result))

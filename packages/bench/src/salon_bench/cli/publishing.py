@@ -77,7 +77,7 @@ def card(folder: Path, title: str, about: str, license_: str | None) -> None:
 
     \b
     Example:
-      salon results export RUN --output published/scores.parquet
+      mkdir published && salon results export RUN --output published/scores.parquet
       salon results card published --title "Scores of June" --license cc-by-4.0
       salon results push published OWNER/NAME
     """
