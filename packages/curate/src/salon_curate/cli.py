@@ -717,7 +717,7 @@ def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge:
     """
     from salon_curate.cascade import cascade_loss
 
-    found = cascade_loss(_opened(dataset), _pipeline(dataset, judge).stages, f"{stage}_explored", {"keeps": keeps})
+    found = cascade_loss(_opened(dataset), _pipeline(dataset, judge).stages, stage, {"keeps": keeps})
     if form == "json":
         print_json(asdict(found))
     else:
@@ -800,19 +800,19 @@ def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed
     \b
     Example:
       salon curate demo curated
-      salon curate demo circle --train
+      salon curate demo study --train
     """
     if train:
         if per_category is not None:
             hint = "Leave --per-category out: 600 pictures of artifacts are drawn for each seed."
             raise InputError("has no effect with --train:", column="per-category", value=per_category, hint=hint)
-        from salon_curate.filter_study import circle
+        from salon_curate.filter_study import filter_study
 
-        results = circle(folder, seeds=range(seed, seed + 3), workers=workers, tell=click.echo)
+        results = filter_study(folder, seeds=range(seed, seed + 3), workers=workers, tell=click.echo)
         print_table(["seed", "unfiltered", "F1", "filtered", "F1"],
                     [[str(each.seed), as_cell(each.pictures["unfiltered"]), as_cell(each.f1["unfiltered"]),
                       as_cell(each.pictures["filtered"]), as_cell(each.f1["filtered"])] for each in results])  # fmt: skip
-        click.echo(f"page: {folder / 'circle.html'}")
+        click.echo(f"page: {folder / 'filter-study.html'}")
         return
     from salon_curate.demo import demo as build
 
