@@ -1,4 +1,4 @@
-"""Do 95 % intervals of mean opinion scores, shares of checks and differences of metrics hold the truth in 95 % of studies?
+"""Do 95% intervals of mean opinion scores, shares of checks and differences of metrics hold the truth in 95% of studies?
 
 The study (1,000 simulations each) runs with ``-m study``; add ``-s`` to see its table. A short version always runs.
 """
@@ -119,7 +119,7 @@ def test_95_percent_intervals_cover_the_truth_in_93_to_97_percent_of_studies(
     kind: Callable[[np.random.Generator, int], list[bool]],
 ):
     share = coverage(kind, SIMULATIONS)
-    sys.stdout.write(f"\n{kind.__name__:60} {100 * share:5.1f} %\n")
+    sys.stdout.write(f"\n{kind.__name__:60} {100 * share:5.1f}%\n")
     assert 0.93 <= share <= 0.97, share
 
 

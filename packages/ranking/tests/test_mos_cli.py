@@ -74,7 +74,7 @@ def call(name: str, files: Path, *options: object) -> Result:
     [
         ("mos", ["360 scored, 0 unscored", "MOS", "scenario 0", "comparisons differ", "samples per prompt", "correlations"]),
         ("drivers", ["180 of 180 battles used", "public", "rise", "No weights for expert", "ties half a win"]),
-        ("pass_rates", ["54 checks scored, 0 unscored", "all checks", "66.7 %"]),
+        ("pass_rates", ["54 checks scored, 0 unscored", "all checks", "66.7%"]),
     ],
 )
 def test_people_get_a_table_that_says_how_it_was_made(name: str, shown: list[str], files: Path):

@@ -51,7 +51,7 @@ class _Place(InputPath):
         return super().convert(value, parameter, context)
 
 
-_PLACE = _Place(dir_okay=False)
+_PLACE = _Place(dir_okay=False, made=True)
 
 
 _TASKS_OF = {
@@ -117,7 +117,7 @@ def arena() -> None:
 @click.option("--hidden-reference", metavar="MODEL", help="With --task mos: rate this model's files among the others (ACR-HR).")
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="With --task labels: a name, or a TOML file.")
 @click.option("--raters", type=click.IntRange(min=1), default=2, show_default=True, help="People per panel or checked file.")
-@click.option("--anchors", type=_FILE, help="Pairs whose winner is known (prompt_id, model_a, model_b, winner): 5 % of tasks.")
+@click.option("--anchors", type=_FILE, help="Pairs whose winner is known (prompt_id, model_a, model_b, winner): 5% of tasks.")
 @click.option(
     "--qualification", type=_FILE, help="Pairs that experts must judge like the panel before they vote; as --anchors."
 )
@@ -132,7 +132,12 @@ def arena() -> None:
 @click.option("--oidc-issuer", metavar="URL", help="People sign in through this OpenID Connect provider.")
 @click.option("--oidc-client", metavar="ID", help="The arena's client id there.")
 @click.option("--oidc-secret-file", type=_FILE, help="File with the client's secret.")
-@click.option("--log", "log_file", type=_FILE, help="Append a line of JSON per request to this file; - is standard error.")
+@click.option(
+    "--log",
+    "log_file",
+    type=InputPath(dir_okay=False, made=True),
+    help="Append a line of JSON per request to this file; - is standard error.",
+)
 @click.option(
     "--trusted-proxy",
     metavar="NAME",
@@ -264,7 +269,7 @@ def serve(
 
 
 @arena.command()
-@click.argument("folder", metavar="[FOLDER]", default="arena-demo", type=_FOLDER)
+@click.argument("folder", metavar="[FOLDER]", default="arena-demo", type=InputPath(file_okay=False, made=True))
 @click.option("--votes", type=click.IntRange(min=0), default=0, show_default=True, help="Simulated votes to begin with.")
 @click.option("--no-serve", is_flag=True, help="Only draw and vote.")
 @_serving
@@ -324,8 +329,8 @@ def simulate(votes: int, raters: int, careless: float, malicious: float, models:
     found = simulate(votes=votes, raters=raters, careless=careless, malicious=malicious, models=models, seed=seed)
     click.echo(f"{found.votes:,} votes; {found.counted:,} count on the board.")
     click.echo(f"{found.flagged:,} raters flagged; {found.caught:,} of {found.bad:,} careless or malicious ones among them.")
-    click.echo(f"Ratings are {found.error:.1f} Elo points from the planted strengths (root mean square).")
-    click.echo(f"{found.covered:,} of {found.models:,} strengths lie in their 95 % intervals.")
+    click.echo(f"Ratings are {found.error:.1f} Elo points from the true strengths of the simulated models (root mean square).")
+    click.echo(f"{found.covered:,} of {found.models:,} strengths lie in their 95% intervals.")
 
 
 @arena.command()
@@ -500,7 +505,7 @@ def progress(database: Path | str, output: Path | None, form: str) -> None:
 
 @arena.command()
 @click.argument("form", metavar="FORM")
-@click.argument("folder", metavar="FOLDER", type=_FOLDER)
+@click.argument("folder", metavar="FOLDER", type=InputPath(file_okay=False, made=True))
 @_DATABASE
 @click.option("--real", metavar="MODEL", help="With artifact-bench: the folder of videos that were recorded, not generated.")
 @click.option("--taxonomy", type=_FILE, help="With label-studio: the TOML file that `salon arena serve` was given.")
@@ -614,7 +619,7 @@ def verify(database: Path | str, head: str | None) -> None:
 
 @arena.command()
 @_DATABASE
-@click.argument("copy", type=_FILE)
+@click.argument("copy", type=InputPath(dir_okay=False, made=True))
 def backup(database: Path | str, copy: Path) -> None:
     """Copy the database to COPY while the arena is served; the copy is whole and can be served itself.
 

@@ -1,7 +1,7 @@
 """Is one system better than another on the same items? The paired bootstrap of a difference.
 
 Both systems are resampled with the *same* items in every replicate, so what makes an item hard for both cancels
-(R³-Refiner, appendix C.3: B = 1000, 95 % interval of the difference). Means are resampled by the Rust core, one random
+(R³-Refiner, appendix C.3: B = 1000, 95% interval of the difference). Means are resampled by the Rust core, one random
 stream per replicate: the same seed gives the same interval, bit for bit, on any number of threads, and the same items for
 every system, pair and metric. The core's readable twin is ``reference_resampling.py``.
 """
@@ -63,7 +63,7 @@ class Difference(ShownResult):
 
     def view(self) -> ResultView:
         """Return the difference with its interval as a table and a chart."""
-        how = f"{100 * self.confidence:.4g} % interval: paired percentile bootstrap, {self.replicates:,} replicates, seed"
+        how = f"{100 * self.confidence:.4g}% interval: paired percentile bootstrap, {self.replicates:,} replicates, seed"
         columns = ("first", "second", "difference", "low", "high", "items")
         values = (self.value, self.ci_low, self.ci_high)
         row = (self.first, self.second, *(f"{value:.4g}" for value in values), f"{self.items:,}")

@@ -21,7 +21,7 @@ from salon_taxonomy.shown_result import ResultView, ShownResult
 from salon_taxonomy.table_files import Table
 
 _ROUGH: Final = 20
-"""With fewer things, 95 % intervals covered 81 to 92 % of the values in simulations, see ``docs/agreement.md``."""
+"""With fewer things, 95% intervals covered 81 to 92% of the values in simulations, see ``docs/agreement.md``."""
 _COLUMNS = {
     "statistic": pl.String,
     "rater_a": pl.String,
@@ -58,13 +58,13 @@ class LabelStatistics(ShownResult):
         rows, points = [], []
         for row in self.table.iter_rows(named=True):
             name = f"{row['rater_a']}, {row['rater_b']}" if row["rater_a"] is not None else "all"
-            equal = MISSING if row["equal"] is None else f"{100 * row['equal']:.1f} %"
+            equal = MISSING if row["equal"] is None else f"{100 * row['equal']:.1f}%"
             counts = (f"{row['things']:,}", MISSING if row["ratings"] is None else f"{row['ratings']:,}")
             value = MISSING if row["value"] is None else f"{row['value']:.3f}"
             ends = MISSING if row["ci_low"] is None else f"{row['ci_low']:.3f} – {row['ci_high']:.3f}"
             rows.append((row["statistic"], name, value, ends, equal, *counts, row["reason"] or ""))
             points.append(PlotRow(f"{row['statistic']}: {name}", row["value"], row["ci_low"], row["ci_high"]))
-        interval = f"{100 * self.confidence:.4g} % CI"
+        interval = f"{100 * self.confidence:.4g}% CI"
         columns = ("statistic", "raters", "value", interval, "equal", "things", "ratings", "why none")
         table = Table(columns, rows, frozenset(columns[2:7]))
         return ResultView(self.header, table, ForestPlot("Agreement (0: chance, 1: full)", points, 0.0))
@@ -113,7 +113,8 @@ def label_statistics(
     rows = as_lazy(frame, error=AgreementError).collect()
     missing = [name for name in (thing, rater, label) if name not in rows.columns]
     if missing:
-        raise AgreementError("missing column", source="frame", value=missing[0], found=rows.columns)
+        hint = "Name the table's columns: `salon ratings agreement FILE --thing picture --rater who --label says`."
+        raise AgreementError("missing column", source="frame", value=missing[0], found=rows.columns, hint=hint)
     used = rows.select(pl.col(thing), pl.col(rater).cast(pl.String), pl.col(label)).drop_nulls()
     if not used.height:
         raise AgreementError("there is no label in the column", source="frame", value=label)
@@ -169,7 +170,7 @@ class _Drawing:
         """Return how the intervals were made."""
         few = f", rough for fewer than {_ROUGH} things" if things < _ROUGH else ""
         drawn = f"{self.replicates:,} replicates, seed {self.seed}"
-        return f"{100 * self.confidence:.4g} % interval: percentile bootstrap over things, {drawn}{few}"
+        return f"{100 * self.confidence:.4g}% interval: percentile bootstrap over things, {drawn}{few}"
 
     def alpha(self, level: Level) -> Ends:
         if not self.replicates:

@@ -72,18 +72,21 @@ def agreement(
 
     chosen = None if categories is None else [name.strip() for name in categories.split(",")]
     frame = read_table(labels, "ratings", AgreementError)
-    found = label_statistics(
-        frame,
-        thing=thing,
-        rater=rater,
-        label=label,
-        level=level,
-        weights=weights,
-        categories=chosen,
-        replicates=replicates,
-        confidence=confidence,
-        seed=seed,
-    )
+    try:
+        found = label_statistics(
+            frame,
+            thing=thing,
+            rater=rater,
+            label=label,
+            level=level,
+            weights=weights,
+            categories=chosen,
+            replicates=replicates,
+            confidence=confidence,
+            seed=seed,
+        )
+    except AgreementError as error:
+        raise error.at(source=labels) from error
     view = found.view()
     deliver(
         view.table, found.table, form=format_, output=output, show=lambda: show(view.header, view.table), made=view.makers()

@@ -310,7 +310,7 @@ def _mos_cells(summary: "MosSummary") -> Table:
         for row in summary.scores.iter_rows(named=True)
         if row["scenario"] is None
     ]
-    interval = f"{100 * summary.confidence:.4g} % CI"
+    interval = f"{100 * summary.confidence:.4g}% CI"
     heads = ("dimension", "model", "MOS", interval, "prompts", "missing", "evaluations", "unscored", *scenarios)
     return Table(heads, rows, frozenset(heads[2:]))
 
@@ -339,13 +339,13 @@ def _show_mos(summary: "MosSummary") -> None:
 
 def _weight_cells(found: "Weights") -> Table:
     """Return one row per persona, scenario and dimension."""
-    heads = ("persona", "scenario", "dimension", "rise", f"{100 * found.confidence:.4g} % CI", "battles", "ties")
+    heads = ("persona", "scenario", "dimension", "rise", f"{100 * found.confidence:.4g}% CI", "battles", "ties")
     rows = [
         [
             row["persona"] or "all",
             row["scenario"] or "all",
             row["dimension"],
-            f"{100 * row['rise']:+.1f} %",
+            f"{100 * row['rise']:+.1f}%",
             f"{100 * row['ci_low']:+.1f} – {100 * row['ci_high']:+.1f}",
             f"{row['battles']:,}",
             f"{row['ties']:,}",

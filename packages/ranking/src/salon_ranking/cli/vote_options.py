@@ -12,6 +12,8 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
 
 _FORMATS = ("evalica", "genai-arena", "lmarena", "lmarena-kaggle")
+_COLUMNS = "left=model_a,right=model_b"
+_WINNER_WORDS = "left=model_a,draw=tie"
 _NAMING: tuple[Option, ...] = (
     click.option(
         "--names",
@@ -31,9 +33,9 @@ def columns_option(example: str) -> Option:
 
 _SPELLING: tuple[Option, ...] = (
     click.option("--votes", "format_of_votes", type=click.Choice(_FORMATS), help="Whose format the file has."),
-    columns_option("left=model_a,right=model_b"),
+    columns_option(_COLUMNS),
     click.option(
-        "--winner-words", metavar="THEIRS=OURS[,…]", multiple=True, help="The file's words for winners: left=model_a,draw=tie."
+        "--winner-words", metavar="THEIRS=OURS[,…]", multiple=True, help=f"The file's words for winners: {_WINNER_WORDS}."
     ),
     *_NAMING,
 )
@@ -81,7 +83,7 @@ def table_options(example: str) -> Option:
         @wraps(command)
         def called(columns: Sequence[str], names_file: Path | None, merge_names: bool, **arguments: Any) -> None:
             names = _names_of(names_file, merge_names)
-            command(spelled={"columns": _pairs("--columns", columns), "names": names}, **arguments)
+            command(spelled={"columns": _pairs("--columns", columns, example), "names": names}, **arguments)
 
         return decorated(called, (columns_option(example), *_NAMING))
 
@@ -116,7 +118,8 @@ def _spelling(
     from salon_ranking.battles.vote_formats import VoteFormat, format_of
 
     known = format_of(format_of_votes) if format_of_votes else VoteFormat()
-    own_columns, own_words = _pairs("--columns", columns), _pairs("--winner-words", winner_words)
+    own_columns = _pairs("--columns", columns, _COLUMNS)
+    own_words = _pairs("--winner-words", winner_words, _WINNER_WORDS)
     own = VoteFormat({**known.columns, **own_columns}, {**known.winners, **own_words}, known.flags)
     return {"votes": own, "names": names}
 
@@ -132,13 +135,14 @@ def _counting(*, weight: str | None, no_weight: bool, anchors: str) -> Mapping[s
     return {"weight": False if no_weight else weight or True, "anchors": anchors.replace("-", "_")}
 
 
-def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
+def _pairs(option: str, given: Sequence[str], example: str) -> dict[str, str]:
     """``THEIRS=OURS`` pairs, several in one text by commas."""
     found = {}
     for pair in (part for text in given for part in text.split(",") if part.strip()):
         theirs, sign, ours = pair.rpartition("=")
         if not (sign and theirs.strip() and ours.strip()):
-            raise InputError("is not THEIRS=OURS:", source=option, value=pair)
+            hint = f"Write the file's word, =, and Salon's: {option} {example}."
+            raise InputError("is not THEIRS=OURS:", source=option, value=pair, hint=hint)
         found[theirs.strip()] = ours.strip()
     return found
 

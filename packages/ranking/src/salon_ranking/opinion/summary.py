@@ -64,7 +64,7 @@ class MosSummary:
         }
         how = "; where no prompt has two evaluations: ".join(kind for name, kind in kinds.items() if name in methods)
         cut = ", cut off at the ends of the scale" if how else ""
-        parts.append(f"{100 * self.confidence:.4g} % interval: {how or 'none is known'}{cut}")
+        parts.append(f"{100 * self.confidence:.4g}% interval: {how or 'none is known'}{cut}")
         missing = int(self.scores.filter(pl.col("scenario").is_null())["missing_prompts"].sum())
         if missing:
             parts.append(f"{missing:,} combinations of prompt, model and dimension have no rating")

@@ -111,7 +111,7 @@ def evaluate(
 
 @click.command()
 @FILE
-@click.argument("folder", type=InputPath())
+@click.argument("folder", type=InputPath(made=True))
 @click.option("--of", "which", default="grpo", show_default=True, metavar="STAGE|FOLDER", help="sft, grpo or a folder.")
 @set_option()
 def export(file: Path, folder: Path, which: str, changes: tuple[str, ...]) -> None:

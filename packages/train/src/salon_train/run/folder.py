@@ -34,6 +34,8 @@ Stage: TypeAlias = Literal["sft", "grpo", "refine"]
 Row = TypeVar("Row")
 _FREE: Final = ("log", "store", "evaluation", "checkpoints", "degeneration", "monitors")
 """Sections that do not change which weights come out, and may be changed between two calls."""
+FINISHED: Final = "finished.json"
+"""The file of a finished stage."""
 _BEGUN: Final = "begun.json"
 _OTHER_STAGES: Final = {"sft": ("grpo", "refine", "editor"), "grpo": ("sft",), "refine": ("sft",)}
 """Sections of other stages, which may change between two calls of this one."""
@@ -90,12 +92,12 @@ class RunFolder:
     @property
     def finished(self) -> Mapping[str, Any] | None:
         """What the stage ended with; None while it has not."""
-        path = self.path / "finished.json"
+        path = self.path / FINISHED
         return _noted(path) if path.is_file() else None
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Say that the stage is done."""
-        _write(self.path / "finished.json", facts)
+        _write(self.path / FINISHED, facts)
 
     def last_checkpoint(self) -> Checkpoint | None:
         """What a killed run goes on from."""
