@@ -26,7 +26,7 @@ GENERATIONS: Final = click.option(
     multiple=True,
     required=True,
     type=InputPath(),
-    help="Its pictures: a folder or a table; one for each --subject, in the same order.",
+    help="Its pictures: a folder or a table; one for each --model, in the same order.",
 )
 LANGUAGE: Final = click.option(
     "--language",

@@ -136,14 +136,14 @@ def bilingual(
 @prism.command()
 @click.option("--prompts", required=True, type=InputPath(), help="The file or folder of prompts.")
 @click.option("--generations", required=True, type=InputPath(), help="The folder or table of pictures.")
-@click.option("--subject", required=True, help="The model that made them.")
+@click.option("--model", required=True, help="The model that made them.")
 @LANGUAGE
 @output_of("scores")
 @_REPLICATES
 @_SEED
 @_FORMAT
 def ocr(
-    prompts: Path, generations: Path, subject: str, language: str, output: Path, bootstrap: int, seed: int, form: str
+    prompts: Path, generations: Path, model: str, language: str, output: Path, bootstrap: int, seed: int, form: str
 ) -> None:
     """Compare the text in pictures of the text rendering track with the quoted text of the prompt.
 
@@ -151,7 +151,7 @@ def ocr(
 
     \b
     Example:
-      salon bench prism ocr --prompts prompts.jsonl --generations pictures --subject our-model --output ocr.jsonl
+      salon bench prism ocr --prompts prompts.jsonl --generations pictures --model our-model --output ocr.jsonl
     """
     from salon_bench.cli.reporting import announced
     from salon_bench.suites.contract.generations import read_generations
@@ -162,7 +162,7 @@ def ocr(
 
     suite, reader = PrismBench(language), OcrReader()
     found = announced(suite.prompts(prompts))
-    pictures = read_generations(generations, subject, [each.prompt.prompt_id for each in found])
+    pictures = read_generations(generations, model, [each.prompt.prompt_id for each in found])
     rows = list(check_text(suite.cases(found, pictures), reader))
     write_json_lines(output, (row.model_dump(mode="json") for row in rows))
     summary = summarize_text(frame_of(rows), replicates=bootstrap, seed=seed)

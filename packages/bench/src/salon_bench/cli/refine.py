@@ -220,7 +220,7 @@ def _show(refined: "Refined", page: Path, form: str, models: "RefineModels") -> 
     both = [(one.value, two.value) for one, two in checked if isinstance(one, Scored) and isinstance(two, Scored)]
     document = {
         "run_id": refined.run_id,
-        "subject": refined.subject,
+        "model": refined.subject,
         "items": len(refined.traces),
         "edits": sum(trace.edits for trace in refined.traces),
         "illusory": sum(trace.illusory for trace in refined.traces),
