@@ -135,7 +135,7 @@ def _settings(runs: Sequence[ReportedRun]) -> Iterator[Block]:
         columns = ("Setting", *(f"{shown(run.name)} " for run in runs))  # the space: a run may be called Setting
         yield Table(columns, [row(key, told) for key in other], caption="Settings that differ between these runs")
     elif len(runs) > 1:
-        yield "These runs were told the same."
+        yield "These runs have the same settings."
     columns = ("Setting", "Value")
     if changed:
         caption = "Settings that are not the usual ones" + (", the same in all runs" if len(runs) > 1 else "")
