@@ -126,7 +126,7 @@ def _settings(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     keys = sorted({key for settings in told for key in settings})
 
     def row(key: str, of: Sequence[Mapping[str, object]]) -> list[str]:
-        return [shown(key), *(shown(setting_text(each[key]), _LONGEST_SENTENCE) if key in each else "not told" for each in of)]
+        return [shown(key), *(shown(setting_text(each[key]), _LONGEST_SENTENCE) if key in each else "missing" for each in of)]
 
     other = [key for key in keys if _differs(key, runs, told)]
     changed = [key for key in keys if key not in other and not all(is_usual(key, each[key]) for each in told if key in each)]
