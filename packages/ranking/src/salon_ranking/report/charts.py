@@ -24,7 +24,7 @@ _TICK = 70
 
 
 def names_axis() -> alt.Axis:
-    """Return the axis of names to the left of a chart; they are cut only where they would take the room of the plot."""
+    """Return the axis of names to the left of a chart, with at least a third of a wide page for them."""
     return alt.Axis(labelLimit=alt.ExprRef(f"max({_LONGEST_LABEL}, containerSize()[0] / 3)"), labelOverlap=False)
 
 
