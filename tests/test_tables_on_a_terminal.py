@@ -184,6 +184,7 @@ NO_TABLE = {
     "bench cache prune",
     "bench cache show",
     "curate cascade",
+    "curate import",
     "curate init",
     "curate release",
     "curate run",
