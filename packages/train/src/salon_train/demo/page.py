@@ -93,7 +93,7 @@ def direction_rows(found: Sequence[AblationEffect]) -> list[list[str]]:
     return rows
 
 
-DIRECTION_COLUMNS = ("Left out", "Number", "Paper", "Here", "AblationEffect")
+DIRECTION_COLUMNS = ("Left out", "Number", "Paper", "Here", "Direction")
 """Headings of :func:`direction_rows`."""
 
 
