@@ -78,7 +78,7 @@ def test_a_picture_that_is_none_is_not_asked_about_and_takes_its_group_out(promp
 def test_what_is_wrong_is_named(prompts):
     with pytest.raises(InputError, match=r"row 1, column 'prompt_id': the suite prism has no prompt 'p9'"):
         paid(prism(ReplayJudge([]), prompts), png("red"), ids=("p9",))
-    with pytest.raises(InputError, match="no installed package brings 'nothing'"):
+    with pytest.raises(InputError, match="no installed package brings the suite 'nothing'"):
         make_reward("suite:nothing", judge=ReplayJudge([]))
     with pytest.raises(InputError, match="cannot be made without a judge"):
         suite_reward("prism", {"source": prompts})

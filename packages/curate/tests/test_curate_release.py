@@ -140,7 +140,7 @@ def test_no_prompt_and_no_near_duplicate_straddles_a_split(looked):
         by_prompt = found.group_by(pl.col("prompt").str.to_lowercase()).agg(pl.col("split").n_unique())
         assert by_prompt["split"].max() == 1
     with pytest.raises(InputError, match="add up to 1"):
-        split.function(rows, shares={"train": 0.5})
+        split.with_parameters(shares={"train": 0.5}).check_parameters()
 
 
 def test_a_chain_of_any_length_is_one_component():

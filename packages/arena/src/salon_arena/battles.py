@@ -3,7 +3,7 @@
 | kind | shown to | counts on boards |
 | --- | --- | --- |
 | ``battle`` | everybody | yes |
-| ``anchor`` | everybody, 5 % of tasks: a pair whose winner is known | no; tests raters |
+| ``anchor`` | everybody, 5% of tasks: a pair whose winner is known | no; tests raters |
 | ``qualification`` | experts, before their first battle and again when the certificate ends | no |
 | ``audit`` | auditors: a quarter of the experts' battles, judged again | no; tests experts |
 """

@@ -5,15 +5,18 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FiniteRange
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange, output_option
+from salon_taxonomy.cli.output import as_json, deliver, number_text, print_parts
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, StorePath
 from salon_taxonomy.store_address import StoreAddress, is_url
+from salon_taxonomy.table_files import Table
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ class _Place(InputPath):
         return super().convert(value, parameter, context)
 
 
-_PLACE = _Place(dir_okay=False)
+_PLACE = _Place(dir_okay=False, made=True)
 _DATABASE = click.option(
     "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, or postgresql://…"
 )
@@ -115,7 +118,7 @@ def arena() -> None:
 @click.option("--hidden-reference", metavar="MODEL", help="With --task mos: rate this model's files among the others (ACR-HR).")
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="With --task labels: a name, or a TOML file.")
 @click.option("--raters", type=click.IntRange(min=1), default=2, show_default=True, help="People per panel or checked file.")
-@click.option("--anchors", type=_FILE, help="Pairs whose winner is known (prompt_id, model_a, model_b, winner): 5 % of tasks.")
+@click.option("--anchors", type=_FILE, help="Pairs whose winner is known (prompt_id, model_a, model_b, winner): 5% of tasks.")
 @click.option(
     "--qualification", type=_FILE, help="Pairs that experts must judge like the panel before they vote; as --anchors."
 )
@@ -130,7 +133,12 @@ def arena() -> None:
 @click.option("--oidc-issuer", metavar="URL", help="People sign in through this OpenID Connect provider.")
 @click.option("--oidc-client", metavar="ID", help="The arena's client id there.")
 @click.option("--oidc-secret-file", type=_FILE, help="File with the client's secret.")
-@click.option("--log", "log_file", type=_FILE, help="Append a line of JSON per request to this file; - is standard error.")
+@click.option(
+    "--log",
+    "log_file",
+    type=InputPath(dir_okay=False, made=True),
+    help="Append a line of JSON per request to this file; - is standard error.",
+)
 @click.option(
     "--trusted-proxy",
     metavar="NAME",
@@ -283,7 +291,7 @@ def _print_remarks(remarks: Sequence[str]) -> None:
 
 
 @arena.command()
-@click.argument("folder", metavar="[FOLDER]", default="arena-demo", type=_FOLDER)
+@click.argument("folder", metavar="[FOLDER]", default="arena-demo", type=InputPath(file_okay=False, made=True))
 @click.option("--votes", type=click.IntRange(min=0), default=0, show_default=True, help="Simulated votes to begin with.")
 @click.option("--no-serve", is_flag=True, help="Only draw and vote.")
 @_serving
@@ -343,8 +351,8 @@ def simulate(votes: int, raters: int, careless: float, malicious: float, models:
     found = simulate(votes=votes, raters=raters, careless=careless, malicious=malicious, models=models, seed=seed)
     click.echo(f"{found.votes:,} votes; {found.counted:,} count on the board.")
     click.echo(f"{found.flagged:,} raters flagged; {found.caught:,} of {found.bad:,} careless or malicious ones among them.")
-    click.echo(f"Ratings are {found.error:.1f} Elo points from the planted strengths (root mean square).")
-    click.echo(f"{found.covered:,} of {found.models:,} strengths lie in their 95 % intervals.")
+    click.echo(f"Ratings are {found.error:.1f} Elo points from the true strengths of the simulated models (root mean square).")
+    click.echo(f"{found.covered:,} of {found.models:,} strengths lie in their 95% intervals.")
 
 
 @arena.command()
@@ -436,7 +444,16 @@ def account(name: str, database: Path | str, role: str, password: str) -> None:
 @click.option("--suspend", "suspended", multiple=True, metavar="RATER", help="Give this rater no tasks; may be repeated.")
 @click.option("--days", type=FiniteRange(min=0), default=7.0, show_default=True, help="How long; 0: at once again.")
 @click.option("--forget", "forgotten", multiple=True, metavar="RATER", help="Erase what is kept of this person.")
-def people(database: Path | str, suspended: tuple[str, ...], days: float, forgotten: tuple[str, ...]) -> None:
+@OUTPUT
+@FORMAT
+def people(
+    database: Path | str,
+    suspended: tuple[str, ...],
+    days: float,
+    forgotten: tuple[str, ...],
+    output: Path | None,
+    form: str,
+) -> None:
     """List raters with votes, tests, audits and flags; suspend or forget some of them.
 
     \b
@@ -458,29 +475,56 @@ def people(database: Path | str, suspended: tuple[str, ...], days: float, forgot
                 raise InputError("there is no such rater", source=opened.place, value=unknown[0])
 
         opened.write(work).result()  # all or none
-        for person in opened.read(lambda connection: overview(connection, now)):
-            click.echo(visible(person.line))
+        found = opened.read(lambda connection: overview(connection, now))
+    rows = [
+        (each.rater_id, each.role, f"{each.settled:,}", each.test, f"{each.met} of {each.audited}", each.suspended,
+         ", ".join(each.flags))
+        for each in found
+    ]  # fmt: skip
+    values = [{**asdict(each), "flags": list(each.flags)} for each in found]
+    deliver(
+        Table(("rater", "role", "settled", "test", "audits that agree", "suspended until", "flags"), rows),
+        values,
+        form=form,
+        output=output,
+        show=lambda: print_parts(*(visible(each.line) for each in found)),
+        json=lambda: as_json(values),
+    )
 
 
 @arena.command()
 @_DATABASE
-def progress(database: Path | str) -> None:
+@output_option(what="Also write the table of agreement to this file")
+@FORMAT
+def progress(database: Path | str, output: Path | None, form: str) -> None:
     """Show how many files, rows or prompts are open, disputed, agreed and accepted, and how well raters agree.
 
     \b
     Example:
       salon arena progress --database labels.db
     """
-    from salon_arena.agreement import progress
+    from salon_arena.agreement import progress, progress_facts
 
     with _existing(database) as opened:
-        for line in opened.read(progress):
-            click.echo(line)
+        lines, facts = opened.read(progress), opened.read(progress_facts)
+    agreed = facts["agreement"]
+    rows = [
+        (each["what"], each["statistic"], number_text(each["value"], ".3f"), f"{each['items']:,}", f"{each['answers']:,}")
+        for each in agreed
+    ]
+    deliver(
+        Table(("what", "statistic", "value", "items", "answers"), rows, frozenset({"value", "items", "answers"})),
+        agreed,
+        form=form,
+        output=output,
+        show=lambda: print_parts(*lines),
+        json=lambda: as_json(facts),
+    )
 
 
 @arena.command()
 @click.argument("form", metavar="FORM")
-@click.argument("folder", metavar="FOLDER", type=_FOLDER)
+@click.argument("folder", metavar="FOLDER", type=InputPath(file_okay=False, made=True))
 @_DATABASE
 @click.option("--real", metavar="MODEL", help="With artifact-bench: the folder of videos that were recorded, not generated.")
 @click.option("--taxonomy", type=_FILE, help="With label-studio: the TOML file that `salon arena serve` was given.")
@@ -592,7 +636,7 @@ def verify(database: Path | str, head: str | None) -> None:
 
 @arena.command()
 @_DATABASE
-@click.argument("copy", type=_FILE)
+@click.argument("copy", type=InputPath(dir_okay=False, made=True))
 def backup(database: Path | str, copy: Path) -> None:
     """Copy the database to COPY while the arena is served; the copy is whole and can be served itself.
 

@@ -1,6 +1,6 @@
 """Quality of raters: qualification, re-certification, audits, and the checks that run while people vote.
 
-Qualification (MEF, section 5.1.2): at least 85 % agreement with the panel and Cohen's κ above 0.8. Audits: a quarter of each
+Qualification (MEF, section 5.1.2): at least 85% agreement with the panel and Cohen's κ above 0.8. Audits: a quarter of each
 expert's battles is judged again by an auditor. The checks are those of ``salon votes raters``, with its thresholds.
 """
 

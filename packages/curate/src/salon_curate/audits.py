@@ -67,7 +67,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A share of the population with its 95 % interval; None where the sample says nothing about it."""
+    """A share of the population with its 95% interval; None where the sample says nothing about it."""
 
     value: float | None
     low: float | None
@@ -78,7 +78,7 @@ class Estimate:
 class AuditResult:
     """What an audit says about a selection.
 
-    A picture is good when every one of its raters accepts it. Intervals are equal-tailed 95 % intervals of Jeffreys'
+    A picture is good when every one of its raters accepts it. Intervals are equal-tailed 95% intervals of Jeffreys'
     posterior in each stratum, weighted by the strata's sizes (20,000 seeded draws), and wide enough to contain their estimate:
     where all rated pictures are good the upper end is 1, where none is the lower end is 0.
 

@@ -115,8 +115,8 @@ def demo(folder: Path, *, per_category: int = 40, seed: int = 0, workers: int = 
     curves = sweep(dataset, pipeline.stages, pipeline.selections["default"], ["sharpness", "contrast"], points=30)
     interval = "–" if audit.precision.low is None else f"{audit.precision.low:.3f} to {audit.precision.high:.3f}"
     facts = [("Pictures", f"{dataset.rows:,}"), ("Released", f"{sum(released.pictures.values()):,}"), ("Seed", str(seed)),
-             ("Precision by the audit", f"95 % interval {interval}"),
-             ("Lost by the cheap judge", f"at most {loss.upper:.3f} of what it drops (95 %)")]  # fmt: skip
+             ("Precision by the audit", f"95% interval {interval}"),
+             ("Lost by the cheap judge", f"at most {loss.upper:.3f} of what it drops (95%)")]  # fmt: skip
     lead = (
         "Drawn pictures, some wrong, blurred, repeated or cut off, are filtered by measures and two judges; the truth is known."
     )

@@ -29,10 +29,10 @@ class ColumnDrift:
         column: its name.
         rows: compared; a missing value counts as a value of its own.
         changed: rows whose value is another.
-        low, high: Wilson's 95 % interval of changed / rows, for the rows of the whole data set that the stage answered.
+        low, high: Wilson's 95% interval of changed / rows, for the rows of the whole data set that the stage answered.
         lost: rows that had a value and have none now; ``found`` the reverse.
         shift: mean of now - then over rows with both numbers (a truth value counts 0 or 1); None for texts.
-        shift_low, shift_high: Student's 95 % interval of the mean paired difference; None with fewer than two pairs.
+        shift_low, shift_high: Student's 95% interval of the mean paired difference; None with fewer than two pairs.
     """
 
     column: str

@@ -15,7 +15,7 @@ from salon_bench.media.reading import read_inside
 from salon_bench.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoPolicy
 from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, table_rows
 from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, RowSource, checked_key
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.verdict import Unscored
 
 _PICTURE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif")
@@ -50,7 +50,7 @@ def import_pictures(
     source: Path,
     *,
     pictures: Path | None = None,
-    form: str = "any",
+    layout: str = "any",
     columns: Columns = FORMATS["any"],
     licence: str = "unknown",
     shard_rows: int = SHARD_ROWS,
@@ -62,8 +62,8 @@ def import_pictures(
         source: a folder of pictures; a ``.tar``; a table (``.csv``, ``.jsonl``, ``.json``, ``.parquet``, ``.arrow``) with the
             pictures' bytes or their names.
         pictures: the folder that the names in a table refer to; default: the table's own folder.
-        form: a released format of :data:`FORMATS`.
-        columns: what the table calls its columns, where they are not those of the format.
+        layout: a released layout of :data:`FORMATS`.
+        columns: what the table calls its columns, where they are not those of the layout.
         licence: of the pictures, for the data set card.
         shard_rows: pictures in a shard at most.
 
@@ -72,16 +72,16 @@ def import_pictures(
             of its folder.
         StorageError: a shard cannot be written.
     """
-    if form not in FORMATS:
-        raise InputError("unknown format", column="format", value=form, allowed=FORMATS)
+    if layout not in FORMATS:
+        raise InputError("unknown layout", column="layout", value=layout, allowed=FORMATS)
     if not source.exists():
-        raise InputError("there is no such file or folder", source=source)
+        raise missing_path(source, "file or folder")
     arrow = sorted(source.glob("data-*.arrow")) if source.is_dir() else []  # what datasets' save_to_disk writes
     if pictures is not None and not pictures.is_dir():
-        raise InputError("there is no such folder of pictures", source=pictures, column="pictures")
-    kind = _kind(source, form, arrow)
-    _refuse_unused(kind, {"pictures": pictures, "key": columns.key, "image": columns.image, "prompt": columns.prompt}, form)
-    known = FORMATS[form]
+        raise missing_path(pictures, "folder of pictures")
+    kind = _kind(source, layout, arrow)
+    _refuse_unused(kind, {"pictures": pictures, "key": columns.key, "image": columns.image, "prompt": columns.prompt}, layout)
+    known = FORMATS[layout]
     columns = Columns(columns.key or known.key, columns.image or known.image, columns.prompt or known.prompt)
     root = pictures or (source if source.is_dir() else source.parent)
     named = pictures is not None
@@ -99,9 +99,9 @@ def import_pictures(
     return dataset.add(found, name, kind, licence, shard_rows)
 
 
-def _kind(source: Path, form: str, arrow: Sequence[Path]) -> str:
-    if form == "artifact-bench":
-        return form
+def _kind(source: Path, layout: str, arrow: Sequence[Path]) -> str:
+    if layout == "artifact-bench":
+        return layout
     if source.is_dir():
         return "arrow" if arrow else "folder"
     return {".tar": "webdataset", ".parquet": "parquet"}.get(source.suffix, "manifest")
@@ -111,14 +111,14 @@ _USED: Final[Mapping[str, Collection[str]]] = {"folder": (), "webdataset": (), "
 """The arguments with an effect, of the kinds of sources that are no tables."""
 
 
-def _refuse_unused(kind: str, given: Mapping[str, object], form: str) -> None:
-    """Refuse a format or an argument that would be ignored."""
+def _refuse_unused(kind: str, given: Mapping[str, object], layout: str) -> None:
+    """Refuse a layout or an argument that would be ignored."""
     used = _USED.get(kind)
     if used is None:
         return
-    if form not in ("any", kind):
-        raise InputError(f"is a format of tables, and the source is a {kind}:", column="format", value=form,
-                         hint="Leave --format out, or name the table.")  # fmt: skip
+    if layout not in ("any", kind):
+        raise InputError(f"is a layout of tables, and the source is a {kind}:", column="layout", value=layout,
+                         hint="Leave --layout out, or name the table.")  # fmt: skip
     for name, value in given.items():
         if value is not None and name not in used:
             raise InputError(

@@ -30,7 +30,7 @@ class EstimatedTotal:
 
     Attributes:
         value: the sample's total per picture, times all pictures; None where it is not known.
-        low: end of the 95 % interval; None with one shard.
+        low: end of the 95% interval; None with one shard.
         high: likewise. Student's interval of the ratio estimator over shards, with the finite population correction.
     """
 

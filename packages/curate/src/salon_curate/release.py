@@ -251,7 +251,7 @@ def card(manifest: Mapping[str, Any], candidates: int) -> str:
             lines.append(f"- {name.replace('_', ' ')}: {text}")
         kappa = "unknown" if audit["kappa"] is None else f"{audit['kappa']:.3f}"
         lines.append(f"- pictures rated: {audit['rated']:,}; κ of two raters: {kappa}")
-        lines += ["", "Intervals: 95 %, Jeffreys' posterior in each stratum, weighted to the whole data set."]
+        lines += ["", "Intervals: 95%, Jeffreys' posterior in each stratum, weighted to the whole data set."]
     return "\n".join(lines) + "\n"
 
 
@@ -301,7 +301,7 @@ def _audit_gate(
     if min_precision is not None and (low is None or low < min_precision):
         shown = "unknown" if low is None else f"{low:.4f}"
         raise RefusedReleaseError(
-            f"audit {audit!r}: the lower 95 % bound of the precision is {shown}, below the demanded {min_precision:g}. "
+            f"audit {audit!r}: the lower 95% bound of the precision is {shown}, below the demanded {min_precision:g}. "
             "Tighten the conditions, or rate more pictures."
         )
     return result

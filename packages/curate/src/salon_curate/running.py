@@ -74,6 +74,7 @@ def run(
     engine: Engine = embedded,
     shards: range | None = None,
     watch: Callable[[StageProgress], None] | None = None,
+    on_start: Callable[[int, int], None] | None = None,
 ) -> RunResult:
     """Make every missing part, stage after stage; parts that exist are kept.
 
@@ -84,6 +85,7 @@ def run(
         engine: see :mod:`~salon_curate.engine`.
         shards: only these, by place; default: all. Several processes may work on one data set at once.
         watch: called after each shard.
+        on_start: called with how many parts exist, and how many there will be.
 
     Raises:
         InputError: the data set has no pictures, a shard has changed, or the pipeline contradicts itself.
@@ -96,6 +98,10 @@ def run(
     expected = expected_parts(dataset, stages)
     wanted = shards or range(len(dataset.shards))
     dataset.refuse_changed()
+    if on_start is not None:
+        names = {stage.name: parts_present(dataset, stage) for stage in stages}
+        have = sum(Path(expected[name][number][0]).name in there for name, there in names.items() for number in wanted)
+        on_start(have, len(stages) * len(wanted))
     made = kept = problems = 0
     aside: list[str] = []
     stopped = None

@@ -294,7 +294,7 @@ class YieldCurve:
         column: that is swept.
         thresholds: ascending; a row is kept when its value is at least the threshold.
         kept: rows at each threshold.
-        low, high: Wilson's 95 % interval of kept / rows, for the share in the population that the data set was drawn from.
+        low, high: Wilson's 95% interval of kept / rows, for the share in the population that the data set was drawn from.
     """
 
     column: str

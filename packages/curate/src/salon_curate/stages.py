@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from inspect import signature
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -94,6 +94,16 @@ class Stage:
         Raises:
             InputError: the function does not take a parameter.
         """
+        self.check_parameters()
+
+    def check_parameters(self) -> None:
+        """Check that the function takes the parameters, and that their values are what its annotations allow.
+
+        Raises:
+            InputError: it does not; names the parameter and the value.
+        """
+        from pydantic import TypeAdapter, ValidationError
+
         try:
             signature(self.function).bind(None, **self.parameters)
         except TypeError as error:
@@ -101,6 +111,19 @@ class Stage:
             raise InputError(
                 f"does not take these parameters ({error}):", column="stage", value=self.name, hint=hint
             ) from error
+        try:
+            taken = signature(self.function, eval_str=True).parameters
+        except NameError:  # of a function whose annotations exist for type checkers only
+            return
+        for name, value in self.parameters.items():
+            if name in taken and taken[name].annotation is not Parameter.empty:
+                try:
+                    TypeAdapter(taken[name].annotation).validate_python(value, strict=True)
+                except ValidationError as error:
+                    [fault, *_] = error.errors(include_url=False)
+                    key = ".".join(map(str, ("parameters", name, *fault["loc"])))
+                    problem = f"stage {self.name!r} does not take this value ({fault['msg']}):"
+                    raise InputError(problem, key=key, value=value) from error
 
     def in_this_process(self, dataset: DataSet, tasks: "Sequence[ShardTask]") -> "Iterator[TaskResult] | None":
         """Return the outcomes of a stage that holds a judge; None for one that an engine runs."""

@@ -34,6 +34,7 @@ EDITORS: Final = "salon.editors"
 SCORERS: Final = "salon.scorers"
 """The group of entry points whose objects are functions, :class:`Scorer` or :class:`ScorerKind`."""
 
+_OWN_FILES: Final = (".py", ".toml")
 _Kind = TypeVar("_Kind")
 
 
@@ -186,12 +187,16 @@ def plugin(group: str, name: str, expected: type[_Kind], *, members: Sequence[st
         ...     plugin(JUDGES, "no-such-judge", JudgeKind)
         ... except InputError as error:
         ...     print(error.problem, error.value)
-        no installed package brings no-such-judge
+        no installed package brings the judge no-such-judge
     """
     found = {entry.value: entry for entry in entry_points(group=group) if entry.name == name}
     if not found:
+        own = [f"./{file.name}" for file in sorted(Path().iterdir()) if file.stem == name and file.suffix in _OWN_FILES]
         hint = "Packages that are installed appear at once: pip install PACKAGE."
-        raise InputError("no installed package brings", source=group, value=name, allowed=installed(group), hint=hint)
+        if own:
+            hint = f"A file of your own is named with its ending: {' or '.join(own)}."
+        problem = f"no installed package brings the {group.removeprefix('salon.').removesuffix('s')}"
+        raise InputError(problem, value=name, allowed=installed(group), hint=hint)
     if len(found) > 1:
         packages = sorted(map(package_of, found.values()))
         raise InputError("several packages bring this name:", source=group, value=name, allowed=packages, hint="Uninstall one.")

@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from salon_taxonomy.digest import Digestible, digest, file_sha256
-from salon_taxonomy.errors import InputError, picture_failures
+from salon_taxonomy.errors import InputError, missing_path, picture_failures
 from salon_taxonomy.plugins import SCORERS, ScorerKind, checked_load, installed, module_of_file, plugin
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -195,33 +195,31 @@ def _checked(value: object, bounds: tuple[float, float]) -> Verdict[float]:
 
 
 def opened_picture(image: object) -> Any:
-    """Return a picture as a PIL image in RGB, or ``Unscored``; upright, transparent parts on white.
+    """Return a picture as a PIL image of its own in RGB, or ``Unscored``; upright, transparent parts on white, in sRGB.
 
     Args:
         image: a PIL image, ``Media``, or the bytes of a file. Needs Pillow.
     """
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, UnidentifiedImageError
+
+        from salon_taxonomy.picture_colours import to_srgb, upright
     except ImportError as error:
         raise InputError("scorers need Pillow", hint="pip install 'salon-taxonomy[pictures]'") from error
     try:
         if isinstance(image, Media):
             image = image.data if image.data is not None else Path(str(image.uri)).read_bytes()
-        encoded = isinstance(image, bytes | bytearray)
         if isinstance(image, bytes | bytearray):
             image = Image.open(BytesIO(image))
         if not isinstance(image, Image.Image):
             return Unscored(Reason.BAD_MEDIA, f"{type(image).__name__} is no picture")
         if image.width * image.height > _MOST_PIXELS:
             return Unscored(Reason.BAD_MEDIA, f"the picture has more than {_MOST_PIXELS:,} pixels")
-        if encoded:
-            image = ImageOps.exif_transpose(image)
-        if image.mode == "RGB":
-            image.load()
-            return image if encoded else image.copy()  # what a scorer does to it is not done to the caller's
-        if image.has_transparency_data:
-            image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA"))
-        return image.convert("RGB")
+        image.load()
+        shown = to_srgb(upright(image)[0]).image
+        return shown.convert("RGB")  # a copy: what a scorer does to it is not done to the caller's
+    except UnidentifiedImageError:
+        return Unscored(Reason.BAD_MEDIA, "the picture cannot be read (no known format)")
     except picture_failures() as error:
         return Unscored(Reason.BAD_MEDIA, f"the picture cannot be read ({str(error) or type(error).__name__})")
 
@@ -297,7 +295,7 @@ def loaded(place: str, attribute: str) -> object:
         InputError: the module cannot be imported, or has no such attribute.
     """
     if place.endswith(".py") and not Path(place).is_file():
-        raise InputError("there is no such file", source=place, hint=_HINT)
+        raise missing_path(place, meaning=_HINT)
     load = partial(module_of_file, Path(place)) if place.endswith(".py") else partial(importlib.import_module, place)
     hint = "A file is named ./FILE.py:FUNCTION; a module must be installed or on PYTHONPATH."
     found: object = checked_load(load, ModuleType, source=place, hint=hint)

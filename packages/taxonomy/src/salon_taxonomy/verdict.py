@@ -40,6 +40,31 @@ class Reason(StrEnum):
     ABSTAINED = "abstained"
     """No judge was asked, or the judge abstained."""
 
+    @property
+    def meaning(self) -> str:
+        """Return what the reason says, in a few words for people.
+
+        Example:
+            >>> Reason.BAD_MEDIA.meaning
+            'the picture or video cannot be read'
+        """
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Reason.EMPTY: "the judge answered nothing",
+    Reason.REFUSED: "the judge declined to answer",
+    Reason.TRUNCATED: "the answer broke off",
+    Reason.MALFORMED: "the answer has not the form that was asked for",
+    Reason.OFF_MENU: "the answer names something that was not offered",
+    Reason.TIMEOUT: "no answer came in time",
+    Reason.UNREACHABLE: "the judge could not be reached",
+    Reason.REJECTED: "the server refused the request",
+    Reason.BAD_MEDIA: "the picture or video cannot be read",
+    Reason.NOT_REPORTED: "the source prints no value",
+    Reason.ABSTAINED: "no judge was asked, or it abstained",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Scored(Generic[T]):

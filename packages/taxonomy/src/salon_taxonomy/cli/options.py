@@ -54,9 +54,12 @@ def format_option(*forms: str, default: str | None = "table", help_: str = "For 
 FORMAT: Final = format_option("table", "json")
 
 
-def output_option(endings: tuple[str, ...] = TABLE_ENDINGS, *, what: str = "Also write the table to this file") -> Decorator:
+def output_option(
+    endings: tuple[str, ...] = TABLE_ENDINGS, *, what: str = "Also write the table to this file", required: bool = False
+) -> Decorator:
     """Return the option ``--output``, a file whose ending must be among ``endings``."""
-    return click.option("--output", metavar="FILE", type=OutputPath(endings=endings), help=f"{what}: {', '.join(endings)}.")
+    kind = OutputPath(endings=endings)
+    return click.option("--output", metavar="FILE", type=kind, required=required, help=f"{what}: {', '.join(endings)}.")
 
 
 OUTPUT: Final = output_option()

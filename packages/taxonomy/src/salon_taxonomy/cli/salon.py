@@ -151,9 +151,8 @@ def list_(form: str, output: Path | None) -> None:
 
     found = [Taxonomy.load(name) for name in Taxonomy.names()]
     values = [{"name": t.name, "title": t.title, "labels": len(t), "leaves": len(t.leaves())} for t in found]
-    papers = [t.source.paper if t.source else "" for t in found]
-    rows = [(*map(str, row.values()), paper) for row, paper in zip(values, papers, strict=True)]
-    table = Table(("name", "title", "labels", "leaves", "paper"), rows, frozenset({"labels", "leaves"}))
+    rows = [tuple(map(str, row.values())) for row in values]
+    table = Table(("name", "title", "labels", "leaves"), rows, frozenset({"labels", "leaves"}))
     deliver(table, values, form=form, output=output, json=lambda: as_json(values))
 
 
@@ -311,7 +310,7 @@ def _tree(found: "Taxonomy", definitions: bool) -> "Tree":
     for label in found.walk():
         line = Text.assemble((label.name, "bold"), (f"  {label.id}", "cyan"))
         figures = [f"{key} {count:,}" for key, count in label.counts.items()]
-        figures += [f"{key.replace('_', ' ')} {share} %" for key, share in label.shares.items()]
+        figures += [f"{key.replace('_', ' ')} {share}%" for key, share in label.shares.items()]
         if figures:
             line.append(f"  {', '.join(figures)}", "green")
         if definitions:

@@ -33,6 +33,8 @@ from salon_train.run.checkpoints import Checkpoint, whole_checkpoints
 
 Stage: TypeAlias = Literal["sft", "grpo", "refine"]
 Row = TypeVar("Row")
+FINISHED: Final = "finished.json"
+"""The file of a finished stage."""
 _BEGUN: Final = "begun.json"
 _OTHER_STAGES: Final = {"sft": ("grpo", "refine", "editor"), "grpo": ("sft",), "refine": ("sft",)}
 """Sections of other stages, which may change between two calls of this one."""
@@ -89,12 +91,12 @@ class RunFolder:
     @property
     def finished(self) -> Mapping[str, Any] | None:
         """What the stage ended with; None while it has not."""
-        path = self.path / "finished.json"
+        path = self.path / FINISHED
         return _noted(path) if path.is_file() else None
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Say that the stage is done."""
-        _write(self.path / "finished.json", facts)
+        _write(self.path / FINISHED, facts)
 
     def last_checkpoint(self) -> Checkpoint | None:
         """What a killed run goes on from."""
