@@ -248,7 +248,7 @@ def test_a_gap_is_no_line_and_a_lone_number_is_a_dot() -> None:
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        ("missing", "missing: there is no such folder\nIt is run.folder of the configuration."),
+        ("missing", "missing: there is no such file or folder"),
         ("file", "file: is a file, not the folder of a run\nGive the folder of the run: "),
         ("empty", "empty: is empty: there is no log of a run (allowed: sft/log.jsonl, grpo/log.jsonl, refine/log.jsonl)"),
         ("other", "other: holds no log of a run (allowed: sft/log.jsonl"),

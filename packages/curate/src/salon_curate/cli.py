@@ -12,7 +12,7 @@ import rich_click as click
 
 from salon_curate.output import FORMAT, SEED, as_cell
 from salon_taxonomy.cli.options import OUTPUT, FiniteRange, format_option, output_option
-from salon_taxonomy.cli.output import as_json, deliver, print_json, print_parts
+from salon_taxonomy.cli.output import as_json, deliver, print_continues, print_json, print_parts
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
@@ -37,7 +37,7 @@ _LAZY = {
         f"{_CONSTRUCTION}:prism", "Make prompts for PRISM-Bench: composed from pools, or selected from a collection."
     ),
 }
-_DATASET = click.argument("dataset", type=InputPath(file_okay=False))
+_DATASET = click.argument("dataset", type=InputPath(file_okay=False, made=True))
 _JUDGE = click.option("--judge", metavar="SPEC", help="The judge of every stage that names none.")
 _WHERE = click.option("--where", multiple=True, metavar="SQL", help="A condition; repeat: all must hold.")
 _SELECTION = click.option("--selection", metavar="NAME", help="Conditions of pipeline.toml or of a saved selection.")
@@ -86,15 +86,14 @@ def init(dataset: Path, preset: str | None, form: str) -> None:
 
 @curate.command("import")
 @_DATASET
-@click.argument("source", type=InputPath(exists=True))
+@click.argument("source", type=InputPath())
 @click.option("--pictures", type=InputPath(file_okay=False), help="The folder that the names in a table refer to.")
 @click.option(
-    "--format",
-    "form",
+    "--layout",
     type=click.Choice(["any", "r3", "magicdata", "artifact-bench"]),
     default="any",
     show_default=True,
-    help="A released format. artifact-bench: the middle frame of each video.",
+    help="Whose columns the table has. artifact-bench: the middle frame of each video.",
 )
 @click.option("--key", metavar="COLUMN", help="The column of the pictures' keys.")
 @click.option("--image", metavar="COLUMN", help="The column of the pictures' bytes or names.")
@@ -103,16 +102,18 @@ def init(dataset: Path, preset: str | None, form: str) -> None:
 @click.option(
     "--shard-rows", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Pictures in a shard at most."
 )
+@FORMAT
 def import_(
     dataset: Path,
     source: Path,
     pictures: Path | None,
-    form: str,
+    layout: str,
     key: str | None,
     image: str | None,
     prompt: str | None,
     licence: str,
     shard_rows: int,
+    form: str,
 ) -> None:
     """Add pictures: a folder, a table with names or bytes (CSV, JSON Lines, Parquet, Arrow), or a webdataset archive.
 
@@ -121,16 +122,20 @@ def import_(
     \b
     Example:
       salon curate import birds pictures/
-      salon curate import birds rows.jsonl --format r3
+      salon curate import birds rows.jsonl --layout r3
       salon curate import birds shard-0001.tar --licence CC-BY-4.0
     """
     from salon_curate.importing import Columns, import_pictures
 
     opened = _opened(dataset)
     found = import_pictures(
-        opened, source, pictures=pictures, form=form, columns=Columns(key, image, prompt), licence=licence,
+        opened, source, pictures=pictures, layout=layout, columns=Columns(key, image, prompt), licence=licence,
         shard_rows=shard_rows,
     )  # fmt: skip
+    if form == "json":
+        print_json({"pictures": found.rows, "source": found.name, "kind": found.kind, "problems": found.problems,
+                    "all_pictures": opened.rows, "shards": len(opened.shards)})  # fmt: skip
+        return
     click.echo(
         f"{found.rows:,} pictures from {found.name} ({found.kind}), {found.problems:,} with a problem; "
         f"{opened.rows:,} in {len(opened.shards):,} shards"
@@ -185,6 +190,7 @@ def run(
         engine=engine_named(engine),
         shards=chosen,
         watch=None if quiet else _watcher(),
+        on_start=lambda have, parts: print_continues(have, parts, "parts", dataset) if have and not quiet else None,
     )
     if form == "json":
         print_json(asdict(result))
@@ -304,7 +310,7 @@ def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None
         time_taken = f"the wall-clock time is not known: {why}"
     else:
         crew = "1 worker" if workers == 1 else f"{workers} workers"
-        ends = f"{_duration(wall.low)} to {_duration(wall.high)} in 95 % of {SIMULATIONS} simulations"
+        ends = f"{_duration(wall.low)} to {_duration(wall.high)} in 95% of {SIMULATIONS} simulations"
         time_taken = f"wall-clock time with {crew} and 1 judge: {_duration(wall.seconds)} ({ends})"
     values = [asdict(each) for each in found]
     deliver(
@@ -312,7 +318,7 @@ def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None
         values,
         form=form,
         output=output,
-        further=["± is half of Student's 95 % interval over the shards that were run", time_taken],
+        further=["± is half of Student's 95% interval over the shards that were run", time_taken],
         json=lambda: as_json({"stages": values, "wall": None if wall is None else asdict(wall)}),
     )
 
@@ -358,7 +364,7 @@ def simulate(
 
     opened, stages = _opened(dataset), _pipeline(dataset, judge).stages
     found = [simulating(opened, stages, workers=one, judges=other, seed=seed) for one in workers for other in judges]
-    header = ("workers", "judges", "wall-clock time", "95 % of simulations", "busy", *(stage.name for stage in stages))
+    header = ("workers", "judges", "wall-clock time", "95% of simulations", "busy", *(stage.name for stage in stages))
     rows = [[as_cell(each.workers), as_cell(each.judges), _duration(each.seconds),
              f"{_duration(each.low)} to {_duration(each.high)}", f"{each.busy:.0%}",
              *map(_duration, each.by_stage.values())] for each in found]  # fmt: skip
@@ -371,9 +377,7 @@ def simulate(
 @click.option("--stage", required=True, metavar="NAME", help="The stage to make again for a sample.")
 @click.option("--now", metavar="SPEC", help="Judge to compare with. Default: the stage's own, asked again.")
 @click.option("--rows", type=click.IntRange(1), default=200, show_default=True, help="Pictures of the sample.")
-@click.option(
-    "--at-most", type=FiniteRange(0, 1), help="Exit with 1 if the lower 95 % bound of the changed share exceeds this."
-)
+@click.option("--at-most", type=FiniteRange(0, 1), help="Exit with 1 if the lower 95% bound of the changed share exceeds this.")
 @SEED
 @_JUDGE
 @OUTPUT
@@ -405,8 +409,8 @@ def drift(
     if again is not None and not again.judged:
         raise InputError("the stage asks no judge that could be another:", source="--now", value=stage, hint="Leave --now out.")
     found = drifting(opened, stages, stage, now=again, rows=rows, seed=seed)
-    header = ("column", "rows", "changed", "95 % interval of the share (Wilson)", "lost", "found", "mean shift",
-              "95 % interval (Student)")  # fmt: skip
+    header = ("column", "rows", "changed", "95% interval of the share (Wilson)", "lost", "found", "mean shift",
+              "95% interval (Student)")  # fmt: skip
     lines = []
     for each in found:
         ends = "–" if each.shift_low is None else f"{each.shift_low:+.3f} to {each.shift_high:+.3f}"
@@ -594,7 +598,7 @@ def _predicates(dataset: "DataSet", pipeline: "Pipeline", where: tuple[str, ...]
     found: dict[str, str] = {}
     if selection is not None:
         known = pipeline.selections.get(selection)
-        found = dict(known) if known is not None else saved_predicates(dataset, selection)
+        found = dict(known) if known is not None else saved_predicates(dataset, selection, others=pipeline.selections)
     return found | {sql: sql for sql in where}
 
 
@@ -630,13 +634,13 @@ def _curve_table(curve: "YieldCurve") -> Table:
     points = zip(curve.thresholds, curve.kept, curve.low, curve.high, strict=True)
     rows = [(f"{at:.4g}", as_cell(kept), f"{kept / curve.rows:.3f}", f"{low:.3f} to {high:.3f}")
             for at, kept, low, high in points]  # fmt: skip
-    return Table((f"{curve.column} ≥", "kept", "share", "95 % interval (Wilson)"), rows)
+    return Table((f"{curve.column} ≥", "kept", "share", "95% interval (Wilson)"), rows)
 
 
 def _curves_table(curves: "Sequence[YieldCurve]") -> Table:
     """Return the table of several curves, as a file has it."""
     rows = [(curve.column, *row) for curve in curves for row in _curve_table(curve).rows]
-    return Table(("column", "threshold", "kept", "share", "95 % interval (Wilson)"), rows)
+    return Table(("column", "threshold", "kept", "share", "95% interval (Wilson)"), rows)
 
 
 @curate.command()
@@ -756,7 +760,7 @@ def audit_sample(
 @audit.command("score")
 @_DATASET
 @click.argument("name")
-@click.argument("answers", type=InputPath(exists=True))
+@click.argument("answers", type=InputPath())
 @SEED
 @OUTPUT
 @FORMAT
@@ -781,7 +785,7 @@ def audit_score(dataset: Path, name: str, answers: Path, seed: int, output: Path
         values.append({"estimate": label, **asdict(estimate)})
     rated = f"{found.rated:,} pictures rated, {found.missing:,} missing; κ of two raters: {as_cell(found.kappa)}"
     deliver(
-        Table(("of the whole data set", "estimate", "95 % interval (Jeffreys, by stratum)"), rows),
+        Table(("of the whole data set", "estimate", "95% interval (Jeffreys, by stratum)"), rows),
         values,
         form=form,
         output=output,
@@ -808,7 +812,7 @@ def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge:
     """
     from salon_curate.cascade import cascade_loss
 
-    found = cascade_loss(_opened(dataset), _pipeline(dataset, judge).stages, f"{stage}_explored", {"keeps": keeps})
+    found = cascade_loss(_opened(dataset), _pipeline(dataset, judge).stages, stage, {"keeps": keeps})
     if form == "json":
         print_json(asdict(found))
     else:
@@ -885,36 +889,48 @@ def release(
     help="Instead: filter what an unreliable teacher labelled, and train on both sets (needs salon-train; half an hour).",
 )
 @SEED
-def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed: int) -> None:
+@OUTPUT
+@FORMAT
+def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed: int, output: Path | None, form: str) -> None:
     """Build a data set of drawn pictures from prompts to a release, offline, and measure each stage against the truth.
 
     \b
     Example:
       salon curate demo curated
-      salon curate demo circle --train
+      salon curate demo study --train
     """
     if train:
         if per_category is not None:
             hint = "Leave --per-category out: 600 pictures of artifacts are drawn for each seed."
             raise InputError("has no effect with --train:", column="per-category", value=per_category, hint=hint)
-        from salon_curate.filter_study import circle
+        from salon_curate.filter_study import filter_study
 
-        results = circle(folder, seeds=range(seed, seed + 3), workers=workers, tell=click.echo)
+        results = filter_study(folder, seeds=range(seed, seed + 3), workers=workers, tell=partial(click.echo, err=True))
         arms = ("unfiltered", "filtered")
         lines = [(str(each.seed), *(as_cell(of[arm]) for arm in arms for of in (each.pictures, each.f1))) for each in results]
         header = ("seed", "unfiltered", "F1 unfiltered", "filtered", "F1 filtered")
-        print_parts(Table(header, lines), f"page: {folder / 'circle.html'}")
+        values = [asdict(each) for each in results]
+        page = f"page: {folder / 'filter-study.html'}"
+        deliver(Table(header, lines), values, form=form, output=output, further=[page], json=lambda: as_json(values))
         return
     from salon_curate.demo import demo as build
 
     found = build(folder, per_category=per_category or 40, seed=seed, workers=workers)
     rows = [(each.condition, *map(as_cell, (each.kept, each.precision, each.recall))) for each in found.worth]
-    print_parts(Table(("conditions up to", "kept", "precision", "recall"), rows))
-    low, high = found.audit.precision.low, found.audit.precision.high
-    click.echo(f"audit by two simulated raters: precision {as_cell(found.audit.precision.value)}, "
-               f"95 % interval {as_cell(low)} to {as_cell(high)}")  # fmt: skip
-    click.echo(f"the cheap judge loses at most {found.loss.upper:.3f} of what it drops (95 %, {found.loss.explored} explored)")
-    click.echo(f"released: {found.release.folder}, {sum(found.release.pictures.values())} pictures; page: {found.page}")
+    precision = found.audit.precision
+    deliver(
+        Table(("conditions up to", "kept", "precision", "recall"), rows),
+        [asdict(each) for each in found.worth],
+        form=form,
+        output=output,
+        further=[
+            f"audit by two simulated raters: precision {as_cell(precision.value)}, "
+            f"95% interval {as_cell(precision.low)} to {as_cell(precision.high)}",
+            f"the cheap judge loses at most {found.loss.upper:.3f} of what it drops (95%, {found.loss.explored} explored)",
+            f"released: {found.release.folder}, {sum(found.release.pictures.values())} pictures; page: {found.page}",
+        ],
+        json=lambda: as_json(asdict(found)),
+    )
 
 
 def _opened(folder: Path) -> "DataSet":

@@ -57,8 +57,8 @@ def _figure(curve: "YieldCurve") -> Figure:
     chart = (band + line).properties(width="container", height=240, description=f"Share kept by threshold of {curve.column}")
     cells = [(f"{row['at']:.4g}", f"{row['kept']:,}", f"{row['share']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}")
              for row in rows]  # fmt: skip
-    heads = (f"{curve.column} ≥", "Kept", "Share", "95 % interval")
+    heads = (f"{curve.column} ≥", "Kept", "Share", "95% interval")
     numbers = Table(heads, cells, frozenset(heads), f"Rows kept by threshold of {curve.column}")
     # The name is in the text, which wraps: as the axis' title a long one takes the width of the plot on a phone.
-    caption = f"Share kept by the least {curve.column} that is demanded. The band is Wilson's 95 % interval."
+    caption = f"Share kept by the least {curve.column} that is demanded. The band is Wilson's 95% interval."
     return Figure(chart.to_dict(), caption, numbers)

@@ -203,7 +203,7 @@ def _show_on_screen(found: "PublishedTable", header: list[str], body: list[list[
 @click.option(
     "--dir",
     "directory",
-    type=InputPath(file_okay=False),
+    type=InputPath(file_okay=False, made=True),
     default=Path("salon-results"),
     show_default=True,
     help="The result store to make or to go on with.",
@@ -271,7 +271,7 @@ def _board(done: "Quickstart", top: int | None = None) -> Table:
 
     result = done.consensus
     board = result.board
-    header = ["rank", "model", "Elo", f"{100 * board.confidence:.4g} % CI", "battles", "win rate", "benchmarks"]
+    header = ["rank", "model", "Elo", f"{100 * board.confidence:.4g}% CI", "battles", "win rate", "benchmarks"]
     lines = [
         [
             *numbers.rating_cells({**row, "model": result.names[row["model"]]}),

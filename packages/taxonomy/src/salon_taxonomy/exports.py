@@ -94,7 +94,7 @@ def _remarks(label: Label) -> str:
     parts = [
         f"also called {_escape(', '.join(label.aliases))}" if label.aliases else "",
         _figures(label.counts, "{:,}"),
-        _figures(label.shares, "{} %"),
+        _figures(label.shares, "{}%"),
         _escape(label.source or ""),
     ]
     said = "; ".join(part for part in parts if part)

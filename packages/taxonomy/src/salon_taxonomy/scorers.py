@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from salon_taxonomy.digest import Digestible, digest, file_sha256
-from salon_taxonomy.errors import InputError, picture_failures
+from salon_taxonomy.errors import InputError, missing_path, picture_failures
 from salon_taxonomy.plugins import SCORERS, ScorerKind, checked_load, installed, module_of_file, plugin
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -295,7 +295,7 @@ def loaded(place: str, attribute: str) -> object:
         InputError: the module cannot be imported, or has no such attribute.
     """
     if place.endswith(".py") and not Path(place).is_file():
-        raise InputError("there is no such file", source=place, hint=_HINT)
+        raise missing_path(place, meaning=_HINT)
     load = partial(module_of_file, Path(place)) if place.endswith(".py") else partial(importlib.import_module, place)
     hint = "A file is named ./FILE.py:FUNCTION; a module must be installed or on PYTHONPATH."
     found: object = checked_load(load, ModuleType, source=place, hint=hint)

@@ -13,6 +13,7 @@ import hashlib
 import html
 import json
 import re
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
@@ -184,7 +185,8 @@ def check_ending(path: Path, endings: Collection[str], what: str = "output") -> 
         hint = "Nothing was written. End the name with one of these."
         raise InputError(f"unknown kind of {what}", source=path, value=path.suffix, allowed=endings, hint=hint)
     if not path.absolute().parent.is_dir():
-        raise InputError("there is no such folder", source=path.absolute().parent, hint="Nothing was written. Make it first.")
+        hint = f"Nothing was written. Make it first: mkdir -p {shlex.quote(str(path.parent))}"
+        raise InputError("there is no such folder", source=path.parent, hint=hint)
 
 
 def write_table(

@@ -21,7 +21,7 @@ class SeedMean:
 
     Attributes:
         mean: NaN without any seed.
-        low, high: 95 % interval by Student's t, as wide as so few seeds make it, within the range of the values; NaN for
+        low, high: 95% interval by Student's t, as wide as so few seeds make it, within the range of the values; NaN for
             one seed.
         seeds: how many had a number.
     """

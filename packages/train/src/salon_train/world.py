@@ -35,7 +35,7 @@ _BALANCE = click.option(
     type=click.Choice(["table-5", "even", "core"]),
     default="table-5",
     show_default=True,
-    help="How often what is planted.",
+    help="How often each kind of artifact is drawn.",
 )
 _SHARE = click.option("--artifact-share", type=FiniteRange(0, 1), help="Share of pictures with artifacts.")
 
@@ -60,7 +60,7 @@ def artifacts() -> None:
 @_WORKERS
 @_drawing
 def draw(output: Path, count: int, workers: int, seed: int, **settings: Any) -> None:
-    """Draw pictures of hands, faces, people, animals and things, half of them with planted artifacts.
+    """Draw pictures of hands, faces, people, animals and things, half of them with artifacts.
 
     examples.jsonl holds rows in MagicData340K's schema; pictures/ the PNG files. A call that was stopped goes on when it is
     repeated; a larger --count adds pictures. The files do not depend on --workers.
@@ -139,7 +139,7 @@ def photographs(
 @OUTPUT
 @FORMAT
 def kinds(form: str, output: Path | None) -> None:
-    """List everything that is planted: label, sentence, and its share in the balance table-5.
+    """List every kind of artifact that is drawn: label, sentence, and its share in the balance table-5.
 
     \b
     Example:

@@ -77,7 +77,7 @@ def card(folder: Path, title: str, about: str, license_: str | None) -> None:
 
     \b
     Example:
-      salon results export RUN --output published/scores.parquet
+      mkdir published && salon results export RUN --output published/scores.parquet
       salon results card published --title "Scores of June" --license cc-by-4.0
       salon results push published OWNER/NAME
     """
@@ -143,7 +143,7 @@ def push(folder: Path, repository: str, kind: "RepoType", private: bool, message
     "--folder",
     metavar="FOLDER",
     required=True,
-    type=InputPath(file_okay=False),
+    type=InputPath(file_okay=False, made=True),
     help="That the tracker reads; runs that are there stay.",
 )
 @click.option("--project", default="salon", show_default=True, help="The project, or experiment.")

@@ -119,7 +119,7 @@ def magicbench() -> None:
 )
 @click.option(
     "--library",
-    type=InputPath(exists=True, dir_okay=False),
+    type=InputPath(dir_okay=False),
     help="An own library of subjects, scenes, styles and shots (TOML, in the form of the bundled one).",
 )
 @click.option(

@@ -310,7 +310,7 @@ def _tree(found: "Taxonomy", definitions: bool) -> "Tree":
     for label in found.walk():
         line = Text.assemble((label.name, "bold"), (f"  {label.id}", "cyan"))
         figures = [f"{key} {count:,}" for key, count in label.counts.items()]
-        figures += [f"{key.replace('_', ' ')} {share} %" for key, share in label.shares.items()]
+        figures += [f"{key.replace('_', ' ')} {share}%" for key, share in label.shares.items()]
         if figures:
             line.append(f"  {', '.join(figures)}", "green")
         if definitions:

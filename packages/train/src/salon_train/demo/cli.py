@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from salon_taxonomy.cli.options import FORMAT, OUTPUT
-from salon_taxonomy.cli.output import as_json, deliver
+from salon_taxonomy.cli.output import as_json, deliver, print_continues
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.table_files import Table
@@ -22,7 +22,7 @@ _FIELDS = ("arm", "seed", "stage", "step", "last", "cpu_s", "wall_s")
 
 
 @click.command()
-@click.argument("folder", type=InputPath(file_okay=False), default=Path("salon-demo"))
+@click.argument("folder", type=InputPath(file_okay=False, made=True), default=Path("salon-demo"))
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Experiments, each from end to end.")
 @click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The others follow it.")
 @click.option("--processes", type=click.IntRange(1), default=2, show_default=True, help="Seeds that run at once.")
@@ -64,7 +64,7 @@ def demo(
     from salon_train.demo.experiment import Ablation
     from salon_train.demo.page import study_page
     from salon_train.demo.recipe import QUICK, Recipe
-    from salon_train.demo.study import ABLATIONS, DEMO, run_study
+    from salon_train.demo.study import ABLATIONS, DEMO, finished_stages, run_study
     from salon_train.over_seeds import SeedBars
 
     recipe = QUICK if quick else Recipe()
@@ -72,6 +72,9 @@ def demo(
     arms = tuple(arm for arm in Ablation if arm in wanted)
     numbers = range(first_seed, first_seed + (1 if quick else seeds))
     err = Console(stderr=True)
+    done, stages = (0, 0) if again else finished_stages(folder, seeds=numbers, arms=arms)
+    if done:
+        print_continues(done, stages, "stages", folder)
     try:
         with SeedBars(err) as bars:
             measured = run_study(folder, recipe, seeds=numbers, arms=arms, processes=processes, again=again, tell=bars)

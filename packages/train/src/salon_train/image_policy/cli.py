@@ -6,7 +6,7 @@ from pathlib import Path
 import rich_click as click
 
 from salon_taxonomy.cli.options import FORMAT, OUTPUT
-from salon_taxonomy.cli.output import as_json, deliver
+from salon_taxonomy.cli.output import as_json, deliver, print_continues
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.table_files import Table
 from salon_taxonomy.whole_files import write_whole
@@ -16,7 +16,7 @@ _ARMS = ["cps", "sde", "cps-without-kl", "shuffled", "imitation", "best-of-group
 
 
 @click.command("image-demo")
-@click.argument("folder", type=InputPath(file_okay=False))
+@click.argument("folder", type=InputPath(file_okay=False, made=True))
 @click.option("--seeds", type=click.IntRange(1, 100), default=1, show_default=True, help="Runs from random weights to the end.")
 @click.option("--first-seed", type=click.IntRange(0, 10**9), default=0, show_default=True, help="The others follow it.")
 @click.option("--arm", "arms", multiple=True, type=click.Choice(_ARMS), help="What to compare; repeat. Default: all of them.")
@@ -36,7 +36,7 @@ def image_demo(
 ) -> None:
     """See an image policy learn from a reward of its pictures: Flow-GRPO on a processor, offline, beside its controls.
 
-    A small rectified flow imitates a teacher who draws 40 % of its pictures wrong, and then learns from a reward that
+    A small rectified flow imitates a teacher who draws 40% of its pictures wrong, and then learns from a reward that
     measures pixels, paid through the adapter that Flow-GRPO's trainers use. Numbers cover prompts that earn a reward, prompts
     that never do, and diversity. FOLDER keeps weights, pictures, numbers.json and report.html; the same command continues.
 
@@ -63,6 +63,7 @@ def image_demo(
             arms=[PolicyArm(each) for each in arms or _ARMS],
             settings=settings,
             tell=bars,
+            on_start=lambda done, total: print_continues(done, total, "arms", folder) if done else None,
         )
     numbers = [asdict(each) for each in results]
     write_whole(folder / "numbers.json", as_json(numbers) + "\n")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_taxonomy.cli.options import FORMAT, OUTPUT
-from salon_taxonomy.cli.output import as_json, deliver
+from salon_taxonomy.cli.output import as_json, deliver, print_continues
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.table_files import Table
 from salon_train.run.cli import changes_of, stage_options, train_and_show
@@ -60,7 +60,7 @@ def refiner(file: Path, changes: tuple[str, ...], **given: Any) -> None:
 
 
 @click.command("refiner-demo")
-@click.argument("folder", type=InputPath(file_okay=False))
+@click.argument("folder", type=InputPath(file_okay=False, made=True))
 @click.option("--seeds", type=click.IntRange(1, 10), default=3, show_default=True, help="Runs from random weights to the end.")
 @click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The others follow it.")
 @click.option(
@@ -94,10 +94,11 @@ def refiner_demo(
         arms=[Arm(each) for each in arms or _ARMS],
         settings=settings,
         told=lambda line: click.echo(line, err=True),
+        on_start=lambda done, total: print_continues(done, total, "arms", folder) if done else None,
     )
     means, differences = _tables(results)
     count = len({each.seed for each in results})
-    ended = f"{count} {'seed' if count == 1 else 'seeds'}; 95 % intervals over seeds. Policies: {folder}"
+    ended = f"{count} {'seed' if count == 1 else 'seeds'}; 95% intervals over seeds. Policies: {folder}"
     deliver(
         means,
         [{"arm": each.arm, "seed": each.seed, **asdict(each.evaluation), "cpu_s": each.cpu_s} for each in results],

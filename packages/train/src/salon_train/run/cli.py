@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_taxonomy.cli.options import FORMAT, Decorator, several
-from salon_taxonomy.cli.output import print_json, print_parts
+from salon_taxonomy.cli.output import print_continues, print_json, print_parts
 from salon_taxonomy.errors import IncompleteError, InputError, SalonError
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.table_files import Table
@@ -78,6 +78,8 @@ def train_and_show(
         trained = training(environment=os.environ, watcher=watcher, again=again)
     if not processes.first:
         return
+    if trained.already:
+        print_continues(trained.steps, trained.steps, "steps", trained.model.parent)
     if form == "json":
         print_json(
             {
@@ -118,7 +120,7 @@ def show_plan(plan: "StageDryRun", form: str) -> None:
         return
     parts = [(part, f"{count:,}", f"{plan.learning[part]:,}") for part, count in plan.parameters.items()]
     whole, learning = sum(plan.parameters.values()), sum(plan.learning.values())
-    parts.append(("all", f"{whole:,}", f"{learning:,} ({100 * learning / whole:.2f} %)"))
+    parts.append(("all", f"{whole:,}", f"{learning:,} ({100 * learning / whole:.2f}%)"))
     memory = [(name, f"{held / (1 << 30):.2f}") for name, held in plan.memory.parts.items()]
     memory.append(("all (estimated)", f"{plan.memory.total / (1 << 30):.2f}"))
     columns = ("part", "parameters", "that learn")
