@@ -4,6 +4,8 @@ After a change of a command: ``python tests/test_commands.py`` writes ``docs/com
 """
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -114,6 +116,38 @@ def test_the_list_of_a_group_imports_no_heavy_library(words: tuple[str, ...]) ->
     imported = set(done.stdout.splitlines()[-1].split())
     assert "salon_taxonomy" in imported
     assert not HEAVY & imported
+
+
+def help_examples() -> Iterator[tuple[click.Command, tuple[str, ...], str]]:
+    """Every line of every help that calls salon, with the command that it calls and the words behind it."""
+    for words, command in ALL:
+        for line in re.sub(r"\s*\\\n\s*", " ", command.help or "").splitlines():
+            for part in re.split(r" && | \| ", line.strip()):
+                if part.startswith("salon "):
+                    given = shlex.split(re.split(r" > |  +", part)[0])[1:]
+                    called = max(
+                        (each for each in ALL if tuple(given[: len(each[0]) - 1]) == each[0][1:]), key=lambda each: len(each[0])
+                    )
+                    yield called[1], tuple(given[len(called[0]) - 1 :]), " ".join(words)
+
+
+def test_every_example_of_a_help_has_options_and_values_that_the_command_takes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(InputPath, "_check", lambda *_: None)
+    monkeypatch.setattr(click.core, "prompt", lambda *_, **__: "a password")
+    (tmp_path / "published").mkdir()
+    examples, wrong = list(help_examples()), []
+    assert len(examples) > 250
+    for command, words, where in examples:
+        if not isinstance(command, click.Group):
+            try:
+                with command.make_context("salon", list(words)):
+                    pass
+            except (click.UsageError, InputError) as error:
+                wrong.append(f"help of {where}: {shlex.join(words)}: {error}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_the_manual_is_what_the_commands_say() -> None:

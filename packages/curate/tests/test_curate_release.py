@@ -140,7 +140,7 @@ def test_no_prompt_and_no_near_duplicate_straddles_a_split(looked):
         by_prompt = found.group_by(pl.col("prompt").str.to_lowercase()).agg(pl.col("split").n_unique())
         assert by_prompt["split"].max() == 1
     with pytest.raises(InputError, match="add up to 1"):
-        split.function(rows, shares={"train": 0.5})
+        split.with_parameters(shares={"train": 0.5}).check_parameters()
 
 
 def test_a_chain_of_any_length_is_one_component():
@@ -221,7 +221,7 @@ def test_a_cascade_bounds_its_loss_from_the_explored_share(tmp_path):
     expensive = judge_stage(asks.agreement(), PixelJudge(), when="cheap_agrees", explore=0.5)
     stages = [cheap, expensive]
     run(dataset, stages)
-    loss = cascade_loss(dataset, stages, "agreement_explored", {"keeps": "agrees"})
+    loss = cascade_loss(dataset, stages, "agreement", {"keeps": "agrees"})
     found = read_columns(dataset, stages, ["agreement_explored", "agrees", "cheap_agrees"]).collect()
     explored = found.filter("agreement_explored")
     assert (loss.explored, loss.kept_by_expensive) == (len(explored), explored["agrees"].sum())

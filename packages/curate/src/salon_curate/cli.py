@@ -190,7 +190,7 @@ def run(
         engine=engine_named(engine),
         shards=chosen,
         watch=None if quiet else _watcher(),
-        on_start=lambda have, parts: print_continues(have, parts, "parts", dataset) if have else None,
+        on_start=lambda have, parts: print_continues(have, parts, "parts", dataset) if have and not quiet else None,
     )
     if form == "json":
         print_json(asdict(result))
@@ -598,7 +598,7 @@ def _predicates(dataset: "DataSet", pipeline: "Pipeline", where: tuple[str, ...]
     found: dict[str, str] = {}
     if selection is not None:
         known = pipeline.selections.get(selection)
-        found = dict(known) if known is not None else saved_predicates(dataset, selection)
+        found = dict(known) if known is not None else saved_predicates(dataset, selection, others=pipeline.selections)
     return found | {sql: sql for sql in where}
 
 
@@ -812,7 +812,7 @@ def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge:
     """
     from salon_curate.cascade import cascade_loss
 
-    found = cascade_loss(_opened(dataset), _pipeline(dataset, judge).stages, f"{stage}_explored", {"keeps": keeps})
+    found = cascade_loss(_opened(dataset), _pipeline(dataset, judge).stages, stage, {"keeps": keeps})
     if form == "json":
         print_json(asdict(found))
     else:
@@ -889,43 +889,48 @@ def release(
     help="Instead: filter what an unreliable teacher labelled, and train on both sets (needs salon-train; half an hour).",
 )
 @SEED
+@OUTPUT
 @FORMAT
-def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed: int, form: str) -> None:
+def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed: int, output: Path | None, form: str) -> None:
     """Build a data set of drawn pictures from prompts to a release, offline, and measure each stage against the truth.
 
     \b
     Example:
       salon curate demo curated
-      salon curate demo circle --train
+      salon curate demo study --train
     """
     if train:
         if per_category is not None:
             hint = "Leave --per-category out: 600 pictures of artifacts are drawn for each seed."
             raise InputError("has no effect with --train:", column="per-category", value=per_category, hint=hint)
-        from salon_curate.filter_study import circle
+        from salon_curate.filter_study import filter_study
 
-        results = circle(folder, seeds=range(seed, seed + 3), workers=workers, tell=partial(click.echo, err=True))
-        if form == "json":
-            print_json([asdict(each) for each in results])
-            return
+        results = filter_study(folder, seeds=range(seed, seed + 3), workers=workers, tell=partial(click.echo, err=True))
         arms = ("unfiltered", "filtered")
         lines = [(str(each.seed), *(as_cell(of[arm]) for arm in arms for of in (each.pictures, each.f1))) for each in results]
         header = ("seed", "unfiltered", "F1 unfiltered", "filtered", "F1 filtered")
-        print_parts(Table(header, lines), f"page: {folder / 'circle.html'}")
+        values = [asdict(each) for each in results]
+        page = f"page: {folder / 'filter-study.html'}"
+        deliver(Table(header, lines), values, form=form, output=output, further=[page], json=lambda: as_json(values))
         return
     from salon_curate.demo import demo as build
 
     found = build(folder, per_category=per_category or 40, seed=seed, workers=workers)
-    if form == "json":
-        print_json(asdict(found))
-        return
     rows = [(each.condition, *map(as_cell, (each.kept, each.precision, each.recall))) for each in found.worth]
-    print_parts(Table(("conditions up to", "kept", "precision", "recall"), rows))
-    low, high = found.audit.precision.low, found.audit.precision.high
-    click.echo(f"audit by two simulated raters: precision {as_cell(found.audit.precision.value)}, "
-               f"95% interval {as_cell(low)} to {as_cell(high)}")  # fmt: skip
-    click.echo(f"the cheap judge loses at most {found.loss.upper:.3f} of what it drops (95%, {found.loss.explored} explored)")
-    click.echo(f"released: {found.release.folder}, {sum(found.release.pictures.values())} pictures; page: {found.page}")
+    precision = found.audit.precision
+    deliver(
+        Table(("conditions up to", "kept", "precision", "recall"), rows),
+        [asdict(each) for each in found.worth],
+        form=form,
+        output=output,
+        further=[
+            f"audit by two simulated raters: precision {as_cell(precision.value)}, "
+            f"95% interval {as_cell(precision.low)} to {as_cell(precision.high)}",
+            f"the cheap judge loses at most {found.loss.upper:.3f} of what it drops (95%, {found.loss.explored} explored)",
+            f"released: {found.release.folder}, {sum(found.release.pictures.values())} pictures; page: {found.page}",
+        ],
+        json=lambda: as_json(asdict(found)),
+    )
 
 
 def _opened(folder: Path) -> "DataSet":

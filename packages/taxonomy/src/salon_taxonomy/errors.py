@@ -123,7 +123,7 @@ class InputError(SalonError):
             if items is not None:
                 shown = ", ".join(visible(item) for item in items[:_MOST_ALLOWED])
                 more = len(items) - _MOST_ALLOWED
-                text += f" ({words}: {shown}{f' and {more} more' if more > 0 else ''})"
+                text += f" ({words}: {shown or 'none'}{f' and {more} more' if more > 0 else ''})"
         near = did_you_mean(self.value, (*(self.allowed or ()), *(self.found or ())))
         return visible("\n".join([text, *(each for each in (near, self.hint) if each)]), prose=True)
 
@@ -167,13 +167,17 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
         "Did you mean 'prism'?"
         >>> did_you_mean("nope", ["magicbench", "prism"])
         ''
+        >>> did_you_mean("shown", ["shown-careful-1a2b", "prism-ours-3c4d"])
+        "Did you mean 'shown-careful-1a2b'?"
     """
     if not isinstance(value, str):
         return ""
     names = {name.casefold(): name for name in known}
     if value in names.values():
         return ""
-    near = difflib.get_close_matches(value.casefold()[:_LONGEST_VALUE], names, n=_MOST_NEAR, cutoff=_NEAR)
+    wanted = value.casefold()[:_LONGEST_VALUE]
+    near = difflib.get_close_matches(wanted, names, n=_MOST_NEAR, cutoff=_NEAR)
+    near = near or [name for name in names if name.startswith(f"{wanted}-")][:_MOST_NEAR]
     return f"Did you mean {' or '.join(repr(names[name]) for name in near)}?" if near else ""
 
 

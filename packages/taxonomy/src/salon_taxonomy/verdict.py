@@ -59,7 +59,7 @@ _MEANINGS = {
     Reason.OFF_MENU: "the answer names something that was not offered",
     Reason.TIMEOUT: "no answer came in time",
     Reason.UNREACHABLE: "the judge could not be reached",
-    Reason.REJECTED: "the judge's server refused the request, or the scorer raised an error",
+    Reason.REJECTED: "a server refused the request, or a scorer raised an error",
     Reason.BAD_MEDIA: "the picture or video cannot be read",
     Reason.NOT_REPORTED: "the source prints no value",
     Reason.ABSTAINED: "no judge was asked, or it abstained",

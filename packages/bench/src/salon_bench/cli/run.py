@@ -175,7 +175,10 @@ def run(
 
     judges += tuple(f"scorer:{each}" for each in scorers)
     if not judges:
-        raise click.UsageError("give --judge SPEC, or --scorer SPEC with the suite scorer")
+        raise click.UsageError(
+            "name a judge: --judge vllm:MODEL@localhost:8000, --judge judge.toml, or --judge pixels: for drawn pictures; "
+            "or --scorer SPEC with the suite scorer"
+        )
     if len(names) != len(sources):
         raise click.UsageError(f"{len(names)} --subject but {len(sources)} --generations: give one for each, in the same order")
     suite = suite_named(suite_name)
