@@ -6,8 +6,8 @@
 
     open_scorer ──► CheckedScorer ── score(images, prompts) ──► Scored | Unscored for each picture
 
-A plain function is enough: its name is that of the function, its version a digest of the file that defines it and of the name, its
-range is unknown. Attributes say more: ``clip_score.range = (0, 2.5)``; also ``name``, ``version``, ``higher_is_better`` and ``batch``.
+A plain function is enough: its version is a digest of the file that defines it and of its name there, and its range is unknown.
+Attributes say more: ``clip_score.range = (0, 2.5)``; also ``name``, ``version``, ``higher_is_better`` and ``batch``.
 """
 
 import asyncio
