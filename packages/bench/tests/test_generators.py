@@ -295,7 +295,7 @@ def test_a_generator_that_understands_nothing_is_not_asked_for_ever(folder: Path
     failed = generate("--generator", "draw:")
     assert (
         failed.exit_code,
-        "20 rejected (the server refused the request, or the scorer raised an error); 30 not tried" in failed.stderr,
+        "20 rejected (a server refused the request, or a scorer raised an error); 30 not tried" in failed.stderr,
     ) == (1, True)
 
 
