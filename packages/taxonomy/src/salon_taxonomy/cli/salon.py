@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_taxonomy.cli.commands import COMMANDS
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, format_option
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, RESUMABLE, format_option
 from salon_taxonomy.cli.output import as_json, deliver, print_table
 from salon_taxonomy.errors import IncompleteError, SalonError
 from salon_taxonomy.file_options import InputPath, OutputPath
@@ -63,7 +63,7 @@ class SalonGroup(InstalledGroup):
             click.echo(f"Error: a connection was closed at its other end ({error})", err=True)
             ctx.exit(1)
         except (KeyboardInterrupt, click.Abort):
-            click.echo("\nAborted.", err=True)
+            click.echo("\nStopped. The same command again continues." if RESUMABLE in ctx.meta else "\nAborted.", err=True)
             ctx.exit(_INTERRUPTED)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
