@@ -16,7 +16,8 @@ from playwright.sync_api import Browser
 ROOT = Path(__file__).resolve().parents[1]
 CUT = """() => [...document.querySelectorAll("main *, footer *")]
   .filter(e => e.checkVisibility() && e.clientWidth > 1 && e.scrollWidth > e.clientWidth + 1)
-  .filter(e => ["hidden", "clip"].includes(getComputedStyle(e).overflowX) || e.querySelector("tr")?.cells.length <= 3)
+  .filter(e => ["hidden", "clip"].includes(getComputedStyle(e).overflowX)
+    || (e.matches(".md-typeset__scrollwrap") && e.querySelector("tr").cells.length <= 3))
   .map(e => e.textContent.trim())"""
 """Texts that are cut without a way to scroll to their end, and tables of up to three columns that must be scrolled."""
 

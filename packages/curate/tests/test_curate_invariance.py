@@ -60,7 +60,7 @@ def facts(dataset, stages):
         "drift": [(each.column, each.changed, each.lost, each.found, pytest.approx(each.low)) for each in again],
         "sample_audit": (sampled.strata, sorted(json.loads((sampled.folder / "plan.json").read_text())["stratum"].items())),
         "draw": (taken.keys.rows(), taken.available, taken.drawn),
-        "cascade_loss": cascade_loss(dataset, stages, "agreement_explored", {"agrees": "agrees"}),
+        "cascade_loss": cascade_loss(dataset, stages, "agreement", {"agrees": "agrees"}),
         "why": {key: (line["sha256"], {each["stage"]: {name: value for name, value in each["values"].items()
                                                        if name not in BY_ORDER} for each in line["stages"]})
                 for key, line in lines.items()},

@@ -221,7 +221,7 @@ def test_a_cascade_bounds_its_loss_from_the_explored_share(tmp_path):
     expensive = judge_stage(asks.agreement(), PixelJudge(), when="cheap_agrees", explore=0.5)
     stages = [cheap, expensive]
     run(dataset, stages)
-    loss = cascade_loss(dataset, stages, "agreement_explored", {"keeps": "agrees"})
+    loss = cascade_loss(dataset, stages, "agreement", {"keeps": "agrees"})
     found = read_columns(dataset, stages, ["agreement_explored", "agrees", "cheap_agrees"]).collect()
     explored = found.filter("agreement_explored")
     assert (loss.explored, loss.kept_by_expensive) == (len(explored), explored["agrees"].sum())

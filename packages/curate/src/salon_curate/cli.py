@@ -813,7 +813,7 @@ def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge:
     """
     from salon_curate.cascade import cascade_loss
 
-    found = cascade_loss(_opened(dataset), _pipeline(dataset, judge).stages, f"{stage}_explored", {"keeps": keeps})
+    found = cascade_loss(_opened(dataset), _pipeline(dataset, judge).stages, stage, {"keeps": keeps})
     if form == "json":
         print_json(asdict(found))
     else:
@@ -898,20 +898,20 @@ def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed
     \b
     Example:
       salon curate demo curated
-      salon curate demo circle --train
+      salon curate demo study --train
     """
     if train:
         if per_category is not None:
             hint = "Leave --per-category out: 600 pictures of artifacts are drawn for each seed."
             raise InputError("has no effect with --train:", column="per-category", value=per_category, hint=hint)
-        from salon_curate.filter_study import circle
+        from salon_curate.filter_study import filter_study
 
-        results = circle(folder, seeds=range(seed, seed + 3), workers=workers, tell=partial(click.echo, err=True))
+        results = filter_study(folder, seeds=range(seed, seed + 3), workers=workers, tell=partial(click.echo, err=True))
         arms = ("unfiltered", "filtered")
         lines = [(str(each.seed), *(as_cell(of[arm]) for arm in arms for of in (each.pictures, each.f1))) for each in results]
         header = ("seed", "unfiltered", "F1 unfiltered", "filtered", "F1 filtered")
         values = [asdict(each) for each in results]
-        page = f"page: {folder / 'circle.html'}"
+        page = f"page: {folder / 'filter-study.html'}"
         deliver(Table(header, lines), values, form=form, output=output, further=[page], json=lambda: as_json(values))
         return
     from salon_curate.demo import demo as build

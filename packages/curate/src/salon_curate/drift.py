@@ -73,7 +73,7 @@ def drift(
     if stage.whole:
         raise InputError("sees the whole data set, so a sample says nothing of it:", column="stage", value=name)
     made = stage if now is None else replace(now, name=name)
-    if isinstance(made, JudgedStage) and made.judge is not None:
+    if isinstance(made, JudgedStage):
         made = replace(made, judge=_Uncached(made.judge, name))
     if set(made.writes) != set(stage.writes):
         raise InputError("writes other columns than the stored stage:", column="stage", value=name, found=list(made.writes))

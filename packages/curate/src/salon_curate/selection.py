@@ -145,7 +145,7 @@ def read_columns(dataset: DataSet, stages: Sequence[Stage], columns: Iterable[st
     for stage in stages:
         own = [name for name in wanted if writer.get(name) is stage]
         if own:
-            frames.append(_cached(dataset, stage.name, [part for part, _ in expected[stage.name]], None).select(own))
+            frames.append(_cached(dataset, stage.name, [part.path for part in expected[stage.name]], None).select(own))
     return pl.concat(frames, how="horizontal")
 
 
@@ -200,7 +200,7 @@ def state_of(dataset: DataSet, stages: Sequence[Stage], predicates: Mapping[str,
     """Return a digest of conditions, of the pictures, and of the parts that the conditions read."""
     columns = {column for sql in predicates.values() for column in predicate(sql).columns}
     parts = expected_parts(dataset, stages)
-    read = {each.name: [part for part, _ in parts[each.name]] for each in stages if columns & {*each.writes, each.problem}}
+    read = {each.name: [part.path for part in parts[each.name]] for each in stages if columns & {*each.writes, each.problem}}
     shards = [shard.sha256 for shard in dataset.shards]
     return digest("curate selection", {"predicates": dict(predicates), "shards": shards, "parts": read})
 
@@ -328,11 +328,13 @@ def sweep(
 
     if points < 2:
         raise InputError("must be 2 or more", column="points", value=points)
-    frame = read_columns(dataset, stages, columns, keys=False).collect() if columns else None
-    judged = _conditions(dataset, stages, predicates.values()) if predicates and columns else {}
+    if not columns:
+        return []
+    frame = read_columns(dataset, stages, columns, keys=False).collect()
+    judged = _conditions(dataset, stages, predicates.values()) if predicates else {}
     curves = []
     for column in columns:
-        if frame is None or not frame.schema[column].is_numeric():
+        if not frame.schema[column].is_numeric():
             raise InputError("has no numbers to sweep:", column="sweep", value=column)
         others = [holds for sql, (holds, _) in judged.items() if column not in predicate(sql).columns]
         values = frame[column].cast(float).to_numpy()

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from salon_curate.dataset import BATCH_ROWS, SHARD_COLUMNS, DataSet, Shard, read_rows
 from salon_curate.errors import StageError
@@ -377,7 +377,14 @@ def read_receipt(path: Path) -> dict[str, Any]:
     return found
 
 
-def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[tuple[str, dict[str, list[str]]]]]:
+class ExpectedPart(NamedTuple):
+    """Where a stage's part of one shard lies below the data set, and the parts and columns that it is made from."""
+
+    path: str
+    inputs: dict[str, list[str]]
+
+
+def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[ExpectedPart]]:
     """Return, for every stage, each shard's part and the parts and columns that it reads.
 
     Raises:
@@ -388,7 +395,7 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
 
     writer: dict[str, str] = dict.fromkeys(SHARD_COLUMNS, "")
     types: dict[str, Any] = {name: pl.Binary if name == "image" else pl.String for name in SHARD_COLUMNS}
-    found: dict[str, list[tuple[str, dict[str, list[str]]]]] = {}
+    found: dict[str, list[ExpectedPart]] = {}
     for each in stages:
         if each.name in found:
             raise InputError("two stages have one name:", source="pipeline", value=each.name, hint="Name one: name = …")
@@ -403,11 +410,11 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
             if writer[column]:
                 reads.setdefault(writer[column], []).append(column)
         parts = []
-        everything = [part for name in reads for part, _ in found[name]] + [shard.sha256 for shard in dataset.shards]
+        everything = [part.path for name in reads for part in found[name]] + [shard.sha256 for shard in dataset.shards]
         together = [digest("curate whole", everything)] if each.whole else []
         for number, shard in enumerate(dataset.shards):
-            inputs = {found[name][number][0]: columns for name, columns in reads.items()}
-            parts.append((each.part(shard, [*inputs, *together]), inputs))
+            inputs = {found[name][number].path: columns for name, columns in reads.items()}
+            parts.append(ExpectedPart(each.part(shard, [*inputs, *together]), inputs))
         found[each.name] = parts
         for column in (*each.writes, each.problem):
             if column in writer:

@@ -81,13 +81,14 @@ def card(folder: Path, title: str, about: str, license_: str | None) -> None:
       salon results card published --title "Scores of June" --license cc-by-4.0
       salon results push published OWNER/NAME
     """
+    from salon_ranking.numbers import counted
     from salon_taxonomy.hub_publishing import card as card_text
     from salon_taxonomy.hub_publishing import card_tables
     from salon_taxonomy.whole_files import write_whole
 
     tables = card_tables(folder)
     write_whole(folder / "README.md", card_text(tables, title=title, license_=license_, about=about))
-    click.echo(f"Wrote {folder / 'README.md'} about {len(tables)} tables", err=True)
+    click.echo(f"Wrote {folder / 'README.md'} about {counted(len(tables), 'table')}", err=True)
 
 
 @click.command("push", context_settings=_HELP)

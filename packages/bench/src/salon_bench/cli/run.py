@@ -1,5 +1,6 @@
 """``salon bench``: judge pictures with a suite; list, resume and rescore runs."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -17,7 +18,7 @@ from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
-    from salon_bench.runs.plan import LoadedPlan
+    from salon_bench.runs.plan import LoadedPlan, RunPlan
     from salon_bench.suites.contract.suite import Suite
     from salon_taxonomy.protocols import Judge
 
@@ -202,7 +203,7 @@ def run(
             extractor_settings=None if second is None else second.model_dump(mode="json"),
         )
         plans.append((planned_run, judge, helper))
-    _refuse_twins([each.plan.run_id for each, _, _ in plans])
+    _refuse_twins([each.plan for each, _, _ in plans])
     reports = [_judged(each, judge, helper, store, work=work) for each, judge, helper in plans]
     if len(plans) > repeat and all(report["complete"] for report in reports):
         for draw in range(repeat):
@@ -295,12 +296,20 @@ def rescore_(run_id: str, store: StoreAddress, output: Path | None, form: str) -
 # ------------------------------------------------------------------------------------------------------------- one start
 
 
-def _refuse_twins(run_ids: Sequence[str]) -> None:
-    """Two judges of one version are one run: as a panel they would only agree with themselves."""
-    twice = [run_id for run_id in run_ids if run_ids.count(run_id) > 1]
-    if twice:
-        hint = "A panel needs judges of different models or settings; two models of one name need names of their own."
-        raise InputError("the same judge was named twice", source="--judge", value=twice[0], hint=hint)
+def _refuse_twins(plans: "Sequence[RunPlan]") -> None:
+    """Refuse a panel that tables cannot tell apart.
+
+    Two judges of one version are one run and would only agree with themselves; the rows of two of one name would be mixed.
+    """
+    hint = "A panel needs judges of different models or settings; two models of one name need names of their own."
+    run_ids = Counter(plan.run_id for plan in plans)
+    twice = next((run_id for run_id, count in run_ids.items() if count > 1), None)
+    if twice is not None:
+        raise InputError("the same judge was named twice", source="--judge", value=twice, hint=hint)
+    alike = next((name for (name, _), count in Counter((plan.judge, plan.draw) for plan in plans).items() if count > 1), None)
+    if alike is not None:
+        hint = 'Give one a name: name = "…" in a TOML file for --judge (of a scorer: kind = "scorer", scorer = "…").'
+        raise InputError("two judges of a panel have the name", source="--judge", value=alike, hint=hint)
 
 
 def _opened(settings: Any, work: Mapping[str, Any]) -> "Judge":
@@ -413,10 +422,11 @@ def _print(reports: list[dict[str, Any]]) -> None:
 
 def _exit(reports: list[dict[str, Any]], store: StoreAddress, *, allowed: bool) -> None:
     """Leave with an error when work is left and that is not allowed."""
+    from salon_bench.cli.reporting import lost
+
     for report in reports:
         if not report["complete"]:
-            progress = report["progress"] or {}
-            left = report["stopped"] or f"{progress.get('open', 0)} cases got no reply to a question"
+            left = report["stopped"] or lost(report["progress"] or {})
             hint = f"Go on with: salon bench resume {report['run_id']} --store {store}"
             if allowed:
                 click.echo(f"Work is left: {left}. {hint}", err=True)

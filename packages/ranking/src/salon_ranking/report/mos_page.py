@@ -34,8 +34,8 @@ def mos_page(summary: MosSummary, *, title: str) -> str:
 def weights_page(weights: Weights, *, title: str) -> str:
     """Return one self-contained HTML page: rises per group, and the coefficients behind them."""
     lead = (
-        "Of two pictures that are equal in every dimension, let one stand one standard deviation higher in one of them: "
-        "its win rate rises above 50% by this much."
+        "Two pictures are equal in every dimension but one, and in that one the first is a standard deviation better. "
+        "The chart shows by how much its win rate is above 50%."
     )
     rows = weights.table.with_columns(
         pl.Series("group", [group_name(*names) for names in weights.table.select("persona", "scenario").iter_rows()]),

@@ -37,7 +37,9 @@ def ask_for_score(image: Media, prompt: str) -> Inquiry[ScoreAnswer]:
 def score_rows(case: Case, task: str, said: Verdict[ScoreAnswer]) -> list[Score]:
     """Return the rows of one answer: the score in its own unit, and its share of a bounded range."""
     answer = said.value if isinstance(said, Scored) else ScoreAnswer(said)
-    own = f"{'-' if answer.lower_is_better else ''}{case.context.judge}"
+    judge = case.context.judge
+    name = f"scorer {judge}" if judge == SCALED or judge.startswith("-") else judge  # both mean something else in tables
+    own = f"-{name}" if answer.lower_is_better else name
     rows = [case.score(task, own, answer.verdict)]
     if not isinstance(answer.verdict, Scored):
         rows.append(case.score(task, SCALED, answer.verdict))
