@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from sqlalchemy import Connection, select
 
-from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
+from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS
 from salon_arena.labels import label_states, labels_of
 from salon_arena.prompt_tasks import prompt_states
 from salon_arena.questions import chosen_of, question_states
@@ -38,8 +38,7 @@ FIRST: Final = 3
 _FEWEST: Final = 2
 _ANSWERED: Final = (
     select(SETTLED.c.kind, SETTLED.c.winner, ASSIGNMENTS.c.subject, ASSIGNMENTS.c.payload, ANSWERS.c.choice)
-    .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
-    .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+    .select_from(SETTLED_ANSWERS)
     .where(SETTLED.c.kind.in_(["battle", "panel", "check", "label", "question", "verdict"]))
     .order_by(SETTLED.c.number)
 )

@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 
     from salon_arena.board import LiveBoard
     from salon_arena.database import ArenaDatabase
-    from salon_arena.questions import BenchQuestion
+    from salon_arena.material import Material
     from salon_arena.service import WorkService
     from salon_arena.signin import OidcSettings
     from salon_arena.tasks import Task
-    from salon_bench.suites.r3_bench.rows import R3Row as Row
 
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _FILE = InputPath(dir_okay=False)
@@ -52,8 +51,12 @@ class _Place(InputPath):
 
 
 _PLACE = _Place(dir_okay=False, made=True)
-
-
+_DATABASE = click.option(
+    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, or postgresql://…"
+)
+_NEW_DATABASE = click.option(
+    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
+)
 _TASKS_OF = {
     "--reference": ("mos", "realism"),
     "--hidden-reference": ("mos",),
@@ -93,9 +96,7 @@ def arena() -> None:
     type=InputPath(),
     help="Table (.jsonl, .json, .csv, .parquet) with prompt_id and prompt; with --task verdicts or questions: its rows.",
 )
-@click.option(
-    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
-)
+@_NEW_DATABASE
 @click.option(
     "--mode",
     type=click.Choice(["public", "expert"]),
@@ -197,15 +198,10 @@ def serve(
     from salon_arena.app import LOOPBACK
     from salon_arena.battles import BattleRules
     from salon_arena.database import ArenaDatabase
-    from salon_arena.forms import check_task, panel_task
-    from salon_arena.labels import LabelTask
     from salon_arena.log import open_log
-    from salon_arena.material import Material, read_known_pairs, read_material
+    from salon_arena.material import read_known_pairs
     from salon_arena.people import CONSENT
-    from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
     from salon_arena.service import WorkService, vote_service
-    from salon_arena.verdicts import VerdictTask, material_of, read_verdict_rows
-    from salon_taxonomy.taxonomy import Taxonomy
 
     if host not in LOOPBACK and trusted_proxy is None:
         hint = "Put a proxy with HTTPS in front of it, and name its host: --trusted-proxy arena.example.org."
@@ -220,37 +216,13 @@ def serve(
     for option, value in given.items():
         if value is not None and task not in _TASKS_OF[option]:
             raise InputError("is not for this --task:", source=option, value=task, allowed=_TASKS_OF[option])
-    rows: list[Row] = []
-    questions: list[BenchQuestion] = []
-    if task == "verdicts":
-        rows, remarks = read_verdict_rows(prompts, folder)
-        material = material_of(rows)
-    elif task == "questions":
-        questions, remarks = read_questions(prompts, folder)
-        material = Material({}, tuple(file for question in questions for file in question.files))
-    else:
-        material = read_material(folder, prompts)
-        remarks = material.remarks
-    for remark in remarks:
-        click.echo(visible(remark), err=True)
+    material, work, what = _work(task, folder, prompts, reference, hidden_reference, taxonomy, raters, seed)
     rules = BattleRules(
         anchors=() if anchors is None else read_known_pairs(anchors, material),
         qualification=() if qualification is None else read_known_pairs(qualification, material),
         certified_days=certified_days,
     )
     text = CONSENT if consent is None else _text(consent)
-    work: Task | None = None  # battles, which need the database
-    if task == "mos":
-        work = panel_task(material, reference=reference, hidden=hidden_reference, raters=raters, seed=seed)
-    elif task == "checks":
-        work = check_task(material, raters=raters, seed=seed)
-    elif task == "labels":
-        work = LabelTask(material, Taxonomy.open(taxonomy), seed=seed)
-    elif task == "verdicts":
-        work = VerdictTask(rows, seed=seed)
-    elif task != "battles":
-        questions = questions or realism_questions(material, real=reference)
-        work = BenchQuestionTask(questions, seed=seed)
     provider = _provider(oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
     with ExitStack() as stack:  # the database last: what is wrong before it leaves none behind
         listening = stack.enter_context(_listening(host, port))
@@ -262,10 +234,60 @@ def serve(
             service = vote_service(opened, material, rules=rules, seed=seed, **settings)
         else:
             service = WorkService(opened, work, **settings)
-        count = f"{len(rows):,} rows" if rows else f"{len(questions):,} questions" if questions else ""
-        what = count or f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
         settings = {**_sign_in(service, passwords, provider), **log}
         _serve(service, what, listening, proxy=trusted_proxy, proxies=proxies, beside=other, **settings)
+
+
+def _work(
+    task: str,
+    folder: Path,
+    prompts: Path,
+    reference: str | None,
+    hidden: str | None,
+    taxonomy: str,
+    raters: int,
+    seed: int,
+) -> "tuple[Material, Task | None, str]":
+    """Read what is shown, and print what is left out.
+
+    Returns:
+        The files; the work, None for battles, which need the database; and how much there is, in words.
+    """
+    from salon_arena.forms import check_task, panel_task
+    from salon_arena.labels import LabelTask
+    from salon_arena.material import Material, read_material
+    from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
+    from salon_arena.verdicts import VerdictTask, material_of, read_verdict_rows
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    if task == "verdicts":
+        rows, remarks = read_verdict_rows(prompts, folder)
+        _print_remarks(remarks)
+        return material_of(rows), VerdictTask(rows, seed=seed), f"{len(rows):,} rows"
+    if task == "questions":
+        questions, remarks = read_questions(prompts, folder)
+        _print_remarks(remarks)
+        material = Material({}, tuple(file for question in questions for file in question.files))
+        return material, BenchQuestionTask(questions, seed=seed), f"{len(questions):,} questions"
+    material = read_material(folder, prompts)
+    _print_remarks(material.remarks)
+    work: Task | None = None
+    what = f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
+    if task == "mos":
+        work = panel_task(material, reference=reference, hidden=hidden, raters=raters, seed=seed)
+    elif task == "checks":
+        work = check_task(material, raters=raters, seed=seed)
+    elif task == "labels":
+        work = LabelTask(material, Taxonomy.open(taxonomy), seed=seed)
+    elif task == "realism":
+        made = realism_questions(material, real=reference)
+        work, what = BenchQuestionTask(made, seed=seed), f"{len(made):,} questions"
+    return material, work, what
+
+
+def _print_remarks(remarks: Sequence[str]) -> None:
+    for remark in remarks:
+        click.echo(visible(remark), err=True)
 
 
 @arena.command()
@@ -334,7 +356,7 @@ def simulate(votes: int, raters: int, careless: float, malicious: float, models:
 
 
 @arena.command()
-@click.option("--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, or postgresql://…")
+@_DATABASE
 @click.option(
     "--store",
     required=True,
@@ -363,9 +385,6 @@ def export(database: Path | str, store: StoreAddress) -> None:
         click.echo(visible(f"not shown, because one of these cannot be read: {', '.join(paths)}"), err=True)
 
 
-_DATABASE = click.option(
-    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, or postgresql://…"
-)
 _ROLE = click.option(
     "--role",
     type=click.Choice(["rater", "auditor", "adjudicator", "admin"]),
@@ -535,9 +554,7 @@ def release(form: str, folder: Path, database: Path | str, real: str | None, tax
 @click.argument("annotations", metavar="FILE", type=_FILE)
 @click.argument("folder", metavar="FOLDER", type=_FOLDER)
 @click.option("--prompts", required=True, type=_FILE, help="As for `salon arena serve`.")
-@click.option(
-    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
-)
+@_NEW_DATABASE
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="A name, or a TOML file.")
 def import_labels(annotations: Path, folder: Path, prompts: Path, database: Path | str, taxonomy: str) -> None:
     """Add annotations that people made in Label Studio to an arena of labels; FILE is its JSON export.

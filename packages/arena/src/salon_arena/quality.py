@@ -15,7 +15,17 @@ from typing import Any, Final
 import polars as pl
 from sqlalchemy import Connection, delete, func, insert, select
 
-from salon_arena.database import ANSWERS, ASSIGNMENTS, CERTIFICATES, FLAGS, RATERS, SETTLED, ArenaDatabase, payload_value
+from salon_arena.database import (
+    ANSWERS,
+    ASSIGNMENTS,
+    CERTIFICATES,
+    FLAGS,
+    RATERS,
+    SETTLED,
+    SETTLED_ANSWERS,
+    ArenaDatabase,
+    payload_value,
+)
 from salon_arena.people import suspend
 from salon_arena.tasks import Draft, instant, seen_among
 from salon_ranking.agreement import UndefinedError, cohen_kappa
@@ -293,8 +303,7 @@ def _votes_after(connection: Connection, last: int) -> list[tuple[int, dict[str,
     query = (
         select(SETTLED.c.number, SETTLED.c.rater_id, SETTLED.c.kind, SETTLED.c.winner, ASSIGNMENTS.c.payload)
         .add_columns(ASSIGNMENTS.c.digests, ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)
-        .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
-        .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+        .select_from(SETTLED_ANSWERS)
         .where((SETTLED.c.number > last) & SETTLED.c.kind.in_(["battle", "anchor"]))
         .order_by(SETTLED.c.number)
     )

@@ -113,7 +113,7 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
     def __init__(self, questions: Sequence[BenchQuestion], *, seed: int = 0) -> None:
         self._questions = {each.subject: each for each in questions}
         self._sides = Random(f"sides {seed}")  # noqa: S311 - which video is on the left, no secret
-        super().__init__({subject: QuestionItem() for subject in self._questions}, KINDS, seed=seed)
+        super().__init__(self._questions, QuestionItem, KINDS, seed=seed)
 
     def payload(self, subject: str, item: QuestionItem, kind: str) -> Payload:
         """The question, the sides at random; for auditors what is agreed, for adjudicators what each rater said."""
