@@ -43,7 +43,8 @@ def resumable(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def called(*words: Any, **options: Any) -> Any:
-        click.get_current_context().meta[RESUMABLE] = True
+        if (context := click.get_current_context(silent=True)) is not None:
+            context.meta[RESUMABLE] = True
         return command(*words, **options)
 
     return called
