@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import rich_click as click
+from click import get_current_context
 
 from salon_taxonomy.file_options import OutputPath, StorePath
 from salon_taxonomy.table_files import TABLE_ENDINGS
@@ -43,8 +44,7 @@ def resumable(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def called(*words: Any, **options: Any) -> Any:
-        if (context := click.get_current_context(silent=True)) is not None:
-            context.meta[RESUMABLE] = True
+        get_current_context().meta[RESUMABLE] = True
         return command(*words, **options)
 
     return called
