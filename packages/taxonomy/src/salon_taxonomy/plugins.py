@@ -205,7 +205,7 @@ def plugin(group: str, name: str, expected: type[_Kind], *, members: Sequence[st
 
 
 def own_file_hint(name: str) -> str:
-    """Return a sentence about a file of the working folder that has a wrong name but for its ending; empty without one."""
+    """Return a sentence about files of the working folder that have this name and an ending; empty without one."""
     own = sorted(f"./{file.name}" for ending in _OWN_FILES for file in Path().glob(f"*{ending}") if file.stem == name)
     return f"A file of your own is named with its ending: {' or '.join(own)}" if own else ""
 
