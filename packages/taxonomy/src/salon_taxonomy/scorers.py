@@ -26,7 +26,16 @@ from typing import Any, Final
 
 from salon_taxonomy.digest import Digestible, digest, file_sha256
 from salon_taxonomy.errors import InputError, missing_path, picture_failures
-from salon_taxonomy.plugins import SCORERS, ScorerKind, checked_load, in_thread, installed, module_of_file, plugin
+from salon_taxonomy.plugins import (
+    SCORERS,
+    ScorerKind,
+    checked_load,
+    in_thread,
+    installed,
+    module_of_file,
+    own_file_hint,
+    plugin,
+)
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -251,7 +260,9 @@ def open_scorer(specification: str, environment: Mapping[str, str] | None = None
         return checked_scorer(found, source=specification, name=word)
     place, colon, attribute = specification.rpartition(":")
     if not colon or not place or not attribute:
-        raise InputError("no such scorer", value=specification, allowed=installed(SCORERS) or None, hint=_HINT)
+        own = f"Name its function too: {specification}:FUNCTION" if Path(specification).suffix == ".py" else ""
+        hint = own or own_file_hint(specification) or _HINT
+        raise InputError("no such scorer", value=specification, allowed=installed(SCORERS) or None, hint=hint)
     return checked_scorer(loaded(place, attribute), source=specification, name=attribute)
 
 
