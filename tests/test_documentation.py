@@ -234,7 +234,8 @@ SPACED = re.compile(r"[0-9}…][ \u00a0\u202f]%(?=$|[^\w\s(=%}-]| (?:CI|[A-Z]?[a
 
 
 def test_a_percentage_has_no_space_before_its_sign() -> None:
-    assert all(map(SPACED.search, ("95% interval", "{share:.1f}%", "62.3%.", "a 95\u202f% CI")))
+    for space in " \u00a0\u202f":
+        assert all(map(SPACED.search, (f"95{space}% interval", f"{{share:.1f}}{space}%", f"62.3{space}%.", f"a 95{space}% CI")))
     assert not any(map(SPACED.search, ("95%", "{% if a == 1 %}", "place % 4", "2 % len(rows)", "f'{when} %Y'")))
     assert len(WRITTEN) > 500
     lines = ((path, line) for path in WRITTEN for line in path.read_text(encoding="utf-8").splitlines())

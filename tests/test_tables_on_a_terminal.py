@@ -184,7 +184,6 @@ NO_TABLE = {
     "bench cache prune",
     "bench cache show",
     "curate cascade",
-    "curate demo",
     "curate import",
     "curate init",
     "curate release",

@@ -293,7 +293,10 @@ def test_a_folder_of_other_pictures_is_refused_and_left_as_it_is(folder: Path, w
 def test_a_generator_that_understands_nothing_is_not_asked_for_ever(folder: Path) -> None:
     (folder / "prompts.txt").write_text("a horse\n" * 50)
     failed = generate("--generator", "draw:")
-    assert (failed.exit_code, "20 rejected (the server refused the request); 30 not tried" in failed.stderr) == (1, True)
+    assert (
+        failed.exit_code,
+        "20 rejected (a server refused the request, or a scorer raised an error); 30 not tried" in failed.stderr,
+    ) == (1, True)
 
 
 @for_each("specification", ["", "draw:2", "paint:x", "vllm:", "diffusers:", "replay:x.jsonl"])

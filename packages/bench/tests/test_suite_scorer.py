@@ -109,6 +109,7 @@ def test_a_scorer_that_raises_leaves_work_that_a_resume_finishes(world: Path) ->
     failed = run("--scorer", "./metrics.py:broken")
     assert failed.exit_code == 1
     assert "4 cases got no reply" in failed.output
+    assert "the first: the scorer raised RuntimeError: out of memory" in failed.stderr
     run_id = json.loads(failed.stdout)[0]["run_id"]
     Path("repaired").touch()
     done = salon("bench", "resume", run_id, "--format", "json")

@@ -34,7 +34,7 @@ def test_row_zero_is_a_row():
 
 
 def test_an_empty_allowed_set_is_shown_as_empty():
-    assert str(InputError("wrong", allowed=[])) == "wrong (allowed: )"
+    assert str(InputError("wrong", allowed=[])) == "wrong (allowed: none)"
 
 
 def test_long_values_and_long_lists_are_cut_and_say_so():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_curate.output import FORMAT, SEED, as_cell
-from salon_taxonomy.cli.options import OUTPUT, FiniteRange, format_option, output_option
+from salon_taxonomy.cli.options import OUTPUT, FiniteRange, format_option, output_option, resumable
 from salon_taxonomy.cli.output import as_json, deliver, print_continues, print_json, print_parts
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
@@ -154,6 +154,7 @@ def import_(
 @click.option("--max-cost", type=float, metavar="USD", help="Ask nothing more once this much was spent per stage.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @FORMAT
+@resumable
 def run(
     dataset: Path,
     workers: int,
@@ -598,7 +599,7 @@ def _predicates(dataset: "DataSet", pipeline: "Pipeline", where: tuple[str, ...]
     found: dict[str, str] = {}
     if selection is not None:
         known = pipeline.selections.get(selection)
-        found = dict(known) if known is not None else saved_predicates(dataset, selection)
+        found = dict(known) if known is not None else saved_predicates(dataset, selection, others=pipeline.selections)
     return found | {sql: sql for sql in where}
 
 
@@ -889,8 +890,9 @@ def release(
     help="Instead: filter what an unreliable teacher labelled, and train on both sets (needs salon-train; half an hour).",
 )
 @SEED
+@OUTPUT
 @FORMAT
-def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed: int, form: str) -> None:
+def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed: int, output: Path | None, form: str) -> None:
     """Build a data set of drawn pictures from prompts to a release, offline, and measure each stage against the truth.
 
     \b
@@ -905,27 +907,31 @@ def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed
         from salon_curate.filter_study import filter_study
 
         results = filter_study(folder, seeds=range(seed, seed + 3), workers=workers, tell=partial(click.echo, err=True))
-        if form == "json":
-            print_json([asdict(each) for each in results])
-            return
         arms = ("unfiltered", "filtered")
         lines = [(str(each.seed), *(as_cell(of[arm]) for arm in arms for of in (each.pictures, each.f1))) for each in results]
         header = ("seed", "unfiltered", "F1 unfiltered", "filtered", "F1 filtered")
-        print_parts(Table(header, lines), f"page: {folder / 'filter-study.html'}")
+        values = [asdict(each) for each in results]
+        page = f"page: {folder / 'filter-study.html'}"
+        deliver(Table(header, lines), values, form=form, output=output, further=[page], json=lambda: as_json(values))
         return
     from salon_curate.demo import demo as build
 
     found = build(folder, per_category=per_category or 40, seed=seed, workers=workers)
-    if form == "json":
-        print_json(asdict(found))
-        return
     rows = [(each.condition, *map(as_cell, (each.kept, each.precision, each.recall))) for each in found.worth]
-    print_parts(Table(("conditions up to", "kept", "precision", "recall"), rows))
-    low, high = found.audit.precision.low, found.audit.precision.high
-    click.echo(f"audit by two simulated raters: precision {as_cell(found.audit.precision.value)}, "
-               f"95% interval {as_cell(low)} to {as_cell(high)}")  # fmt: skip
-    click.echo(f"the cheap judge loses at most {found.loss.upper:.3f} of what it drops (95%, {found.loss.explored} explored)")
-    click.echo(f"released: {found.release.folder}, {sum(found.release.pictures.values())} pictures; page: {found.page}")
+    precision = found.audit.precision
+    deliver(
+        Table(("conditions up to", "kept", "precision", "recall"), rows),
+        [asdict(each) for each in found.worth],
+        form=form,
+        output=output,
+        further=[
+            f"audit by two simulated raters: precision {as_cell(precision.value)}, "
+            f"95% interval {as_cell(precision.low)} to {as_cell(precision.high)}",
+            f"the cheap judge loses at most {found.loss.upper:.3f} of what it drops (95%, {found.loss.explored} explored)",
+            f"released: {found.release.folder}, {sum(found.release.pictures.values())} pictures; page: {found.page}",
+        ],
+        json=lambda: as_json(asdict(found)),
+    )
 
 
 def _opened(folder: Path) -> "DataSet":

@@ -225,19 +225,26 @@ def save_selection(dataset: DataSet, stages: Sequence[Stage], selection: Selecti
     return folder / f"{selection.name}.json"
 
 
-def saved_predicates(dataset: DataSet, name: str) -> dict[str, str]:
+def saved_predicates(dataset: DataSet, name: str, *, others: Iterable[str] = ()) -> dict[str, str]:
     """Return the conditions of a saved selection.
 
+    Args:
+        dataset: that has it.
+        name: of the selection.
+        others: selections that could have been named as well, such as those of pipeline.toml.
+
     Raises:
-        InputError: there is none of that name.
+        InputError: there is none of that name; names all that there are.
     """
     path = dataset.folder / "selections" / f"{checked_name(name, 'selections')}.json"
     try:
         found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))["predicates"]
     except (OSError, ValueError, KeyError) as error:
-        there = sorted(each.stem for each in path.parent.glob("*.json")) if path.parent.is_dir() else []
-        hint = f"Save one: salon curate select {dataset.folder} --name {name} --selection default"
-        raise InputError("there is no saved selection", value=name, found=there, hint=hint) from error
+        there = sorted({*others, *(each.stem for each in path.parent.glob("*.json"))})
+        conditions = "--where 'sharpness >= 80'" if others == {} else "--selection default"
+        hint = f"Save one: salon curate select {dataset.folder} --name {name} {conditions}"
+        problem = "there is no selection" if others else "there is no saved selection"
+        raise InputError(problem, value=name, found=there, hint=hint) from error
     return found
 
 

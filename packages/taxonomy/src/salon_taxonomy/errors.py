@@ -63,6 +63,18 @@ class StorageError(IncompleteError):
         return cls(f"{path}: {problem} ({error.strerror or error}). {remedy}, then run the same command again.")
 
 
+def is_refused_write(error: OSError) -> bool:
+    """Return whether the operating system refused to write a file: the disk is full, or a file that is named is not writable.
+
+    Example:
+        >>> is_refused_write(OSError(errno.EROFS, "Read-only file system", "out.csv"))
+        True
+        >>> is_refused_write(OSError(errno.ECONNREFUSED, "Connection refused"))
+        False
+    """
+    return error.errno in _FULL or (error.errno in _FORBIDDEN and error.filename is not None)
+
+
 class InputError(SalonError):
     """What was given is wrong; names the offender, what is allowed and what to do next.
 
@@ -123,7 +135,7 @@ class InputError(SalonError):
             if items is not None:
                 shown = ", ".join(visible(item) for item in items[:_MOST_ALLOWED])
                 more = len(items) - _MOST_ALLOWED
-                text += f" ({words}: {shown}{f' and {more} more' if more > 0 else ''})"
+                text += f" ({words}: {shown or 'none'}{f' and {more} more' if more > 0 else ''})"
         near = did_you_mean(self.value, (*(self.allowed or ()), *(self.found or ())))
         return visible("\n".join([text, *(each for each in (near, self.hint) if each)]), prose=True)
 
@@ -167,13 +179,17 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
         "Did you mean 'prism'?"
         >>> did_you_mean("nope", ["magicbench", "prism"])
         ''
+        >>> did_you_mean("shown", ["shown-careful-1a2b", "prism-ours-3c4d"])
+        "Did you mean 'shown-careful-1a2b'?"
     """
     if not isinstance(value, str):
         return ""
     names = {name.casefold(): name for name in known}
     if value in names.values():
         return ""
-    near = difflib.get_close_matches(value.casefold()[:_LONGEST_VALUE], names, n=_MOST_NEAR, cutoff=_NEAR)
+    wanted = value.casefold()[:_LONGEST_VALUE]
+    near = difflib.get_close_matches(wanted, names, n=_MOST_NEAR, cutoff=_NEAR)
+    near = near or [name for name in names if name.startswith(f"{wanted}-")][:_MOST_NEAR]
     return f"Did you mean {' or '.join(repr(names[name]) for name in near)}?" if near else ""
 
 

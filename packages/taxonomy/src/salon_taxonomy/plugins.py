@@ -191,11 +191,10 @@ def plugin(group: str, name: str, expected: type[_Kind], *, members: Sequence[st
     """
     found = {entry.value: entry for entry in entry_points(group=group) if entry.name == name}
     if not found:
-        own = [f"./{file.name}" for file in sorted(Path().iterdir()) if file.stem == name and file.suffix in _OWN_FILES]
-        hint = "Packages that are installed appear at once: pip install PACKAGE."
-        if own:
-            hint = f"A file of your own is named with its ending: {' or '.join(own)}."
         problem = f"no installed package brings the {group.removeprefix('salon.').removesuffix('s')}"
+        if hint := own_file_hint(name):
+            raise InputError(problem, value=name, hint=hint)
+        hint = "Packages that are installed appear at once: pip install PACKAGE."
         raise InputError(problem, value=name, allowed=installed(group), hint=hint)
     if len(found) > 1:
         packages = sorted(map(package_of, found.values()))
@@ -203,6 +202,12 @@ def plugin(group: str, name: str, expected: type[_Kind], *, members: Sequence[st
     [entry] = found.values()
     source = f"{group}, {name} = {entry.value} ({package_of(entry)})"
     return checked_load(entry.load, expected, source=source, members=members, value=name, hint=partial(_hint, entry))
+
+
+def own_file_hint(name: str) -> str:
+    """Return a sentence about a file of the working folder that has a wrong name but for its ending; empty without one."""
+    own = sorted(f"./{file.name}" for ending in _OWN_FILES for file in Path().glob(f"*{ending}") if file.stem == name)
+    return f"A file of your own is named with its ending: {' or '.join(own)}" if own else ""
 
 
 def checked_load(

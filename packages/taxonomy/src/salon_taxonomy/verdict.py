@@ -32,7 +32,7 @@ class Reason(StrEnum):
     UNREACHABLE = "unreachable"
     """The judge could not be reached, or broke the connection."""
     REJECTED = "rejected"
-    """The judge's server refused the request (an HTTP status other than success)."""
+    """The judge's server refused the request (an HTTP status other than success), or a scorer raised an error."""
     BAD_MEDIA = "bad_media"
     """The picture or video to be judged is missing or cannot be read."""
     NOT_REPORTED = "not_reported"
@@ -59,7 +59,7 @@ _MEANINGS = {
     Reason.OFF_MENU: "the answer names something that was not offered",
     Reason.TIMEOUT: "no answer came in time",
     Reason.UNREACHABLE: "the judge could not be reached",
-    Reason.REJECTED: "the server refused the request",
+    Reason.REJECTED: "a server refused the request, or a scorer raised an error",
     Reason.BAD_MEDIA: "the picture or video cannot be read",
     Reason.NOT_REPORTED: "the source prints no value",
     Reason.ABSTAINED: "no judge was asked, or it abstained",

@@ -133,7 +133,7 @@ def curve_over_seeds(
     import altair as alt
     import polars as pl
 
-    from salon_ranking.report.charts import series_legend
+    from salon_ranking.report.charts import numbers_axis, series_legend
     from salon_ranking.report.page import Figure, Table
 
     rows = pl.DataFrame(list(points))
@@ -141,7 +141,8 @@ def curve_over_seeds(
     # The axis of a share is whole, also where all values are the same.
     scale = alt.Scale(domain=[0, 1]) if share else alt.Scale(zero=False)
     base = alt.Chart(rows).encode(
-        x=alt.X("step:Q", title=f"Steps of {learning}"), color=alt.Color("arm:N", sort=arms, legend=series_legend())
+        x=alt.X("step:Q", title=f"Steps of {learning}", axis=numbers_axis(tickMinStep=1)),
+        color=alt.Color("arm:N", sort=arms, legend=series_legend()),
     )
     told = [alt.Tooltip("arm:N", title=learning), alt.Tooltip("step:Q", title="Step")]
     thin = base.mark_line(strokeWidth=1, opacity=0.45).encode(y=alt.Y("value:Q", title=words, scale=scale), detail="seed:N")

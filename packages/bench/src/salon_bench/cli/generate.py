@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_bench.cli.options import watch_options, watching
-from salon_taxonomy.cli.options import FORMAT
+from salon_taxonomy.cli.options import FORMAT, resumable
 from salon_taxonomy.cli.output import print_continues, print_json
 from salon_taxonomy.errors import IncompleteError
 from salon_taxonomy.file_options import InputPath
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 @click.option("--concurrency", type=click.IntRange(1, 4096), help="Pictures at once. Default: 8 for a server, else 1.")
 @watch_options
 @FORMAT
+@resumable
 def generate(
     prompts: Path | None,
     suite_name: str | None,

@@ -331,14 +331,14 @@ class _Chain:
         return self._spending.left()
 
     def _ended(self, stage: str, things: str, progress: "RunProgress", stopped: str | None, more: str = "") -> None:
-        from salon_bench.cli.reporting import remark
+        from salon_bench.cli.reporting import lost, remark
 
         self._spending.add(progress)
         click.echo(f"{stage}: {remark(progress.fields(), things)}{more}", err=True)
         if stopped is not None:
             self._leave(f"{stage}: work is left: {stopped}")
         if progress.open and not self._work["allow_incomplete"]:
-            self._leave(f"{stage}: work is left: {progress.open} {things} got no reply to a question")
+            self._leave(f"{stage}: work is left: {lost(progress.fields(), things)}")
 
     def _leave(self, why: str) -> NoReturn:
         """End the command here; with 0 where that is allowed."""

@@ -71,6 +71,12 @@ def remark(progress: Mapping[str, Any], things: str = "cases") -> str:
     return f"{progress['done']} {things} in {progress['seconds']:.1f} s, {progress['calls']} calls{again}{cost}{extra}"
 
 
+def lost(progress: Mapping[str, Any], things: str = "cases") -> str:
+    """Return how many cases (or other ``things``) are open since a call failed, and why the first of them is."""
+    why = f"; the first: {progress['first_lost']}" if progress.get("first_lost") else ""
+    return f"{progress.get('open', 0)} {things} got no reply to a question{why}"
+
+
 def counted(reasons: Mapping[str, int]) -> str:
     """Return how often each reason of a missing verdict occurs, with what it means.
 

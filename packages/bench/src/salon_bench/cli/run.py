@@ -175,7 +175,10 @@ def run(
 
     judges += tuple(f"scorer:{each}" for each in scorers)
     if not judges:
-        raise click.UsageError("give --judge SPEC, or --scorer SPEC with the suite scorer")
+        raise click.UsageError(
+            "name a judge: --judge vllm:MODEL@localhost:8000, --judge judge.toml, or --judge pixels: for drawn pictures; "
+            "or --scorer SPEC with the suite scorer"
+        )
     if len(names) != len(sources):
         raise click.UsageError(f"{len(names)} --subject but {len(sources)} --generations: give one for each, in the same order")
     suite = suite_named(suite_name)
@@ -410,10 +413,11 @@ def _print(reports: list[dict[str, Any]]) -> None:
 
 def _exit(reports: list[dict[str, Any]], store: StoreAddress, *, allowed: bool) -> None:
     """Leave with an error when work is left and that is not allowed."""
+    from salon_bench.cli.reporting import lost
+
     for report in reports:
         if not report["complete"]:
-            progress = report["progress"] or {}
-            left = report["stopped"] or f"{progress.get('open', 0)} cases got no reply to a question"
+            left = report["stopped"] or lost(report["progress"] or {})
             hint = f"Go on with: salon bench resume {report['run_id']} --store {store}"
             if allowed:
                 click.echo(f"Work is left: {left}. {hint}", err=True)

@@ -123,7 +123,11 @@ def error_text(error: BaseException, models: Iterable[object]) -> str:
         >>> error_text(KeyError("hG7kP2xQ9vL4mN8s"), ())
         "KeyError: '[masked]'"
     """
-    text = f"{type(error).__name__}: {error}"
+    return safe_line(f"{type(error).__name__}: {error}", models)
+
+
+def safe_line(text: str, models: Iterable[object]) -> str:
+    """Return a text as one line without the models' secrets and without opaque runs."""
     for model in models:
         text = model.hide(text) if isinstance(model, Hiding) else text
     return one_line(text)

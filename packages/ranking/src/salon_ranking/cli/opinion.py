@@ -283,9 +283,13 @@ def _deliver(
 
 
 def _chart(table: "pl.DataFrame", result: "MosSummary | Weights | Checks") -> ForestPlot:
-    """Return the values of all rows with their intervals; a row is named by its columns of text."""
+    """Return the values of all rows with their intervals; a row is named by its columns of text that say more than "all"."""
     title, value = next(each for each in _VALUES if each[1] in table.columns)
-    names = [name for name in ("persona", "scenario", "dimension", "test_point", "model") if name in table.columns]
+    names = [
+        name
+        for name in ("persona", "scenario", "dimension", "test_point", "model")
+        if name in table.columns and table[name].count()
+    ]
     rows = [
         PlotRow(", ".join(row[name] or "all" for name in names), row[value], row["ci_low"], row["ci_high"])
         for row in table.iter_rows(named=True)

@@ -43,6 +43,14 @@ class Checks:
     unscored: dict[str, int]
     remarks: tuple[str, ...] = ()
 
+    @property
+    def header(self) -> str:
+        """A sentence on what was counted, and what could not be."""
+        scored = self.frame["satisfied"].count()
+        why = f" ({', '.join(f'{count:,} {reason}' for reason, count in self.unscored.items())})" if self.unscored else ""
+        parts = [f"{self.source}: {scored:,} checks scored, {self.frame.height - scored:,} unscored{why}", *self.remarks]
+        return f"{'; '.join(parts)}; Wilson intervals."
+
     @classmethod
     def from_frame(
         cls,
@@ -103,14 +111,6 @@ class Checks:
         """
         frame = read_table(path, "scores", CheckError)
         return cls.from_frame(frame, task=task, source=str(path), columns=columns, names=names)
-
-    @property
-    def header(self) -> str:
-        """A sentence on what was counted, and what could not be."""
-        scored = self.frame["satisfied"].count()
-        why = f" ({', '.join(f'{count:,} {reason}' for reason, count in self.unscored.items())})" if self.unscored else ""
-        parts = [f"{self.source}: {scored:,} checks scored, {self.frame.height - scored:,} unscored{why}", *self.remarks]
-        return f"{'; '.join(parts)}; Wilson intervals."
 
     @checked
     def shares(self, *, confidence: float = 0.95) -> pl.DataFrame:

@@ -13,6 +13,8 @@ Specification: TypeAlias = dict[str, Any]
 """A Vega-Lite specification, ready for ``json.dumps``."""
 
 _ROW_HEIGHT = 20
+_LONG = 25
+"""Rows above which a chart is higher than a screen."""
 _LONGEST_LABEL = 170
 """Pixels of a name on a phone; on a wide page names may take a third of its width."""
 _LINE = 12
@@ -24,7 +26,7 @@ _TICK = 70
 
 
 def names_axis() -> alt.Axis:
-    """Return the axis of names to the left of a chart; they are cut only where they would take the room of the plot."""
+    """Return the axis of names to the left of a chart, with at least a third of a wide page for them."""
     return alt.Axis(labelLimit=alt.ExprRef(f"max({_LONGEST_LABEL}, containerSize()[0] / 3)"), labelOverlap=False)
 
 
@@ -74,18 +76,19 @@ def interval_plot(board: pl.DataFrame, *, unit: str = "Elo", baseline: float | N
         alt.Tooltip("ci_high:Q", title="to"),
     ]
     base = alt.Chart(data).encode(y=y, tooltip=tooltip)
-    scale, axis = alt.Scale(zero=False, nice=True), numbers_axis()
+    # Of a long board the top is read first: its axis is there.
+    scale, axis = alt.Scale(zero=False, nice=True), numbers_axis(orient="top" if len(order) > _LONG else "bottom")
     bars = (
         base.transform_filter("isValid(datum.ci_low)")
         .mark_rule(strokeWidth=5, opacity=0.35, strokeCap="round")
         .encode(x=alt.X("ci_low:Q", title=unit, scale=scale, axis=axis), x2="ci_high:Q")
     )
-    points = base.mark_point(filled=True, size=55, opacity=1).encode(x=alt.X("rating:Q", title=unit, scale=scale))
+    points = base.mark_point(filled=True, size=55, opacity=1).encode(x=alt.X("rating:Q", title=unit, scale=scale, axis=axis))
     # Vega warns of a field without a value.
     layers: list[Any] = [bars, points] if data["ci_low"].is_not_null().any() else [points]
     if baseline is not None:
         line = alt.Chart(alt.InlineData(values=[{"at": baseline}])).mark_rule(strokeDash=[3, 3], opacity=0.5)
-        layers.insert(0, line.encode(x=alt.X("at:Q", title=unit, scale=scale)))
+        layers.insert(0, line.encode(x=alt.X("at:Q", title=unit, scale=scale, axis=axis)))
     chart = alt.layer(*layers).properties(
         width="container",
         height=_ROW_HEIGHT * max(len(order), 1),
