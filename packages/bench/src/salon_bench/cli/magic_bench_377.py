@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from salon_bench.suites.contract.generations import Generations
     from salon_bench.suites.contract.suite import SuitePrompt
     from salon_bench.suites.magic_bench_377.label_coverage import Coverage
+    from salon_ranking.scheduling import Rule
 
 _file = InputPath(dir_okay=False)
 _prompts = click.option("--prompts", "prompt_file", required=True, type=_file, help="Your copy of the prompts.")
@@ -96,7 +97,7 @@ def draft(
     names: tuple[str, ...],
     sources: tuple[Path, ...],
     number: int,
-    rule: str,
+    rule: "Rule",
     seed: int,
     before: Path | None,
     output: Path,
@@ -116,7 +117,7 @@ def draft(
 
     items, generations = _loaded(prompt_file, language, names, sources)
     had = None if before is None else Battles.read(before)
-    found = drafted(items, generations, number, rule=rule, seed=seed, before=had)  # type: ignore[arg-type]
+    found = drafted(items, generations, number, rule=rule, seed=seed, before=had)
     save_draft(items, found, output)
     click.echo(
         f"{found.count} battles over {len(found.pairs)} prompts in {output}; {found.repeats} repeated ones were dropped."

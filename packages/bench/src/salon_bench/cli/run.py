@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import GENERATIONS, work_options
+from salon_bench.cli.options import GENERATIONS, limits_of, opened, pace_of, watching, work_options
 from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE
 from salon_taxonomy.cli.output import MISSING, as_json, cells, deliver, print_parts
 from salon_taxonomy.errors import IncompleteError, InputError
@@ -186,8 +186,8 @@ def run(
     second = None if extractor is None else read_settings(extractor)
     plans = []
     for draw, settings in product(range(repeat), read_judges(judges)):
-        judge = _opened(settings, work)
-        helper = None if second is None else _opened(second, work)
+        judge = opened(settings, work)
+        helper = None if second is None else opened(second, work)
         planned_run = planned(
             suite,
             models,
@@ -242,10 +242,10 @@ def resume_(run_id: str, store: StoreAddress, output: Path | None, form: str, **
 
     view = RunView(store, run_id)
     plan = view.plan
-    judge = _opened(restore_settings(plan.judge_settings), work)
+    judge = opened(restore_settings(plan.judge_settings), work)
     helper = None
     if plan.extractor_settings is not None:
-        helper = _opened(restore_settings(plan.extractor_settings), work)
+        helper = opened(restore_settings(plan.extractor_settings), work)
     again = view.planned(judge, helper)
     refuse_another_run(run_id, plan, again.plan)
     reports = [_judged(again, judge, helper, store, work=work)]
@@ -312,14 +312,6 @@ def _refuse_twins(plans: "Sequence[RunPlan]") -> None:
         raise InputError("two judges of a panel have the name", source="--judge", value=alike, hint=hint)
 
 
-def _opened(settings: Any, work: Mapping[str, Any]) -> "Judge":
-    import os
-
-    from salon_bench.cli.options import opened
-
-    return opened(settings, work, os.environ)
-
-
 def _judged(
     planned: "LoadedPlan",
     judge: "Judge",
@@ -331,7 +323,6 @@ def _judged(
     """Start the run or go on with it, and report; a finished one is reported as it stands."""
     import asyncio
 
-    from salon_bench.cli.options import limits_of, pace_of, watching
     from salon_bench.cli.reporting import MOST_NAMED, announce_continues, announce_start, problem_of, report_of, shortened
     from salon_bench.judges.wrapping import remarks_of
     from salon_bench.runs.checkpoint import fold_apart
