@@ -42,7 +42,7 @@ class LabelStatistics(ShownResult):
 
     Attributes:
         table: one row per statistic: ``statistic``, ``rater_a`` and ``rater_b`` (null: all raters), ``value`` (1 for full
-            agreement, 0 for chance; null where it does not exist), ``ci_low`` and ``ci_high`` (null where there is none),
+            agreement, 0 for chance; null where it does not exist), ``ci_low`` and ``ci_high`` (null without an interval),
             ``equal`` (share of equal labels of a pair), ``things``
             and ``ratings`` that it stands on, ``reason`` (why there is no value).
         header: how many labels, raters and things there are, and how intervals were made.
