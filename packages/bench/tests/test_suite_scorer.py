@@ -155,7 +155,7 @@ def test_another_version_of_the_function_is_another_run(world: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        ((), "give --judge SPEC, or --scorer SPEC"),
+        ((), "name a judge: --judge"),
         (("--scorer", "./metrics.py:absent"), "has no such function"),
         (("--scorer", "red"), "no such scorer"),
         (("--scorer", "./metrics.py:red", "--scorer", "./metrics.py:red"), "the same judge was named twice"),
