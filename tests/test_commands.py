@@ -283,7 +283,7 @@ def known_sets() -> dict[str, Iterable[str]]:
     from salon_taxonomy.records import TABLES
 
     suites, tables, taxonomies = installed("salon.suites"), list(TABLES), Taxonomy.names()
-    pictures = "--subject a --generations ."
+    pictures = "--model a --generations ."
     return {
         f"bench run {{}} {pictures} --judge pixels:": suites,
         f"bench run prism {pictures} --judge {{}}": judge_kinds(),
