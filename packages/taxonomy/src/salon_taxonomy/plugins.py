@@ -269,9 +269,9 @@ def module_of_file(path: Path) -> ModuleType:
 
 
 async def in_thread(call: Callable[[], T]) -> T:
-    """Run a function of a user's or of a library in a thread, and return what it returns or raise what it raises.
+    """Run the code of a user or a library in a thread and return its result.
 
-    StopIteration becomes RuntimeError: asyncio cannot pass it on, and would wait for ever.
+    What it raises is raised; StopIteration becomes RuntimeError, because asyncio cannot pass it on and would wait for ever.
 
     Example:
         >>> asyncio.run(in_thread(lambda: next(iter([]))))

@@ -204,7 +204,9 @@ def _checked(value: object, bounds: tuple[float, float]) -> Verdict[float]:
 
 
 def opened_picture(image: object) -> Any:
-    """Return a picture as a PIL image of its own in RGB, or ``Unscored``; upright, transparent parts on white, in sRGB.
+    """Return a picture as a new PIL image in RGB, or ``Unscored``.
+
+    It is upright and in sRGB, with transparent parts on white, as a judge sees it.
 
     Args:
         image: a PIL image, ``Media``, or the bytes of a file. Needs Pillow.
