@@ -218,7 +218,7 @@ def test_a_server_that_comes_back_is_asked_for_the_rest(pictures: Path) -> None:
         (["run", "numbers", "--model", "a", "--generations", "nowhere", "--judge", "vllm:m@h:1"], "no such file or folder"),
         (["run", "numbers", "--model", "a", "--generations", "pictures", "--judge", "who?"], "no such kind of judge"),
         (["run", "numbers", "--model", "a", "--model", "b", "--generations", ".", "--judge", "vllm:m@h:1"], "2 --model"),
-        (["resume", "nothing", "--store", "results"], "no store"),
+        (["resume", "nothing", "--store", "results"], "no such store"),
         (["runs", "--store", "pictures"], "no store"),
         (["status", "x", "--store", "empty"], "there is no run"),
         (["rescore", "imported", "--store", "empty"], "were imported"),
