@@ -243,6 +243,35 @@ def test_a_plain_function_of_a_file_is_a_scorer_and_every_change_of_the_file_ano
     assert open_scorer(f"{other}:length").version == first.version != open_scorer(f"{changed}:length").version
 
 
+ALIKE = """
+from functools import partial
+
+def one(images, prompts): return [0.1] * len(images)
+def other(images, prompts): return [0.2] * len(images)
+small, large = (lambda images, prompts, v=v: [v] * len(images) for v in (0.3, 0.4))
+
+def base(images, prompts, value): return [value] * len(images)
+first, second = partial(base, value=0.5), partial(base, value=0.6)
+
+class Fixed:
+    def __init__(self, value): self.value = value
+    def __call__(self, images, prompts): return [self.value] * len(images)
+clip, siglip = Fixed(0.7), Fixed(0.8)
+
+class Named(Fixed):
+    name = version = "1"
+model, larger = Named(0.9), Named(1.0)
+"""
+
+
+def test_scorers_of_one_file_are_told_apart_by_their_versions_and_names(tmp_path):
+    (tmp_path / "alike.py").write_text(ALIKE)
+    names = ["one", "other", "small", "large", "first", "second", "clip", "siglip", "model", "larger"]
+    loaded = [open_scorer(f"{tmp_path}/alike.py:{name}") for name in names]
+    assert len({each.version for each in loaded}) == len(names)
+    assert [each.name for each in loaded] == [*names[:-2], "1", "1"]
+
+
 def test_attributes_say_the_name_the_version_and_the_range(file):
     found = open_scorer(f"{file}:Same")
     assert (found.name, found.range, found.higher_is_better, found.batch) == ("same", (0.0, 1.0), False, 4)

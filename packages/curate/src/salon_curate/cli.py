@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_curate.output import FORMAT, SEED, as_cell
-from salon_taxonomy.cli.options import OUTPUT, FiniteRange, format_option, output_option
+from salon_taxonomy.cli.options import OUTPUT, FiniteRange, format_option, output_option, resumable
 from salon_taxonomy.cli.output import as_json, deliver, print_continues, print_json, print_parts
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
@@ -154,6 +154,7 @@ def import_(
 @click.option("--max-cost", type=float, metavar="USD", help="Ask nothing more once this much was spent per stage.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @FORMAT
+@resumable
 def run(
     dataset: Path,
     workers: int,

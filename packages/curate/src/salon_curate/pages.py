@@ -60,5 +60,5 @@ def _figure(curve: "YieldCurve") -> Figure:
     heads = (f"{curve.column} ≥", "Kept", "Share", "95% interval")
     numbers = Table(heads, cells, frozenset(heads), f"Rows kept by threshold of {curve.column}")
     # The name is in the text, which wraps: as the axis' title a long one takes the width of the plot on a phone.
-    caption = f"Share kept by the least {curve.column} that is demanded. The band is Wilson's 95% interval."
+    caption = f"Share kept where {curve.column} is at least this. The band is Wilson's 95% interval."
     return Figure(chart.to_dict(), caption, numbers)

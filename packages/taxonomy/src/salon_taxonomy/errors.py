@@ -63,6 +63,20 @@ class StorageError(IncompleteError):
         return cls(f"{path}: {problem} ({error.strerror or error}). {remedy}, then run the same command again.")
 
 
+def is_refused_write(error: OSError) -> bool:
+    """Return whether the operating system refused to write a file.
+
+    True for a full disk, and for a file that the error names and that is not writable.
+
+    Example:
+        >>> is_refused_write(OSError(errno.EROFS, "Read-only file system", "out.csv"))
+        True
+        >>> is_refused_write(OSError(errno.ECONNREFUSED, "Connection refused"))
+        False
+    """
+    return error.errno in _FULL or (error.errno in _FORBIDDEN and error.filename is not None)
+
+
 class InputError(SalonError):
     """What was given is wrong; names the offender, what is allowed and what to do next.
 

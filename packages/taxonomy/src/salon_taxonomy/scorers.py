@@ -6,15 +6,15 @@
 
     open_scorer ──► CheckedScorer ── score(images, prompts) ──► Scored | Unscored for each picture
 
-A plain function is enough: its name is that of the function, its version a digest of the file that defines it, its range is
-unknown. Attributes say more: ``clip_score.range = (0, 2.5)``; also ``name``, ``version``, ``higher_is_better`` and ``batch``.
+A plain function is enough: its version is a digest of the file that defines it and of its name there, and its range is unknown.
+Attributes say more: ``clip_score.range = (0, 2.5)``; also ``name``, ``version``, ``higher_is_better`` and ``batch``.
 """
 
 import asyncio
 import importlib
 import inspect
 import math
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
@@ -26,7 +26,16 @@ from typing import Any, Final
 
 from salon_taxonomy.digest import Digestible, digest, file_sha256
 from salon_taxonomy.errors import InputError, missing_path, picture_failures
-from salon_taxonomy.plugins import SCORERS, ScorerKind, checked_load, installed, module_of_file, plugin
+from salon_taxonomy.plugins import (
+    SCORERS,
+    ScorerKind,
+    checked_load,
+    in_thread,
+    installed,
+    module_of_file,
+    own_file_hint,
+    plugin,
+)
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -124,11 +133,11 @@ class CheckedScorer:
     async def _returned(self, images: list[Any], prompts: list[str]) -> object:
         """Return the results as Python's own numbers; reading those of a GPU can raise what went wrong there."""
 
-        def call() -> Iterator[object]:  # a generator turns StopIteration, which no future can hold, into RuntimeError
+        def call() -> object:
             returned = self.function(images, prompts)
-            yield returned if isinstance(returned, Awaitable) else _plain(returned)
+            return returned if isinstance(returned, Awaitable) else _plain(returned)
 
-        returned = await asyncio.to_thread(next, call())
+        returned = await in_thread(call)
         return _plain(await returned) if isinstance(returned, Awaitable) else returned
 
 
@@ -251,8 +260,10 @@ def open_scorer(specification: str, environment: Mapping[str, str] | None = None
         return checked_scorer(found, source=specification, name=word)
     place, colon, attribute = specification.rpartition(":")
     if not colon or not place or not attribute:
-        raise InputError("no such scorer", value=specification, allowed=installed(SCORERS) or None, hint=_HINT)
-    return checked_scorer(loaded(place, attribute), source=specification)
+        own = f"Name its function too: {specification}:FUNCTION" if Path(specification).suffix == ".py" else ""
+        hint = own or own_file_hint(specification) or _HINT
+        raise InputError("no such scorer", value=specification, allowed=installed(SCORERS) or None, hint=hint)
+    return checked_scorer(loaded(place, attribute), source=specification, name=attribute)
 
 
 def checked_scorer(scorer: object, *, source: str | None = None, name: str | None = None) -> CheckedScorer:
@@ -261,7 +272,8 @@ def checked_scorer(scorer: object, *, source: str | None = None, name: str | Non
     Args:
         scorer: is called with pictures and prompts; a class is first made without arguments.
         source: names it in messages.
-        name: in tables, where the scorer has none of its own.
+        name: what it was loaded by, which is part of the version: one file may define several scorers. Its name in tables,
+            where it has none of its own.
 
     Raises:
         InputError: it cannot be called, an attribute is wrong, or it has neither a version nor a source file.
@@ -281,6 +293,7 @@ def checked_scorer(scorer: object, *, source: str | None = None, name: str | Non
         raise InputError("must be 1 or more, not", source=source, key="batch", value=batch)
     bounds = _range(getattr(made, "range", None), source)
     shaping: dict[str, Digestible] = {
+        "name": name or own,
         "version": _version(made, source),
         "range": [str(end) for end in bounds],
         "higher_is_better": upward,

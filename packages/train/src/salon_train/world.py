@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange, several
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange, resumable, several
 from salon_taxonomy.cli.output import as_json, deliver
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import OutputPath
@@ -59,6 +59,7 @@ def artifacts() -> None:
 @_COUNT
 @_WORKERS
 @_drawing
+@resumable
 def draw(output: Path, count: int, workers: int, seed: int, **settings: Any) -> None:
     """Draw pictures of hands, faces, people, animals and things, half of them with artifacts.
 

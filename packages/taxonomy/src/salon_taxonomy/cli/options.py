@@ -2,14 +2,18 @@
 
 import math
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import rich_click as click
+from click import get_current_context
 
 from salon_taxonomy.file_options import OutputPath, StorePath
 from salon_taxonomy.table_files import TABLE_ENDINGS
 
+RESUMABLE: Final = "salon_taxonomy.cli.resumable"
+"""The key of a click context whose command is resumable."""
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -33,6 +37,17 @@ def several(*options: Decorator) -> Decorator:
         return command
 
     return decorated
+
+
+def resumable(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a command whose second call continues a stopped first one; where Ctrl-C stops it, the message says so."""
+
+    @wraps(command)
+    def called(*words: Any, **options: Any) -> Any:
+        get_current_context().meta[RESUMABLE] = True
+        return command(*words, **options)
+
+    return called
 
 
 STORE: Final = click.option(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, resumable
 from salon_taxonomy.cli.output import as_json, deliver, print_continues
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
@@ -34,6 +34,7 @@ _FIELDS = ("arm", "seed", "stage", "step", "last", "cpu_s", "wall_s")
 @click.option("--quick", is_flag=True, help="One seed, a few steps, about a minute: checks that every stage runs.")
 @OUTPUT
 @FORMAT
+@resumable
 def demo(
     folder: Path,
     seeds: int,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, resumable
 from salon_taxonomy.cli.output import as_json, deliver, print_continues
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.table_files import Table
@@ -24,6 +24,7 @@ _ARMS = ["cps", "sde", "cps-without-kl", "shuffled", "imitation", "best-of-group
 @click.option("--quick", is_flag=True, help="A tiny network and few steps: to see that everything works; it shows nothing.")
 @OUTPUT
 @FORMAT
+@resumable
 def image_demo(
     folder: Path,
     seeds: int,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, resumable
 from salon_taxonomy.cli.output import as_json, deliver, print_continues
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.table_files import Table
@@ -69,6 +69,7 @@ def refiner(file: Path, changes: tuple[str, ...], **given: Any) -> None:
 @click.option("--steps", type=click.IntRange(min=1), help="Of GRPO. Default: the study's own.")
 @OUTPUT
 @FORMAT
+@resumable
 def refiner_demo(
     folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...], steps: int | None, output: Path | None, form: str
 ) -> None:

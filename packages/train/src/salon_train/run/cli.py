@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, Decorator, several
+from salon_taxonomy.cli.options import FORMAT, Decorator, resumable, several
 from salon_taxonomy.cli.output import print_continues, print_json, print_parts
 from salon_taxonomy.errors import IncompleteError, InputError, SalonError
 from salon_taxonomy.file_options import InputPath
@@ -37,6 +37,7 @@ def stage_options(example: str = "grpo.steps=10") -> Decorator:
         click.option("--again", is_flag=True, help="Remove what the stage has done before, and begin again."),
         click.option("--dry-run", is_flag=True, help="Check everything, print the plan, and train nothing."),
         FORMAT,
+        resumable,
     )
 
 
@@ -155,7 +156,7 @@ def changes_of(given: tuple[str, ...]) -> Mapping[str, Any]:
     for each in given:
         key, sign, value = each.partition("=")
         if not sign or not key.strip():
-            raise InputError("is no KEY=VALUE", source="--set", value=each)
+            raise InputError("is no KEY=VALUE", source="--set", value=each, hint="Such as --set grpo.steps=10.")
         try:
             changes[key.strip()] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
