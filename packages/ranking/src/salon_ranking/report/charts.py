@@ -28,7 +28,7 @@ _TICK = 70
 
 
 def names_axis() -> alt.Axis:
-    """Return the axis of names to the left of a chart, with at least a third of a wide page for them."""
+    """Return the axis of names to the left of a chart; on a wide page it is wide."""
     return alt.Axis(labelLimit=alt.ExprRef(f"max({_LONGEST_LABEL}, containerSize()[0] / 3)"), labelOverlap=False)
 
 
