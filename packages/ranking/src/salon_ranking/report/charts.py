@@ -21,12 +21,14 @@ _LINE = 12
 """Pixels that a column needs before its name is written above it."""
 _LETTER = 7
 """Pixels of a letter, about."""
+_FLUSH = 20
+"""Pixels from an end of an axis within which a label is written inwards, so that the page's edge does not cut it."""
 _TICK = 70
 """Pixels between two ticks of an axis of numbers, about."""
 
 
 def names_axis() -> alt.Axis:
-    """Return the axis of names to the left of a chart, with at least a third of a wide page for them."""
+    """Return the axis of names to the left of a chart; on a wide page it is wide."""
     return alt.Axis(labelLimit=alt.ExprRef(f"max({_LONGEST_LABEL}, containerSize()[0] / 3)"), labelOverlap=False)
 
 
@@ -42,7 +44,7 @@ def columns_axis(names: list[str]) -> alt.Axis:
 def numbers_axis(**settings: Any) -> alt.Axis:
     """Return an axis of numbers with as many ticks as its width has room for."""
     ticks = alt.ExprRef(f"max(2, floor(width / {_TICK}))")
-    return alt.Axis(tickCount=ticks, labelOverlap="greedy", labelSeparation=8, **settings)
+    return alt.Axis(tickCount=ticks, labelOverlap="greedy", labelSeparation=8, labelFlush=_FLUSH, **settings)
 
 
 def colour_legend(orient: Literal["top", "bottom"], **settings: Any) -> alt.Legend:
