@@ -83,6 +83,7 @@ def _all(stage: StageRun) -> dict[str, object]:
 @cache
 def _usual() -> Mapping[str, object]:
     """The schema's own values; keys that every file has to give are left out."""
+    from salon_train.configuration.image import ImageConfiguration
     from salon_train.configuration.schema import Configuration
     from salon_train.refiner.settings import RefinerConfiguration
 
@@ -91,7 +92,20 @@ def _usual() -> Mapping[str, object]:
     refiner = {**given, "rows": {"file": "-"}, "editor": {"name": "-"}}
     usual = _flat(Configuration.model_validate(assessor).model_dump(mode="json"))
     usual |= _flat(RefinerConfiguration.model_validate(refiner).model_dump(mode="json"))
-    needed = ("run.folder", "model.name", "data.train", "sft.steps", "grpo.steps", "rows.file", "editor.name")
+    needs = {"policy": {"model": "-"}, "prompts": {"file": "-"}, "paid": {"reward": "-"}}
+    usual |= _flat(ImageConfiguration.model_validate({"run": given["run"], **needs}).model_dump(mode="json"))
+    needed = (
+        "policy.model",
+        "prompts.file",
+        "paid.reward",
+        "run.folder",
+        "model.name",
+        "data.train",
+        "sft.steps",
+        "grpo.steps",
+        "rows.file",
+        "editor.name",
+    )
     return {key: value for key, value in usual.items() if key not in needed}
 
 
