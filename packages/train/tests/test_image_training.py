@@ -142,8 +142,8 @@ def places(images: torch.Tensor, prompts: Sequence[str], metadata: Any) -> Any:
     return {"avg": [float(place) for place in range(len(images))]}, {}
 
 
-def left_less_right(images: torch.Tensor, prompts: Sequence[str], metadata: Any) -> Any:
-    return {"avg": (images[..., :8].mean((1, 2, 3)) - images[..., 8:].mean((1, 2, 3))).tolist()}, {}
+def redness(images: torch.Tensor, prompts: Sequence[str], metadata: Any) -> Any:
+    return {"avg": (images[:, 0].mean((1, 2)) - images[:, 1:].mean((1, 2, 3))).tolist()}, {}
 
 
 # ------------------------------------------------------------------------------------------------------------- sampling
@@ -382,3 +382,28 @@ def test_a_run_that_is_killed_has_the_bytes_of_one_that_is_not(model: Path, fold
         assert (whole / name).read_bytes() == (killed / name).read_bytes()
     last = {row["step"]: row for row in rows_of(folder / "killed") if row["what"] == "learned"}
     assert list(last.values()) == [row for row in rows_of(folder / "whole") if row["what"] == "learned"]
+
+
+# Measured: -0.064 at the start, -0.048 after 20 steps and -0.035 after 30; with shuffled rewards -0.069 and -0.071. A picture's
+# redness has a standard deviation of 0.01 there.
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_pictures_become_redder_by_the_reward_and_not_by_shuffled_rewards(model: Path) -> None:
+    start = torch.randn((24, 4, 8, 8), generator=torch.Generator().manual_seed(9))
+    ends = []
+    for shuffled in (False, True):
+        policy = policy_of(model)
+
+        def red(policy: DiffusersPolicy = policy) -> float:
+            _, pictures = draw_with(policy, [*PROMPTS, "a green star"] * 8, start, steps=5)
+            return float(torch.tensor(redness(pictures, (), ())[0]["avg"]).mean())
+
+        before = red()
+        settings = RewardSettings(group=12, ways=5, window=2, learning_rate=5e-3, kl=0.01, shuffled=shuffled)
+        learner = FlowGRPO(policy, redness, settings, prompts=PROMPTS, seed=0)
+        for number in range(20):
+            learner.step(number)
+        ends.append(red() - before)
+    learned, control = ends
+    assert learned > 0.008
+    assert learned - control > 0.008

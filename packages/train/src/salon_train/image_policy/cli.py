@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT
+from salon_taxonomy.cli.options import FORMAT, Decorator, several
 from salon_taxonomy.cli.output import as_json, print_json, print_table
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
@@ -20,6 +20,32 @@ if TYPE_CHECKING:
     from salon_train.image_policy.study import PolicyResult
 
 _ARMS = ["cps", "sde", "cps-without-kl", "shuffled", "imitation", "best-of-group"]
+
+_OF_MODEL = (
+    ("--width", "policy__width", int, "Of a picture in pixels. Default: the model's own."),
+    ("--height", "policy__height", int, "Likewise."),
+    ("--guidance", "policy__guidance", float, "Scale of classifier-free guidance; 1: none. Default: 4.5."),
+    ("--rank", "policy__rank", int, "Of the adapters (LoRA). Default: 32."),
+    ("--alpha", "policy__alpha", int, "Their scale is alpha / rank. Default: twice the rank."),
+)
+"""Options of ``salon train image`` that are numbers: name, section and setting, type, help. Here those of the model."""
+_OF_STEP = (
+    ("--steps", "image__steps", int, "Updates. Default: 300."),
+    ("--group", "image__group", int, "Pictures of each prompt in a step. Default: 8."),
+    ("--prompts-per-step", "image__prompts_per_step", int, "Different prompts in a step. Default: 6."),
+    ("--sampling-steps", "image__sampling_steps", int, "From noise to a picture. Default: 10."),
+    ("--window", "image__window", int, "How many of these have chance. Default: 3."),
+    ("--level", "image__level", float, "How much chance. Default: 0.7."),
+)
+"""What a step is."""
+_OF_RUN = (
+    ("--learning-rate", "image__learning_rate", float, "Default: 3e-4."),
+    ("--kl", "image__kl", float, "Weight of the divergence from the model as it was. Default: 0.03."),
+    ("--at-once", "image__at_once", int, "Pictures that the network computes at once. Default: 4."),
+    ("--every", "evaluation__every", int, "Steps between two measurements. Default: 50."),
+    ("--checkpoint-every", "checkpoints__every", int, "Steps between two checkpoints. Default: 50."),
+)
+"""How the run goes."""
 
 
 @click.command("image-demo")
@@ -80,6 +106,10 @@ def _print(results: "Sequence[PolicyResult]") -> None:
     click.echo(CAPTION)
 
 
+def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
+    return several(*(click.option(name, setting, type=kind, help=words) for name, setting, kind, words in rows))
+
+
 @click.command("image")
 @click.option(
     "--model", "policy__model", required=True, metavar="NAME", help="Stable Diffusion 3 or 3.5: of the hub, or a folder."
@@ -105,25 +135,12 @@ def _print(results: "Sequence[PolicyResult]") -> None:
     "--dtype", "policy__dtype", metavar="NAME", help="Of the frozen weights: bfloat16 or float32. Default: by the device."
 )
 @click.option("--revision", "policy__revision", metavar="NAME", help="Branch, tag or commit of the model on the hub.")
-@click.option("--width", "policy__width", type=int, help="Of a picture in pixels. Default: the model's own.")
-@click.option("--height", "policy__height", type=int, help="Likewise.")
-@click.option("--guidance", "policy__guidance", type=float, help="Scale of classifier-free guidance; 1: none. Default: 4.5.")
+@_numbers(_OF_MODEL)
 @click.option("--negative-prompt", "policy__negative_prompt", metavar="TEXT", help="What guidance leads away from.")
-@click.option("--rank", "policy__rank", type=int, help="Of the adapters (LoRA). Default: 32.")
-@click.option("--alpha", "policy__alpha", type=int, help="Their scale is alpha / rank. Default: twice the rank.")
 @click.option("--activation-checkpointing", "policy__activation_checkpointing", is_flag=True, help="Less memory, more time.")
-@click.option("--steps", "image__steps", type=int, help="Updates. Default: 300.")
-@click.option("--group", "image__group", type=int, help="Pictures of each prompt in a step. Default: 8.")
-@click.option("--prompts-per-step", "image__prompts_per_step", type=int, help="Different prompts in a step. Default: 6.")
-@click.option("--sampling-steps", "image__sampling_steps", type=int, help="From noise to a picture. Default: 10.")
-@click.option("--window", "image__window", type=int, help="How many of these have chance. Default: 3.")
+@_numbers(_OF_STEP)
 @click.option("--noise", "image__noise", metavar="KIND", help="cps (coefficients-preserving sampling) or sde. Default: cps.")
-@click.option("--level", "image__level", type=float, help="How much chance. Default: 0.7.")
-@click.option("--learning-rate", "image__learning_rate", type=float, help="Default: 3e-4.")
-@click.option("--kl", "image__kl", type=float, help="Weight of the divergence from the model as it was. Default: 0.03.")
-@click.option("--at-once", "image__at_once", type=int, help="Pictures that the network computes at once. Default: 4.")
-@click.option("--every", "evaluation__every", type=int, help="Steps between two measurements. Default: 50.")
-@click.option("--checkpoint-every", "checkpoints__every", type=int, help="Steps between two checkpoints. Default: 50.")
+@_numbers(_OF_RUN)
 @click.option("--seed", "run__seed", type=int, help="Of adapters, prompts, noise and windows. Default: 0.")
 @click.option("--again", is_flag=True, help="Remove what the run has done before, and begin again.")
 @FORMAT

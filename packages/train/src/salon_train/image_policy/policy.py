@@ -1,4 +1,4 @@
-"""What learns: a generator of pictures that is a rectified flow, whoever made its network.
+"""What learns: a generator of pictures that is a rectified flow, with any network.
 
 FlowPolicy     velocity, prompts to conditions, noisy pictures to pictures, the weights that learn
 DrawnPolicy    the small U-Net of drawn shapes (``salon train image-demo``); a pipeline of diffusers (``salon train image``)

@@ -50,7 +50,7 @@ _HINTS: Final = Hints(
 def train_image_policy(
     configuration: ImageConfiguration, *, watcher: TrainingWatcher = NO_WATCHER, again: bool = False
 ) -> Trained:
-    """Train a pipeline of diffusers on a reward of its pictures, from the beginning or the last checkpoint to the end.
+    """Train a pipeline of diffusers on a reward, from the beginning or the last checkpoint to the end.
 
     On the processor everything runs on one thread, and a resumed run ends with the bytes of one that was not interrupted.
 
@@ -200,7 +200,7 @@ def _learning(section: ImageSection) -> RewardSettings:
 
 
 def _prompts(file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the different prompts of a file or folder, in its order, and a sentence about each row that was left out."""
+    """Return the different prompts of a file or folder, and a sentence about each unused row."""
     rows = read_prompts(Path(file), _STAGE)
     return tuple(dict.fromkeys(row.prompt.text for row in rows)), tuple(rows.remarks())
 

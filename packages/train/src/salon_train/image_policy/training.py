@@ -214,7 +214,7 @@ def _schedule(done: float) -> float:
 
 
 class _LearnsFromReward(PolicyLearner):
-    """Draws groups of pictures of prompts and has them rewarded."""
+    """Draws groups of pictures of prompts and has them rewarded; arguments as for :class:`FlowGRPO`."""
 
     def __init__(
         self,
@@ -224,9 +224,16 @@ class _LearnsFromReward(PolicyLearner):
         *,
         prompts: Sequence[str] = LEARNED,
         seed: int,
+        sampled: Callable[[Sequence[Sequence[float]], int], object] = lambda groups, number: None,
     ) -> None:
         super().__init__(policy, policy.parameters(), settings.learning_rate, seed=seed)
-        self._reward, self._settings, self._prompts = reward, settings, prompts
+        self._reward, self._settings, self._prompts, self._sampled = reward, settings, prompts, sampled
+        self._times = policy.times(settings.ways)
+        self._places = chance_steps(self._times, settings.noise) - settings.window + 1
+        if self._places < 1:
+            problem = f"only {self._places + settings.window - 1} of {settings.ways} steps may have chance; the window is"
+            hint = "Raise the steps from noise to picture, shorten the window, or take the noise sde."
+            raise InputError(problem, column="window", value=settings.window, hint=hint)
 
     def _asked(self, number: int) -> list[str]:
         """Return the prompt of each picture of a step, group by group."""
@@ -270,25 +277,6 @@ class FlowGRPO(_LearnsFromReward):
     Raises:
         InputError: the window is longer than the steps that may have chance.
     """
-
-    def __init__(
-        self,
-        policy: FlowPolicy,
-        reward: RewardFunction,
-        settings: RewardSettings,
-        *,
-        prompts: Sequence[str] = LEARNED,
-        seed: int,
-        sampled: Callable[[Sequence[Sequence[float]], int], object] = lambda groups, number: None,
-    ) -> None:
-        super().__init__(policy, reward, settings, prompts=prompts, seed=seed)
-        self._sampled = sampled
-        self._times = policy.times(settings.ways)
-        self._places = chance_steps(self._times, settings.noise) - settings.window + 1
-        if self._places < 1:
-            problem = f"only {self._places + settings.window - 1} of {settings.ways} steps may have chance; the window is"
-            hint = "Raise the steps from noise to picture, shorten the window, or take the noise sde."
-            raise InputError(problem, column="window", value=settings.window, hint=hint)
 
     def step(self, number: int) -> Mapping[str, float | None]:
         """Draw groups, have them rewarded, and update once.
