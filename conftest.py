@@ -48,6 +48,15 @@ _entry_points = cache(lambda path, **wanted: _look_up(**wanted))
 metadata.entry_points = lambda **wanted: _entry_points(tuple(sys.path), **wanted)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _files_of_tables_are_compared() -> None:
+    """Compare the JSON that any test lets a command print with the files that ``--output`` writes."""
+    from salon_taxonomy.cli import output
+    from table_files_of import table_bytes_compared
+
+    output.table_bytes = table_bytes_compared
+
+
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store without rows and without ``catalog.duckdb``."""

@@ -14,7 +14,7 @@ test *ARGS:
 
 # learning, kills and coverage at length (a few minutes; CI runs them too)
 slow:
-    uv run --all-packages --group docs pytest -m "slow and not study"
+    uv run --all-packages --group docs pytest -m "(slow or browser) and not study"
 
 # studies that take many minutes: coverage of intervals, long crash tests
 study:
@@ -50,7 +50,7 @@ packages:
 
 # the site of docs/, in site/; open site/index.html
 site:
-    uv run --all-packages --group docs zensical build --strict
+    uv run --all-packages --group docs python -m zensical build --strict
 
 # the screenshots of the site and the README (needs a Chromium)
 screenshots:

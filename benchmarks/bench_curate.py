@@ -82,7 +82,7 @@ def test_look_reaches_its_rate_with_little_overhead_and_two_workers_help(tmp_pat
         wall[workers], after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
         spent += after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     told("look, pictures per second of one core (processor time of workers, start included)", round(4000 / spent), "≥ 250")
-    told("overhead over a bare loop", f"{inlined / bare - 1:.1%}", "≤ 15 %")
+    told("overhead over a bare loop", f"{inlined / bare - 1:.1%}", "≤ 15%")
     told("2 workers against 1", f"{wall[1] / wall[2]:.2f} x", "≥ 1.7 x, on two idle cores")
 
 
@@ -121,7 +121,7 @@ def test_memory_of_the_driver_and_of_the_process_of_a_stage_over_all_shards(tmp_
         peaks.append([int(each) / 1024 for each in done.stdout.split()])
         told(f"largest resident size, {count:,} pictures: driver", f"{peaks[-1][0]:.0f} MB", "≤ 250 MB")
         told("process of `duplicates` and of `split`", f"{peaks[-1][1]:.0f} MB", "≤ 150 MB")
-    told("driver, 200,000 pictures against 2,000", f"{peaks[1][0] / peaks[0][0] - 1:+.1%}", "≤ 10 %")
+    told("driver, 200,000 pictures against 2,000", f"{peaks[1][0] / peaks[0][0] - 1:+.1%}", "≤ 10%")
 
 
 def looked(folder: Path, count: int, rows: int = 1000) -> DataSet:
@@ -254,9 +254,9 @@ def test_a_simulated_wall_is_that_of_a_real_run_with_two_workers(tmp_path):
         began = time.perf_counter()
         run(other, [look], engine=embedded, workers=2)
         wall = time.perf_counter() - began
-        said = f"{expected.seconds:.2f} s, 95 % of simulations {expected.low:.2f} to {expected.high:.2f} s"
-        told("simulated wall of look with 2 workers, from 10 % of the shards", said, f"{wall:.2f} s ± 5 %")
-        told("simulated against real", f"{expected.seconds / wall - 1:+.1%}", "-5 % to +5 %")
+        said = f"{expected.seconds:.2f} s, 95% of simulations {expected.low:.2f} to {expected.high:.2f} s"
+        told("simulated wall of look with 2 workers, from 10% of the shards", said, f"{wall:.2f} s ± 5%")
+        told("simulated against real", f"{expected.seconds / wall - 1:+.1%}", "-5% to +5%")
         again = simulate(other, [look], workers=2)
         told("simulated from the whole run, against it", f"{again.seconds / wall - 1:+.1%}", "-")
         told("bytes planned against the run's", planned / actual(other, [look])[0].totals["bytes_read"].value, "0.9 to 1.1")

@@ -4,6 +4,8 @@ After a change of a command: ``python tests/test_commands.py`` writes ``docs/com
 """
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -116,6 +118,38 @@ def test_the_list_of_a_group_imports_no_heavy_library(words: tuple[str, ...]) ->
     assert not HEAVY & imported
 
 
+def help_examples() -> Iterator[tuple[click.Command, tuple[str, ...], str]]:
+    """Every line of every help that calls salon, with the command that it calls and the words behind it."""
+    for words, command in ALL:
+        for line in re.sub(r"\s*\\\n\s*", " ", command.help or "").splitlines():
+            for part in re.split(r" && | \| ", line.strip()):
+                if part.startswith("salon "):
+                    given = shlex.split(re.split(r" > |  +", part)[0])[1:]
+                    called = max(
+                        (each for each in ALL if tuple(given[: len(each[0]) - 1]) == each[0][1:]), key=lambda each: len(each[0])
+                    )
+                    yield called[1], tuple(given[len(called[0]) - 1 :]), " ".join(words)
+
+
+def test_every_example_of_a_help_has_options_and_values_that_the_command_takes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(InputPath, "_check", lambda *_: None)
+    monkeypatch.setattr(click.core, "prompt", lambda *_, **__: "a password")
+    (tmp_path / "published").mkdir()
+    examples, wrong = list(help_examples()), []
+    assert len(examples) > 250
+    for command, words, where in examples:
+        if not isinstance(command, click.Group):
+            try:
+                with command.make_context("salon", list(words)):
+                    pass
+            except (click.UsageError, InputError) as error:
+                wrong.append(f"help of {where}: {shlex.join(words)}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
 def test_the_manual_is_what_the_commands_say() -> None:
     assert MANUAL.read_text(encoding="utf-8") == manual()
 
@@ -150,6 +184,16 @@ def given(parameter: click.Parameter, value: Path) -> list[str]:
     return [str(value)] if isinstance(parameter, click.Argument) else [parameter.opts[0], str(value)]
 
 
+def _before(words: tuple[str, ...], argument: click.Parameter, folder: Path) -> list[str]:
+    """Return a file or folder for each argument of a command that comes before this one."""
+    if not isinstance(argument, click.Argument):
+        return []
+    file = folder / "file.csv"
+    file.write_bytes(CONTENT)
+    arguments = [each for each in dict(ALL)[words].params if isinstance(each, click.Argument)]
+    return [str(file if getattr(each.type, "file_okay", True) else folder) for each in arguments[: arguments.index(argument)]]
+
+
 def _ending(output: click.Parameter, wanted: str) -> str:
     """The wanted ending of a table, or another that the output may have."""
     allowed = getattr(output.type, "endings", None) or (wanted,)
@@ -179,7 +223,7 @@ def test_no_command_overwrites_its_input_or_its_other_output(
         path.mkdir()
     for name in spellings(path):
         for order in (1, -1):
-            both = [given(other, path), given(output, name)][::order]
+            both = [[*_before(words, other, path.parent / "elsewhere"), *given(other, path)], given(output, name)][::order]
             done = CliRunner().invoke(main, [*words[1:], *both[0], *both[1]])
             assert (done.exit_code, "would overwrite" in done.stderr) == (2, True), done.stderr
             assert path.is_dir() or path.read_bytes() == CONTENT
@@ -227,6 +271,86 @@ def test_no_command_writes_a_new_table_into_a_folder_that_it_reads(
             done = CliRunner().invoke(main, [*words[1:], *both[0], *both[1]])
             assert (done.exit_code, "would become a file of" in done.stderr) == (2, True), done.stderr
             assert [path for path in folder.rglob("*") if path.is_file()] == [table]
+
+
+READ = [
+    (words, parameter)
+    for words, command in ALL
+    for parameter in command.params
+    if isinstance(parameter.type, InputPath) and not parameter.type.made
+]
+"""Every path of every command that must be there."""
+
+
+def filled(parameter: click.Parameter, hostile: Path) -> str:
+    """A value that a required parameter takes; each input is the hostile file, or an empty folder."""
+    kind, folder = parameter.type, hostile.parent
+    if isinstance(kind, OutputPath):
+        return str(folder / f"out{_ending(parameter, '.csv')}")
+    if isinstance(kind, InputPath):
+        return str(folder / "made" if kind.made else hostile if kind.file_okay else folder / "empty")
+    if isinstance(kind, click.Choice):
+        return str(kind.choices[0])
+    words = {
+        "judge": "pixels:",
+        "judges": "pixels:",
+        "policy": "pixels:",
+        "editor": "draw",
+        "suite_name": "prism",
+        "name": "l1",
+    }
+    return words.get(parameter.name or "", "1")
+
+
+@for_each(("words", "parameter"), READ)
+def test_a_path_that_is_missing_or_of_the_wrong_kind_is_named_with_what_is_there(
+    words: tuple[str, ...], parameter: click.Parameter, tmp_path: Path
+) -> None:
+    kind = parameter.type
+    assert isinstance(kind, InputPath)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "votes.june.csv").write_bytes(CONTENT)
+    near, far, nowhere = tmp_path / "vote.june.csv", tmp_path / "pictures.csv", tmp_path / "none" / "votes.csv"
+    hints = {near: "Did you mean 'votes.june.csv'?", far: "votes.june.csv", nowhere: "There is no folder"}
+    said = {path: f"{path}: there is no such f" for path in hints}
+    wrong = [
+        (kind.dir_okay, tmp_path, "is a folder, not a file"),
+        (kind.file_okay, tmp_path / "votes.june.csv", "is a file, not"),
+    ]
+    said |= {path: f"{path}: {problem}" for allowed, path, problem in wrong if not allowed}
+    for path, problem in said.items():
+        arguments = [each for each in dict(ALL)[words].params if isinstance(each, click.Argument)]
+        before = arguments[: arguments.index(parameter)] if parameter in arguments else []
+        texts = [text for each in before for text in given(each, Path(filled(each, tmp_path / "votes.june.csv")))]
+        done = CliRunner().invoke(main, [*words[1:], *texts, *given(parameter, path)])
+        assert (done.exit_code, done.stdout) == (2, ""), done.stderr
+        assert done.stderr.startswith(f"Error: {problem}"), done.stderr
+        assert hints.get(path, "") in done.stderr
+        assert not isinstance(parameter, click.Option) or parameter.opts[0] in done.stderr
+    assert len(READ) > 90
+
+
+HOSTILE = {"empty": b"", "binary": bytes(range(256)) * 40, "damaged gzip": b"\x1f\x8b\x08\x00no", "prose": b"what is this?\n"}
+SERVING = {"serve", "mock-server", "demo"}
+
+
+@pytest.mark.slow
+@for_each(("words", "parameter"), [each for each in READ if each[1].type.file_okay and not SERVING & {*each[0]}])  # type: ignore[attr-defined]
+def test_a_file_of_anything_else_is_refused_in_words(
+    words: tuple[str, ...], parameter: click.Parameter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    command = dict(ALL)[words]
+    for content in HOSTILE.values():
+        for ending in (".csv", ".jsonl", ".toml"):
+            hostile = tmp_path / f"hostile{ending}"
+            hostile.write_bytes(content)
+            required = [each for each in command.params if each.required and each is not parameter]
+            others = [text for each in required for text in given(each, Path(filled(each, hostile)))]
+            done = CliRunner().invoke(main, [*words[1:], *given(parameter, hostile), *others])
+            assert (type(done.exception), done.exit_code in (1, 2)) == (SystemExit, True), (ending, content, done.output)
+            assert "Error" in done.stderr
 
 
 if __name__ == "__main__":

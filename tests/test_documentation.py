@@ -228,6 +228,20 @@ def test_commands_and_options_named_in_pages_exist() -> None:
     assert wrong == []
 
 
+WRITTEN = [*PAGES, COMMANDS, *ROOT.glob("changes/*.md"), *ROOT.glob("packages/*/src/**/*.py")]
+WRITTEN += [path for ending in ("jinja", "html", "toml") for path in ROOT.glob(f"packages/*/src/**/*.{ending}")]
+SPACED = re.compile(r"[0-9}…][ \u00a0\u202f]%(?=$|[^\w\s(=%}-]| (?:CI|[A-Z]?[a-z]+|[(·–])(?!\w*\())")
+
+
+def test_a_percentage_has_no_space_before_its_sign() -> None:
+    for space in " \u00a0\u202f":
+        assert all(map(SPACED.search, (f"95{space}% interval", f"{{share:.1f}}{space}%", f"62.3{space}%.", f"a 95{space}% CI")))
+    assert not any(map(SPACED.search, ("95%", "{% if a == 1 %}", "place % 4", "2 % len(rows)", "f'{when} %Y'")))
+    assert len(WRITTEN) > 500
+    lines = ((path, line) for path in WRITTEN for line in path.read_text(encoding="utf-8").splitlines())
+    assert [f"{path.relative_to(ROOT)}: {line}" for path, line in lines if SPACED.search(line)] == []
+
+
 def test_every_name_of_the_glossary_is_defined_in_the_code() -> None:
     missing = []
     for name in re.findall(r"`(salon_[\w.]+)`", (ROOT / "docs/glossary.md").read_text(encoding="utf-8")):

@@ -17,12 +17,18 @@ ROOT = Path(__file__).resolve().parents[1]
 HARMLESS = 'Dropping "fit-y" because spec has discrete height'  # of every chart that is one step high per row
 HOSTILE = "a\u202eb <img src=x onerror=\"document.title='owned'\">'\\u0041 \x1b[31m"
 SHOWN = r"a\u202eb <img src=x"
-MODELS = [HOSTILE, "second", "third [turbo]"]
+MODELS = [HOSTILE, "second", "third [turbo], a long name"]
 NAMES = np.array(MODELS)
 POLICY = re.compile(
     r"default-src 'none'; script-src ('none'|('sha256-[\w+/=]+' ?)+); style-src 'sha256-[\w+/=]+'; img-src data:; "
     r"base-uri 'none'; form-action 'none'"
 )
+CUT = """() => [...document.querySelectorAll('.chart svg text')].filter(text => {
+  const [word, chart] = [text.getBoundingClientRect(), text.closest('svg').getBoundingClientRect()];
+  return word.width && (word.left < chart.left - 2 || word.right > chart.right + 2
+    || word.top < chart.top - 2 || word.bottom > chart.bottom + 2);
+}).map(text => text.textContent)"""
+"""Words of charts that are cut at an edge of their chart."""
 pytestmark = pytest.mark.browser
 sys.path.insert(0, str(ROOT / "packages" / "bench" / "tests"))
 sys.path.insert(0, str(ROOT / "packages" / "train" / "tests"))
@@ -261,6 +267,7 @@ def test_a_page_works_under_the_one_policy(browser: Browser, folders: dict[str, 
             assert heard == [], (path.name, width)
             assert page.locator(".chart").count() == page.locator(".chart svg").count(), (path.name, width)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, (path.name, width)
+            assert page.evaluate(CUT) == [], (path.name, width)
             clipped = (
                 "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.ariaLabel)"
             )

@@ -1,4 +1,4 @@
-"""No interval of a share, a rate or an F1 leaves [0, 1], whatever was counted."""
+"""No interval leaves the range of its number: [0, 1] for a share, a rate or an F1, the scale for a mean of marks."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,9 +13,11 @@ from salon_bench.suites.contract.metrics import mean_with_interval, share_with_w
 from salon_bench.suites.contract.tables import interval_over_prompts
 from salon_curate.audits import estimates
 from salon_ranking import Battles
+from salon_ranking.agreement import label_statistics
 from salon_ranking.diagnostics.both_bad import acceptability
-from salon_ranking.opinion import Checks
+from salon_ranking.opinion import Checks, MosRatings, mean_opinion_scores
 from salon_ranking.uncertainty.proportions import wilson_interval
+from salon_train.over_seeds import SeedMean
 
 Ends = tuple[float | None, float | None]
 Counts = list[tuple[int, int]]
@@ -66,6 +68,46 @@ def of_audits(counts: Counts) -> Iterator[Ends]:
     yield from ((each.low, each.high) for each in found)
 
 
+def of_marks(counts: Counts) -> Iterator[Ends]:
+    """Means of marks from 0 to 1: with two evaluations of each prompt, with one, and within scenarios."""
+    for evaluations in (1, 2):
+        rows = [
+            (f"p{place}.{number // evaluations}", f"g{place}.{number}", float(number < good), f"s{place % 2}")
+            for place, (good, all_) in enumerate(counts)
+            for number in range(all_)
+        ]
+        if rows:
+            names = ["prompt_id", "generation_id", "value", "scenario"]
+            marks = pl.DataFrame(rows, schema=names, orient="row").with_columns(
+                rating_id=pl.col("generation_id"), model=pl.lit("m"), dimension=pl.lit("d"), rater_id=pl.lit("r")
+            )
+            found = mean_opinion_scores(MosRatings.from_frame(marks, scale=(0.0, 1.0)), confidence=0.99, replicates=200)
+            yield from found.select("ci_low", "ci_high").rows()
+
+
+def of_seeds(counts: Counts) -> Iterator[Ends]:
+    shares = [good / all_ for good, all_ in counts if all_]
+    found = SeedMean.of(shares)
+    yield found.low, found.high
+    found = SeedMean.of([share - 0.5 for share in shares], differences=True)
+    yield (found.low + 1) / 2, (found.high + 1) / 2
+
+
+def of_agreement(counts: Counts) -> Iterator[Ends]:
+    """α and κ, which are between -1 and 1, as (x + 1) / 2."""
+    rows = [
+        (f"t{place}.{number}", rater, str((number + place * rater) % 3 if number < good else 0))
+        for place, (good, all_) in enumerate(counts)
+        for number in range(all_)
+        for rater in (0, 1)
+    ]
+    if rows:
+        frame = pl.DataFrame(rows, schema=["t", "r", "l"], orient="row")
+        found = label_statistics(frame, thing="t", rater="r", label="l", replicates=50, confidence=0.9).table
+        for low, high in found.select("ci_low", "ci_high").rows():
+            yield None if low is None else (low + 1) / 2, None if high is None else (high + 1) / 2
+
+
 MAKERS: tuple[Callable[[Counts], Iterator[Ends]], ...] = (
     of_wilson,
     of_suites,
@@ -73,12 +115,15 @@ MAKERS: tuple[Callable[[Counts], Iterator[Ends]], ...] = (
     of_checks,
     of_acceptability,
     of_audits,
+    of_marks,
+    of_agreement,
+    of_seeds,
 )
 
 
 @settings(max_examples=25, deadline=None)
 @given(COUNTS)
-def test_an_interval_of_a_share_stays_within_0_and_1(counts: Counts) -> None:
+def test_an_interval_stays_within_the_range_of_its_number(counts: Counts) -> None:
     for maker in MAKERS:
         for low, high in maker(counts):
             for end in (low, high):

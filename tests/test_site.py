@@ -14,6 +14,12 @@ from PIL import Image
 from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[1]
+CUT = """() => [...document.querySelectorAll("main *, footer *")]
+  .filter(e => e.checkVisibility() && e.clientWidth > 1 && e.scrollWidth > e.clientWidth + 1)
+  .filter(e => ["hidden", "clip"].includes(getComputedStyle(e).overflowX)
+    || (e.matches(".md-typeset__scrollwrap") && e.querySelector("tr").cells.length <= 3))
+  .map(e => e.textContent.trim())"""
+"""Texts that are cut without a way to scroll to their end, and tables of up to three columns that must be scrolled."""
 
 
 def test_every_page_is_in_the_nav_once() -> None:
@@ -56,13 +62,27 @@ def test_pages_fit_wide_and_narrow_screens_and_fetch_nothing(site: Path, browser
     page = browser.new_page()
     fetched: list[str] = []
     page.on("request", lambda sent: fetched.extend([] if sent.url.startswith(("file:", "data:")) else [sent.url]))
-    wide = []
+    wide, cut = [], []
     for path in pages:
         for width in (360, 1400):
             page.set_viewport_size({"width": width, "height": 900})
             page.goto(path.as_uri())
             if page.evaluate("document.documentElement.scrollWidth") > width:
                 wide.append((path.relative_to(site).as_posix(), width))
+            if page.evaluate(CUT):
+                cut.append((path.relative_to(site).as_posix(), width, page.evaluate(CUT)))
     page.close()
     assert wide == []
+    assert cut == []
     assert fetched == []
+
+
+def test_the_reason_of_a_block_that_is_not_run_is_its_caption() -> None:
+    pytest.importorskip("zensical", reason="needs the group docs: uv run --all-packages --group docs pytest …")
+    captions = run_path(str(ROOT / "docs" / "site.py"))["Captions"](None)
+    for page in (ROOT / "docs").glob("**/*.md"):
+        text = page.read_text(encoding="utf-8")
+        shown = re.findall(
+            r'^```text title="Not run by the tests: (.+)"$', "\n".join(captions.run(text.split("\n"))), re.MULTILINE
+        )
+        assert shown == re.findall(r"^```text not run: (.+)$", text, re.MULTILINE), page

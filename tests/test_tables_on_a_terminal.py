@@ -1,5 +1,6 @@
-"""Tables of commands on a terminal of 80 columns: no name of a model is cut, no line is too long, no number is broken."""
+"""Tables of commands: on a terminal of 80 columns no name is cut, and every table can be written to a file."""
 
+import json
 import random
 import shlex
 import sys
@@ -9,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from salon_taxonomy.cli import main
+from salon_taxonomy.table_files import TABLE_ENDINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "packages" / "bench" / "tests"))
@@ -49,6 +51,20 @@ def checks(path: Path) -> Path:
     return path
 
 
+def truth(path: Path) -> Path:
+    path.write_text('<think>Fine.</think>\\boxed{{"Whether Normal": true}}')
+    return path
+
+
+def arena(path: Path) -> Path:
+    from salon_arena.database import ArenaDatabase
+    from salon_arena.people import make_invites
+
+    with ArenaDatabase.open(path) as opened:
+        opened.write(lambda connection: make_invites(connection, 1, "rater", 0)).result()
+    return path
+
+
 def runs(folder: Path) -> Path:
     from verdict_store import VerdictStore
 
@@ -68,6 +84,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "ratings": ratings(folder / "ratings.csv"),
         "checks": checks(folder / "checks.csv"),
         "store": runs(folder),
+        "truth": truth(folder / "truth.txt"),
+        "arena": arena(folder / "arena.db"),
     }
     return {name: str(path) for name, path in made.items()}
 
@@ -140,21 +158,103 @@ def test_every_result_prints_and_is_html_with_its_chart(files: dict[str, str]) -
 
 
 def test_tables_are_drawn_in_one_place(packages: dict[str, Path]) -> None:
-    """Only one module draws with rich's tables, so that what holds for its tables holds for all; see LEFT for those to come."""
+    """Only one module draws with rich's tables, so that what holds for its tables holds for all."""
     drawing = {
         path.relative_to(folder.parent).as_posix()
         for folder in packages.values()
         for path in folder.rglob("*.py")
         if "from rich.table import" in path.read_text("utf-8")
     }
-    assert drawing == {"salon_taxonomy/shown_result.py", *LEFT}
+    assert drawing == {"salon_taxonomy/shown_result.py"}
 
 
-LEFT = {
-    "salon_published/cli.py",
-    "salon_train/world.py",
-    "salon_train/data/cli.py",
-    "salon_train/demo/cli.py",
-    "salon_train/run/cli.py",
+OTHER_OUTPUT = {
+    "bench generate": "the folder of the pictures",
+    "bench prism ocr": "the prompts with their texts, as JSON Lines",
+    "curate diff": "the keys that moved",
+    "curate draw": "the keys that were drawn",
+    "refine": "the folder of the corrected pictures",
+    "train data convert": "the folder of the data set",
 }
-"""Modules whose tables have no names of strangers."""
+"""Commands with --format json whose --output is no file of the printed table."""
+NO_TABLE = {
+    "bench batch ingest",
+    "bench batch status",
+    "bench batch write",
+    "bench cache prune",
+    "bench cache show",
+    "curate cascade",
+    "curate import",
+    "curate init",
+    "curate release",
+    "curate run",
+    "curate verify",
+    "train data check",
+    "train grpo",
+    "train refiner",
+    "train sft",
+    "train tiny",
+}
+"""Commands with --format json that print a sentence for people, or a plan: there is no table to write."""
+
+
+def test_every_command_that_prints_a_table_or_json_can_write_its_table() -> None:
+    """Each has --output FILE with the endings of tables, or is in a list with the reason."""
+    from test_commands import ALL
+
+    lacking = set()
+    for words, command in ALL:
+        options = {name: each for each in command.params for name in each.opts}
+        form = options.get("--format")
+        if form is not None and {"table", "json"} <= {*getattr(form.type, "choices", ())}:
+            output = options.get("--output")
+            endings = getattr(output.type, "endings", None) or () if output else ()
+            if not {*TABLE_ENDINGS} <= {*endings} or " ".join(words[1:]) in OTHER_OUTPUT:
+                lacking.add(" ".join(words[1:]))
+    assert lacking == {*OTHER_OUTPUT, *NO_TABLE, "reward score"}
+
+
+WRITERS = (
+    "arena people --database {arena}",
+    "arena progress --database {arena}",
+    "bench list",
+    "bench runs --store {store}",
+    "bench status --store {store}",
+    "bench status run-0 --store {store}",
+    "papers check prism:3 --all",
+    "papers list",
+    "papers show magicmirror:3",
+    "ratings agreement {checks} --thing test_point --rater model --label satisfied",
+    "ratings mos {ratings} --by-scenario",
+    "ratings pass-rates {checks}",
+    "results compare run-0 run-1 --store {store}",
+    "results leaderboard prism --store {store}",
+    "results reliability run-0 run-1 run-2 --dimension alignment --replicates 20 --rounds 20 --store {store}",
+    "reward list",
+    "reward explain --truth {truth} --answer {truth}",
+    "store history {store}",
+    "store ls {store}",
+    "store schema battles",
+    "synthetic artifacts kinds",
+    "taxonomy crosswalk magicmirror artifact-bench",
+    "taxonomy list",
+    "train presets",
+    "votes next {votes} -n 6",
+    "votes rank {votes} --bootstrap 20",
+    "votes raters {votes}",
+)
+
+
+def test_a_table_is_the_same_in_json_and_in_every_file(files: dict[str, str], tmp_path: Path) -> None:
+    """``conftest.py`` compares the files of all endings with what is printed; the one that is named is written."""
+    wrong = []
+    for number, line in enumerate(WRITERS):
+        ending = TABLE_ENDINGS[number % len(TABLE_ENDINGS)]
+        output = tmp_path / f"{number}{ending}"
+        words = shlex.split(line.format(**files))
+        done = CliRunner().invoke(main, [*words, "--format", "json", "--output", str(output)])
+        if done.exit_code or not output.stat().st_size:
+            wrong.append(f"{line}\n{done.output}\n{done.exception!r}")
+        elif ending == ".json" and json.loads(output.read_text("utf-8")) != json.loads(done.stdout):
+            wrong.append(line)
+    assert not wrong, "\n".join(wrong)

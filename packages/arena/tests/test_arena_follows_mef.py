@@ -80,7 +80,7 @@ def expert(service: WorkService, role: str = "rater") -> str:
     return service.people.join(invite=service.people.invite(role).result()).result().rater_id
 
 
-# Qualification: at least 85 % agreement and kappa above 0.8
+# Qualification: at least 85% agreement and kappa above 0.8
 
 
 @pytest.mark.parametrize(("mistakes", "passes"), [(0, True), (1, True), (2, False), (12, False)])
@@ -161,7 +161,7 @@ def test_a_quarter_of_an_experts_battles_is_audited_and_contradiction_suspends(
         assert "suspended" not in "".join(person.line for person in database.read(lambda c: overview(c, clock.now)))
 
 
-# Anchors: 5 % of tasks, not counted, and raters who miss them are flagged
+# Anchors: 5% of tasks, not counted, and raters who miss them are flagged
 
 
 def big_material(folder: Path) -> Material:
@@ -205,7 +205,7 @@ def test_one_task_in_twenty_is_an_anchor_and_sides_are_even(
     assert sum(kinds.values()) == count
     share = kinds["anchor"] / count
     assert abs(share - 0.05) < max(3.3 * (0.05 * 0.95 / count) ** 0.5, 0.003 * (count == 100_000)), share
-    assert abs(left - count / 2) < 3.2905 * (count / 4) ** 0.5, left  # 99.9 % of the binomial
+    assert abs(left - count / 2) < 3.2905 * (count / 4) ** 0.5, left  # 99.9% of the binomial
 
 
 def test_careless_raters_are_flagged_live_as_offline_and_leave_the_board(

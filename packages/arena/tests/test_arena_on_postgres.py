@@ -150,6 +150,7 @@ def test_four_servers_lease_no_panel_beyond_its_quota_and_lose_nothing(server: P
     assert sorted(stored) == sorted(acknowledged) and len(stored) == 16
 
 
+@pytest.mark.slow  # stops a server and starts it again
 def test_a_restarted_server_costs_a_503_and_no_answer(server: PostgresServer, tmp_path: Path, body: Body) -> None:
     material = read_material(*write_material(tmp_path))
     with ArenaDatabase.open(server.address) as database:

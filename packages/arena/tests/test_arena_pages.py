@@ -24,7 +24,8 @@ def faults(page: Page) -> list[str]:
     small = page.locator("button:visible, input:visible:not([type=checkbox]):not([type=radio]), select:visible").evaluate_all(
         "all => all.filter(one => one.getBoundingClientRect().height < 24).map(one => one.outerHTML)"
     )
-    return [*said, *(["wider than the screen"] if wide else []), *small]
+    cut = page.locator(".scroll").evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth + 1).length")
+    return [*said, *(["wider than the screen"] if wide else []), *(["a table that must be scrolled"] if cut else []), *small]
 
 
 def faults_in_every_look(page: Page) -> list[str]:

@@ -19,7 +19,7 @@ from salon_published import load, table
 from salon_published.counts import share_counts
 from salon_taxonomy.records import Score
 
-PRINTED = table("001:2")
+PRINTED = table("artifact-bench:2")
 SIZES = {key: questions for key, (_, questions) in HUMAN_BASELINE.items()}
 
 
@@ -48,8 +48,8 @@ def test_avg_and_total_of_every_published_row_come_out_of_its_counts(row: int) -
 
 
 def test_the_human_baseline_is_the_published_row() -> None:
-    [human] = load("001:2").filter(model="Human Expert").iter_rows(named=True)
-    counts = {(row["task"], row["level"]): row["questions"] for row in load("001:3").iter_rows(named=True)}
+    [human] = load("artifact-bench:2").filter(model="Human Expert").iter_rows(named=True)
+    counts = {(row["task"], row["level"]): row["questions"] for row in load("artifact-bench:3").iter_rows(named=True)}
     printed = {
         (task, level): (human[f"{task}.level{level.value[1:]}"], counts[task.value.upper(), level.value])
         for task in QuestionTask

@@ -95,13 +95,15 @@ def test_a_label_that_was_never_given_has_precision_zero_in_the_macro_average():
 # ------------------------------------------------------------------------------------------ Tables 1 and 2 of paper 000
 
 SHORT = dict(zip(("interaction", "human", "animal", "object"), MAIN_LABELS, strict=True))
-SUPPORT = {short: load("000:5").filter(pl.col("label") == name)["test"].cast(pl.Int64).item() for short, name in SHORT.items()}
-ASSESSORS = load("000:2")["model"].to_list()
+SUPPORT = {
+    short: load("magicmirror:5").filter(pl.col("label") == name)["test"].cast(pl.Int64).item() for short, name in SHORT.items()
+}
+ASSESSORS = load("magicmirror:2")["model"].to_list()
 
 
 def images_behind(model):
     """Images and answers whose counts give one row of Table 2."""
-    [printed] = load("000:2").filter(pl.col("model") == model).iter_rows(named=True)
+    [printed] = load("magicmirror:2").filter(pl.col("model") == model).iter_rows(named=True)
     truth, answers = [], []
     for short, name in SHORT.items():
         counts = counts_behind(printed[f"{short}.precision"], printed[f"{short}.recall"], SUPPORT[short])
@@ -127,7 +129,7 @@ def printed_row(table, model):
 
 @pytest.mark.parametrize("model", ASSESSORS)
 def test_the_macro_columns_of_table_1_follow_from_table_2_to_the_printed_digit(model):
-    table_1, table_2 = printed_row("000:1", model), printed_row("000:2", model)
+    table_1, table_2 = printed_row("magicmirror:1", model), printed_row("magicmirror:2", model)
     labels = []
     for short, support in SUPPORT.items():
         precision, recall = table_2[f"{short}.precision"], table_2[f"{short}.recall"]
@@ -140,7 +142,7 @@ def test_the_macro_columns_of_table_1_follow_from_table_2_to_the_printed_digit(m
 @pytest.mark.parametrize("model", sorted(set(ASSESSORS) - {"Gemini2.5-flash", "Gemini2.5-pro", "Qwen2.5-VL-32B"}))
 def test_an_evaluation_of_the_images_behind_table_2_gives_table_1(model):
     result = evaluate(*images_behind(model), replicates=0)
-    table_1, table_2 = printed_row("000:1", model), printed_row("000:2", model)
+    table_1, table_2 = printed_row("magicmirror:1", model), printed_row("magicmirror:2", model)
     for metric in ("precision", "recall", "f1"):
         for short, name in SHORT.items():
             assert row(result, name)[metric] == pytest.approx(table_2[f"{short}.{metric}"], abs=6e-4)
@@ -149,7 +151,10 @@ def test_an_evaluation_of_the_images_behind_table_2_gives_table_1(model):
 
 
 def test_the_row_of_the_papers_own_assessor_comes_out_to_the_last_digit():
-    result, table_1 = evaluate(*images_behind("MagicAssessor-7B"), replicates=0), printed_row("000:1", "MagicAssessor-7B")
+    result, table_1 = (
+        evaluate(*images_behind("MagicAssessor-7B"), replicates=0),
+        printed_row("magicmirror:1", "MagicAssessor-7B"),
+    )
     for average in ("macro", "micro"):
         for metric in ("precision", "recall", "f1"):
             assert f"{row(result, average, 'L2')[metric]:.4f}" == f"{table_1[f'{average}.{metric}']:.4f}"
@@ -158,7 +163,7 @@ def test_the_row_of_the_papers_own_assessor_comes_out_to_the_last_digit():
 @pytest.mark.parametrize(("model", "gap"), [("Gemini2.5-flash", 44), ("Gemini2.5-pro", 10), ("Qwen2.5-VL-32B", -11)])
 def test_three_rows_of_table_1_stand_on_other_supports_than_table_5(model, gap):
     found = row(evaluate(*images_behind(model), replicates=0), "micro", "L2")["precision"]
-    assert round(1e4 * (found - printed_row("000:1", model)["micro.precision"])) == gap
+    assert round(1e4 * (found - printed_row("magicmirror:1", model)["micro.precision"])) == gap
 
 
 # ------------------------------------------------------------------------------------------------------- the bootstrap

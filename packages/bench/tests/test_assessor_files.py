@@ -175,7 +175,7 @@ def test_a_missing_answer_is_not_reported_and_a_strange_one_is_refused(tmp_path)
 
 def rebuilt_split(split):
     """Rows whose label counts are those that Table 5 prints for one split: labels dealt out over the artifact images."""
-    table = load("000:5")
+    table = load("magicmirror:5")
     count = {label: int(number) for label, number in zip(table["label"], table[split], strict=True)}
     artifacts = [{} for _ in range(count["Artifacts"])]
     start = 0
@@ -199,7 +199,7 @@ def test_the_counts_of_table_5_come_back_from_a_file_that_has_them(split, tmp_pa
     count, rows = rebuilt_split(split)
     result = statistics(magicdata_rows(lines(tmp_path / f"magic_mirror_data_{split}.jsonl", *rows)))
     assert dict(zip(result.table["label"], result.table[split], strict=True)) == count
-    assert result.table["label"].to_list() == load("000:5")["label"].to_list()
+    assert result.table["label"].to_list() == load("magicmirror:5")["label"].to_list()
     assert (result.unreadable, result.artifacts_without_label) == ({}, 0)
 
 

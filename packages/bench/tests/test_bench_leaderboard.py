@@ -105,7 +105,9 @@ def test_every_form_has_the_counts_and_says_how_intervals_were_made(made: Verdic
 
 def test_an_unknown_suite_or_number_is_refused_with_those_there_are(made: VerdictStore) -> None:
     made.run("a", judged(5.0), suite="prism")
-    assert "no installed package brings 'prosm'" in salon("results", "leaderboard", "prosm", "--store", made.path).stderr
+    assert (
+        "no installed package brings the suite 'prosm'" in salon("results", "leaderboard", "prosm", "--store", made.path).stderr
+    )
     with pytest.raises(InputError, match="no such number") as caught:
         boards(made, metric="beauty")
     assert "alignment" in str(caught.value)

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from for_each import for_each
 from salon_bench.generators import job, open_generator
 from salon_bench.judges.line_files import LineFile
-from salon_bench.suites import read_generations
+from salon_bench.suites import read_generations, read_prompts
 from salon_bench.suites.contract.generations import MANIFEST
 from salon_bench.testing.mock_server import Script, ScriptLine, ServerFault, serving
 from salon_synthetic import imagine, png
@@ -189,6 +189,11 @@ def test_a_wrong_command_is_refused_before_anything_is_written(folder: Path, tem
 def test_a_program_that_does_not_exist_fails_or_writes_nothing_is_said_in_words(folder: Path) -> None:
     refused = generate("--command", "no-such-program {prompt_file} {output}")
     assert (refused.exit_code, "there is no such program 'no-such-program'" in refused.stderr) == (2, True)
+    program = folder / "no program"
+    program.write_text("text")
+    program.chmod(0o755)
+    refused = generate("--command", f"'{program}' {{prompt_file}} {{output}}")
+    assert (refused.exit_code, "no program: cannot be run (Exec format error)" in refused.stderr) == (2, True), refused.output
     (folder / "mygen.py").write_text("import sys\nsys.exit('out of paint')")
     failed = generate("--command", command(folder))
     assert failed.exit_code == 1
@@ -241,6 +246,36 @@ def test_what_a_server_refuses_is_missing_and_tried_again(folder: Path) -> None:
         assert "1 pictures made, 3 kept" in generate(*words).stdout
 
 
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ([{"url": "https://example.com/a.png"}], "--set response_format=b64_json"),
+        ([{"b64_json": "@@"}], "no base64"),
+        ([{"b64_json": ""}], "is empty"),
+        ([{}], "holds no picture"),
+        ([], "holds no picture"),
+    ],
+)
+def test_an_answer_without_a_usable_picture_is_paid_for_once(folder: Path, rows: list[object], problem: str) -> None:
+    with serving(Script((ScriptLine(body=json.dumps({"data": rows}), status=200),))) as server:
+        failed = generate("--generator", f"vllm:painter@{server.url}")
+        assert server.stats.requests == len(PROMPTS)
+    assert (failed.exit_code, problem in failed.stderr) == (1, True), failed.stderr
+
+
+def test_a_field_that_a_server_does_not_take_is_left_out_where_it_is_null(folder: Path) -> None:
+    with serving(Script(()), pictures=lambda prompt, seed: png(imagine(prompt, seed=seed, slips=0))) as server:
+        assert generate("--generator", f"vllm:painter@{server.url}", "--set", "seed=null", "--set", "n=null").exit_code == 0
+        assert json.loads(server.seen[-1].body).keys() == {"model", "prompt"}
+
+
+def test_a_line_of_a_text_file_is_what_editors_and_other_programs_count_as_one(folder: Path) -> None:
+    odd = ["a red\u2028star", "a\x0b\x0c\x1c\x1d\x1e\x85\u2029star"]
+    (folder / "prompts.txt").write_text(f"\ufeff{odd[0]}\n{odd[1]}\r\n\ntwo", encoding="utf-8", newline="")
+    found = [(item.prompt.prompt_id, item.prompt.text) for item in read_prompts(folder / "prompts.txt", "mine")]
+    assert found == [("0001", odd[0]), ("0002", odd[1]), ("0004", "two")]
+
+
 @for_each("words", [("--seed", "1"), ("--generator", "draw:0.9"), ()])
 def test_a_folder_of_other_pictures_is_refused_and_left_as_it_is(folder: Path, words: tuple[str, ...]) -> None:
     assert generate("--generator", "draw:0").exit_code == 0
@@ -258,7 +293,10 @@ def test_a_folder_of_other_pictures_is_refused_and_left_as_it_is(folder: Path, w
 def test_a_generator_that_understands_nothing_is_not_asked_for_ever(folder: Path) -> None:
     (folder / "prompts.txt").write_text("a horse\n" * 50)
     failed = generate("--generator", "draw:")
-    assert (failed.exit_code, "20 rejected; 30 not tried" in failed.stderr) == (1, True)
+    assert (
+        failed.exit_code,
+        "20 rejected (a server refused the request, or a scorer raised an error); 30 not tried" in failed.stderr,
+    ) == (1, True)
 
 
 @for_each("specification", ["", "draw:2", "paint:x", "vllm:", "diffusers:", "replay:x.jsonl"])

@@ -54,6 +54,12 @@ def from_file(tmp_path: Path, text: str) -> ChatSettings:
     return chat(str(file))
 
 
+def test_a_judge_within_another_may_be_a_file_as_well(tmp_path: Path) -> None:
+    settings = from_file(tmp_path, WHOLE)
+    for within in ("cache:replies", "record:taken.jsonl", "cache:replies=record:taken.jsonl"):
+        assert read_settings(f"{within}={tmp_path / 'judge.toml'}").title == settings.title
+
+
 @pytest.mark.parametrize(
     ("text", "model", "url"),
     [

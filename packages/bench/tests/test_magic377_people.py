@@ -152,12 +152,12 @@ def test_draft_writes_a_file_with_battles_and_may_look_at_those_that_were_had(fo
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["coverage", "none.csv"], "cannot be read"),
+        (["coverage", "none.csv"], "there is no such file"),
         (["coverage", "x/pond.png"], "unknown kind of file"),
         (["draft", "--prompts", "prompts.csv", *SUBJECTS, "--battles", "5", "--output", "a.csv"], "JSON Lines"),
         (["draft", "--prompts", "prompts.csv", *SUBJECTS[:4], "--battles", "5", "--output", "a.jsonl"], "2 to"),
         (["checklist", "--prompts", "prompts.csv", *SUBJECTS[:6], "--output", "a.csv"], "2 --subject but 1 --generations"),
-        (["import-checks", "none.csv", "--prompts", "prompts.csv"], "cannot be read"),
+        (["import-checks", "none.csv", "--prompts", "prompts.csv"], "there is no such file"),
     ],
 )
 def test_a_mistake_is_explained_and_exits_two(folder: Path, words: list[str], said: str) -> None:

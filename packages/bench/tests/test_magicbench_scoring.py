@@ -257,7 +257,7 @@ COLUMN_OF = {
     SubCategory.OBJECT_MULTI: "object.multiple",
     SubCategory.OBJECT_COMPO: "object.compose",
 }
-MODELS = load("000:3")["model"].to_list()
+MODELS = load("magicmirror:3")["model"].to_list()
 
 
 def counts_behind(printed, sizes):
@@ -268,8 +268,8 @@ def counts_behind(printed, sizes):
 
 def pictures_behind(model):
     """Pictures that give the printed scores of one model in Tables 3 and 7."""
-    [five] = load("000:3").filter(pl.col("model") == model).iter_rows(named=True)
-    [eight] = load("000:7").filter(pl.col("model") == model).iter_rows(named=True)
+    [five] = load("magicmirror:3").filter(pl.col("model") == model).iter_rows(named=True)
+    [eight] = load("magicmirror:7").filter(pl.col("model") == model).iter_rows(named=True)
     options = [counts_behind(eight[COLUMN_OF[category]], range(100, 89, -1)) for category in SubCategory]
     for choice in product(*options):
         behind = dict(zip(SubCategory, choice, strict=True))
@@ -306,8 +306,8 @@ def test_tables_3_and_7_follow_from_counts_by_the_released_rules(model):
         each["flags"] += ("interaction",)
 
     summary = summarize(rows_of(pictures), "released")
-    [five] = load("000:3").filter(pl.col("model") == model).iter_rows(named=True)
-    [eight] = load("000:7").filter(pl.col("model") == model).iter_rows(named=True)
+    [five] = load("magicmirror:3").filter(pl.col("model") == model).iter_rows(named=True)
+    [eight] = load("magicmirror:7").filter(pl.col("model") == model).iter_rows(named=True)
     for name in ("interaction", "human", "animal", "object", "overall"):
         assert f"{score(summary, name)['value']:.2f}" == f"{five[name]:.2f}"
     for category, column in COLUMN_OF.items():

@@ -1,4 +1,7 @@
-"""A picture of any kind reaches the judge upright, opaque, in sRGB, at the suite's size; or not at all."""
+"""A picture of any kind reaches the judge upright, opaque, in sRGB, at the suite's size; or not at all.
+
+A scorer, whose rewards are to be the suite's numbers, sees the same picture: :func:`prepared` compares the two every time.
+"""
 
 import hashlib
 from io import BytesIO
@@ -11,6 +14,8 @@ from PIL import Image, ImageCms, TiffImagePlugin
 from for_each import for_each
 from salon_bench.media import Encoding, PicturePolicy, PreparedPicture, SourceLimits, prepare_bytes, prepare_picture
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Media
+from salon_taxonomy.scorers import opened_picture
 from salon_taxonomy.verdict import Unscored
 
 KEEP = PicturePolicy()
@@ -31,6 +36,9 @@ def prepared(data: bytes, policy: PicturePolicy = KEEP, **options: SourceLimits)
     assert ready.media.sha256 == hashlib.sha256(ready.media.data).hexdigest()
     with Image.open(BytesIO(ready.media.data)) as shown:
         assert shown.size == (ready.width, ready.height)
+    if policy == KEEP:
+        for given in (data, Media.from_bytes(data), Image.open(BytesIO(data))):
+            assert np.array_equal(np.asarray(opened_picture(given)), pixels(ready)), given
     return ready
 
 

@@ -306,8 +306,8 @@ BAD = {
     "empty.mp4": (lambda path: path.write_bytes(b""), "is empty"),
     "missing.mp4": (lambda path: None, "no such file"),
     "folder.mp4": (lambda path: path.mkdir(), "is a folder"),
-    "loop.mp4": (lambda path: path.symlink_to(path), "links lead in a circle"),
-    "dangling.mp4": (lambda path: path.symlink_to("nowhere.mp4"), "no such file"),
+    "loop.mp4": (lambda path: path.symlink_to(path), "levels of symbolic links"),
+    "dangling.mp4": (lambda path: path.symlink_to("nowhere.mp4"), "a link that leads to no file"),
     "fast.mp4": (too_fast, "not to be shown"),
 }
 

@@ -62,7 +62,7 @@ def row_of(agreement, track="style"):
 
 def test_the_inter_judge_row_of_table_3_comes_out_of_tables_1_and_4_to_the_printed_digit():
     judges = []
-    for number in ("003:1", "003:4"):
+    for number in ("prism:1", "prism:4"):
         table = load(number)
         values = [
             score(model, "p", axis, float(row[f"{track.column}.average"]) / 10, track=str(track), judge=number)

@@ -58,7 +58,7 @@ def test_bilingual_shows_what_has_no_value_as_a_dash(scores):
     [
         (),
         ("--scores", "a.csv"),
-        ("--people", "a.csv"),
+        ("--people", "."),
         ("--scores", "a", "--scores", "b", "--scores", "c"),
         ("--scores", "a", "--scores", "b", "--dimension", "beauty"),
     ],
@@ -70,7 +70,7 @@ def test_agreement_asks_for_one_comparison(arguments):
 
 
 def test_files_that_are_not_there_are_input_errors(tmp_path):
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no such file"):
         call("agreement", "--scores", tmp_path / "a.csv", "--people", tmp_path / "b.csv")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 from tiny_clip import save_tiny_clip
 from tiny_llava import save_tiny_llava
 
@@ -101,11 +101,12 @@ def test_hpsv2_is_the_cosine_of_an_open_clip_model_with_its_checkpoint(tmp_path)
     )
     open_clip.add_model_config(tmp_path / "tiny-hps.json")
     torch.manual_seed(0)
-    model, _, prepare = open_clip.create_model_and_transforms("tiny-hps")
+    model, _, squares = open_clip.create_model_and_transforms("tiny-hps")
     torch.save({"state_dict": model.state_dict()}, tmp_path / "hps.pt")
     tokens = open_clip.get_tokenizer("tiny-hps")(PROMPTS)
     model.eval()
-    shown = torch.cat([model.encode_image(prepare(each)[None]) for each in PICTURES]).detach().numpy()
+    fitted = [ImageOps.pad(each, (16, 16), Image.Resampling.BICUBIC, color="black") for each in PICTURES]  # whole, never cut
+    shown = torch.cat([model.encode_image(squares(each)[None]) for each in fitted]).detach().numpy()
     wanted = cosines(shown, model.encode_text(tokens).detach().numpy())
     assert scores(f"hpsv2:{tmp_path}/hps.pt,architecture=tiny-hps") == pytest.approx(wanted.tolist(), abs=1e-6)
 

@@ -320,7 +320,7 @@ def test_a_folder_of_pictures_that_is_not_there_is_named_as_it_was_given(tmp_pat
     monkeypatch.chdir(tmp_path)
     write_rows(tmp_path)
     (tmp_path / "empty").mkdir()
-    for folder, said in (("nothing", "--images: there is no such folder"), ("empty", "empty: none of the 6 pictures")):
+    for folder, said in (("nothing", "nothing: there is no such folder"), ("empty", "empty: none of the 6 pictures")):
         words = ["reflect", "--rows", "rows.jsonl", "--images", folder, "--policy", "pixels:", "--work", "work"]
         result = CliRunner().invoke(r3_bench, words)
         assert isinstance(result.exception, InputError)

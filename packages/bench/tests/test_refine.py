@@ -294,9 +294,9 @@ def test_the_command_refines_one_picture_or_a_table_and_says_what_is_missing(tmp
     assert "no steps to name" in CliRunner().invoke(main, steps).output
     no_picture = ["refine", "--prompt", "a star", "--image", "drawn/rows.jsonl", "--judge", "pixels:", "--editor", "draw"]
     said = CliRunner().invoke(main, no_picture)
-    assert "rows: " in said.stderr, "the picture that is none is named, with why"
+    assert "drawn/rows.jsonl (item rows): " in said.stderr, "the picture that is none is named, with why"
     assert said.exit_code == 1
-    assert "Error: pictures that cannot be read: 1" in said.stderr
+    assert "Error: pictures that cannot be read: 1 of" in said.stderr
     assert CliRunner().invoke(main, [*no_picture, "--allow-incomplete"]).exit_code == 0
     for wrong in (["refine", "--editor", "draw"], [*words, "--prompt", "a"], [*words[:3], "--editor", "draw"]):
         assert CliRunner().invoke(main, wrong).exit_code == 2

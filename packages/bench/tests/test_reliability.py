@@ -98,7 +98,7 @@ def test_a_dimension_that_nobody_scored_names_those_there_are():
 
 
 def test_the_ranks_under_both_evaluators_of_002_table_8_come_out_as_printed():
-    table = published("002:8")
+    table = published("r3:8")
     by = {
         judge: {name: float(text) for name, text in zip(table.names, table.printed[f"{judge}.s_rect"], strict=True)}
         for judge in ("gpt", "qwen")

@@ -61,7 +61,7 @@ def test_a_run_prints_the_suites_numbers_and_a_second_one_asks_nobody(pictures: 
     assert report["complete"] is True
     assert report["subjects"][0]["table"][0]["value"] == 6.0
     assert report["progress"]["done"] == 4
-    assert "is finished; no judge is asked" in second.stderr
+    assert "nothing is left to do" in second.stderr
     assert json.loads(second.stdout)[0]["subjects"] == report["subjects"]
 
 
@@ -128,7 +128,7 @@ def test_rescoring_asks_nobody_and_says_what_changed(pictures: Path, small_suite
     report = json.loads(again.stdout)[0]
     assert report["run_id"].startswith(f"{run_id}+rescore-")
     shown = salon("rescore", run_id, "--format", "json")
-    assert (shown.exit_code, "nothing is read again" in shown.stderr) == (0, True)
+    assert (shown.exit_code, "nothing is left to do" in shown.stderr) == (0, True)
     assert json.loads(shown.stdout)[0] == {**report, "progress": None}
     assert report["changes"] == {"same": 6, "other_value": 0, "now_scored": 2, "now_unscored": 0, "gone": 0, "new": 0}
     versions = ResultStore.open("results", read_only=True).read("scores").collect()["judge_version"].n_unique()
@@ -215,7 +215,7 @@ def test_a_server_that_comes_back_is_asked_for_the_rest(pictures: Path) -> None:
     ("words", "said"),
     [
         (["run", "no-such", "--subject", "a", "--generations", ".", "--judge", "vllm:m@h:1"], "no installed package brings"),
-        (["run", "numbers", "--subject", "a", "--generations", "nowhere", "--judge", "vllm:m@h:1"], "no such folder"),
+        (["run", "numbers", "--subject", "a", "--generations", "nowhere", "--judge", "vllm:m@h:1"], "no such file or folder"),
         (["run", "numbers", "--subject", "a", "--generations", "pictures", "--judge", "who?"], "no such kind of judge"),
         (["run", "numbers", "--subject", "a", "--subject", "b", "--generations", ".", "--judge", "vllm:m@h:1"], "2 --subject"),
         (["resume", "nothing", "--store", "results"], "no store"),

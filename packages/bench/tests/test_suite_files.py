@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,16 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from for_each import for_each
 from salon_bench.suites import Case, dry_run, read_generations, shape, suite_named
+from salon_bench.suites.contract.questions import form_of
 from salon_bench.testing.mock_server import Script, serving
 from salon_bench.testing.mock_server.rules import Asked
+from salon_taxonomy.answers import Parsed
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Score
@@ -194,6 +199,7 @@ def test_other_forms_of_answer(folder: Path, answer: str, schema_reply: str, dim
         assert examined(folder, [reply])[0][dimension].value is None
 
 
+SCHEMA = '{ type = "object", properties = { cats = { type = "integer" }, others = %s } }'
 WRONG = [
     ("name", 'name = "posters"', 'name = "Pos ters"', "key 'name': .*'Pos ters'"),
     ("unknown key", "group = ", "gruop = ", "key 'gruop'.*cannot have.*allowed: name, summary, prompts, query, group, overall"),
@@ -213,9 +219,44 @@ WRONG = [
     ("weight", 'answer = "1-5"', 'answer = "1-5"\nweight = 0', "key 'weight': should be greater than 0, not 0"),
     ("score", 'answer = "1-5"', 'answer = "1-5"\nscore = {a = 1}', "key 'score': only labels have scores"),
     ("schema", 'answer = "1-5"', 'answer = {type = "objekt"}', "key 'answer': is no JSON schema; at type"),
+    (
+        "reference",
+        'answer = "1-5"',
+        "answer = " + SCHEMA % '{"$ref" = "http://a/b"}',
+        "key 'answer': .*no such place.*'http://a/b'",
+    ),
+    ("dangling", 'answer = "1-5"', "answer = " + SCHEMA % '{"$ref" = "#/$defs/a"}', "key 'answer': .*no such place.*#/"),
+    ("date", 'answer = "1-5"', "answer = " + SCHEMA % "{default = 2020-01-01}", "key 'answer': .*cannot be written as JSON"),
+    (
+        "two lines",
+        '["photo", "oil painting"]',
+        '["photo", "oil\\rpainting"]',
+        "key 'answer': .*read as nothing.*'oil\\\\rpainting'",
+    ),
     ("each", 'needs = ["poster"]', 'each = "words"', "key 'each': .*must contain {each}; the column: 'words'"),
     ("no TOML", "[[question]]", "[[question", ": this is not TOML"),
 ]
+
+
+@given(st.lists(st.text(max_size=8) | st.text("-+.*_`()[]<>\"' \r\t01ab", max_size=6), min_size=2, max_size=4))
+def test_a_judge_that_gives_a_label_of_an_accepted_menu_is_understood(labels: list[str]) -> None:
+    try:
+        form = form_of(labels)
+    except InputError:
+        return
+    for label in form.labels:
+        assert getattr(form.parse(f"Answer: {label}"), "answer", None) == label
+
+
+def test_no_reply_to_a_schema_raises() -> None:
+    """Also one that is as deep as a schema that contains itself, or has the longest number."""
+    schema = {"type": "object", "properties": {"n": {"type": "number"}, "in": {"$ref": "#"}, "x": {"$ref": "#/$defs/x"}}}
+    form = form_of({**schema, "$defs": {"x": {"$ref": "#/$defs/x"}}})
+    for reply in ('{"in": ' * 200 + '{"n": 1}' + "}" * 200, '{"x": 1}', '{"n": %s}' % ("9" * 400), '{"n": 1e999}', '{"n": 7}'):
+        outcome = form.parse(reply)
+        numbers = form.values(outcome.answer) if isinstance(outcome, Parsed) else {}
+        assert all(math.isfinite(value) for value in numbers.values())
+    assert numbers == {".n": 7.0}
 
 
 @pytest.mark.parametrize(("old", "new", "message"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])

@@ -78,7 +78,7 @@ def test_a_picture_that_is_none_is_not_asked_about_and_takes_its_group_out(promp
 def test_what_is_wrong_is_named(prompts):
     with pytest.raises(InputError, match=r"row 1, column 'prompt_id': the suite prism has no prompt 'p9'"):
         paid(prism(ReplayJudge([]), prompts), png("red"), ids=("p9",))
-    with pytest.raises(InputError, match="no installed package brings 'nothing'"):
+    with pytest.raises(InputError, match="no installed package brings the suite 'nothing'"):
         make_reward("suite:nothing", judge=ReplayJudge([]))
     with pytest.raises(InputError, match="cannot be made without a judge"):
         suite_reward("prism", {"source": prompts})
@@ -182,3 +182,36 @@ def test_the_mark_of_a_judge_is_a_reward_for_any_prompt_without_a_file():
 def test_facts_that_the_suite_needs_are_asked_for_when_the_reward_is_made(name, facts, words):
     with pytest.raises(InputError, match=words):
         momentary(ReplayJudge([]), name, facts=facts)
+
+
+LABELS, SCORE, YES = '["photo", "painting"]', '"score"', '"yes/no"'
+
+
+@pytest.mark.parametrize(
+    ("answers", "more", "wanted"),
+    [
+        ((YES,), {}, 1.0),
+        ((SCORE,), {"scale": [0, 10]}, 0.8),
+        ((SCORE, SCORE), {"scale": [0, 10]}, 0.8),
+        ((SCORE, YES), {}, 1.0),
+        ((SCORE,), {}, "scale=(1, 5)"),
+        ((LABELS,), {}, "pays for no completion"),
+    ],
+)
+def test_a_suite_file_pays_for_its_questions_or_says_that_none_can_be_paid_for(tmp_path, answers, more, wanted):
+    tables = [f'[[question]]\nid = "q{at}"\nask = "Which?"\nanswer = {answer}\n' for at, answer in enumerate(answers)]
+    file = tmp_path / "suite.toml"
+    file.write_text('name = "mine"\n' + "".join(tables))
+    replies = {YES: "Answer: yes", SCORE: score(8), LABELS: "Answer: photo"}
+    judge = ReplayJudge([replies[answer] for answer in answers])
+
+    def pay():
+        reward = make_reward(f"suite:{file}", judge=judge, prompt="prompts", **more)
+        return asyncio.run(reward([""], images=[png("red")], prompts=["A red sign."]))
+
+    if isinstance(wanted, str):
+        with pytest.raises(InputError) as refused:
+            pay()
+        assert wanted in str(refused.value)
+    else:
+        assert pay() == [wanted]

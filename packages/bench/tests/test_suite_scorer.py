@@ -30,6 +30,10 @@ async def error(images, prompts):
     return [255 - image.getpixel((0, 0))[0] for image in images]
 error.range, error.higher_is_better = (0, 255), False
 
+def other_red(images, prompts):
+    return [1.0] * len(images)
+other_red.name = "red"
+
 def hostile(images, prompts):
     answers = {"none": None, "nan": float("nan"), "much": 7.0, "text": "0.5"}
     return [answers.get(prompt, 0.5) for prompt in prompts]
@@ -105,6 +109,7 @@ def test_a_scorer_that_raises_leaves_work_that_a_resume_finishes(world: Path) ->
     failed = run("--scorer", "./metrics.py:broken")
     assert failed.exit_code == 1
     assert "4 cases got no reply" in failed.output
+    assert "the first: the scorer raised RuntimeError: out of memory" in failed.stderr
     run_id = json.loads(failed.stdout)[0]["run_id"]
     Path("repaired").touch()
     done = salon("bench", "resume", run_id, "--format", "json")
@@ -117,6 +122,15 @@ def test_lower_is_better_has_the_other_sign_and_the_note_says_so(world: Path) ->
     assert (
         "Lower is better for error: its scores have the other sign here." in json.loads(done.stdout)[0]["subjects"][0]["notes"]
     )
+
+
+@pytest.mark.parametrize("name", ["scaled", "-error", "--scaled"])
+def test_a_scorer_whose_name_tables_use_for_something_else_keeps_its_numbers_and_its_sign(world: Path, name: str) -> None:
+    with Path("metrics.py").open("a") as source:
+        source.write(f"\nred.name = {name!r}\n")
+    done = run("--scorer", "./metrics.py:red")
+    assert numbers(done) == {f"scorer {name}": pytest.approx(125 / 255), "scaled": pytest.approx(125 / 255)}
+    assert not any("Lower is better" in note for note in json.loads(done.stdout)[0]["subjects"][0]["notes"])
 
 
 def test_scorers_and_a_judge_are_a_panel_that_has_the_scaled_scores_in_common(world: Path) -> None:
@@ -147,6 +161,7 @@ def test_another_version_of_the_function_is_another_run(world: Path) -> None:
         (("--scorer", "./metrics.py:absent"), "has no such function"),
         (("--scorer", "red"), "no such scorer"),
         (("--scorer", "./metrics.py:red", "--scorer", "./metrics.py:red"), "the same judge was named twice"),
+        (("--scorer", "./metrics.py:red", "--scorer", "./metrics.py:other_red"), "two judges of a panel have the name 'red'"),
     ],
 )
 def test_a_wrong_command_is_refused_before_anything_is_written(world: Path, words: tuple[str, ...], problem: str) -> None:

@@ -100,7 +100,7 @@ def test_a_folder_without_any_fitting_file_says_what_names_fit(tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["nothing", "nothing.csv"])
 def test_a_source_that_is_not_there_is_named(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match=rf"{name}: there is no such folder or file"):
+    with pytest.raises(InputError, match=rf"{name}: there is no such file or folder"):
         read_generations(tmp_path / name, "m", IDS)
 
 

@@ -233,6 +233,7 @@ def test_a_video_is_drawn_and_shown_as_one_picture(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["sheet.xyz", "sheet.png", "sheet"])
 def test_a_contact_sheet_is_a_jpeg_and_is_called_one(tmp_path: Path, name: str) -> None:
+    (tmp_path / "any.mp4").touch()
     status, text = salon("contact-sheet", str(tmp_path / "any.mp4"), "--output", str(tmp_path / name))
     assert status == 2
     assert "unknown ending of a contact sheet" in text

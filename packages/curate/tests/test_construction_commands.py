@@ -88,4 +88,4 @@ def test_select_writes_prompts_that_the_suite_reads(tmp_path):
 
 def test_a_collection_that_does_not_exist_is_an_input_error(tmp_path):
     result = run(prism, "select", tmp_path / "a.csv", "--output", tmp_path / "b.jsonl")
-    assert isinstance(result.exception, InputError) and "cannot be read" in str(result.exception)
+    assert isinstance(result.exception, InputError) and "there is no such file" in str(result.exception)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from salon_curate import filter_study as circles
+from salon_curate import filter_study as studies
 from salon_curate.cli import curate
 from salon_taxonomy.errors import InputError
 
@@ -22,7 +22,7 @@ def test_the_demonstration_ends_with_a_release_that_its_truth_confirms(tmp_path)
     assert "Precision" in page and "sharpness, at least" in page and "Content-Security-Policy" in page
 
 
-def test_the_circle_s_filter_keeps_right_labels_and_leaves_the_training_files_it_says(tmp_path, monkeypatch):
+def test_the_filter_study_keeps_right_labels_and_leaves_the_training_files_it_says(tmp_path, monkeypatch):
     """Everything but the training itself, which takes minutes and is the study below."""
     said = []
 
@@ -30,21 +30,21 @@ def test_the_circle_s_filter_keeps_right_labels_and_leaves_the_training_files_it
         said.append(words[:3])
         return '{"evaluation": {"f1_binary": 0.5}}'
 
-    monkeypatch.setattr(circles, "_salon", recorded)
-    [found] = circles.circle(tmp_path, seeds=(0,), size=circles.CircleSize(pictures=80, held_out=10), tell=lambda _: None)
+    monkeypatch.setattr(studies, "_salon", recorded)
+    [found] = studies.filter_study(tmp_path, seeds=(0,), size=studies.StudySize(pictures=80, held_out=10), tell=lambda _: None)
     assert said == [
         ("train", "tiny", "unfiltered.toml"),
         ("train", "sft", "unfiltered.toml"),
         ("train", "sft", "filtered.toml"),
     ]
     with pytest.raises(InputError, match="not empty"):
-        circles.circle(tmp_path, seeds=(0,), tell=lambda _: None)
+        studies.filter_study(tmp_path, seeds=(0,), tell=lambda _: None)
     first, last = found.worth[0], found.worth[-1]
     assert last.precision > max(first.precision, 0.85) and last.recall > 0.85
     rows = [json.loads(line) for line in (tmp_path / "seed0" / "filtered.jsonl").read_text().splitlines()]
     assert len(rows) == last.kept == found.pictures["filtered"] < found.pictures["unfiltered"]
     assert all((tmp_path / "seed0" / row["images"]).exists() for row in rows)
-    page = (tmp_path / "circle.html").read_text()
+    page = (tmp_path / "filter-study.html").read_text()
     assert "sharpness, at least" in page and "Recall" in page and "0.500" in page
 
 
@@ -52,5 +52,5 @@ def test_the_circle_s_filter_keeps_right_labels_and_leaves_the_training_files_it
 @pytest.mark.timeout(0)
 def test_a_model_learns_more_from_the_filtered_set_in_each_of_three_seeds(tmp_path):
     pytest.importorskip("trl")
-    found = circles.circle(tmp_path)
+    found = studies.filter_study(tmp_path)
     assert all(each.f1["filtered"] > each.f1["unfiltered"] for each in found), found

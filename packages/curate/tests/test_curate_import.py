@@ -287,7 +287,7 @@ def released(folder, form):
 def test_every_released_format_gives_its_pictures_and_keeps_every_value_of_its_rows(tmp_path, form):
     source, keys = released(tmp_path / "in", form)
     dataset = DataSet.create(tmp_path / "d")
-    found = import_pictures(dataset, source, form=form)
+    found = import_pictures(dataset, source, layout=form)
     rows = shards(dataset)
     assert (found.rows, found.problems, rows["key"].to_list()) == (2, 0, keys)
     assert run(dataset, [look]).problems == 0
@@ -300,10 +300,10 @@ def test_every_released_format_gives_its_pictures_and_keeps_every_value_of_its_r
         assert kept[0] == {"questions": ["rvac-1", "pvrc-1"], "generated": True, "frame_s": 0.4}
         (source / "b.mp4").write_bytes(b"cut off")
         again = DataSet.create(tmp_path / "again")
-        assert import_pictures(again, source, form=form).problems == 1
+        assert import_pictures(again, source, layout=form).problems == 1
         (source / "task2_meta.jsonl").write_text('{"task_type": 2, "video_path": ["../a.mp4", "b.mp4"]}')
         with pytest.raises(InputError, match="task2_meta"):
-            import_pictures(DataSet.create(tmp_path / "wrong"), source, form=form)
+            import_pictures(DataSet.create(tmp_path / "wrong"), source, layout=form)
 
 
 def kinds_of_sources(folder):
@@ -334,15 +334,15 @@ def test_an_argument_that_has_no_effect_on_a_source_is_refused_and_nothing_is_wr
             if name not in used and not (form == "magicdata" and name == "prompt"):
                 chosen = {name: value} if name == "pictures" else {"columns": Columns(**{name: value})}
                 with pytest.raises(InputError, match="no effect") as error:
-                    import_pictures(dataset, source, form=form, **chosen)
+                    import_pictures(dataset, source, layout=form, **chosen)
                 assert f"--{name}" in str(error.value)
                 refused += 1
         for other in set(FORMATS) - {form, "any", "artifact-bench"} if not {"key", "pictures"} & set(used) else ():
-            with pytest.raises(InputError, match="a format of tables"):
-                import_pictures(dataset, source, form=other)
+            with pytest.raises(InputError, match="a layout of tables"):
+                import_pictures(dataset, source, layout=other)
         assert list(dataset.folder.iterdir()) == [dataset.folder / "dataset.json"]
         columns = Columns(*(used.get(name) for name in ("key", "image", "prompt")))
-        assert import_pictures(dataset, source, form=form, pictures=used.get("pictures"), columns=columns).problems == 0
+        assert import_pictures(dataset, source, layout=form, pictures=used.get("pictures"), columns=columns).problems == 0
     assert refused == 2 + 2 * 4 + 3
 
 

@@ -69,16 +69,16 @@ def test_every_number_in_a_preset_s_words_is_one_of_those_that_are_checked_here(
 def test_the_printed_numbers_are_those_of_the_papers_and_their_arithmetic():
     flux, r3, magic = map(preset_text, PRESETS)
     assert "8 million" in flux and "6 million" in flux and "20 million" in flux
-    assert "24,925" in r3 and "62.3 %" in r3 and round(100 * 24_925 / 40_000, 1) == 62.3
+    assert "24,925" in r3 and "62.3%" in r3 and round(100 * 24_925 / 40_000, 1) == 62.3
     assert all(each in magic for each in ("343,269", "325,238", "17,366", "342,604", "343,898"))
     assert 325_238 + 17_366 == 342_604 and 342_604 + 1_294 == 343_898
     assert 173_768 + 169_501 == 343_269
     assert 7 * (50 + 50) == 700 and 1_000 + 300 == 1_300  # PRISM-Bench's prompts; R³-Bench's candidates for the experts
-    # 95 % of 500 kept and 500 rejected pictures (B.4) may be 90 % of the kept or of the rejected: of 75 % kept it bounds little
+    # 95% of 500 kept and 500 rejected pictures (B.4) may be 90% of the kept or of the rejected: of 75% kept it bounds little
     assert (0.75 * 0.9 + 0.25 * 1.0, 0.75 * 1.0 + 0.25 * 0.9) == (0.925, 0.975)
-    low, high = wilson_interval([480], [500])  # 96 % of 500 chains of thought (B.5)
+    low, high = wilson_interval([480], [500])  # 96% of 500 chains of thought (B.5)
     assert (round(100 * low[0], 1), round(100 * high[0], 1)) == (93.9, 97.4)
-    low, high = wilson_interval([950], [1000])  # 95 % of 1,000 audited pictures (FLUX-Reason-6M, appendix B.4)
+    low, high = wilson_interval([950], [1000])  # 95% of 1,000 audited pictures (FLUX-Reason-6M, appendix B.4)
     assert (round(100 * low[0], 1), round(100 * high[0], 1)) == (93.5, 96.2)
     # 128 A100s over four months against the printed 15,000 A100 days, and the cost of one of 8 million candidates
     assert round(15_000 / 128, 1) == 117.2 and round(15_000 * 86_400 / 8_000_000) == 162

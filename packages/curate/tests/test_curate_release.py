@@ -140,7 +140,7 @@ def test_no_prompt_and_no_near_duplicate_straddles_a_split(looked):
         by_prompt = found.group_by(pl.col("prompt").str.to_lowercase()).agg(pl.col("split").n_unique())
         assert by_prompt["split"].max() == 1
     with pytest.raises(InputError, match="add up to 1"):
-        split.function(rows, shares={"train": 0.5})
+        split.with_parameters(shares={"train": 0.5}).check_parameters()
 
 
 def test_a_chain_of_any_length_is_one_component():
@@ -221,7 +221,7 @@ def test_a_cascade_bounds_its_loss_from_the_explored_share(tmp_path):
     expensive = judge_stage(asks.agreement(), PixelJudge(), when="cheap_agrees", explore=0.5)
     stages = [cheap, expensive]
     run(dataset, stages)
-    loss = cascade_loss(dataset, stages, "agreement_explored", {"keeps": "agrees"})
+    loss = cascade_loss(dataset, stages, "agreement", {"keeps": "agrees"})
     found = read_columns(dataset, stages, ["agreement_explored", "agrees", "cheap_agrees"]).collect()
     explored = found.filter("agreement_explored")
     assert (loss.explored, loss.kept_by_expensive) == (len(explored), explored["agrees"].sum())
@@ -345,6 +345,12 @@ def test_an_audit_is_blind_reweighted_and_gates_the_release(looked, tmp_path):
     file = next(iter(manifest["files"]))
     (looked.folder / "releases" / "v1" / file).write_bytes(b"x")
     assert verify_release(looked.folder / "releases" / "v1") == [f"{file}: has changed"]
+    for folder, said in (
+        (looked.folder, f"releases/v1/{file}: has changed"),
+        (looked.folder / "releases" / "v1", f"{file}: has changed"),
+    ):
+        checked = call("verify", folder)
+        assert checked.exit_code == 1 and said in checked.output.splitlines(), checked.output
 
 
 def test_the_arena_s_pages_and_label_studio_give_the_result_of_the_sheet(looked, tmp_path):
@@ -506,6 +512,13 @@ def test_a_release_that_was_interrupted_leaves_nothing_in_the_next(looked, monke
     assert sorted(manifest["files"]) == sorted(f"data/{path.name}" for path in (written.folder / "data").iterdir())
     (written.folder / "data" / "train-99999.tar").write_bytes(b"x")
     assert verify_release(written.folder) == ["data/train-99999.tar: is not of this release"]
+    digest = "0" * 64
+    hostile = [("../../x", digest), ("/etc/passwd", digest), ("data/../x", digest), ("data/a", "00"), ("data/a", 1)]
+    named = [json.dumps({"files": {name: value}, "merkle_root": ""}) for name, value in hostile]
+    for damaged in ("", "{", "[]", '{"files": []}', *named):
+        (written.folder / "manifest.json").write_text(damaged)
+        with pytest.raises(InputError, match="the manifest of the release is damaged"):
+            verify_release(written.folder)
 
 
 def test_names_cannot_break_the_tables_of_the_card(tmp_path):

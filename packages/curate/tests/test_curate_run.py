@@ -2,12 +2,15 @@
 
 import io
 import os
+import pkgutil
 import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 
 import polars as pl
@@ -21,7 +24,7 @@ from salon_curate.dataset import DataSet
 from salon_curate.duplicates_and_splits import duplicates
 from salon_curate.engine import embedded, inline
 from salon_curate.measures import fields, look
-from salon_curate.pipeline import PIPELINE
+from salon_curate.pipeline import BUILT_IN, PIPELINE, read_pipeline
 from salon_curate.running import run, status, verify
 from salon_curate.stages import Stage, stage
 from salon_taxonomy.errors import InputError, StorageError
@@ -159,6 +162,7 @@ def test_a_stage_over_all_shards_has_a_process_of_its_own_and_its_death_is_named
     assert CliRunner().invoke(curate, words).output.startswith("2 parts made, 2 kept")
 
 
+@pytest.mark.slow  # kills at length
 def test_killed_drivers_and_workers_leave_no_orphan_and_the_end_has_the_same_bytes(tmp_path, stages_on_the_path):
     source = drawn(tmp_path / "in", 2)
     calm, disturbed = made(tmp_path / "a", source, shard_rows=1), made(tmp_path / "b", source, shard_rows=1)
@@ -279,6 +283,36 @@ def test_a_shard_or_part_of_another_length_is_named_before_its_rows_stand_beside
                 assert status(dataset, [look, reading])[1].done < 2
             path.write_bytes(whole)
     assert run(dataset, [look, reading], engine=inline).set_aside == ()
+
+
+def numbers_of_recipes() -> Iterator[tuple[str, str, str]]:
+    """Each number that a pipeline can have: the TOML before it, the TOML after it, and a value that is allowed."""
+    judged = "[[stage]]\nask = 'quality'\njudge = 'pixels:'\nwhen = 'sharpness >= 80'\n"
+    yield f"{judged}explore = ", "", "1.0"
+    for key in ("re_asks", "concurrency", "seed"):
+        yield f"{judged}explore = 0.5\n{key} = ", "", "3"
+    yield "[[stage]]\nask = 'captions'\njudge = 'pixels:'\noptions = { style = ", " }", "10"
+    for use, where in BUILT_IN.items():
+        found = pkgutil.resolve_name(where)
+        for key, parameter in signature(found.function).parameters.items() if isinstance(found, Stage) else ():
+            if "int" in str(parameter.annotation):
+                yield f"[[stage]]\nuse = '{use}'\nparameters = {{ {key} = ", " }", "7"
+            elif "float" in str(parameter.annotation):
+                yield f"[[stage]]\nuse = '{use}'\nparameters = {{ {key} = {{ a = 0.5, b = ", " } }", "0.5"
+
+
+def test_every_number_of_a_recipe_is_checked_when_it_is_read(tmp_path):
+    recipe, bounded = tmp_path / PIPELINE, 0
+    for before, after, right in numbers_of_recipes():
+        recipe.write_text(f"{before}{right}{after}")
+        read_pipeline(recipe, environment={})
+        too_large = [f"{right}1"] if right != "3" and "seed" not in before else []
+        bounded += len(too_large)
+        for wrong in ("-1", "nan", "-inf", "'3'", "true", "[]", *too_large):
+            recipe.write_text(f"{before}{wrong}{after}")
+            with pytest.raises(InputError, match=rf"{PIPELINE}, .*key '"):
+                read_pipeline(recipe, environment={})
+    assert bounded == 4
 
 
 def test_a_pipeline_that_contradicts_itself_is_refused(tmp_path):

@@ -197,5 +197,5 @@ def test_the_commands_print_the_funnel_save_selections_and_draw_the_curves(looke
     assert len(pl.read_parquet(looked.folder / "selections" / "b.parquet")) == kept
     assert json.loads(call("diff", folder, "a", "b", "--format", "json"))["entered"] == 0
     call("yield", folder, "--sweep", "sharpness", "--page", tmp_path / "curves.html")
-    assert "sharpness, at least" in (tmp_path / "curves.html").read_text()
+    assert "where sharpness is at least" in (tmp_path / "curves.html").read_text()
     assert json.loads(call("why", folder, "k00002"))["stages"][0]["values"]["look_problem"]

@@ -22,7 +22,7 @@ def agreements(found: list[CellCheck]) -> Counter[MatchWithPrinted]:
 
 
 def test_the_two_judges_of_prism_agree_to_the_printed_digit() -> None:
-    found = {result.column: result.recomputed.plain for result in REPORT.results if result.table == "003:3"}
+    found = {result.column: result.recomputed.plain for result in REPORT.results if result.table == "prism:3"}
     tracks = ["imagination", "entity", "text_rendering", "style", "affection", "composition", "long_text"]
     values = [(f"{found[f'{t}.spearman']:.3f}", f"{found[f'{t}.kendall']:.3f}") for t in tracks]
     assert values == [
@@ -37,23 +37,23 @@ def test_the_two_judges_of_prism_agree_to_the_printed_digit() -> None:
 
 
 def test_every_total_of_artifact_bench_is_the_share_of_all_questions_answered_right() -> None:
-    assert agreements(results("001:2", "pooled_accuracy")) == {MatchWithPrinted.EXACT: 20}
+    assert agreements(results("artifact-bench:2", "pooled_accuracy")) == {MatchWithPrinted.EXACT: 20}
 
 
 def test_the_macro_averages_of_magicmirror_are_means_over_labels() -> None:
-    assert agreements(results("000:1", "mean", "macro.")) == {MatchWithPrinted.EXACT: 24}
-    assert agreements(results("000:4", "mean", "macro.")) == {MatchWithPrinted.EXACT: 15}
+    assert agreements(results("magicmirror:1", "mean", "macro.")) == {MatchWithPrinted.EXACT: 24}
+    assert agreements(results("magicmirror:4", "mean", "macro.")) == {MatchWithPrinted.EXACT: 15}
 
 
 def test_the_micro_averages_of_the_trained_assessor_come_out_of_rates_and_supports() -> None:
-    own = [r for rule in ("micro_precision", "micro_recall", "micro_f1") for r in results("000:1", rule)]
+    own = [r for rule in ("micro_precision", "micro_recall", "micro_f1") for r in results("magicmirror:1", rule)]
     assert agreements([r for r in own if r.key == "MagicAssessor-7B"]) == {MatchWithPrinted.EXACT: 3}
-    ablations = [r for rule in ("micro_precision", "micro_recall", "micro_f1") for r in results("000:4", rule)]
+    ablations = [r for rule in ("micro_precision", "micro_recall", "micro_f1") for r in results("magicmirror:4", rule)]
     assert agreements(ablations) == {MatchWithPrinted.EXACT: 15}
 
 
 def test_micro_averages_of_other_assessors_are_close_and_listed_where_they_differ() -> None:
-    own = [r for rule in ("micro_precision", "micro_recall", "micro_f1") for r in results("000:1", rule)]
+    own = [r for rule in ("micro_precision", "micro_recall", "micro_f1") for r in results("magicmirror:1", rule)]
     gaps = {(r.key, r.column): abs((r.recomputed.plain or 0) - float(r.printed)) for r in own}
     assert agreements(own) == {MatchWithPrinted.EXACT: 8, MatchWithPrinted.DISAGREES: 16}
     assert sum(gap <= 0.00035 for gap in gaps.values()) == 18
@@ -61,7 +61,7 @@ def test_micro_averages_of_other_assessors_are_close_and_listed_where_they_diffe
 
 
 def test_both_elo_boards_correlate_with_the_third_party_board_as_stated() -> None:
-    found = {result.inputs: result for result in results("004:6", "pearson_r")}
+    found = {result.inputs: result for result in results("mef:6", "pearson_r")}
     public = found["magic_bench_377_public, artificial_analysis"]
     expert = found["magic_bench_377_expert, artificial_analysis"]
     assert (round(public.recomputed.plain or 0, 3), round(expert.recomputed.plain or 0, 3)) == (0.796, 0.751)
@@ -69,17 +69,17 @@ def test_both_elo_boards_correlate_with_the_third_party_board_as_stated() -> Non
 
 
 def test_magicbench_scores_are_shares_of_the_images_behind_the_finer_table() -> None:
-    assert agreements(results("000:3", "possible_share")) == {MatchWithPrinted.CONSISTENT: 28}
-    assert agreements(results("000:3", "pooled_share", "object"))[MatchWithPrinted.DISAGREES] == 0
+    assert agreements(results("magicmirror:3", "possible_share")) == {MatchWithPrinted.CONSISTENT: 28}
+    assert agreements(results("magicmirror:3", "pooled_share", "object"))[MatchWithPrinted.DISAGREES] == 0
 
 
 def test_magicbench_human_and_animal_scores_are_never_above_the_finer_table() -> None:
-    found = results("000:3", "pooled_share", "human") + results("000:3", "pooled_share", "animal")
+    found = results("magicmirror:3", "pooled_share", "human") + results("magicmirror:3", "pooled_share", "animal")
     assert all(float(r.printed) <= (r.recomputed.plain or 0) + 0.005 for r in found)
 
 
 def test_the_human_row_of_artifact_bench_averages_over_questions() -> None:
-    assert {(r.key, r.column) for r in REPORT.findings if r.table == "001:2"} == {
+    assert {(r.key, r.column) for r in REPORT.findings if r.table == "artifact-bench:2"} == {
         ("Human Expert", "rvac.average"),
         ("Human Expert", "pvrc.average"),
         ("Human Expert", "aid.average"),
@@ -87,7 +87,7 @@ def test_the_human_row_of_artifact_bench_averages_over_questions() -> None:
 
 
 def test_stated_rank_correlations_need_a_tie_to_be_broken() -> None:
-    found = [*results("002:6", "spearman_rho"), *results("002:6", "kendall_tau")]
+    found = [*results("r3:6", "spearman_rho"), *results("r3:6", "kendall_tau")]
     assert [(r.printed, r.agreement) for r in found] == [
         ("0.800", MatchWithPrinted.WITHIN_ROUNDING),
         ("0.667", MatchWithPrinted.WITHIN_ROUNDING),
@@ -95,7 +95,7 @@ def test_stated_rank_correlations_need_a_tie_to_be_broken() -> None:
 
 
 def test_both_rankings_of_evaluators_are_the_order_of_their_scores() -> None:
-    assert agreements(results("002:8", "rank")) == {MatchWithPrinted.EXACT: 18}
+    assert agreements(results("r3:8", "rank")) == {MatchWithPrinted.EXACT: 18}
 
 
 def test_how_many_cells_agree_is_known() -> None:
@@ -121,7 +121,7 @@ def test_cells_that_are_called_derived_are_those_that_a_rule_makes() -> None:
 
 
 def test_one_table_can_be_checked_alone() -> None:
-    assert check("001:2").results == tuple(result for result in REPORT.results if result.table == "001:2")
+    assert check("artifact-bench:2").results == tuple(result for result in REPORT.results if result.table == "artifact-bench:2")
 
 
 def test_the_summary_adds_up_to_the_results() -> None:
@@ -134,11 +134,11 @@ def test_the_summary_adds_up_to_the_results() -> None:
 @pytest.mark.parametrize(
     ("table", "key", "column", "text"),
     [
-        ("000:5", "L2: Other Irrationalities", "total", "28"),
-        ("001:2", "Human Expert", "rvac.average", "92.77"),
-        ("004:5", "Reve Image 1.0", "aesthetic_design.rank", "12 …"),
-        ("004:5", "Ideogram 3.0", "film.rank", "none (over 11, under 9)"),
-        ("004:4", "GPT-4o", "overall.rank", "1 … 2"),
+        ("magicmirror:5", "L2: Other Irrationalities", "total", "28"),
+        ("artifact-bench:2", "Human Expert", "rvac.average", "92.77"),
+        ("mef:5", "Reve Image 1.0", "aesthetic_design.rank", "12 …"),
+        ("mef:5", "Ideogram 3.0", "film.rank", "none (over 11, under 9)"),
+        ("mef:4", "GPT-4o", "overall.rank", "1 … 2"),
     ],
 )
 def test_a_recomputed_value_is_shown_with_one_digit_more_or_as_a_range(table: str, key: str, column: str, text: str) -> None:
@@ -148,12 +148,12 @@ def test_a_recomputed_value_is_shown_with_one_digit_more_or_as_a_range(table: st
 
 def test_the_manual_lists_as_many_findings_per_table_as_the_check_makes() -> None:
     manual = (Path(__file__).parents[3] / "docs" / "published.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^\| (\d{3}:\w+) \| (\d+) \|", manual, re.MULTILINE)
+    listed = re.findall(r"^\| ([a-z0-9-]+:\w+) \| (\d+) \|", manual, re.MULTILINE)
     assert {table: int(count) for table, count in listed} == Counter(finding.table for finding in REPORT.findings)
 
 
 def test_the_docs_tell_the_findings_about_assessors_as_the_check_does() -> None:
-    found = check("000:1").findings
+    found = check("magicmirror:1").findings
     apart: dict[str, int] = {}
     for each in found:
         difference = abs(float(each.printed) - each.recomputed.plain) * 10_000

@@ -21,7 +21,7 @@ def test_list_names_every_table_with_its_size() -> None:
     assert all(each.id in result.stdout for each in tables())
     about = json.loads(salon("list", "--format", "json").stdout)
     assert about[0] | {"caption": ""} == {
-        "id": "000:1",
+        "id": "magicmirror:1",
         "paper": "MagicMirror",
         "title": tables()[0].paper.title,
         "caption": "",
@@ -32,30 +32,30 @@ def test_list_names_every_table_with_its_size() -> None:
 
 
 def test_show_prints_digits_as_printed_in_every_form() -> None:
-    assert "62.16" in salon("show", "000:3").stdout
-    rows = list(csv.reader(io.StringIO(salon("show", "003:5", "--format", "csv").stdout)))
+    assert "62.16" in salon("show", "magicmirror:3").stdout
+    rows = list(csv.reader(io.StringIO(salon("show", "prism:5", "--format", "csv").stdout)))
     assert rows[0][:2] == ["model", "imagination.alignment"] and "90.30" in rows[6]
-    markdown = salon("show", "002:9a", "--format", "markdown").stdout.splitlines()
+    markdown = salon("show", "r3:9a", "--format", "markdown").stdout.splitlines()
     assert markdown[1] == "| --- | ---: | ---: | ---: |"
     assert markdown[2] == "| Baseline | 0.793 | 0.654 | 0.314 |"
-    assert json.loads(salon("show", "000:3", "--format", "json").stdout)["rows"] == load("000:3").to_dicts()
+    assert json.loads(salon("show", "magicmirror:3", "--format", "json").stdout)["rows"] == load("magicmirror:3").to_dicts()
 
 
 def test_wide_tables_keep_their_cells_in_one_piece() -> None:
-    lines = salon("show", "003:1").stdout.splitlines()
+    lines = salon("show", "prism:1").stdout.splitlines()
     assert any("GPT-Image-1 [High]" in line and line.rstrip().endswith("86.3") for line in lines)
 
 
 def test_check_lists_what_disagrees_and_succeeds() -> None:
-    result = salon("check", "001:2")
+    result = salon("check", "artifact-bench:2")
     assert result.exit_code == 0
     assert "Human Expert" in result.stdout and "Gemini" not in result.stdout
     assert result.stdout.endswith("80 cells: exact 71, within rounding 6, consistent 0, disagrees 3\n")
 
 
 def test_check_shows_every_cell_when_asked() -> None:
-    assert salon("check", "003:3", "--all").stdout.count("exact") >= 14
-    cells = json.loads(salon("check", "003:3", "--all", "--format", "json").stdout)["cells"]
+    assert salon("check", "prism:3", "--all").stdout.count("exact") >= 14
+    cells = json.loads(salon("check", "prism:3", "--all", "--format", "json").stdout)["cells"]
     assert len(cells) == 14 and {cell["verdict"] for cell in cells} == {"exact"}
 
 
@@ -67,7 +67,7 @@ def test_check_as_json_has_the_findings_and_a_summary() -> None:
 
 @pytest.mark.parametrize("command", ["show", "check"])
 def test_an_unknown_table_exits_2_and_offers_close_ids(command: str) -> None:
-    result = salon(command, "3:1")
+    result = salon(command, "prsm:1")
     assert result.exit_code == 2
-    assert "no such published table '3:1' (allowed: 003:1" in result.stderr
+    assert "no such published table 'prsm:1' (allowed: prism:1" in result.stderr
     assert result.stdout == ""

@@ -10,13 +10,14 @@ from salon_published.tables import PublishedTable, read_tables
 from salon_taxonomy.errors import InputError
 
 MANIFEST = """\
-paper = "900"
+paper = "own"
+place = 1
 title = "A paper"
 citation = "Paper"
 
 [[table]]
-id = "900:1"
-file = "900-1.csv"
+id = "own:1"
+file = "own-1.csv"
 caption = "Two models"
 keys = ["model"]
 rows = "generator"
@@ -34,8 +35,8 @@ CHECK = """
 
 
 def folder(path: Path, manifest: str = MANIFEST, table: str = CSV) -> Path:
-    (path / "900.toml").write_text(manifest, encoding="utf-8")
-    (path / "900-1.csv").write_text(table, encoding="utf-8")
+    (path / "own.toml").write_text(manifest, encoding="utf-8")
+    (path / "own-1.csv").write_text(table, encoding="utf-8")
     return path
 
 
@@ -55,7 +56,7 @@ def test_a_table_is_read_with_its_units_gaps_and_words(tmp_path: Path) -> None:
 
 
 def test_other_files_in_the_folder_are_left_alone(tmp_path: Path) -> None:
-    (folder(tmp_path) / "models.toml").write_text("not = [", encoding="utf-8")
+    (folder(tmp_path) / "notes.md").write_text("not = [", encoding="utf-8")
     assert len(read_tables(tmp_path)) == 1
 
 
@@ -65,9 +66,9 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path: Path) -> None:
         (("rows = ", "row = "), "table.0.row"),
         (('rows = "generator"', 'rows = "picture"'), "table.0.rows"),
         (('direction = "higher"', 'direction = "up"'), "table.0.direction"),
-        (('id = "900:1"', 'id = "901:1"'), "table.0.id"),
-        (('id = "900:1"', 'id = "one"'), "table.0.id"),
-        (('file = "900-1.csv"', 'file = "../x.csv"'), "table.0.file"),
+        (('id = "own:1"', 'id = "other:1"'), "table.0.id"),
+        (('id = "own:1"', 'id = "one"'), "table.0.id"),
+        (('file = "own-1.csv"', 'file = "../x.csv"'), "table.0.file"),
         (('role = "overall"', 'role = "best"'), "table.0.column.2.role"),
         (('title = "A paper"\n', ""), "title"),
     ],
@@ -75,21 +76,21 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path: Path) -> None:
 def test_a_wrong_key_is_named_with_its_file(tmp_path: Path, slip: tuple[str, str], named: str) -> None:
     folder(tmp_path, MANIFEST.replace(*slip))
     with pytest.raises(InputError) as caught:
-        read_manifest(tmp_path / "900.toml")
-    assert (caught.value.source, caught.value.column) == (str(tmp_path / "900.toml"), named)
+        read_manifest(tmp_path / "own.toml")
+    assert (caught.value.source, caught.value.column) == (str(tmp_path / "own.toml"), named)
 
 
 @pytest.mark.parametrize("content", [b"paper = ", b"\xff\xfe", b""])
 def test_a_manifest_that_is_no_toml_is_refused(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "900.toml").write_bytes(content)
-    with pytest.raises(InputError, match=r"900\.toml"):
+    (tmp_path / "own.toml").write_bytes(content)
+    with pytest.raises(InputError, match=r"own\.toml"):
         read_tables(tmp_path)
 
 
 def test_an_unknown_rule_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     folder(tmp_path, MANIFEST + CHECK.replace('"mean"', '"median"', 1))
     with pytest.raises(InputError, match=r"unknown rule 'median' \(allowed: at_most"):
-        read_manifest(tmp_path / "900.toml")
+        read_manifest(tmp_path / "own.toml")
 
 
 @pytest.mark.parametrize(
@@ -110,13 +111,13 @@ def test_a_wrong_csv_is_refused_with_row_and_column(
 ) -> None:
     with pytest.raises(InputError, match=message) as caught:
         read(tmp_path, table=table)
-    assert (caught.value.source, caught.value.row, caught.value.column) == (str(tmp_path / "900-1.csv"), row, column)
+    assert (caught.value.source, caught.value.row, caught.value.column) == (str(tmp_path / "own-1.csv"), row, column)
 
 
 def test_a_missing_csv_is_named(tmp_path: Path) -> None:
     folder(tmp_path)
-    (tmp_path / "900-1.csv").unlink()
-    with pytest.raises(InputError, match=r"900-1\.csv: the table cannot be read"):
+    (tmp_path / "own-1.csv").unlink()
+    with pytest.raises(InputError, match=r"own-1\.csv: the table cannot be read"):
         read_tables(tmp_path)
 
 
@@ -132,7 +133,7 @@ def test_empty_targets_and_inputs_are_left_out_of_a_check(tmp_path: Path) -> Non
     [
         (('target = "mean"', 'target = "median"'), "covers no cell 'median'"),
         (('of = ["a.*"]', 'of = ["c.*"]'), "a reference names no column 'c.\\*'"),
-        (('of = ["a.*"]', 'of = ["900:7!a.x"]'), "a reference names no table '900:7'"),
+        (('of = ["a.*"]', 'of = ["own:7!a.x"]'), "a reference names no table 'own:7'"),
         (('of = ["a.*"]', 'of = ["a.x@M3"]'), "no such row 'M3'"),
         (('of = ["a.*"]', 'of = ["b.note"]'), "no such numeric column 'b.note'"),
         (('rule = "mean"', 'rule = "weighted_mean"'), "'weighted_mean' cannot be applied to these inputs"),

@@ -137,9 +137,9 @@ REBUILT = """
       SELECT subject_model AS model, split_part(dimension, '.', 1) AS label,
              max(value) FILTER (dimension LIKE '%.precision') AS p, max(value) FILTER (dimension LIKE '%.recall') AS r,
              max(value) FILTER (dimension LIKE '%.f1') AS f1
-      FROM scores WHERE run_id = 'published-000-6' GROUP BY ALL),
+      FROM scores WHERE run_id = 'published-magicmirror-6' GROUP BY ALL),
     support AS (
-      SELECT subject_model AS name, value AS n FROM scores WHERE run_id = 'published-000-5' AND dimension = 'test'),
+      SELECT subject_model AS name, value AS n FROM scores WHERE run_id = 'published-magicmirror-5' AND dimension = 'test'),
     names (label, name) AS (VALUES
       ('interaction', 'L2: Irrational Element Interaction'), ('human', 'L2: Abnormal Human Anatomy'),
       ('animal', 'L2: Abnormal Animal Anatomy'), ('object', 'L2: Abnormal Object Morphology')),
@@ -155,8 +155,8 @@ REBUILT = """
         {'dimension': 'micro.f1', 'value': 2 * sum(hits) / (sum(flagged) + sum(n))}], recursive := true)
       FROM counted GROUP BY model),
     rebuilt AS (
-      SELECT 'published-000-4' AS run_id, * FROM averages
-      UNION ALL SELECT 'published-000-6', model, label || '.f1', 2 * p * r / (p + r) FROM counted)
+      SELECT 'published-magicmirror-4' AS run_id, * FROM averages
+      UNION ALL SELECT 'published-magicmirror-6', model, label || '.f1', 2 * p * r / (p + r) FROM counted)
     SELECT rebuilt.run_id, rebuilt.dimension, printed.value AS printed, rebuilt.value AS rebuilt
     FROM rebuilt JOIN scores AS printed
       ON printed.run_id = rebuilt.run_id AND printed.subject_model = rebuilt.model AND printed.dimension = rebuilt.dimension
@@ -167,5 +167,5 @@ def test_magicmirrors_tables_four_and_six_follow_in_sql_from_the_stored_rates_an
     rows = pl.DataFrame(ResultStore.open(first.given).sql(REBUILT))
     assert rows.group_by("run_id").len().sort("run_id")["len"].to_list() == [5 * 6, 5 * 4]
     apart = (rows["printed"] - rows["rebuilt"]).abs()
-    assert apart.filter(rows["run_id"] == "published-000-4").max() < 0.000_051  # the last printed digit
+    assert apart.filter(rows["run_id"] == "published-magicmirror-4").max() < 0.000_051  # the last printed digit
     assert apart.max() < 0.000_1  # F1 of rates that were rounded themselves

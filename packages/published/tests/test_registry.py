@@ -92,15 +92,15 @@ def test_no_two_rows_of_a_table_are_the_same_model() -> None:
 @pytest.mark.parametrize(
     ("table", "printed", "expected"),
     [
-        ("002:5", "+ Best-of-N", "qwen-image+best-of-n"),
-        ("002:5", "+ R³-Refiner", "qwen-image+r3-refiner"),
-        ("002:7", "+ Qwen3-VL-8B verifier", "qwen-image+qwen3-vl-8b-instruct"),
-        ("002:7", "+ R³-Refiner-QE", "qwen-image+r3-refiner"),
-        ("002:9b", "+ R³-Refiner-QE", "r3-refiner-qe"),
-        ("002:9a", "Baseline", None),
-        ("003:6", "+ FLUX-Reason-6M+GCOT", "bagel+flux-reason-6m-gcot"),
-        ("003:7", "+ FLUX-Reason-6M + GCoT", "bagel+flux-reason-6m-gcot"),
-        ("000:4", "w/o Consistent Reward", "magicassessor-7b-without-consistency-reward"),
+        ("r3:5", "+ Best-of-N", "qwen-image+best-of-n"),
+        ("r3:5", "+ R³-Refiner", "qwen-image+r3-refiner"),
+        ("r3:7", "+ Qwen3-VL-8B verifier", "qwen-image+qwen3-vl-8b-instruct"),
+        ("r3:7", "+ R³-Refiner-QE", "qwen-image+r3-refiner"),
+        ("r3:9b", "+ R³-Refiner-QE", "r3-refiner-qe"),
+        ("r3:9a", "Baseline", None),
+        ("prism:6", "+ FLUX-Reason-6M+GCOT", "bagel+flux-reason-6m-gcot"),
+        ("prism:7", "+ FLUX-Reason-6M + GCoT", "bagel+flux-reason-6m-gcot"),
+        ("magicmirror:4", "w/o Consistent Reward", "magicassessor-7b-without-consistency-reward"),
     ],
 )
 def test_a_row_that_names_only_what_was_added_means_what_its_table_says(table: str, printed: str, expected: str | None) -> None:
@@ -165,15 +165,15 @@ def test_case_spaces_dashes_and_brackets_do_not_matter_but_digits_dots_and_pluse
 
 
 def test_a_name_can_mean_another_model_in_a_named_table_only() -> None:
-    assert registry.resolve("GPT-4o") == registry.resolve("GPT-4o", "000:1") == "gpt-4o"
-    assert registry.resolve("GPT-4o", "004:8") == "gpt-image-1"
+    assert registry.resolve("GPT-4o") == registry.resolve("GPT-4o", "magicmirror:1") == "gpt-4o"
+    assert registry.resolve("GPT-4o", "mef:8") == "gpt-image-1"
     assert registry.resolve("+ R³-Refiner") is None
 
 
 def test_a_row_that_builds_on_another_is_not_taken_for_its_base() -> None:
-    assert registry.resolve_row({"model": "Bagel", "refiner": "+ R³-Refiner"}, "002:2") == "bagel+r3-refiner"
-    assert registry.resolve_row({"model": "Bagel", "refiner": None}, "002:2") == "bagel"
-    assert registry.resolve_row({"model": "FLUX.1", "refiner": "+ R³-Refiner"}, "002:2") is None
+    assert registry.resolve_row({"model": "Bagel", "refiner": "+ R³-Refiner"}, "r3:2") == "bagel+r3-refiner"
+    assert registry.resolve_row({"model": "Bagel", "refiner": None}, "r3:2") == "bagel"
+    assert registry.resolve_row({"model": "FLUX.1", "refiner": "+ R³-Refiner"}, "r3:2") is None
 
 
 @given(st.text(), st.text() | st.none())
@@ -206,14 +206,14 @@ def test_one_id_for_two_models_is_refused() -> None:
 def test_a_base_and_an_override_must_point_to_a_model() -> None:
     with pytest.raises(InputError, match="model a-1 points to no model"):
         registry.Registry((one_model(base="nowhere"),))
-    stray = registry.Override(tables=("000:1",), spelling="X", model="nowhere", reason="none")
+    stray = registry.Override(tables=("magicmirror:1",), spelling="X", model="nowhere", reason="none")
     with pytest.raises(InputError, match="the override of 'X' points to no model"):
         registry.Registry((one_model(),), (stray,))
 
 
 def test_two_overrides_of_one_spelling_in_one_table_must_agree() -> None:
-    first = registry.Override(tables=("000:1", "000:2"), spelling="X", model="a-1", reason="one")
-    second = registry.Override(tables=("000:2",), spelling="[x]", model="b", reason="other")
+    first = registry.Override(tables=("magicmirror:1", "magicmirror:2"), spelling="X", model="a-1", reason="one")
+    second = registry.Override(tables=("magicmirror:2",), spelling="[x]", model="b", reason="other")
     with pytest.raises(InputError, match="one spelling for two models"):
         registry.Registry((one_model(), one_model(id="b", name="B")), (first, second))
 

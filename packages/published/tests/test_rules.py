@@ -111,7 +111,7 @@ def test_a_rank_fits_between_those_of_better_and_worse_rows() -> None:
 
 
 def test_ties_that_rounding_may_have_made_are_broken_both_ways() -> None:
-    # 002, Table 6: two systems tie in human accuracy; 0.800 and 0.667 need the tie to be broken
+    # R³-Bench, Table 6: two systems tie in human accuracy; 0.800 and 0.667 need the tie to be broken
     columns = [printed("0.650", "0.657", "0.599", "0.543"), printed("0.912", "0.912", "0.829", "0.719")]
     rho, tau = rules.spearman_rho(columns, 0), rules.kendall_tau(columns, 0)
     assert (rho.plain, rho.low, rho.high) == pytest.approx((0.9487, 0.8, 1.0), abs=1e-4)

@@ -9,11 +9,11 @@ from salon_taxonomy.errors import InputError
 
 # every table that holds numbers; lettered parts as the papers letter them
 EXPECTED = [
-    *(f"000:{n}" for n in range(1, 8)),
-    *(f"001:{n}" for n in range(1, 4)),
-    *(f"002:{n}" for n in (*range(1, 9), "9a", "9b", "10a", "10b", 11)),
-    *(f"003:{n}" for n in range(1, 8)),
-    *(f"004:{n}" for n in range(2, 11)),
+    *(f"magicmirror:{n}" for n in range(1, 8)),
+    *(f"artifact-bench:{n}" for n in range(1, 4)),
+    *(f"r3:{n}" for n in (*range(1, 9), "9a", "9b", "10a", "10b", 11)),
+    *(f"prism:{n}" for n in range(1, 8)),
+    *(f"mef:{n}" for n in range(2, 11)),
 ]
 
 
@@ -26,18 +26,18 @@ def test_every_shipped_csv_file_belongs_to_a_table() -> None:
 
 
 def test_a_table_is_a_frame_with_keys_first() -> None:
-    frame = load("002:2")
+    frame = load("r3:2")
     assert frame.columns[:3] == ["model", "refiner", "color"]
     assert frame.schema["model"] == pl.String and frame.schema["color"] == pl.Float64
     assert frame.shape == (13, 10)
 
 
 def test_words_stay_words_and_gaps_are_null() -> None:
-    assert load("002:10a")["significant"].to_list() == ["No", "Yes", "Yes", "Yes"]
-    assert load("002:7")["n1"].null_count() == 1
+    assert load("r3:10a")["significant"].to_list() == ["No", "Yes", "Yes", "Yes"]
+    assert load("r3:7")["n1"].null_count() == 1
 
 
-@pytest.mark.parametrize("wrong", ["003:11", "3:1", "", "003-1", "\x1b[2J"])
+@pytest.mark.parametrize("wrong", ["prism:11", ":1", "", "prism-1", "\x1b[2J"])
 def test_an_unknown_table_is_refused_with_what_looks_like_it(wrong: str) -> None:
     with pytest.raises(InputError, match="no such published table") as caught:
         table(wrong)
@@ -46,8 +46,8 @@ def test_an_unknown_table_is_refused_with_what_looks_like_it(wrong: str) -> None
 
 def test_close_ids_are_offered_first() -> None:
     with pytest.raises(InputError) as caught:
-        table("3:1")
-    assert caught.value.allowed is not None and caught.value.allowed[0] == "003:1"
+        table("prsm:1")
+    assert caught.value.allowed is not None and caught.value.allowed[0] == "prism:1"
 
 
 def test_cells_hold_every_printed_cell_once() -> None:
@@ -58,9 +58,11 @@ def test_cells_hold_every_printed_cell_once() -> None:
 
 
 def test_a_cell_says_what_it_is() -> None:
-    cell = cells().filter((pl.col("table") == "000:3") & (pl.col("key") == "FLUX.1-dev") & (pl.col("column") == "human"))
+    cell = cells().filter(
+        (pl.col("table") == "magicmirror:3") & (pl.col("key") == "FLUX.1-dev") & (pl.col("column") == "human")
+    )
     assert cell.row(0, named=True) == {
-        "table": "000:3",
+        "table": "magicmirror:3",
         "row": 1,
         "key": "FLUX.1-dev",
         "model": "flux.1-dev",

@@ -49,7 +49,9 @@ def test_what_does_not_exist_has_a_reason_and_no_value() -> None:
 
 def test_rows_without_a_label_are_counted_and_wrong_tables_refused() -> None:
     holes = ROWS.with_columns(value=pl.when(pl.col("rater_id") == "eve").then(None).otherwise("value"))
-    assert label_statistics(holes, **NAMES).header == "12 labels of 6 things by 2 raters; 6 rows without a label left out."
+    assert label_statistics(holes, **NAMES).header.startswith(
+        "12 labels of 6 things by 2 raters; 6 rows without a label left out; 95%"
+    )
     for frame, words in (
         (ROWS.drop("value"), "missing column"),
         (ROWS.with_columns(value=pl.lit(None)), "no label"),
@@ -66,7 +68,10 @@ def test_the_command_prints_and_writes_them(tmp_path: Path) -> None:
     words = ["ratings", "agreement", str(tmp_path / "ratings.csv"), "--level", "ordinal", "--weights", "linear"]
     done = CliRunner().invoke(main, [*words, "--output", str(tmp_path / "agreement.csv")])
     assert done.exit_code == 0, done.output
-    assert "18 labels of 6 things by 3 raters." in done.stdout
+    assert (
+        "18 labels of 6 things by 3 raters; 95% interval: percentile bootstrap over things, 1,000 replicates, seed 0"
+        in done.stdout
+    )
     expected = label_statistics(ROWS, **NAMES, level="ordinal", weights="linear").table
     written = pl.read_csv(tmp_path / "agreement.csv", schema_overrides=expected.schema)
     assert written["statistic"].to_list() == expected["statistic"].to_list()

@@ -33,7 +33,7 @@ def salon(*arguments: object) -> Result:
 def test_the_table_shows_the_ranking_and_how_it_was_made(votes: Path):
     result = salon(votes, "--bootstrap", 50)
     assert result.exit_code == 0
-    for part in ("6 battles", "seed 0", "rank", "Elo", "95 % CI", "win rate", "fixed at 1000"):
+    for part in ("6 battles", "seed 0", "rank", "Elo", "95% CI", "win rate", "fixed at 1000"):
         assert part in " ".join(result.stdout.split())  # wherever the lines break
 
 

@@ -31,7 +31,7 @@ def test_equal_strengths_are_told_apart_no_more_often_than_claimed() -> None:
     for seed in range(200):
         table = compare_votes(votes(2 * seed), votes(2 * seed + 1, 200)).table
         missed += table.filter((pl.col("ci_low") > 0) | (pl.col("ci_high") < 0)).height
-    assert 0.03 < missed / 800 < 0.07  # 5 %, give or take three standard errors of 800 dependent rows
+    assert 0.03 < missed / 800 < 0.07  # 5%, give or take three standard errors of 800 dependent rows
 
 
 def test_the_difference_is_that_of_the_ratings_about_the_mean_of_the_shared_models() -> None:

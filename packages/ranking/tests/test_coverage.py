@@ -1,4 +1,4 @@
-"""Do 95 % intervals of Bradley-Terry ratings hold the truth in 95 % of simulated leagues?
+"""Do 95% intervals of Bradley-Terry ratings hold the truth in 95% of simulated leagues?
 
 The study (1,000 leagues per world) runs with ``-m study``; add ``-s`` to see its table. A short version always runs.
 """
@@ -100,7 +100,7 @@ def coverage(world: World, kinds: tuple[str, ...], leagues: int, replicates: int
 def printed() -> Iterator[Callable[[str, float], None]]:
     """Collects lines of the table, and prints it at the end."""
     lines: list[str] = []
-    yield lambda name, share: lines.append(f"{name:60} {100 * share:5.1f} %")
+    yield lambda name, share: lines.append(f"{name:60} {100 * share:5.1f}%")
     if lines:
         sys.stdout.write("\n".join(["", *lines, ""]))
 

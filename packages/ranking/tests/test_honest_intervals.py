@@ -111,7 +111,7 @@ def test_the_least_number_of_replicates_is_named_and_enough(kind: str, confidenc
     few = rank(league, replicates=least - 1, confidence=confidence, interval=kind)
     assert few.table["ci_low"].null_count() == 4
     assert few.warnings == (
-        f"no interval: {least - 1} replicates are too few for a {100 * confidence:g} % interval (at least {least})",
+        f"no interval: {least - 1} replicates are too few for a {100 * confidence:g}% interval (at least {least})",
     )
     if kind == "percentile":
         assert rank(league, replicates=least, confidence=confidence).table["ci_low"].null_count() == 0

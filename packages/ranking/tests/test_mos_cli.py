@@ -74,7 +74,7 @@ def call(name: str, files: Path, *options: object) -> Result:
     [
         ("mos", ["360 scored, 0 unscored", "MOS", "scenario 0", "comparisons differ", "samples per prompt", "correlations"]),
         ("drivers", ["180 of 180 battles used", "public", "rise", "No weights for expert", "ties half a win"]),
-        ("pass_rates", ["54 checks scored, 0 unscored", "all checks", "66.7 %"]),
+        ("pass_rates", ["54 checks scored, 0 unscored", "all checks", "66.7%"]),
     ],
 )
 def test_people_get_a_table_that_says_how_it_was_made(name: str, shown: list[str], files: Path):
@@ -136,7 +136,42 @@ def test_a_file_of_another_kind_is_refused(files: Path):
     result = ran(opinion.mos, files / "votes.csv")
     assert isinstance(result.exception, SalonError)
     assert "missing column 'rating_id'" in str(result.exception)
-    assert "docs/mos.md, 'Ratings that you have already', has the lines to copy." in str(result.exception)
+    assert "--columns theirs=ours,…`, and --scale LOW HIGH; see docs/mos.md." in str(result.exception)
+
+
+def test_every_command_of_votes_and_marks_reads_other_names_of_columns_and_models(files: Path, tmp_path: Path):
+    """A file with foreign names of all columns, and one model in two spellings, has the numbers of the file with ours."""
+    for name in CALLS:
+        given = [pl.read_csv(files / file) for file in CALLS[name]]
+        theirs = given[0].rename({column: f"their {column}" for column in given[0].columns})
+        models = [column for column in theirs.columns if column.startswith("their model")]
+        path = tmp_path / f"{name}.csv"
+        theirs.with_columns(pl.col(column).replace("y", "the Y") for column in models).write_csv(path)
+        (tmp_path / "names.csv").write_text("name,model\nthe Y,y\n")
+        others = [files / file for file in CALLS[name][1:]]
+        ours = ",".join(f"their {column}={column}" for column in given[0].columns)
+        options = ["--columns", ours, "--names", tmp_path / "names.csv", "--format", "csv"]
+        done = ran(getattr(opinion, name), path, *others, *options)
+        assert done.exit_code == 0, (name, done.exception)
+        assert done.stdout == call(name, files, "--format", "csv").stdout, name
+        refused = ran(getattr(opinion, name), path, *others, "--columns", f"none={given[0].columns[0]}")
+        assert "missing column 'none'" in str(refused.exception), name
+
+
+def test_a_file_of_bare_marks_needs_a_scale_and_says_what_was_assumed(tmp_path: Path):
+    path = tmp_path / "marks.csv"
+    rows = ("gpt 4,cat,4", "sdxl,cat,3", "GPT4,dog,5", "sdxl,dog,2", "gpt 4,owl,4")
+    path.write_text("\n".join(["rater,model,prompt,score", *(f"ann,{row}" for row in rows)]))
+    words = [path, "--columns", "rater=rater_id,prompt=prompt_id,score=value", "--merge-names", "--format", "json"]
+    found = json.loads(ran(opinion.mos, *words, "--scale", 1, 5).stdout)
+    assert {row["model"]: row["mean"] for row in found["scores"]} == {"gpt 4": pytest.approx(13 / 3), "sdxl": 2.5}
+    assert found["remarks"] == [
+        "assumed: each row is one rating, all marks are of one dimension, overall, each model made one picture for each prompt",
+        "merged 'GPT4' into 'gpt 4'",
+    ]
+    for low, high in ((5, 1), (2, 2), (1, "inf"), ("nan", 5)):
+        assert "the lowest mark must be below the highest" in str(ran(opinion.mos, *words, "--scale", low, high).exception)
+    assert "is off its scale: 5.0" in str(ran(opinion.mos, *words, "--scale", 1, 4).exception)
 
 
 def test_without_scipy_the_extra_is_named_and_scores_need_none(files: Path, monkeypatch: pytest.MonkeyPatch):

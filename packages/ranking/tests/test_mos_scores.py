@@ -115,7 +115,7 @@ def test_without_any_repetition_prompts_are_resampled_and_the_header_says_so():
     assert row["ci_high"] - row["ci_low"] == pytest.approx(2 * stats.t.ppf(0.975, 11) * error, rel=0.1)
     assert row["mean"] - row["ci_low"] > row["ci_high"] - row["mean"]
     assert summary.stability.is_empty()
-    assert "95 % interval: percentile bootstrap over prompts, 4,000 replicates, seed 0" in summary.header
+    assert "95% interval: percentile bootstrap over prompts, 4,000 replicates, seed 0" in summary.header
 
 
 def test_a_bootstrap_over_prompts_does_not_depend_on_names_or_order():
@@ -223,7 +223,7 @@ def test_comparisons_keep_their_level_when_nothing_differs():
         )
         for seed in range(100)
     )
-    assert false_alarms <= 11  # 5 expected; more than 11 in 100 has a chance below 1 %
+    assert false_alarms <= 11  # 5 expected; more than 11 in 100 has a chance below 1%
 
 
 def test_what_cannot_be_tested_is_null_and_not_significant():
@@ -238,7 +238,7 @@ def test_what_cannot_be_tested_is_null_and_not_significant():
 
 
 def test_the_papers_thirty_percent_with_one_sample_are_below_five_with_four():
-    """Noise chosen so that single samples differ by over 0.1 in 30 % of cases: then four samples do in 3.8 %."""
+    """Noise chosen so that single samples differ by over 0.1 in 30% of cases: then four samples do in 3.8%."""
     within = 0.1 / 1.0364 * math.sqrt(377 / 2)
     table = self_comparison(simulated(1, {"m": 0.0}, prompts=377, samples=4, within=within))
     chance = dict(table.select("samples", "probability").iter_rows())

@@ -21,7 +21,7 @@ from salon_ranking.opinion import (
 from salon_ranking.opinion.logistic import win_probability
 
 DIMENSIONS = ("Prompt Following", "Structural Accuracy", "Aesthetic Quality")
-# MEF paper (004), Table 9: rise of the win rate above 50 % for one standard deviation.
+# MEF paper (004), Table 9: rise of the win rate above 50% for one standard deviation.
 TABLE_9 = {
     "General user": (0.125, 0.007, 0.071),
     "Expert": (0.377, 0.142, 0.109),
@@ -123,7 +123,7 @@ def coverage(studies: int, count: int, **options: object) -> tuple[float, float]
 @pytest.mark.slow
 def test_known_weights_with_interactions_lie_in_their_intervals():
     rises, coefficients = coverage(25, 1500)
-    assert rises >= 0.86  # 75 intervals at 95 %: below with a chance of a tenth of a percent
+    assert rises >= 0.86  # 75 intervals at 95%: below with a chance of a tenth of a percent
     assert coefficients >= 0.9
 
 

@@ -149,7 +149,7 @@ def test_p_values_are_uniform_when_the_model_holds(kind: str):
         values.append(goodness_of_fit(battles, ratings).p_value)
     assert all(value is not None for value in values)
     ordered = np.sort(np.array(values, dtype=float))
-    # Kolmogorov-Smirnov distance; 1.63/√n is its 99 % quantile.
+    # Kolmogorov-Smirnov distance; 1.63/√n is its 99% quantile.
     distance = np.abs(ordered - (np.arange(60) + 0.5) / 60).max()
     assert distance < 1.63 / math.sqrt(60)
 

@@ -170,7 +170,7 @@ def test_progress_is_told_and_the_header_says_how_intervals_were_made():
         threads=1,
         progress=lambda done, total: told.append((done, total)),
     )
-    assert "95 % interval: percentile bootstrap clustered by rater, 2,000 replicates, seed 0" in found.header
+    assert "95% interval: percentile bootstrap clustered by rater, 2,000 replicates, seed 0" in found.header
     assert told
     assert {total for _, total in told} == {2_000}
 

@@ -48,7 +48,7 @@ NONE = pl.DataFrame(schema={"model_a": pl.String, "model_b": pl.String, "plan_st
 
 
 def slope_and_coverage(votes: pl.DataFrame, estimator: str) -> tuple[float, float] | None:
-    """Slope of estimated on true ratings, and the share of pairs whose 95 % sandwich interval holds the true difference."""
+    """Slope of estimated on true ratings, and the share of pairs whose 95% sandwich interval holds the true difference."""
     battles = Battles.from_frame(votes)
     try:
         found = fit(battles, estimator=estimator)  # type: ignore[arg-type]
@@ -92,7 +92,7 @@ def test_two_streams_in_proportion_rated_by_firth_lie_as_far_apart_as_the_truth(
         error = slopes.std(ddof=1) / np.sqrt(len(slopes))
         printed(
             f"{rule:12} {streams} {battles:5} {estimator:18} slope {slopes.mean():.3f} ± {error:.3f}  "
-            f"coverage {100 * held.mean():.1f} %  leagues {len(slopes)}"
+            f"coverage {100 * held.mean():.1f}%  leagues {len(slopes)}"
         )
         if (rule, streams, estimator) == ("proportional", 2, "firth"):
             assert abs(slopes.mean() - 1.0) <= 0.05

@@ -169,7 +169,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "groups_of": {"battles": battles, "column": "mode"},
         "head_to_head": {"battles": battles},
         "kappas": {"frame": CODES, "thing": "p", "rater": "who", "label": "score"},
-        "label_statistics": {"frame": CODES, "thing": "p", "rater": "who", "label": "score"},
+        "label_statistics": {"frame": CODES, "thing": "p", "rater": "who", "label": "score", **few},
         "listing": {"board": board, "battles": battles},
         "mean_opinion_scores": {"ratings": ratings, **few},
         "next_pairs": {"state": state, "n": 3},

@@ -164,7 +164,7 @@ def test_without_a_fixed_length_the_share_of_the_option_decides():
     often = pl.concat([*ties, answers("r", ["tie"] * 20 + ["both_bad"] * 20, side_a_shown="left")])
     found = check_raters(often, policy)
     assert line(found, "r")["run_option"] == "both_bad"
-    assert line(found, "r")["repeated_option_threshold"] == 4  # nobody else says so, which counts as 1 %: 40·0.01⁴ < 1e-6
+    assert line(found, "r")["repeated_option_threshold"] == 4  # nobody else says so, which counts as 1%: 40·0.01⁴ < 1e-6
     assert "r" in found.flagged
     assert line(found, "t0")["repeated_option"] is False
 

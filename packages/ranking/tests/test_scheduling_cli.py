@@ -78,7 +78,10 @@ def test_prompts_models_and_a_header_alone_start_a_new_arena(tmp_path: Path):
         (["--prompts", "p.csv", "--generations", "g.csv"], "exclude each other"),
     ],
 )
-def test_a_wrong_option_says_what_is_wrong(votes: Path, arguments: list[str], said: str):
+def test_a_wrong_option_says_what_is_wrong(votes: Path, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(votes.parent)
+    for name in ("p.csv", "g.csv"):
+        Path(name).touch()
     result = salon(votes, *arguments)
     assert result.exit_code != 0
     assert said in str(result.exception)

@@ -125,6 +125,38 @@ def test_a_request_that_breaks_the_reward_breaks_no_other():
     assert [answer["scores"] for _, answer in answers] == [[None] if number == 3 else [1.0] for number in range(12)]
 
 
+class UnprintableError(Exception):
+    """Raises where its words are asked for."""
+
+    def __str__(self):
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("no"), StopIteration(), asyncio.CancelledError(), UnprintableError()],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_a_reward_raises_its_request_is_an_error_and_the_next_one_is_answered(error):
+    async def reward(completions, prompts, **columns):
+        if "broken" in prompts:
+            raise error
+        return [1.0] * len(prompts)
+
+    async def run():
+        async with TestServer(RewardServer(reward).application()) as running, ClientSession() as session:
+            answers = []
+            for prompt in ("broken", "whole"):
+                request = session.post(running.make_url("/score"), json={"prompts": [prompt]})
+                async with asyncio.timeout(5), request as response:
+                    answers.append((response.status, await response.json()))
+        return answers
+
+    bad, good = asyncio.run(run())
+    assert (bad[0], bad[1]["error"].partition(":")[0]) == (502, "the reward failed")
+    assert (good[0], good[1]["scores"]) == (200, [1.0])
+
+
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, None, 1e400])
 def test_what_a_reward_pays_that_is_no_finite_number_is_null_with_a_reason_and_the_answer_is_json(value):
     async def run():

@@ -174,7 +174,7 @@ def test_rows_go_to_a_file_whole_or_not_at_all(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["completions.jsonl", "scored.jsonl"]
     gone = salon("score", file(tmp_path, ROWS), "--reward", "l1", "--output", str(tmp_path / "no" / "x.jsonl"))
     assert gone.exit_code == 2
-    assert "cannot be written" in gone.stderr
+    assert "there is no such folder" in gone.stderr
 
 
 def test_standard_input_is_scored():

@@ -29,7 +29,7 @@ def test_a_directory_with_other_things_is_not_made_a_store(tmp_path: Path) -> No
 
 def test_a_missing_store_is_not_made_unless_asked(tmp_path: Path) -> None:
     for options in ({"create": False}, {"read_only": True}):
-        with pytest.raises(NotAStoreError, match="no store"):
+        with pytest.raises(NotAStoreError, match="no such store"):
             ResultStore.open(tmp_path / "nowhere", **options)
     assert not (tmp_path / "nowhere").exists()
 

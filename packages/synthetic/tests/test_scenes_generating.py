@@ -174,7 +174,7 @@ def test_the_command_says_so_where_a_draw_is_too_small_to_hold_misaligned_items(
     drawn = ["synthetic", "scenes", "generate", "--category", "color", "--output"]
     small = CliRunner().invoke(main, [*drawn, str(tmp_path / "small"), "--per-category", *words])
     assert small.exit_code == 0
-    assert f"Every item is aligned, nothing is planted: take --per-category {fewest} or more." in small.stderr
+    assert f"Every picture shows its prompt; for one that does not, take --per-category {fewest} or more." in small.stderr
     enough = CliRunner().invoke(main, [*drawn, str(tmp_path / "enough"), "--per-category", str(fewest), *words[1:]])
     assert enough.stderr == ""
     rows = [json.loads(line)["answer"] for line in (tmp_path / "enough" / "rows.jsonl").read_text().splitlines()]

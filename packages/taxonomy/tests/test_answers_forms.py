@@ -24,6 +24,8 @@ from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_taxonomy.testing import text as any_text
 
 LABELS = ("photo", "oil painting", "painting", "C++")
+SIGNED = ("-1", "0", "1", "10", ".5", "**1**", "(a)", "a", "$a$", "a.", "sky", "kilo", "flip")
+"""Labels that differ in their signs alone, or have letters with odd capitals."""
 
 
 def count(members: dict[str, Any]) -> int:
@@ -47,8 +49,9 @@ def test_no_spoiled_reply_is_a_verdict(reply: str) -> None:
 
 @given(any_text)
 def test_no_text_raises(text: str) -> None:
-    for parse in PARSERS.values():
-        assert isinstance(parse(text), Parsed | Unparsed)
+    for parse in (*PARSERS.values(), partial(parse_choice, labels=SIGNED)):
+        for reply in (text, f"Answer: {text}"):
+            assert isinstance(parse(reply), Parsed | Unparsed)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +82,24 @@ def test_each_kind_of_failure_has_its_reason(form: str, reply: str, reason: str)
 def test_a_label_is_read_in_any_case_and_kept_in_its_spelling(label: str, around: str) -> None:
     for spelled in (label, label.upper()):
         assert parse_choice(around.format(spelled), LABELS) == Parsed(label, "hm" if "think" in around else None)
+
+
+@given(st.sampled_from(SIGNED), st.sampled_from(["{}", "Answer: {}", "**Answer:** {}", "It is odd.\nThe answer is: `{}`."]))
+def test_a_label_with_signs_is_read_as_itself(label: str, around: str) -> None:
+    assert parse_choice(around.format(label), SIGNED) == Parsed(label)
+
+
+@pytest.mark.parametrize("reply", ["-1", "Answer: -1", "Answer: **-1**", "\u22121", "Answer: .1", "Answer: 0.1"])
+def test_a_number_without_its_sign_is_another_label(reply: str) -> None:
+    assert isinstance(parse_choice(reply, ("0", "1", "10")), Unparsed)
+    assert parse_choice("- 1", ("0", "1", "10")) == Parsed("1")
+
+
+@pytest.mark.parametrize(("reply", "answer"), [("Answer: ye\u017f", True), ("ye\u017f, it is", True), ("YE\u017f", True)])
+def test_capitals_of_other_alphabets_turn_no_verdict_round(reply: str, answer: bool) -> None:
+    assert getattr(parse_yes_or_no(reply), "answer", answer) is answer
+    for label, odd in (("sky", "\u017fky"), ("kilo", "\u212ailo"), ("flip", "fl\u0131p")):
+        assert getattr(parse_choice(f"Answer: {odd}", SIGNED), "answer", label) == label
 
 
 @given(st.integers(-3, 8), st.sampled_from(["{}", "Good, but dark.\nAnswer: {}", '{{"reason": "x", "score": {}}}', "{}/5"]))

@@ -1,5 +1,6 @@
 """The ``salon`` command of this package: what goes to which stream, which exit code, and what a mistake is told."""
 
+import errno
 import json
 import os
 import subprocess
@@ -19,6 +20,7 @@ from salon_taxonomy import Taxonomy, lazy_commands
 from salon_taxonomy.cli import COMMANDS, main
 from salon_taxonomy.cli import doctor as doctor_module
 from salon_taxonomy.cli.doctor import MachineCheck
+from salon_taxonomy.cli.options import resumable
 from salon_taxonomy.structure import DEEPEST
 
 MINE = 'name = "mine"\ntitle = "Mine [bold]"\n[[label]]\nid = "a"\nname = "A [red]a[/red]"\ndefinition = "An [a]."\n'
@@ -33,6 +35,28 @@ def mine(tmp_path: Path) -> Path:
     file = tmp_path / "mine.toml"
     file.write_text(MINE)
     return file
+
+
+def test_a_disk_that_takes_nothing_and_a_key_that_stops_are_answered_wherever_a_command_meets_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends: list[tuple[BaseException, bool, int, str]] = [
+        (OSError(errno.EROFS, "Read-only file system", "out/a.csv"), False, 1, "Make out writable, then run the same command"),
+        (OSError(errno.ENOSPC, "No space left on device"), True, 1, "Free the disk, then run the same command again."),
+        (KeyboardInterrupt(), True, 130, "Stopped. The same command again continues."),
+        (KeyboardInterrupt(), False, 130, "Aborted."),
+    ]
+    for error, continues, code, said in ends:
+
+        def end(error: BaseException = error, **_: object) -> None:
+            raise error
+
+        monkeypatch.setattr(main.commands["completion"], "callback", resumable(end) if continues else end)
+        done = run("completion", "bash")
+        assert (done.exit_code, done.stdout, said in done.stderr) == (code, "", True), done.stderr
+    monkeypatch.setattr(main.commands["completion"], "callback", lambda **_: Path("no/such/file").stat())
+    with pytest.raises(FileNotFoundError):  # a mistake of our own keeps its traceback
+        run("completion", "bash")
 
 
 def test_list_names_every_taxonomy() -> None:

@@ -147,6 +147,8 @@ def test_what_is_no_address_of_a_file_is_refused(address: str) -> None:
 def test_a_command_reads_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
+    (tmp_path / "copy.csv").touch()
+
     def fetch(address: str) -> Path:
         asked.append(address)
         return tmp_path / "copy.csv"

@@ -87,11 +87,63 @@ def test_whatever_a_scorer_returns_becomes_one_verdict_for_each_picture_within_t
     assert all(isinstance(each, Unscored) or (-2 <= each.value <= 2) for each in found)
 
 
-@pytest.mark.parametrize("error", [ValueError("no"), MemoryError("full"), TimeoutError(), SystemError("no")])
-def test_a_scorer_that_raises_leaves_no_score_and_the_reason(error):
-    found = scored(raising(error))
+class UnprintableError(Exception):
+    """Raises where its words are asked for."""
+
+    def __str__(self):
+        raise ValueError
+
+
+class Unreadable(list):
+    """Results whose computation failed, as those of a GPU do when they are read."""
+
+    ndim = 0
+
+    def __len__(self):
+        raise RuntimeError("the device failed")
+
+    tolist = item = __len__
+
+
+RAISED = (ValueError("no"), MemoryError("full"), TimeoutError(), SystemError("no"), StopIteration(), UnprintableError())
+UNREADABLE = (Unreadable(), [1.0, Unreadable(), 1.0])
+
+
+@pytest.mark.parametrize("error", [*RAISED, asyncio.CancelledError()], ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("awaited", [False, True], ids=["function", "coroutine"])
+def test_a_scorer_that_raises_leaves_no_score_and_the_reason(error, awaited):
+    async def later(images, prompts):
+        raise error
+
+    found = scored(later if awaited else raising(error))
     assert {each.reason for each in found} == {Reason.REJECTED}
-    assert type(error).__name__ in found[0].detail
+    assert type(error).__name__ in found[0].detail or isinstance(error, StopIteration)
+
+
+@pytest.mark.parametrize("returned", UNREADABLE)
+def test_results_that_raise_when_they_are_read_leave_no_score_and_the_reason(returned):
+    found = scored(lambda images, prompts: returned)
+    assert {each.reason for each in found} == {Reason.REJECTED}
+    assert "the device failed" in found[0].detail
+
+
+@pytest.mark.parametrize("returned", [0.5, np.float32(0.5), np.array(0.5), [0.5], np.array([0.5])])
+def test_the_score_of_a_picture_that_is_alone_in_its_batch_may_be_a_number_alone(returned):
+    assert scored(lambda images, prompts: returned, count=1) == [Scored(0.5)]
+
+
+def test_what_a_scorer_does_to_its_pictures_changes_no_picture_of_the_caller():
+    def spoil(images, prompts):
+        for image in images:
+            image.paste("black", (0, 0, 4, 4))
+            image.thumbnail((1, 1))
+            image.close()
+        return [1.0] * len(images)
+
+    given = [Image.new(mode, (4, 4), "white") for mode in ("RGB", "L", "RGBA", "P")]
+    before = [(image.size, image.tobytes()) for image in given]
+    assert scored(spoil, images=given) == [Scored(1.0)] * 4
+    assert [(image.size, image.tobytes()) for image in given] == before
 
 
 def test_a_scorer_that_cannot_work_at_all_stops_the_work():
@@ -189,6 +241,35 @@ def test_a_plain_function_of_a_file_is_a_scorer_and_every_change_of_the_file_ano
     changed = tmp_path / "changed.py"
     changed.write_text(SOURCE + "\n# another one\n")
     assert open_scorer(f"{other}:length").version == first.version != open_scorer(f"{changed}:length").version
+
+
+ALIKE = """
+from functools import partial
+
+def one(images, prompts): return [0.1] * len(images)
+def other(images, prompts): return [0.2] * len(images)
+small, large = (lambda images, prompts, v=v: [v] * len(images) for v in (0.3, 0.4))
+
+def base(images, prompts, value): return [value] * len(images)
+first, second = partial(base, value=0.5), partial(base, value=0.6)
+
+class Fixed:
+    def __init__(self, value): self.value = value
+    def __call__(self, images, prompts): return [self.value] * len(images)
+clip, siglip = Fixed(0.7), Fixed(0.8)
+
+class Named(Fixed):
+    name = version = "1"
+model, larger = Named(0.9), Named(1.0)
+"""
+
+
+def test_scorers_of_one_file_are_told_apart_by_their_versions_and_names(tmp_path):
+    (tmp_path / "alike.py").write_text(ALIKE)
+    names = ["one", "other", "small", "large", "first", "second", "clip", "siglip", "model", "larger"]
+    loaded = [open_scorer(f"{tmp_path}/alike.py:{name}") for name in names]
+    assert len({each.version for each in loaded}) == len(names)
+    assert [each.name for each in loaded] == [*names[:-2], "1", "1"]
 
 
 def test_attributes_say_the_name_the_version_and_the_range(file):

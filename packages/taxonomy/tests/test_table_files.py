@@ -4,6 +4,7 @@ import csv
 import html
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -182,3 +183,15 @@ def test_a_fitted_table_says_how_to_get_what_it_left_out() -> None:
     out = StringIO()
     Console(file=out, width=60).print(FittedTable(wide, "--output FILE writes all."))
     assert "Left out, too wide for 60 characters: d, e, f. --output FILE writes all." in " ".join(out.getvalue().split())
+
+
+def test_the_numbers_of_an_axis_have_the_digits_they_need() -> None:
+    """Whatever the range, the labels tell all ticks apart and read as the ticks, and one digit less would not."""
+    for size in range(-4, 6):
+        for factor in (0.3, 0.8, 1.0, 1.7, 3.1, 7.9):
+            chart = ForestPlot("Elo", [PlotRow("a", 0.0, None, None), PlotRow("b", factor * 10.0**size)]).svg()
+            labels = [float(found.replace(",", "")) for found in re.findall(r'middle">(-?[\d,.]+)<', chart)]
+            digits = max(len(found.partition(".")[2]) for found in re.findall(r'middle">(-?[\d,.]+)<', chart))
+            steps = [after - before for before, after in pairwise(labels)]
+            assert min(steps) > 0 and max(steps) - min(steps) < 1e-6 * max(steps), labels
+            assert digits == 0 or any(round(label, digits - 1) != label for label in labels), labels

@@ -206,14 +206,14 @@ def variances(noise: str, data: float, steps: int) -> list[float]:
 
 
 def test_chance_leaves_the_distribution_at_every_time_as_the_ode_has_it() -> None:
-    """40,000 samples: the standard error of a variance is 0.7 % of it."""
+    """40,000 samples: the standard error of a variance is 0.7% of it."""
     for steps in (4, 8):  # of one picture coefficients-preserving steps of any length are exact
         found = variances("cps", 1e-3, steps)
         assert found[:-1] == pytest.approx([gaussian(1 - place / steps, 1e-3) for place in range(steps - 1)], rel=0.04)
         assert found[-1] < 1e-3
     found = variances("sde", 0.8, 200)
     expected = [gaussian(1 - place / 200, 0.8) for place in range(201)]
-    assert found == pytest.approx(expected, rel=0.12)  # the first step, where σ is cut off, adds 6 %, whatever its length
+    assert found == pytest.approx(expected, rel=0.12)  # the first step, where σ is cut off, adds 6%, whatever its length
     assert found[40:] == pytest.approx(expected[40:], rel=0.05)
 
 

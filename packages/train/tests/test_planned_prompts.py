@@ -116,7 +116,7 @@ def test_grpo_samples_the_planned_prompts_in_whole_groups_and_the_ratio_in_every
 
     monkeypatch.syspath_prepend(str(training_ground))
     seen: list[SampledCompletions] = []
-    monkeypatch.setattr(stages, "look_on", lambda setting, watch, metric: setting.listeners.append(seen.append))
+    monkeypatch.setattr(stages, "add_recorders", lambda setting, watch, metric: setting.listeners.append(seen.append))
     file = written("ratio", reward="own_rewards:varied", more=GRPO)
     configuration = read_configuration(file, changes={"data.held_out": [], "run.seed": 7})
     stages.train_grpo(configuration)
@@ -163,10 +163,9 @@ def test_the_cold_start_holds_the_ratio_in_every_step_where_the_configuration_wa
 
 
 def test_epochs_are_counted_in_completions_also_where_a_step_is_less_than_a_group() -> None:
-    from salon_train.assessor.stages import steps_of
     from salon_train.configuration.schema import GrpoSection
 
-    assert steps_of(SftSection(epochs=0.5, batch=8), 100) == 7
-    assert steps_of(GrpoSection(epochs=1, batch=4, generation_batch=8, generations=8), 10) == 20
-    assert steps_of(GrpoSection(epochs=1, batch=12, generation_batch=24, generations=8), 9) == 6
-    assert steps_of(GrpoSection(epochs=0.1, batch=8, generations=8, iterations=2), 100) == 20
+    assert SftSection(epochs=0.5, batch=8).steps_for(100) == 7
+    assert GrpoSection(epochs=1, batch=4, generation_batch=8, generations=8).steps_for(10) == 20
+    assert GrpoSection(epochs=1, batch=12, generation_batch=24, generations=8).steps_for(9) == 6
+    assert GrpoSection(epochs=0.1, batch=8, generations=8, iterations=2).steps_for(100) == 20

@@ -248,7 +248,7 @@ def test_a_gap_is_no_line_and_a_lone_number_is_a_dot() -> None:
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        ("missing", "missing: there is no such folder\nIt is run.folder of the configuration."),
+        ("missing", "missing: there is no such file or folder"),
         ("file", "file: is a file, not the folder of a run\nGive the folder of the run: "),
         (
             "empty",
@@ -327,9 +327,9 @@ def test_a_setting_that_one_run_was_told_and_the_other_was_not_differs_unless_it
     for folder in (one, other):
         (folder / "grpo" / "configuration.json").write_text('{"stage": "grpo", "grpo.batch": 16}')
     (one / "grpo" / "changeable.json").write_text('{"monitors.thresholds.length_drift": [2, 3]}')
-    assert "These runs were told the same." in training_page(read_runs([one, other]))
+    assert "These runs have the same settings." in training_page(read_runs([one, other]))
     (other / "grpo" / "changeable.json").write_text('{"monitors.on": true}')
-    assert "<td>monitors.thresholds.length_drift</td><td>2, 3</td><td>not told</td>" in training_page(read_runs([one, other]))
+    assert "<td>monitors.thresholds.length_drift</td><td>2, 3</td><td>missing</td>" in training_page(read_runs([one, other]))
 
 
 def test_thresholds_are_the_runs_own_or_those_that_its_warnings_name_or_the_monitors(tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ def test_a_reward_that_loses_one_completion_abstains_for_its_group_and_is_counte
 
     monkeypatch.syspath_prepend(str(training_ground))
     seen = []
-    monkeypatch.setattr(stages, "look_on", lambda setting, watch, metric: setting.listeners.append(seen.append))
+    monkeypatch.setattr(stages, "add_recorders", lambda setting, watch, metric: setting.listeners.append(seen.append))
     limits = "invalid_answers = 0"
     file = written("lost", reward="own_rewards:lost_once", more=GRPO_ALONE.format(steps=1, limits=limits))
     heard: list[TrainingEvent] = []

@@ -11,30 +11,34 @@
 """
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
 from sqlalchemy import Connection, select
 
-from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
+from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS
 from salon_arena.labels import label_states, labels_of
 from salon_arena.prompt_tasks import prompt_states
 from salon_arena.questions import chosen_of, question_states
-from salon_arena.rounds import counted, level_of
-from salon_arena.screening import screening_lines
+from salon_arena.rounds import RatedItem, counted, level_of
+from salon_arena.screening import read_marks, screen_raters, screening_lines
 from salon_arena.verdicts import verdict_states
 from salon_ranking.agreement import UndefinedError, alpha_of_ratings, fleiss_kappa
 
+_STATES: Final[Mapping[str, Callable[[Connection], Mapping[Any, RatedItem]]]] = {
+    "labels": label_states, "questions": question_states, "verdicts": verdict_states, "prompts": prompt_states,
+}  # fmt: skip
+"""What counts the items of one kind by their state."""
 Scale = Literal["nominal", "ordinal"]
 FIRST: Final = 3
 """Fleiss' κ is computed over so many raters of each item, or two where no item has three."""
 _FEWEST: Final = 2
 _ANSWERED: Final = (
     select(SETTLED.c.kind, SETTLED.c.winner, ASSIGNMENTS.c.subject, ASSIGNMENTS.c.payload, ANSWERS.c.choice)
-    .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
-    .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+    .select_from(SETTLED_ANSWERS)
     .where(SETTLED.c.kind.in_(["battle", "panel", "check", "label", "question", "verdict"]))
     .order_by(SETTLED.c.number)
 )
@@ -69,9 +73,24 @@ class Agreement:
 
 def progress(connection: Connection) -> list[str]:
     """Count items by state, and describe how far raters agree and what the screening of opinion scores found."""
-    kinds = (label_states, question_states, verdict_states, prompt_states)
-    lines = [line for states in kinds for line in counted(states(connection).values())]
+    lines = [line for states in _STATES.values() for line in counted(states(connection).values())]
     return [*lines, *(each.line for each in agreement(connection)), *screening_lines(connection)]
+
+
+def progress_facts(connection: Connection) -> dict[str, Any]:
+    """Return what :func:`progress` describes, as values for programs.
+
+    Returns:
+        ``states``: items by state, for each kind of item; ``agreement``: fields of :class:`Agreement`; ``screening``: rows of
+        :func:`salon_ranking.opinion.screen_raters`.
+    """
+    states = {name: Counter(each.state for each in of(connection).values()) for name, of in _STATES.items()}
+    marks = read_marks(connection)
+    return {
+        "states": {name: dict(sorted(counts.items())) for name, counts in states.items() if counts},
+        "agreement": [asdict(each) for each in agreement(connection)],
+        "screening": screen_raters(marks).to_dicts() if marks.height else [],
+    }
 
 
 def agreement(connection: Connection) -> list[Agreement]:

@@ -327,7 +327,7 @@ class _Routes:
         people = self._service.people
         agrees = body.consent == people.consent_version
         token = request.cookies.get(self._cookie, "")
-        rater = await run_in_threadpool(people.returning, token) if token else None
+        rater = await self._returning(request)
         if rater is not None and agrees:
             await _done(people.agree(rater))
         elif rater is None and self._accounts:

@@ -3,7 +3,7 @@
 | kind | shown to | counts on boards |
 | --- | --- | --- |
 | ``battle`` | everybody | yes |
-| ``anchor`` | everybody, 5 % of tasks: a pair whose winner is known | no; tests raters |
+| ``anchor`` | everybody, 5% of tasks: a pair whose winner is known | no; tests raters |
 | ``qualification`` | experts, before their first battle and again when the certificate ends | no |
 | ``audit`` | auditors: a quarter of the experts' battles, judged again | no; tests experts |
 """
@@ -87,14 +87,18 @@ class BattleTask:
             return quality.audits(connection, rater.rater_id, missing, self._random, self.rules.suspended_days)
         if self._must_qualify(connection, rater, now):
             return self._tests(connection, rater, missing)
-        anchors: list[Draft | None] = []
-        for _ in range(missing):
-            subjects = {draft.subject for draft in anchors if draft is not None}
-            anchors.append(self._anchor(connection, rater, subjects) if self._random.random() < ANCHOR_SHARE else None)
-        subjects = {draft.subject for draft in anchors if draft is not None}
-        planned = iter(self._planner.draw(connection, rater.rater_id, anchors.count(None), subjects, now))
-        dealt = (anchor or next((self._battle(each) for each in planned), None) for anchor in anchors)
-        return [draft for draft in dealt if draft is not None]
+        anchors: dict[int, Draft] = {}
+        taken: set[str] = set()
+        for place in range(missing):
+            anchor = self._anchor(connection, rater, taken) if self._random.random() < ANCHOR_SHARE else None
+            if anchor is not None:
+                anchors[place] = anchor
+                taken.add(anchor.subject)
+        battles = self._planner.draw(connection, rater.rater_id, missing - len(anchors), taken, now)
+        dealt = [Draft("battle", planned.pair, self._payload(planned)) for planned in battles]
+        for place, anchor in anchors.items():
+            dealt.insert(place, anchor)
+        return dealt
 
     def shown(self, payload: Payload) -> dict[str, Any]:
         """Whether pictures or videos are compared."""
@@ -110,9 +114,6 @@ class BattleTask:
         if self.mode != Mode.EXPERT.value or rater.role != "rater" or not self.rules.qualification:
             return False
         return not quality.certified(connection, rater.rater_id, now, self.rules.certified_days)
-
-    def _battle(self, planned: Planned) -> Draft:
-        return Draft("battle", planned.pair, self._payload(planned))
 
     def _anchor(self, connection: Connection, rater: Rater, taken: set[str]) -> Draft | None:
         """A random anchor that the rater has not had; tried among at most 64."""

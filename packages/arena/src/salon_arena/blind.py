@@ -9,6 +9,7 @@ others. Not hidden: style, aspect ratio, and watermarks in the pixels.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from salon_arena.blind_video import TYPE as VIDEO_TYPE
@@ -84,14 +85,14 @@ class BlindMedia:
             return self._videos.get(tuple(_version(file) for file in files), lambda: _video_set(files))
         sources: list[_Source] = []
         for file in files:
-            found = self._sources.get(_version(file), lambda file=file: _source(file))  # type: ignore[misc]
+            found = self._sources.get(_version(file), partial(_source, file))
             if isinstance(found, Unscored):
                 return found
             sources.append(found)
         side = min(LONGEST_SIDE, *(source.side for source in sources))
         made: list[bytes] = []
         for file in files:
-            data = self._pictures.get((_version(file), side), lambda file=file: _picture(file, side))  # type: ignore[misc]
+            data = self._pictures.get((_version(file), side), partial(_picture, file, side))
             if isinstance(data, Unscored):
                 return data
             made.append(data)

@@ -5,15 +5,18 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FiniteRange
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange, output_option
+from salon_taxonomy.cli.output import as_json, deliver, number_text, print_parts
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, StorePath
 from salon_taxonomy.store_address import StoreAddress, is_url
+from salon_taxonomy.table_files import Table
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -21,11 +24,10 @@ if TYPE_CHECKING:
 
     from salon_arena.board import LiveBoard
     from salon_arena.database import ArenaDatabase
-    from salon_arena.questions import BenchQuestion
+    from salon_arena.material import Material
     from salon_arena.service import WorkService
     from salon_arena.signin import OidcSettings
     from salon_arena.tasks import Task
-    from salon_bench.suites.r3_bench.rows import R3Row as Row
 
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _FILE = InputPath(dir_okay=False)
@@ -48,9 +50,13 @@ class _Place(InputPath):
         return super().convert(value, parameter, context)
 
 
-_PLACE = _Place(dir_okay=False)
-
-
+_PLACE = _Place(dir_okay=False, made=True)
+_DATABASE = click.option(
+    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, or postgresql://…"
+)
+_NEW_DATABASE = click.option(
+    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
+)
 _TASKS_OF = {
     "--reference": ("mos", "realism"),
     "--hidden-reference": ("mos",),
@@ -90,9 +96,7 @@ def arena() -> None:
     type=InputPath(),
     help="Table (.jsonl, .json, .csv, .parquet) with prompt_id and prompt; with --task verdicts or questions: its rows.",
 )
-@click.option(
-    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
-)
+@_NEW_DATABASE
 @click.option(
     "--mode",
     type=click.Choice(["public", "expert"]),
@@ -114,7 +118,7 @@ def arena() -> None:
 @click.option("--hidden-reference", metavar="MODEL", help="With --task mos: rate this model's files among the others (ACR-HR).")
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="With --task labels: a name, or a TOML file.")
 @click.option("--raters", type=click.IntRange(min=1), default=2, show_default=True, help="People per panel or checked file.")
-@click.option("--anchors", type=_FILE, help="Pairs whose winner is known (prompt_id, model_a, model_b, winner): 5 % of tasks.")
+@click.option("--anchors", type=_FILE, help="Pairs whose winner is known (prompt_id, model_a, model_b, winner): 5% of tasks.")
 @click.option(
     "--qualification", type=_FILE, help="Pairs that experts must judge like the panel before they vote; as --anchors."
 )
@@ -129,7 +133,12 @@ def arena() -> None:
 @click.option("--oidc-issuer", metavar="URL", help="People sign in through this OpenID Connect provider.")
 @click.option("--oidc-client", metavar="ID", help="The arena's client id there.")
 @click.option("--oidc-secret-file", type=_FILE, help="File with the client's secret.")
-@click.option("--log", "log_file", type=_FILE, help="Append a line of JSON per request to this file; - is standard error.")
+@click.option(
+    "--log",
+    "log_file",
+    type=InputPath(dir_okay=False, made=True),
+    help="Append a line of JSON per request to this file; - is standard error.",
+)
 @click.option(
     "--trusted-proxy",
     metavar="NAME",
@@ -189,15 +198,10 @@ def serve(
     from salon_arena.app import LOOPBACK
     from salon_arena.battles import BattleRules
     from salon_arena.database import ArenaDatabase
-    from salon_arena.forms import check_task, panel_task
-    from salon_arena.labels import LabelTask
     from salon_arena.log import open_log
-    from salon_arena.material import Material, read_known_pairs, read_material
+    from salon_arena.material import read_known_pairs
     from salon_arena.people import CONSENT
-    from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
     from salon_arena.service import WorkService, vote_service
-    from salon_arena.verdicts import VerdictTask, material_of, read_verdict_rows
-    from salon_taxonomy.taxonomy import Taxonomy
 
     if host not in LOOPBACK and trusted_proxy is None:
         hint = "Put a proxy with HTTPS in front of it, and name its host: --trusted-proxy arena.example.org."
@@ -212,37 +216,13 @@ def serve(
     for option, value in given.items():
         if value is not None and task not in _TASKS_OF[option]:
             raise InputError("is not for this --task:", source=option, value=task, allowed=_TASKS_OF[option])
-    rows: list[Row] = []
-    questions: list[BenchQuestion] = []
-    if task == "verdicts":
-        rows, remarks = read_verdict_rows(prompts, folder)
-        material = material_of(rows)
-    elif task == "questions":
-        questions, remarks = read_questions(prompts, folder)
-        material = Material({}, tuple(file for question in questions for file in question.files))
-    else:
-        material = read_material(folder, prompts)
-        remarks = material.remarks
-    for remark in remarks:
-        click.echo(visible(remark), err=True)
+    material, work, what = _work(task, folder, prompts, reference, hidden_reference, taxonomy, raters, seed)
     rules = BattleRules(
         anchors=() if anchors is None else read_known_pairs(anchors, material),
         qualification=() if qualification is None else read_known_pairs(qualification, material),
         certified_days=certified_days,
     )
     text = CONSENT if consent is None else _text(consent)
-    work: Task | None = None  # battles, which need the database
-    if task == "mos":
-        work = panel_task(material, reference=reference, hidden=hidden_reference, raters=raters, seed=seed)
-    elif task == "checks":
-        work = check_task(material, raters=raters, seed=seed)
-    elif task == "labels":
-        work = LabelTask(material, Taxonomy.open(taxonomy), seed=seed)
-    elif task == "verdicts":
-        work = VerdictTask(rows, seed=seed)
-    elif task != "battles":
-        questions = questions or realism_questions(material, real=reference)
-        work = BenchQuestionTask(questions, seed=seed)
     provider = _provider(oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
     with ExitStack() as stack:  # the database last: what is wrong before it leaves none behind
         listening = stack.enter_context(_listening(host, port))
@@ -254,14 +234,64 @@ def serve(
             service = vote_service(opened, material, rules=rules, seed=seed, **settings)
         else:
             service = WorkService(opened, work, **settings)
-        count = f"{len(rows):,} rows" if rows else f"{len(questions):,} questions" if questions else ""
-        what = count or f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
         settings = {**_sign_in(service, passwords, provider), **log}
         _serve(service, what, listening, proxy=trusted_proxy, proxies=proxies, beside=other, **settings)
 
 
+def _work(
+    task: str,
+    folder: Path,
+    prompts: Path,
+    reference: str | None,
+    hidden: str | None,
+    taxonomy: str,
+    raters: int,
+    seed: int,
+) -> "tuple[Material, Task | None, str]":
+    """Read what is shown, and print what is left out.
+
+    Returns:
+        The files; the work, None for battles, which need the database; and how much there is, in words.
+    """
+    from salon_arena.forms import check_task, panel_task
+    from salon_arena.labels import LabelTask
+    from salon_arena.material import Material, read_material
+    from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
+    from salon_arena.verdicts import VerdictTask, material_of, read_verdict_rows
+    from salon_taxonomy.taxonomy import Taxonomy
+
+    if task == "verdicts":
+        rows, remarks = read_verdict_rows(prompts, folder)
+        _print_remarks(remarks)
+        return material_of(rows), VerdictTask(rows, seed=seed), f"{len(rows):,} rows"
+    if task == "questions":
+        questions, remarks = read_questions(prompts, folder)
+        _print_remarks(remarks)
+        material = Material({}, tuple(file for question in questions for file in question.files))
+        return material, BenchQuestionTask(questions, seed=seed), f"{len(questions):,} questions"
+    material = read_material(folder, prompts)
+    _print_remarks(material.remarks)
+    work: Task | None = None
+    what = f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
+    if task == "mos":
+        work = panel_task(material, reference=reference, hidden=hidden, raters=raters, seed=seed)
+    elif task == "checks":
+        work = check_task(material, raters=raters, seed=seed)
+    elif task == "labels":
+        work = LabelTask(material, Taxonomy.open(taxonomy), seed=seed)
+    elif task == "realism":
+        made = realism_questions(material, real=reference)
+        work, what = BenchQuestionTask(made, seed=seed), f"{len(made):,} questions"
+    return material, work, what
+
+
+def _print_remarks(remarks: Sequence[str]) -> None:
+    for remark in remarks:
+        click.echo(visible(remark), err=True)
+
+
 @arena.command()
-@click.argument("folder", metavar="[FOLDER]", default="arena-demo", type=_FOLDER)
+@click.argument("folder", metavar="[FOLDER]", default="arena-demo", type=InputPath(file_okay=False, made=True))
 @click.option("--votes", type=click.IntRange(min=0), default=0, show_default=True, help="Simulated votes to begin with.")
 @click.option("--no-serve", is_flag=True, help="Only draw and vote.")
 @_serving
@@ -321,12 +351,12 @@ def simulate(votes: int, raters: int, careless: float, malicious: float, models:
     found = simulate(votes=votes, raters=raters, careless=careless, malicious=malicious, models=models, seed=seed)
     click.echo(f"{found.votes:,} votes; {found.counted:,} count on the board.")
     click.echo(f"{found.flagged:,} raters flagged; {found.caught:,} of {found.bad:,} careless or malicious ones among them.")
-    click.echo(f"Ratings are {found.error:.1f} Elo points from the planted strengths (root mean square).")
-    click.echo(f"{found.covered:,} of {found.models:,} strengths lie in their 95 % intervals.")
+    click.echo(f"Ratings are {found.error:.1f} Elo points from the true strengths of the simulated models (root mean square).")
+    click.echo(f"{found.covered:,} of {found.models:,} strengths lie in their 95% intervals.")
 
 
 @arena.command()
-@click.option("--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, or postgresql://…")
+@_DATABASE
 @click.option(
     "--store",
     required=True,
@@ -355,9 +385,6 @@ def export(database: Path | str, store: StoreAddress) -> None:
         click.echo(visible(f"not shown, because one of these cannot be read: {', '.join(paths)}"), err=True)
 
 
-_DATABASE = click.option(
-    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, or postgresql://…"
-)
 _ROLE = click.option(
     "--role",
     type=click.Choice(["rater", "auditor", "adjudicator", "admin"]),
@@ -417,7 +444,16 @@ def account(name: str, database: Path | str, role: str, password: str) -> None:
 @click.option("--suspend", "suspended", multiple=True, metavar="RATER", help="Give this rater no tasks; may be repeated.")
 @click.option("--days", type=FiniteRange(min=0), default=7.0, show_default=True, help="How long; 0: at once again.")
 @click.option("--forget", "forgotten", multiple=True, metavar="RATER", help="Erase what is kept of this person.")
-def people(database: Path | str, suspended: tuple[str, ...], days: float, forgotten: tuple[str, ...]) -> None:
+@OUTPUT
+@FORMAT
+def people(
+    database: Path | str,
+    suspended: tuple[str, ...],
+    days: float,
+    forgotten: tuple[str, ...],
+    output: Path | None,
+    form: str,
+) -> None:
     """List raters with votes, tests, audits and flags; suspend or forget some of them.
 
     \b
@@ -439,29 +475,56 @@ def people(database: Path | str, suspended: tuple[str, ...], days: float, forgot
                 raise InputError("there is no such rater", source=opened.place, value=unknown[0])
 
         opened.write(work).result()  # all or none
-        for person in opened.read(lambda connection: overview(connection, now)):
-            click.echo(visible(person.line))
+        found = opened.read(lambda connection: overview(connection, now))
+    rows = [
+        (each.rater_id, each.role, f"{each.settled:,}", each.test, f"{each.met} of {each.audited}", each.suspended,
+         ", ".join(each.flags))
+        for each in found
+    ]  # fmt: skip
+    values = [{**asdict(each), "flags": list(each.flags)} for each in found]
+    deliver(
+        Table(("rater", "role", "settled", "test", "audits that agree", "suspended until", "flags"), rows),
+        values,
+        form=form,
+        output=output,
+        show=lambda: print_parts(*(visible(each.line) for each in found)),
+        json=lambda: as_json(values),
+    )
 
 
 @arena.command()
 @_DATABASE
-def progress(database: Path | str) -> None:
+@output_option(what="Also write the table of agreement to this file")
+@FORMAT
+def progress(database: Path | str, output: Path | None, form: str) -> None:
     """Show how many files, rows or prompts are open, disputed, agreed and accepted, and how well raters agree.
 
     \b
     Example:
       salon arena progress --database labels.db
     """
-    from salon_arena.agreement import progress
+    from salon_arena.agreement import progress, progress_facts
 
     with _existing(database) as opened:
-        for line in opened.read(progress):
-            click.echo(line)
+        lines, facts = opened.read(progress), opened.read(progress_facts)
+    agreed = facts["agreement"]
+    rows = [
+        (each["what"], each["statistic"], number_text(each["value"], ".3f"), f"{each['items']:,}", f"{each['answers']:,}")
+        for each in agreed
+    ]
+    deliver(
+        Table(("what", "statistic", "value", "items", "answers"), rows, frozenset({"value", "items", "answers"})),
+        agreed,
+        form=form,
+        output=output,
+        show=lambda: print_parts(*lines),
+        json=lambda: as_json(facts),
+    )
 
 
 @arena.command()
 @click.argument("form", metavar="FORM")
-@click.argument("folder", metavar="FOLDER", type=_FOLDER)
+@click.argument("folder", metavar="FOLDER", type=InputPath(file_okay=False, made=True))
 @_DATABASE
 @click.option("--real", metavar="MODEL", help="With artifact-bench: the folder of videos that were recorded, not generated.")
 @click.option("--taxonomy", type=_FILE, help="With label-studio: the TOML file that `salon arena serve` was given.")
@@ -491,9 +554,7 @@ def release(form: str, folder: Path, database: Path | str, real: str | None, tax
 @click.argument("annotations", metavar="FILE", type=_FILE)
 @click.argument("folder", metavar="FOLDER", type=_FOLDER)
 @click.option("--prompts", required=True, type=_FILE, help="As for `salon arena serve`.")
-@click.option(
-    "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
-)
+@_NEW_DATABASE
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="A name, or a TOML file.")
 def import_labels(annotations: Path, folder: Path, prompts: Path, database: Path | str, taxonomy: str) -> None:
     """Add annotations that people made in Label Studio to an arena of labels; FILE is its JSON export.
@@ -575,7 +636,7 @@ def verify(database: Path | str, head: str | None) -> None:
 
 @arena.command()
 @_DATABASE
-@click.argument("copy", type=_FILE)
+@click.argument("copy", type=InputPath(dir_okay=False, made=True))
 def backup(database: Path | str, copy: Path) -> None:
     """Copy the database to COPY while the arena is served; the copy is whole and can be served itself.
 

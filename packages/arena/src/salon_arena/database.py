@@ -95,7 +95,7 @@ RATERS: Final = Table(
     Column("occupation", Text),
     Column("suspended_until", WholeNumber, nullable=False, server_default="0"),
 )
-"""``role`` is ``rater`` or ``auditor``; ``suspended_until`` is 0 for a rater who may answer."""
+"""``role`` is one of :data:`salon_arena.people.ROLES`; ``suspended_until`` is 0 for a rater who may answer."""
 INVITES: Final = Table(
     "invites",
     METADATA,
@@ -170,9 +170,9 @@ ASSIGNMENTS: Final = Table(
 )
 """One task leased to one rater: ``state`` is ``open``, ``answered``, ``settled`` or ``void``.
 
-``kind`` is one of :data:`KINDS`. ``subject`` is what is judged; no rater gets one twice. ``payload`` is what was shown, pinned
-when the task was leased; ``issued_at`` orders the tasks of a rater. ``digests`` is a JSON list with the SHA-256 of each
-file on the disk, written when the files are first sent.
+``kind`` is that of :class:`salon_arena.tasks.Draft`. ``subject`` is what is judged; no rater gets one twice. ``payload`` is
+what was shown, pinned when the task was leased; ``issued_at`` orders the tasks of a rater. ``digests`` is a JSON list with the
+SHA-256 of each file on the disk, written when the files are first sent.
 """
 ANSWERS: Final = Table(
     "answers",
@@ -216,6 +216,10 @@ SETTLED: Final = Table(
 
 The columns from ``model_a`` on repeat what boards count, for battles; they are null for other kinds.
 """
+SETTLED_ANSWERS: Final = SETTLED.join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id).join(
+    ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id
+)
+"""Each settled answer with its task and its last version."""
 ADMIN_LOG: Final = Table(
     "admin_log",
     METADATA,

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, select
 
-from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
+from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS, ArenaDatabase
 from salon_arena.labels import NORMAL, label_states
 from salon_arena.material import SUITE
 from salon_arena.questions import BENCH, chosen_of, is_realism, realism_sides, realism_winner
@@ -113,8 +113,7 @@ def _settled(connection: Connection) -> list[Row[Any]]:
     """Battles and anchors, and the questions which of two models' files looks more real."""
     query = (
         select(ASSIGNMENTS, SETTLED.c.winner, ANSWERS.c.choice, ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)
-        .join(SETTLED, SETTLED.c.assignment_id == ASSIGNMENTS.c.assignment_id)
-        .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+        .select_from(SETTLED_ANSWERS)
         .where(SETTLED.c.kind.in_(["battle", "anchor", "question"]))
         .order_by(SETTLED.c.number)
     )
@@ -193,10 +192,7 @@ def _answers_to_questions(database: ArenaDatabase) -> list[Score]:
 
 
 _ANSWERED: Final = (
-    select(ASSIGNMENTS, ANSWERS.c.choice, ANSWERS.c.received_at)
-    .join(SETTLED, SETTLED.c.assignment_id == ASSIGNMENTS.c.assignment_id)
-    .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
-    .order_by(SETTLED.c.number)
+    select(ASSIGNMENTS, ANSWERS.c.choice, ANSWERS.c.received_at).select_from(SETTLED_ANSWERS).order_by(SETTLED.c.number)
 )
 _FORMS: Final = _ANSWERED.where(SETTLED.c.kind.in_(["panel", "check"]))
 _QUESTIONS: Final = _ANSWERED.where(SETTLED.c.kind == "question")

@@ -12,6 +12,7 @@ among the others, and scores are differences from its marks (ITU-T P.910); witho
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -105,15 +106,10 @@ class FormTask(RoundsTask[FormItem]):
         self._forms = {item.subject: item for item in items}
         self._options = options
         self._material = material
-        self._raters = raters
         self._rated_from = rated_from
         self._hidden = hidden
         self.work = f"{kind}s"
-        super().__init__({subject: FormItem() for subject in self._forms}, {"rater": kind}, seed=seed)
-
-    def fresh(self) -> dict[str, FormItem]:
-        """Every item, without answers."""
-        return {subject: FormItem(needed=self._raters) for subject in super().fresh()}
+        super().__init__(self._forms, partial(FormItem, needed=raters), {"rater": kind}, seed=seed)
 
     def payload(self, subject: str, item: FormItem, kind: str) -> Payload:
         """The files, the rated ones in a random order, and what is asked about each."""

@@ -87,7 +87,7 @@ class LabelTask(RoundsTask[LabelItem]):
 
     def __init__(self, material: Material, taxonomy: Taxonomy, *, most: int | None = None, seed: int = 0) -> None:
         self._files = {label_subject(file): file for file in material.files}
-        super().__init__({subject: LabelItem() for subject in self._files}, KINDS, seed=seed)
+        super().__init__(self._files, LabelItem, KINDS, seed=seed)
         self.taxonomy = taxonomy
         self.work = f"labels of {taxonomy.name}"
         self._material = material

@@ -12,7 +12,7 @@ from salon_bench.suites.contract.generations import PICTURE_SUFFIXES, VIDEO_SUFF
 from salon_bench.suites.contract.suite import SuitePrompt
 from salon_bench.suites.contract.table_rows import BadRow, TableRow, UsableRows, read_each, table_rows, unique_rows
 from salon_ranking.scheduling import Inventory
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.records import Prompt, Winner
 
 SUITE: Final = "arena"
@@ -91,7 +91,7 @@ def read_material(folder: Path, prompts: Path) -> Material:
     known = {prompt.prompt_id: prompt for prompt, _ in rows}
     points = {prompt.prompt_id: checks for prompt, checks in rows if checks}
     if not folder.is_dir():
-        raise InputError("there is no such folder", source=folder, hint="Give a folder with one sub-folder for each model.")
+        raise missing_path(folder, "folder", meaning="Give a folder with one sub-folder for each model.")
     models = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     if len(models) < 2:
         found = [entry.name for entry in models]

@@ -113,14 +113,14 @@ class People:
             now = self._clock()
             add_rater(connection, session.rater_id, now, invite=invite, invited=self.invited, occupation=occupation)
             add_session(connection, session, now)
-            self._agreed(connection, session.rater_id, now)
+            self._record_consent(connection, session.rater_id, now)
             return session
 
         return self._database.write(work)
 
     def agree(self, rater_id: str) -> "Future[None]":
         """Note that a rater agreed to the present consent text."""
-        return self._database.write(lambda connection: self._agreed(connection, rater_id, self._clock()))
+        return self._database.write(lambda connection: self._record_consent(connection, rater_id, self._clock()))
 
     def rater_of(self, token: str) -> str | None:
         """Return the rater of a session; None if it has ended or the present consent text is not agreed to."""
@@ -174,7 +174,7 @@ class People:
     def _has_agreed(self, connection: Connection, rater_id: str) -> bool:
         return connection.execute(_AGREED, {"rater": rater_id, "text": self.consent_version}).first() is not None
 
-    def _agreed(self, connection: Connection, rater_id: str, now: int) -> None:
+    def _record_consent(self, connection: Connection, rater_id: str, now: int) -> None:
         if not self._has_agreed(connection, rater_id):
             connection.execute(insert(CONSENTS), {"rater_id": rater_id, "version": self.consent_version, "at": now})
 

@@ -146,7 +146,7 @@ class PromptTask(RoundsTask[PromptItem]):
 
     def __init__(self, count: int, *, seed: int = 0) -> None:
         self._slots = slots(count)
-        super().__init__({_subject(number, 0): PromptItem() for number in range(count)}, KINDS, seed=seed)
+        super().__init__([_subject(number, 0) for number in range(count)], PromptItem, KINDS, seed=seed)
 
     def fresh(self) -> dict[str, PromptItem]:
         """Every slot, empty; more are added behind them."""

@@ -1,6 +1,6 @@
 """Quality of raters: qualification, re-certification, audits, and the checks that run while people vote.
 
-Qualification (MEF, section 5.1.2): at least 85 % agreement with the panel and Cohen's κ above 0.8. Audits: a quarter of each
+Qualification (MEF, section 5.1.2): at least 85% agreement with the panel and Cohen's κ above 0.8. Audits: a quarter of each
 expert's battles is judged again by an auditor. The checks are those of ``salon votes raters``, with its thresholds.
 """
 
@@ -15,7 +15,17 @@ from typing import Any, Final
 import polars as pl
 from sqlalchemy import Connection, delete, func, insert, select
 
-from salon_arena.database import ANSWERS, ASSIGNMENTS, CERTIFICATES, FLAGS, RATERS, SETTLED, ArenaDatabase, payload_value
+from salon_arena.database import (
+    ANSWERS,
+    ASSIGNMENTS,
+    CERTIFICATES,
+    FLAGS,
+    RATERS,
+    SETTLED,
+    SETTLED_ANSWERS,
+    ArenaDatabase,
+    payload_value,
+)
 from salon_arena.people import suspend
 from salon_arena.tasks import Draft, instant, seen_among
 from salon_ranking.agreement import UndefinedError, cohen_kappa
@@ -293,8 +303,7 @@ def _votes_after(connection: Connection, last: int) -> list[tuple[int, dict[str,
     query = (
         select(SETTLED.c.number, SETTLED.c.rater_id, SETTLED.c.kind, SETTLED.c.winner, ASSIGNMENTS.c.payload)
         .add_columns(ASSIGNMENTS.c.digests, ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)
-        .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
-        .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+        .select_from(SETTLED_ANSWERS)
         .where((SETTLED.c.number > last) & SETTLED.c.kind.in_(["battle", "anchor"]))
         .order_by(SETTLED.c.number)
     )

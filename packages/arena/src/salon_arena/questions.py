@@ -28,7 +28,7 @@ from salon_arena.tasks import Payload, prompt_payload
 from salon_bench.suites.artifact_bench.rows import LETTERS, BenchRow, QuestionTask, read_rows
 from salon_bench.suites.contract.generations import VIDEO_SUFFIXES, Generated
 from salon_taxonomy.digest import digest
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.records import Prompt, Side, Winner
 from salon_taxonomy.visible_text import visible
 
@@ -113,7 +113,7 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
     def __init__(self, questions: Sequence[BenchQuestion], *, seed: int = 0) -> None:
         self._questions = {each.subject: each for each in questions}
         self._sides = Random(f"sides {seed}")  # noqa: S311 - which video is on the left, no secret
-        super().__init__({subject: QuestionItem() for subject in self._questions}, KINDS, seed=seed)
+        super().__init__(self._questions, QuestionItem, KINDS, seed=seed)
 
     def payload(self, subject: str, item: QuestionItem, kind: str) -> Payload:
         """The question, the sides at random; for auditors what is agreed, for adjudicators what each rater said."""
@@ -222,7 +222,7 @@ def read_questions(rows: Path, folder: Path) -> tuple[list[BenchQuestion], tuple
         InputError: there is no such folder, the file cannot be read, or none of its rows can be used.
     """
     if not folder.is_dir():
-        raise InputError("there is no such folder", source=folder, hint="Give the folder below which the videos are.")
+        raise missing_path(folder, "folder", meaning="Give the folder below which the videos are.")
     found = read_rows(rows)
     return [_of_row(row, folder) for row in found], tuple(found.remarks())
 

@@ -30,7 +30,7 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection, select
 
 from salon_arena.board import anchors_wanted, raters_left_out
-from salon_arena.database import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, ArenaDatabase
+from salon_arena.database import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, SETTLED_ANSWERS, ArenaDatabase
 from salon_arena.export import settled_battles
 from salon_arena.label_studio import exported_tasks, label_studio_config
 from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
@@ -42,7 +42,7 @@ from salon_arena.tasks import files_of, instant
 from salon_arena.verdicts import verdict_states
 from salon_arena.verify import verify_answers
 from salon_bench.suites.artifact_bench.rows import LETTERS, TASK_TYPES, QuestionTask
-from salon_bench.suites.contract.generations import Generated
+from salon_bench.suites.contract.generations import VIDEO_SUFFIXES, Generated
 from salon_bench.suites.magic_bench_377.people import COLUMNS as CHECK_COLUMNS
 from salon_taxonomy.answers.magicmirror import Artifact, MagicMirrorAnswer, magicmirror_json
 from salon_taxonomy.digest import digest, file_sha256
@@ -323,9 +323,7 @@ class _Release:
         rows = [row for answered in self._answers() if (row := self._dataset_row(answered)) is not None]
         if not rows:
             return 0
-        pictures = rows[0].pop("__pictures")
-        for row in rows[1:]:
-            row.pop("__pictures")
+        pictures = not any(path.lower().endswith(VIDEO_SUFFIXES) for row in rows for path in row["files"])
         return _write_dataset(self._folder, rows, pictures)
 
     # What they share
@@ -397,8 +395,7 @@ class _Release:
         row |= {"models": [file["model"] for file in payload["files"]], "files": paths}
         row |= {"winner": answered.winner, "answer": json.dumps(answered.choice, ensure_ascii=False)}
         row |= {"rater_id": answered.rater_id, "occupation": answered.occupation, "elapsed_ms": answered.elapsed_ms}
-        is_picture = all(not str(path).lower().endswith((".mp4", ".mov", ".mkv", ".webm", ".avi")) for path in paths)
-        return {**row, "answered_at": answered.answered_at.isoformat(), "__pictures": is_picture}
+        return {**row, "answered_at": answered.answered_at.isoformat()}
 
     def _write_lines(self, name: str, rows: Sequence[Mapping[str, Any]]) -> int:
         if rows:
@@ -493,8 +490,7 @@ def _settled_answers(connection: Connection) -> list[_Answered]:
         select(
             ASSIGNMENTS, SETTLED.c.winner, ANSWERS.c.choice, ANSWERS.c.received_at, ANSWERS.c.elapsed_ms, RATERS.c.occupation
         )
-        .join(SETTLED, SETTLED.c.assignment_id == ASSIGNMENTS.c.assignment_id)
-        .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+        .select_from(SETTLED_ANSWERS)
         .join(RATERS, RATERS.c.rater_id == ASSIGNMENTS.c.rater_id)
         .where(SETTLED.c.kind.in_(["battle", "panel", "check", "label", "question", "verdict"]))
         .order_by(SETTLED.c.number)

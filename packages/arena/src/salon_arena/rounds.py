@@ -13,7 +13,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 from pydantic import JsonValue
 from sqlalchemy import Connection, bindparam, event, func, select
 
-from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
+from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS
 from salon_arena.errors import RefusedError
 from salon_arena.tasks import Draft, Payload, Rater, unseen
 
@@ -45,8 +45,7 @@ _PENDING: Final = (
 )
 _SETTLED: Final = (
     select(SETTLED.c.number, SETTLED.c.kind, SETTLED.c.rater_id, ASSIGNMENTS.c.subject, ANSWERS.c.choice)
-    .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
-    .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+    .select_from(SETTLED_ANSWERS)
     .where((SETTLED.c.number > bindparam("last")) & SETTLED.c.kind.in_(bindparam("kinds", expanding=True)))
     .order_by(SETTLED.c.number)
 )
@@ -149,15 +148,16 @@ class RoundsTask(ABC, Generic[I]):
     It has no board: answers are summarised from the result store, and by ``salon arena progress``.
 
     Args:
-        items: by subject, empty.
+        subjects: what is judged.
+        new: makes an item without answers.
         kinds: the kind of task of each role that has any.
         seed: of the order.
     """
 
-    def __init__(self, items: Mapping[str, I], kinds: Mapping[str, str], *, seed: int = 0) -> None:
+    def __init__(self, subjects: Collection[str], new: Callable[[], I], kinds: Mapping[str, str], *, seed: int = 0) -> None:
         random = Random(f"{kinds['rater']} {seed}")  # noqa: S311 - the order, no secret
-        order = random.sample(list(items), len(items))
-        self._empty: dict[str, I] = {subject: items[subject] for subject in order}
+        self._order = random.sample(list(subjects), len(subjects))
+        self._new = new
         self._kinds = kinds
         self._start()
 
@@ -216,7 +216,7 @@ class RoundsTask(ABC, Generic[I]):
 
     def fresh(self) -> dict[str, I]:
         """Every item, empty, in the order in which items are dealt."""
-        return {subject: type(item)() for subject, item in self._empty.items()}
+        return {subject: self._new() for subject in self._order}
 
     def refresh(self, changed: Set[str]) -> Iterable[str]:
         """Called with the subjects whose answers were read; adds items, and returns their subjects."""

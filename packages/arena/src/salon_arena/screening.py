@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from sqlalchemy import Connection, select
 
-from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED
+from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS
 
 FEWEST: Final = 6
 """Raters of a file: of five marks none can lie two sample standard deviations from their mean."""
@@ -30,8 +30,7 @@ _ROUNDS: Final = 200
 _CLOSE: Final = 1e-9
 _MARKS: Final = (
     select(SETTLED.c.rater_id, ASSIGNMENTS.c.payload, ANSWERS.c.choice)
-    .join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id)
-    .join(ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id)
+    .select_from(SETTLED_ANSWERS)
     .where(SETTLED.c.kind == "panel")
     .order_by(SETTLED.c.number)
 )

@@ -46,10 +46,10 @@ _TASK: Final = _MINE.where(ASSIGNMENTS.c.assignment_id == bindparam("task"))
 _KNOWN: Final = select(ANSWERS.c.body, ANSWERS.c.version).where(ANSWERS.c.answer_id == bindparam("answer"))
 _LEASE: Final = insert(ASSIGNMENTS)
 _NEW_ANSWER: Final = insert(ANSWERS)
-_CLOSE: Final = (
+_LAST_ANSWER: Final = (
     update(ASSIGNMENTS)
     .where(ASSIGNMENTS.c.assignment_id == bindparam("task"))
-    .values(answer_id=bindparam("answer"), answered_at=bindparam("at"), state=bindparam("now"))
+    .values(answer_id=bindparam("answer"), answered_at=bindparam("at"), state=bindparam("new_state"))
 )
 
 
@@ -239,7 +239,7 @@ class WorkService:
         }
         connection.execute(_NEW_ANSWER, {**new, "chain": link(last_link(connection), new)})
         state = "open" if undoing else "answered"
-        connection.execute(_CLOSE, {"task": body.assignment, "answer": answer_id, "at": now, "now": state})
+        connection.execute(_LAST_ANSWER, {"task": body.assignment, "answer": answer_id, "at": now, "new_state": state})
         if not undoing:
             settle_earlier(connection, rater_id, "" if row.kind in _NO_UNDO else body.assignment, now)
         return {"answer_id": answer_id, "version": version}

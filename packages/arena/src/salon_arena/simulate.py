@@ -45,7 +45,7 @@ class SimulatedArena:
         votes: that were acknowledged.
         counted: of them on the board at the end.
         error: root mean square of the differences between rated and planted strengths, in Elo points, both centred.
-        covered: models, but for the fixed one, whose planted strength lies in the 95 % interval.
+        covered: models, but for the fixed one, whose planted strength lies in the 95% interval.
         models: how many that could be.
         flagged: raters that the checks flagged.
         caught: of them careless or malicious.

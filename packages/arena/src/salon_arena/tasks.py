@@ -30,7 +30,7 @@ class Rater:
 
     Attributes:
         rater_id: random; nothing about the person.
-        role: ``rater`` or ``auditor``.
+        role: of :data:`salon_arena.people.ROLES`.
         suspended_until: microseconds since 1970; 0 for a rater who may answer.
     """
 
@@ -44,7 +44,8 @@ class Draft:
     """One task that is about to be leased to a rater.
 
     Attributes:
-        kind: ``battle``, ``anchor``, ``qualification``, ``audit``, ``panel``, ``check`` or ``label``.
+        kind: ``battle``, ``anchor``, ``qualification`` or ``audit`` (:mod:`salon_arena.battles`), or one of the kinds of
+            :mod:`salon_arena.rounds`.
         subject: what is judged; no rater gets one twice.
         payload: see :data:`Payload`.
     """

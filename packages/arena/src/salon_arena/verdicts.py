@@ -131,7 +131,7 @@ class VerdictTask(RoundsTask[VerdictItem]):
 
     def __init__(self, rows: Sequence[R3Row], *, seed: int = 0) -> None:
         self._rows = {verdict_subject(row.idx): row for row in rows}
-        super().__init__({subject: VerdictItem() for subject in self._rows}, KINDS, seed=seed)
+        super().__init__(self._rows, VerdictItem, KINDS, seed=seed)
 
     def payload(self, subject: str, item: VerdictItem, kind: str) -> Payload:
         """The row as it was generated; for adjudicators what each expert said."""

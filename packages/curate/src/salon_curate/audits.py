@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -23,16 +24,16 @@ from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
+    import polars as pl
     from numpy.typing import NDArray
 
 DRAWS: Final = 20_000
-PICTURES: Final = "pictures/sample"
-"""The folder of an audit's pictures."""
-BLANK: Final = "pictures/blank"
+_SAMPLE_FOLDER: Final = "pictures/sample"
+_BLANK_FOLDER: Final = "pictures/blank"
 """Blank pictures in place of every twentieth one, shown beside the sample in an arena; who accepts one was not looking."""
-_EVERY: Final = 20
-POINT: Final = "accept"
-"""The arena's test point, and the name of the choice in Label Studio."""
+_BLANK_EVERY: Final = 20
+_TEST_POINT: Final = "accept"
+"""In the arena, and the name of the choice in Label Studio."""
 QUESTION: Final = "the picture is whole and shows what its prompt asks for"
 _LABEL_STUDIO: Final = """<View>
   <Image name="picture" value="$picture"/>
@@ -66,7 +67,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A share of the population with its 95 % interval; None where the sample says nothing about it."""
+    """A share of the population with its 95% interval; None where the sample says nothing about it."""
 
     value: float | None
     low: float | None
@@ -77,7 +78,7 @@ class Estimate:
 class AuditResult:
     """What an audit says about a selection.
 
-    A picture is good when every one of its raters accepts it. Intervals are equal-tailed 95 % intervals of Jeffreys'
+    A picture is good when every one of its raters accepts it. Intervals are equal-tailed 95% intervals of Jeffreys'
     posterior in each stratum, weighted by the strata's sizes (20,000 seeded draws), and wide enough to contain their estimate:
     where all rated pictures are good the upper end is 1, where none is the lower end is 0.
 
@@ -146,51 +147,61 @@ def sample_audit(
     dataset.refuse_changed()
     kept = select(dataset, stages, predicates, selection).mask
     close = np.zeros(len(kept), dtype=np.bool_) if near is None else select(dataset, stages, {"near": near}).mask
-    keys = read_columns(dataset, stages, []).collect()["key"]
-    order = np.array([seeded_hash(key, seed, "audit") for key in keys], dtype=np.uint64)
+    rows = read_columns(dataset, stages, ["prompt", "sha256"]).collect()
+    order = np.array([seeded_hash(key, seed, "audit") for key in rows["key"]], dtype=np.uint64)
     strata: dict[str, tuple[int, int]] = {}
     chosen: list[tuple[int, str]] = []
     for decision, decided in (("kept", kept), ("dropped", ~kept)):
-        for place, which in (("near", close), ("far", ~close)):
-            rows = np.flatnonzero(decided & which)
-            if not len(rows):
+        for stratum, inside in ((f"{decision}, near a threshold", close), (decision, ~close)):
+            places = np.flatnonzero(decided & inside)
+            if not len(places):
                 continue
-            stratum = f"{decision}, near a threshold" if place == "near" else decision
-            taken = rows[np.argsort(order[rows], kind="stable")[:per_stratum]]
-            strata[stratum] = (len(rows), len(taken))
-            chosen += [(int(row), stratum) for row in taken]
+            taken = places[np.argsort(order[places], kind="stable")[:per_stratum]]
+            strata[stratum] = (len(places), len(taken))
+            chosen += [(int(place), stratum) for place in taken]
     chosen.sort(key=lambda pair: order[pair[0]])
-    texts = read_columns(dataset, stages, ["prompt", "sha256"]).collect()
-    prompts = texts["prompt"]
+    sample = rows[[place for place, _ in chosen]].select("key", "sha256", "prompt")
     # Audits of several data sets may go to one arena or store: the same name there is the same picture with the same question.
-    sample = [[keys[row], texts["sha256"][row], prompts[row]] for row, _ in chosen]
-    mark = digest("curate audit sample", {"sample": sample, "question": question}, length=8)
-    sheet: list[dict[str, str]] = []
-    arena: list[dict[str, Any]] = []
-    for number, (row, _) in enumerate(chosen):
-        name_of = f"{name}-{mark}-{number:05d}"
-        ending = _write_picture(dataset, row, folder / PICTURES / name_of)
-        sheet.append({"key": keys[row], "picture": f"{PICTURES}/{name_of}{ending or ''}"})
-        if ending not in (None, ".bin"):  # a file that is no picture is on the sheet alone
-            text = prompts[row] or "(a picture without a prompt)"
-            if len(arena) % _EVERY == 0:
-                _write_blank(folder / BLANK / f"{name_of}.png")
-            arena.append({"prompt_id": name_of, "prompt": text, "test_points": [f"{POINT}: {question}"]})
-    lines = ["key,picture,rater,accept", *(f"{_cell(each['key'])},{each['picture']},," for each in sheet)]
-    publish_text(folder / "sheet.csv", "\n".join(lines) + "\n")
-    publish_text(folder / "prompts.jsonl", "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in arena))
-    publish_text(
-        folder / "label_studio.json", json.dumps([{"data": each} for each in sheet], indent=1, ensure_ascii=False) + "\n"
-    )
-    publish_text(folder / "label_studio.xml", _LABEL_STUDIO.format(question=escape(question, quote=True)))
+    mark = digest("curate audit sample", {"sample": [list(row) for row in sample.iter_rows()], "question": question}, length=8)
+    pictures = {f"{name}-{mark}-{number:05d}": place for number, (place, _) in enumerate(chosen)}
+    _write_for_raters(dataset, folder, pictures, sample, question)
     plan = {
         "selection": selection, "predicates": predicates, "state": state_of(dataset, stages, predicates), "near": near,
         "seed": seed, "strata": strata,
-        "stratum": {keys[row]: stratum for row, stratum in chosen},
-        "pictures": {f"{name}-{mark}-{number:05d}": keys[row] for number, (row, _) in enumerate(chosen)},
+        "stratum": {key: stratum for key, (_, stratum) in zip(sample["key"], chosen, strict=True)},
+        "pictures": dict(zip(pictures, sample["key"], strict=True)),
     }  # fmt: skip
     publish_text(folder / "plan.json", json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
     return Sampled(folder, len(chosen), strata)
+
+
+def _write_for_raters(
+    dataset: DataSet, folder: Path, pictures: Mapping[str, int], sample: "pl.DataFrame", question: str
+) -> None:
+    """Write the sample's pictures, the sheet, the arena's prompts and Label Studio's tasks.
+
+    Args:
+        pictures: the name of each picture → its row in the data set, in the order of ``sample``.
+    """
+    sheet: list[dict[str, str]] = []
+    arena: list[dict[str, Any]] = []
+    for (picture, place), (key, prompt) in zip(pictures.items(), sample.select("key", "prompt").iter_rows(), strict=True):
+        ending = _write_picture(dataset, place, folder / _SAMPLE_FOLDER / picture)
+        sheet.append({"key": key, "picture": f"{_SAMPLE_FOLDER}/{picture}{ending or ''}"})
+        if ending not in (None, ".bin"):  # a file that is no picture is on the sheet alone
+            text = prompt or "(a picture without a prompt)"
+            if len(arena) % _BLANK_EVERY == 0:
+                _write_blank(folder / _BLANK_FOLDER / f"{picture}.png")
+            arena.append({"prompt_id": picture, "prompt": text, "test_points": [f"{_TEST_POINT}: {question}"]})
+    table = StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(["key", "picture", "rater", "accept"])
+    writer.writerows([each["key"], each["picture"], "", ""] for each in sheet)
+    publish_text(folder / "sheet.csv", table.getvalue())
+    publish_text(folder / "prompts.jsonl", "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in arena))
+    tasks = [{"data": each} for each in sheet]
+    publish_text(folder / "label_studio.json", json.dumps(tasks, indent=1, ensure_ascii=False) + "\n")
+    publish_text(folder / "label_studio.xml", _LABEL_STUDIO.format(question=escape(question, quote=True)))
 
 
 def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, draws: int = DRAWS) -> AuditResult:
@@ -215,13 +226,12 @@ def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, dr
     rated = _collected(answers, plan["stratum"], plan["pictures"])
     if not rated:
         raise InputError("contains no answer about a picture of the audit", source=answers, value=name)
-    counts = {stratum: [0, 0] for stratum in plan["strata"]}
-    for key, given in rated.items():
-        counts[plan["stratum"][key]][0] += all(given.values())
-        counts[plan["stratum"][key]][1] += 1
     sizes = {stratum: size for stratum, (size, _) in plan["strata"].items()}
-    shares = {stratum: (good, number) for stratum, (good, number) in counts.items()}
-    found = estimates(sizes, shares, seed=seed, draws=draws)
+    counts = dict.fromkeys(sizes, (0, 0))
+    for key, given in rated.items():
+        good, number = counts[plan["stratum"][key]]
+        counts[plan["stratum"][key]] = (good + all(given.values()), number + 1)
+    found = estimates(sizes, counts, seed=seed, draws=draws)
     missing = len(plan["stratum"]) - len(rated)
     careless = _careless(answers, plan["pictures"]) if answers.is_dir() else ()
     result = AuditResult(
@@ -330,29 +340,27 @@ def _of_sheet(path: Path) -> Iterator[_Answer]:
 
 
 def _of_arena(path: Path, pictures: Mapping[str, str]) -> Iterator[_Answer]:
-    """The checks of this audit's pictures in a result store; those of other arenas are passed over."""
-    import polars as pl
-
-    from salon_store import ResultStore
-
-    answers = (pl.col("dimension") == POINT) & (pl.col("subject_model") != Path(BLANK).name) & pl.col("value").is_not_null()
-    scores = ResultStore.open(path, create=False, read_only=True).read("scores").filter(answers)
-    rows = scores.select("prompt_id", "judge", "value").sort("prompt_id", "judge").collect()
-    for row, (picture, rater, value) in enumerate(rows.iter_rows(), 1):
-        if picture in pictures:
+    for row, (picture, rater, value, blank) in enumerate(_arena_checks(path, pictures), 1):
+        if not blank:
             yield row, pictures[picture], rater, f"{value:g}"
 
 
 def _careless(path: Path, pictures: Mapping[str, str]) -> tuple[str, ...]:
     """The raters who accepted a blank picture of this audit."""
+    checks = _arena_checks(path, pictures)
+    return tuple(sorted({rater for _, rater, value, blank in checks if blank and value == 1}))
+
+
+def _arena_checks(path: Path, pictures: Mapping[str, str]) -> list[tuple[str, str, float, bool]]:
+    """Picture, rater, value and whether it was blank, of this audit's checks in a result store; other arenas' are left out."""
     import polars as pl
 
     from salon_store import ResultStore
 
-    accepted = (pl.col("dimension") == POINT) & (pl.col("subject_model") == Path(BLANK).name) & (pl.col("value") == 1)
-    accepted &= pl.col("prompt_id").is_in(list(pictures))
-    scores = ResultStore.open(path, create=False, read_only=True).read("scores").filter(accepted)
-    return tuple(scores.select("judge").unique().sort("judge").collect()["judge"])
+    scores = ResultStore.open(path, create=False, read_only=True).read("scores")
+    own = (pl.col("dimension") == _TEST_POINT) & pl.col("value").is_not_null() & pl.col("prompt_id").is_in(list(pictures))
+    blank = pl.col("subject_model") == Path(_BLANK_FOLDER).name
+    return scores.filter(own).select("prompt_id", "judge", "value", blank).sort("prompt_id", "judge").collect().rows()
 
 
 def _of_label_studio(path: Path) -> Iterator[_Answer]:
@@ -364,7 +372,7 @@ def _of_label_studio(path: Path) -> Iterator[_Answer]:
                 if annotation.get("was_cancelled"):
                     continue
                 for each in annotation["result"]:
-                    if each.get("from_name") == POINT:
+                    if each.get("from_name") == _TEST_POINT:
                         rater = str(annotation.get("completed_by", "unknown"))
                         yield row, task["data"]["key"], rater, each["value"]["choices"][0].lower()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
@@ -382,15 +390,13 @@ def _write_picture(dataset: DataSet, row: int, path: Path) -> str | None:
     """Write one picture of the sample; return the ending of its name, None where the row has no picture."""
     for shard in dataset.shards:
         if row < shard.rows:
-            data = read_rows(dataset.shard_path(shard.name), ["image"], row, 1).item()
-            if data is None:
-                return None
-            name = f".{picture_ending(data)}"
-            publish(path.with_name(path.name + name), lambda place, data=data: place.write_bytes(data))  # type: ignore[misc]
-            return name
+            break
         row -= shard.rows
-    raise InputError("no such row", value=row)
-
-
-def _cell(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if set(text) & set('",\n') else text
+    else:
+        raise InputError("no such row", value=row)
+    data: bytes | None = read_rows(dataset.shard_path(shard.name), ["image"], row, 1).item()
+    if data is None:
+        return None
+    ending = f".{picture_ending(data)}"
+    publish(path.with_name(path.name + ending), lambda temporary: temporary.write_bytes(data))
+    return ending

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from salon_curate.dataset import DataSet
+from salon_curate.judging import NOT_ASKED
 from salon_curate.selection import read_columns, select
 from salon_curate.stages import Stage
 from salon_taxonomy.errors import InputError
@@ -28,12 +29,12 @@ class CascadeLoss:
 
 
 def cascade_loss(
-    dataset: DataSet, stages: Sequence[Stage], explored: str, expensive: Mapping[str, str], *, confidence: float = 0.95
+    dataset: DataSet, stages: Sequence[Stage], stage: str, expensive: Mapping[str, str], *, confidence: float = 0.95
 ) -> CascadeLoss:
     """Bound what a stage's ``when`` loses, from the rows that it explored.
 
     Args:
-        explored: the column ``<stage>_explored`` of the expensive stage.
+        stage: the name of the expensive stage, which has ``when`` and ``explore``.
         expensive: conditions on the expensive judge's columns.
         confidence: of the bound, between 0 and 1.
 
@@ -42,16 +43,14 @@ def cascade_loss(
     """
     if not 0 < confidence < 1:
         raise InputError("must lie between 0 and 1", column="confidence", value=confidence)
-    asked = select(dataset, stages, {"explored": explored})
-    stage = explored.removesuffix("_explored")
-    unanswered = read_columns(dataset, stages, [f"{stage}_problem"]).collect()[f"{stage}_problem"].is_not_null().to_numpy()
-    answered = asked.mask & ~unanswered
-    if not answered.any():
-        raise InputError("nothing was explored", column="explored", value=explored, hint="Set explore = 0.02 on the stage.")
-    kept = int((answered & select(dataset, stages, expensive).mask).sum())
+    explored = select(dataset, stages, {"explored": f"{stage}_explored"}).mask
+    problem = read_columns(dataset, stages, [f"{stage}_problem"]).collect()[f"{stage}_problem"]
+    answered = explored & problem.is_null().to_numpy()
     number = int(answered.sum())
-    not_asked = read_columns(dataset, stages, [f"{stage}_problem"]).collect()[f"{stage}_problem"] == "not asked"
-    dropped = int(asked.mask.sum()) + int(not_asked.fill_null(value=False).sum())
+    if not number:
+        raise InputError("nothing was explored", column="stage", value=stage, hint="Set explore = 0.02 on the stage.")
+    kept = int((answered & select(dataset, stages, expensive).mask).sum())
+    dropped = int(explored.sum()) + int((problem == NOT_ASKED).sum())
     return CascadeLoss(number, kept, upper_bound(kept, number, confidence), dropped, confidence)
 
 

@@ -2,21 +2,25 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_curate.output import FORMAT, SEED, as_cell, print_table
-from salon_taxonomy.cli.options import FiniteRange, format_option
-from salon_taxonomy.cli.output import print_json
+from salon_curate.output import FORMAT, SEED, as_cell
+from salon_taxonomy.cli.options import OUTPUT, FiniteRange, format_option, output_option, resumable
+from salon_taxonomy.cli.output import as_json, deliver, print_continues, print_json, print_parts
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
+from salon_taxonomy.table_files import Table, write_table
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from salon_curate.dataset import DataSet
     from salon_curate.pipeline import Pipeline
     from salon_curate.planning import EstimatedTotal
@@ -33,7 +37,7 @@ _LAZY = {
         f"{_CONSTRUCTION}:prism", "Make prompts for PRISM-Bench: composed from pools, or selected from a collection."
     ),
 }
-_DATASET = click.argument("dataset", type=InputPath(file_okay=False))
+_DATASET = click.argument("dataset", type=InputPath(file_okay=False, made=True))
 _JUDGE = click.option("--judge", metavar="SPEC", help="The judge of every stage that names none.")
 _WHERE = click.option("--where", multiple=True, metavar="SQL", help="A condition; repeat: all must hold.")
 _SELECTION = click.option("--selection", metavar="NAME", help="Conditions of pipeline.toml or of a saved selection.")
@@ -82,15 +86,14 @@ def init(dataset: Path, preset: str | None, form: str) -> None:
 
 @curate.command("import")
 @_DATASET
-@click.argument("source", type=InputPath(exists=True))
+@click.argument("source", type=InputPath())
 @click.option("--pictures", type=InputPath(file_okay=False), help="The folder that the names in a table refer to.")
 @click.option(
-    "--format",
-    "form",
+    "--layout",
     type=click.Choice(["any", "r3", "magicdata", "artifact-bench"]),
     default="any",
     show_default=True,
-    help="A released format. artifact-bench: the middle frame of each video.",
+    help="Whose columns the table has. artifact-bench: the middle frame of each video.",
 )
 @click.option("--key", metavar="COLUMN", help="The column of the pictures' keys.")
 @click.option("--image", metavar="COLUMN", help="The column of the pictures' bytes or names.")
@@ -99,16 +102,18 @@ def init(dataset: Path, preset: str | None, form: str) -> None:
 @click.option(
     "--shard-rows", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Pictures in a shard at most."
 )
+@FORMAT
 def import_(
     dataset: Path,
     source: Path,
     pictures: Path | None,
-    form: str,
+    layout: str,
     key: str | None,
     image: str | None,
     prompt: str | None,
     licence: str,
     shard_rows: int,
+    form: str,
 ) -> None:
     """Add pictures: a folder, a table with names or bytes (CSV, JSON Lines, Parquet, Arrow), or a webdataset archive.
 
@@ -117,16 +122,20 @@ def import_(
     \b
     Example:
       salon curate import birds pictures/
-      salon curate import birds rows.jsonl --format r3
+      salon curate import birds rows.jsonl --layout r3
       salon curate import birds shard-0001.tar --licence CC-BY-4.0
     """
     from salon_curate.importing import Columns, import_pictures
 
     opened = _opened(dataset)
     found = import_pictures(
-        opened, source, pictures=pictures, form=form, columns=Columns(key, image, prompt), licence=licence,
+        opened, source, pictures=pictures, layout=layout, columns=Columns(key, image, prompt), licence=licence,
         shard_rows=shard_rows,
     )  # fmt: skip
+    if form == "json":
+        print_json({"pictures": found.rows, "source": found.name, "kind": found.kind, "problems": found.problems,
+                    "all_pictures": opened.rows, "shards": len(opened.shards)})  # fmt: skip
+        return
     click.echo(
         f"{found.rows:,} pictures from {found.name} ({found.kind}), {found.problems:,} with a problem; "
         f"{opened.rows:,} in {len(opened.shards):,} shards"
@@ -145,6 +154,7 @@ def import_(
 @click.option("--max-cost", type=float, metavar="USD", help="Ask nothing more once this much was spent per stage.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @FORMAT
+@resumable
 def run(
     dataset: Path,
     workers: int,
@@ -181,6 +191,7 @@ def run(
         engine=engine_named(engine),
         shards=chosen,
         watch=None if quiet else _watcher(),
+        on_start=lambda have, parts: print_continues(have, parts, "parts", dataset) if have and not quiet else None,
     )
     if form == "json":
         print_json(asdict(result))
@@ -197,8 +208,9 @@ def run(
 @curate.command()
 @_DATASET
 @_JUDGE
+@OUTPUT
 @FORMAT
-def status(dataset: Path, judge: str | None, form: str) -> None:
+def status(dataset: Path, judge: str | None, output: Path | None, form: str) -> None:
     """Show how far every stage is.
 
     \b
@@ -209,13 +221,16 @@ def status(dataset: Path, judge: str | None, form: str) -> None:
 
     opened = _opened(dataset)
     found = status_of(opened, _pipeline(dataset, judge).stages)
-    if form == "json":
-        rows = [{"stage": s.stage, "version": s.version, "done": s.done, "shards": s.shards, "rows": s.rows} for s in found]
-        print_json({"pictures": opened.rows, "shards": len(opened.shards), "stages": rows})
-        return
-    print_table(["stage", "version", "shards", "pictures"],
-                [[s.stage, s.version, f"{s.done:,} of {s.shards:,}", as_cell(s.rows)] for s in found])  # fmt: skip
-    click.echo(f"{opened.rows:,} pictures in {len(opened.shards):,} shards")
+    rows = [{"stage": s.stage, "version": s.version, "done": s.done, "shards": s.shards, "rows": s.rows} for s in found]
+    lines = [(s.stage, s.version, f"{s.done:,} of {s.shards:,}", as_cell(s.rows)) for s in found]
+    deliver(
+        Table(("stage", "version", "shards", "pictures"), lines),
+        rows,
+        form=form,
+        output=output,
+        further=[f"{opened.rows:,} pictures in {len(opened.shards):,} shards"],
+        json=lambda: as_json({"pictures": opened.rows, "shards": len(opened.shards), "stages": rows}),
+    )
 
 
 @curate.command()
@@ -223,26 +238,34 @@ def status(dataset: Path, judge: str | None, form: str) -> None:
 @_JUDGE
 @FORMAT
 def verify(dataset: Path, judge: str | None, form: str) -> None:
-    """Compare every shard and part with the manifest and their receipts.
+    """Compare every shard, part and release with what the manifests and receipts say. DATASET may be a release alone.
 
     Exits with 1 where something is wrong.
 
     \b
     Example:
       salon curate verify birds
+      salon curate verify birds/releases/v1    a release, also one that came from elsewhere
     """
+    from salon_curate.release import RELEASE_MANIFEST, verify_release
     from salon_curate.running import verify as verify_all
 
-    opened = _opened(dataset)
-    wrong = verify_all(opened, _pipeline(dataset, judge).stages)
+    if (dataset / RELEASE_MANIFEST).exists():
+        shards, wrong, said = 0, verify_release(dataset), "all files are as they were released"
+    else:
+        opened = _opened(dataset)
+        shards, wrong = len(opened.shards), verify_all(opened, _pipeline(dataset, judge).stages)
+        releases = sorted(path.parent for path in dataset.glob(f"releases/*/{RELEASE_MANIFEST}"))
+        wrong += [f"releases/{release.name}/{line}" for release in releases for line in verify_release(release)]
+        said = f"{shards:,} shards, their parts and {len(releases):,} releases are as they were written"
     if form == "json":
-        print_json({"shards": len(opened.shards), "wrong": wrong})
+        print_json({"shards": shards, "wrong": wrong})
     for line in wrong[:50]:
         click.echo(line, err=True)
     if wrong:
         raise IncompleteError(f"{len(wrong)} things are wrong in {dataset}")
     if form == "table":
-        click.echo(f"{dataset}: {len(opened.shards):,} shards and their parts are as they were written")
+        click.echo(f"{dataset}: {said}")
 
 
 @curate.command()
@@ -257,8 +280,9 @@ def verify(dataset: Path, judge: str | None, form: str) -> None:
 @click.option("--workers", type=click.IntRange(1, 512), default=1, show_default=True, help="As many as the run will have.")
 @SEED
 @_JUDGE
+@OUTPUT
 @FORMAT
-def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None, form: str) -> None:
+def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None, output: Path | None, form: str) -> None:
     """Run a few shards and show what all of them will take.
 
     Shown are calls, tokens, money, bytes and hours of each stage. What the sample asks is paid and kept; the run does not ask
@@ -279,21 +303,25 @@ def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None
         wall, why = simulating(opened, stages, workers=workers, seed=seed), ""
     except InputError as error:  # the plan is made and paid
         wall, why = None, str(error)
-    if form == "json":
-        print_json({"stages": [asdict(each) for each in found], "wall": None if wall is None else asdict(wall)})
-        return
-    header = ["stage", "shards run", "calls", "tokens in", "tokens out", "US dollars", "MB read", "MB written", "hours"]
+    header = ("stage", "shards run", "calls", "tokens in", "tokens out", "US dollars", "MB read", "MB written", "hours")
     sizes = {"bytes_read": 1e6, "bytes_written": 1e6, "seconds": 3600.0}
     rows = [[each.stage, f"{each.measured} of {each.shards:,}",
              *(_total_of(each.totals[name], sizes.get(name, 1.0)) for name in each.totals)] for each in found]  # fmt: skip
-    print_table(header, rows)
-    click.echo("± is half of Student's 95 % interval over the shards that were run")
     if wall is None:
-        click.echo(f"the wall-clock time is not known: {why}")
-        return
-    crew = "1 worker" if workers == 1 else f"{workers} workers"
-    click.echo(f"wall-clock time with {crew} and 1 judge: {_duration(wall.seconds)} ({_duration(wall.low)} to "
-               f"{_duration(wall.high)} in 95 % of {SIMULATIONS} simulations)")  # fmt: skip
+        time_taken = f"the wall-clock time is not known: {why}"
+    else:
+        crew = "1 worker" if workers == 1 else f"{workers} workers"
+        ends = f"{_duration(wall.low)} to {_duration(wall.high)} in 95% of {SIMULATIONS} simulations"
+        time_taken = f"wall-clock time with {crew} and 1 judge: {_duration(wall.seconds)} ({ends})"
+    values = [asdict(each) for each in found]
+    deliver(
+        Table(header, rows),
+        values,
+        form=form,
+        output=output,
+        further=["± is half of Student's 95% interval over the shards that were run", time_taken],
+        json=lambda: as_json({"stages": values, "wall": None if wall is None else asdict(wall)}),
+    )
 
 
 @curate.command()
@@ -316,8 +344,17 @@ def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None
 )
 @SEED
 @_JUDGE
+@OUTPUT
 @FORMAT
-def simulate(dataset: Path, workers: tuple[int, ...], judges: tuple[int, ...], seed: int, judge: str | None, form: str) -> None:
+def simulate(
+    dataset: Path,
+    workers: tuple[int, ...],
+    judges: tuple[int, ...],
+    seed: int,
+    judge: str | None,
+    output: Path | None,
+    form: str,
+) -> None:
     """Simulate the wall-clock time of a whole run from the costs that `plan` or `run` measured. Nothing is run or asked.
 
     \b
@@ -328,13 +365,12 @@ def simulate(dataset: Path, workers: tuple[int, ...], judges: tuple[int, ...], s
 
     opened, stages = _opened(dataset), _pipeline(dataset, judge).stages
     found = [simulating(opened, stages, workers=one, judges=other, seed=seed) for one in workers for other in judges]
-    if form == "json":
-        print_json([asdict(each) for each in found])
-        return
-    print_table(["workers", "judges", "wall-clock time", "95 % of simulations", "busy", *(stage.name for stage in stages)],
-                [[as_cell(each.workers), as_cell(each.judges), _duration(each.seconds),
-                  f"{_duration(each.low)} to {_duration(each.high)}", f"{each.busy:.0%}",
-                  *map(_duration, each.by_stage.values())] for each in found])  # fmt: skip
+    header = ("workers", "judges", "wall-clock time", "95% of simulations", "busy", *(stage.name for stage in stages))
+    rows = [[as_cell(each.workers), as_cell(each.judges), _duration(each.seconds),
+             f"{_duration(each.low)} to {_duration(each.high)}", f"{each.busy:.0%}",
+             *map(_duration, each.by_stage.values())] for each in found]  # fmt: skip
+    values = [asdict(each) for each in found]
+    deliver(Table(header, rows), values, form=form, output=output, json=lambda: as_json(values))
 
 
 @curate.command()
@@ -342,14 +378,21 @@ def simulate(dataset: Path, workers: tuple[int, ...], judges: tuple[int, ...], s
 @click.option("--stage", required=True, metavar="NAME", help="The stage to make again for a sample.")
 @click.option("--now", metavar="SPEC", help="Judge to compare with. Default: the stage's own, asked again.")
 @click.option("--rows", type=click.IntRange(1), default=200, show_default=True, help="Pictures of the sample.")
-@click.option(
-    "--at-most", type=FiniteRange(0, 1), help="Exit with 1 if the lower 95 % bound of the changed share exceeds this."
-)
+@click.option("--at-most", type=FiniteRange(0, 1), help="Exit with 1 if the lower 95% bound of the changed share exceeds this.")
 @SEED
 @_JUDGE
+@OUTPUT
 @FORMAT
 def drift(
-    dataset: Path, stage: str, now: str | None, rows: int, at_most: float | None, seed: int, judge: str | None, form: str
+    dataset: Path,
+    stage: str,
+    now: str | None,
+    rows: int,
+    at_most: float | None,
+    seed: int,
+    judge: str | None,
+    output: Path | None,
+    form: str,
 ) -> None:
     """Make a stage's answers about a sample again, and compare them with the stored ones. The data set stays as it is.
 
@@ -367,16 +410,15 @@ def drift(
     if again is not None and not again.judged:
         raise InputError("the stage asks no judge that could be another:", source="--now", value=stage, hint="Leave --now out.")
     found = drifting(opened, stages, stage, now=again, rows=rows, seed=seed)
-    if form == "json":
-        print_json([asdict(each) for each in found])
-    else:
-        lines = []
-        for each in found:
-            ends = "–" if each.shift_low is None else f"{each.shift_low:+.3f} to {each.shift_high:+.3f}"
-            lines.append([each.column, as_cell(each.rows), as_cell(each.changed), f"{each.low:.3f} to {each.high:.3f}",
-                          as_cell(each.lost), as_cell(each.found), as_cell(each.shift), ends])  # fmt: skip
-        print_table(["column", "rows", "changed", "95 % interval of the share (Wilson)", "lost", "found", "mean shift",
-                     "95 % interval (Student)"], lines)  # fmt: skip
+    header = ("column", "rows", "changed", "95% interval of the share (Wilson)", "lost", "found", "mean shift",
+              "95% interval (Student)")  # fmt: skip
+    lines = []
+    for each in found:
+        ends = "–" if each.shift_low is None else f"{each.shift_low:+.3f} to {each.shift_high:+.3f}"
+        lines.append([each.column, as_cell(each.rows), as_cell(each.changed), f"{each.low:.3f} to {each.high:.3f}",
+                      as_cell(each.lost), as_cell(each.found), as_cell(each.shift), ends])  # fmt: skip
+    values = [asdict(each) for each in found]
+    deliver(Table(header, lines), values, form=form, output=output, json=lambda: as_json(values))
     moved = [each for each in found if at_most is not None and each.low > at_most]
     if moved:
         raise IncompleteError(f"{moved[0].column}: {moved[0].changed} of {moved[0].rows} values changed, surely more than "
@@ -408,6 +450,7 @@ def _duration(seconds: float) -> str:
 @_WHERE
 @_SELECTION
 @_JUDGE
+@output_option(what="Also write the table, with --sweep the curves, to this file")
 @FORMAT
 def yield_(
     dataset: Path,
@@ -417,6 +460,7 @@ def yield_(
     where: tuple[str, ...],
     selection: str | None,
     judge: str | None,
+    output: Path | None,
     form: str,
 ) -> None:
     """Show how many pictures conditions keep, and how many at each threshold of a column. Nothing is asked or written.
@@ -438,17 +482,14 @@ def yield_(
     curves = sweeps(opened, pipeline.stages, predicates, sweep, points=points or 11)
     if found is None and not curves:
         raise InputError("needs a condition or a column", hint="Add --where 'sharpness >= 80' or --sweep sharpness.")
-    if form == "json":
-        funnel = None if found is None else _funnel_of(found)
-        print_json({"funnel": funnel, "curves": [_curve_of(curve) for curve in curves]})
+    document = {"funnel": None if found is None else _funnel_of(found), "curves": [_curve_of(curve) for curve in curves]}
+    funnel: list[Table | str] = [] if found is None else [_funnel_table(found), _kept_line(found)]
+    if found is not None and not curves:
+        table, values = _funnel_table(found), _funnel_rows(found)
     else:
-        if found is not None:
-            _print_funnel(found)
-        for curve in curves:
-            rows = zip(curve.thresholds, curve.kept, curve.low, curve.high, strict=True)
-            print_table([f"{curve.column} ≥", "kept", "share", "95 % interval (Wilson)"],
-                        [[f"{at:.4g}", as_cell(kept), f"{kept / curve.rows:.3f}", f"{low:.3f} to {high:.3f}"]
-                         for at, kept, low, high in rows])  # fmt: skip
+        table, values = _curves_table(curves), [row for curve in curves for row in _curve_rows(curve)]
+    show = partial(print_parts, *funnel, *map(_curve_table, curves))
+    deliver(table, values, form=form, output=output, show=show, json=lambda: as_json(document))
     if page is not None:
         from salon_curate.pages import yield_page
 
@@ -461,8 +502,17 @@ def yield_(
 @_WHERE
 @_SELECTION
 @_JUDGE
+@OUTPUT
 @FORMAT
-def select(dataset: Path, name: str, where: tuple[str, ...], selection: str | None, judge: str | None, form: str) -> None:
+def select(
+    dataset: Path,
+    name: str,
+    where: tuple[str, ...],
+    selection: str | None,
+    judge: str | None,
+    form: str,
+    output: Path | None,
+) -> None:
     """Keep the pictures for which every condition holds: their keys and the conditions are written below selections/.
 
     \b
@@ -476,18 +526,21 @@ def select(dataset: Path, name: str, where: tuple[str, ...], selection: str | No
     opened, pipeline = _opened(dataset), _pipeline(dataset, judge)
     found = apply(opened, pipeline.stages, _predicates(opened, pipeline, where, selection), name)
     path = save_selection(opened, pipeline.stages, found)
-    if form == "json":
-        print_json(_funnel_of(found))
-        return
-    _print_funnel(found)
-    click.echo(f"written: {path}")
+    deliver(
+        _funnel_table(found),
+        _funnel_rows(found),
+        form=form,
+        output=output,
+        further=[_kept_line(found), f"written: {path}"],
+        json=lambda: as_json(_funnel_of(found)),
+    )
 
 
 @curate.command()
 @_DATASET
 @click.argument("old")
 @click.argument("new")
-@click.option("--output", type=OutputPath(), help="Write the moved keys with their conditions (CSV).")
+@output_option(what="Write the moved keys with their conditions to this file")
 @_JUDGE
 @FORMAT
 def diff(dataset: Path, old: str, new: str, output: Path | None, judge: str | None, form: str) -> None:
@@ -497,19 +550,28 @@ def diff(dataset: Path, old: str, new: str, output: Path | None, judge: str | No
     Example:
       salon curate diff birds sharp sharper --output moved.csv
     """
-    from salon_curate.files import publish
     from salon_curate.selection import diff as differ
 
     opened, pipeline = _opened(dataset), _pipeline(dataset, judge)
     moved = differ(opened, pipeline.stages, *(_predicates(opened, pipeline, (), name) for name in (old, new)))
     if output is not None:
-        publish(output, moved.keys.write_csv)
-    if form == "json":
-        rows = {name: {"entered": entered, "left": left} for name, (entered, left) in moved.by_predicate.items()}
-        print_json({"entered": moved.entered, "left": moved.left, "conditions": rows})
-        return
-    print_table(["condition", "enter", "leave"], [[n, as_cell(a), as_cell(b)] for n, (a, b) in moved.by_predicate.items()])
-    click.echo(f"{moved.entered:,} pictures enter, {moved.left:,} leave")
+        _write_keys(output, moved.keys)
+    rows = {name: {"entered": entered, "left": left} for name, (entered, left) in moved.by_predicate.items()}
+    lines = [(name, as_cell(entered), as_cell(left)) for name, (entered, left) in moved.by_predicate.items()]
+    deliver(
+        Table(("condition", "enter", "leave"), lines),
+        [{"condition": name, **counts} for name, counts in rows.items()],
+        form=form,
+        output=None,
+        further=[f"{moved.entered:,} pictures enter, {moved.left:,} leave"],
+        json=lambda: as_json({"entered": moved.entered, "left": moved.left, "conditions": rows}),
+    )
+
+
+def _write_keys(output: Path, keys: "pl.DataFrame") -> None:
+    """Write pictures' keys to the file that the user named."""
+    write_table(output, lambda: Table(tuple(keys.columns), [[as_cell(cell) for cell in row] for row in keys.rows()]), keys)
+    click.echo(f"Wrote {output}", err=True)
 
 
 @curate.command()
@@ -537,7 +599,7 @@ def _predicates(dataset: "DataSet", pipeline: "Pipeline", where: tuple[str, ...]
     found: dict[str, str] = {}
     if selection is not None:
         known = pipeline.selections.get(selection)
-        found = dict(known) if known is not None else saved_predicates(dataset, selection)
+        found = dict(known) if known is not None else saved_predicates(dataset, selection, others=pipeline.selections)
     return found | {sql: sql for sql in where}
 
 
@@ -546,14 +608,40 @@ def _funnel_of(found: "Selection") -> dict[str, Any]:
     return {"pictures": found.rows, "kept": found.kept, "conditions": counts}
 
 
-def _print_funnel(found: "Selection") -> None:
-    print_table(["condition", "fails", "no value", "fails this alone"],
-                [[name, *map(as_cell, counts)] for name, counts in found.by_predicate.items()])  # fmt: skip
-    click.echo(f"{found.kept:,} of {found.rows:,} pictures are kept")
+def _funnel_rows(found: "Selection") -> list[dict[str, object]]:
+    return [{"condition": name, "failed": f, "null": n, "only": o} for name, (f, n, o) in found.by_predicate.items()]
+
+
+def _funnel_table(found: "Selection") -> Table:
+    rows = [[name, *map(as_cell, counts)] for name, counts in found.by_predicate.items()]
+    return Table(("condition", "fails", "no value", "fails this alone"), rows)
+
+
+def _kept_line(found: "Selection") -> str:
+    return f"{found.kept:,} of {found.rows:,} pictures are kept"
 
 
 def _curve_of(curve: "YieldCurve") -> dict[str, Any]:
     return {name: getattr(curve, name) for name in ("column", "rows", "thresholds", "kept", "low", "high")}
+
+
+def _curve_rows(curve: "YieldCurve") -> list[dict[str, object]]:
+    points = zip(curve.thresholds, curve.kept, curve.low, curve.high, strict=True)
+    return [{"column": curve.column, "rows": curve.rows, "threshold": at, "kept": kept, "low": low, "high": high}
+            for at, kept, low, high in points]  # fmt: skip
+
+
+def _curve_table(curve: "YieldCurve") -> Table:
+    points = zip(curve.thresholds, curve.kept, curve.low, curve.high, strict=True)
+    rows = [(f"{at:.4g}", as_cell(kept), f"{kept / curve.rows:.3f}", f"{low:.3f} to {high:.3f}")
+            for at, kept, low, high in points]  # fmt: skip
+    return Table((f"{curve.column} ≥", "kept", "share", "95% interval (Wilson)"), rows)
+
+
+def _curves_table(curves: "Sequence[YieldCurve]") -> Table:
+    """Return the table of several curves, as a file has it."""
+    rows = [(curve.column, *row) for curve in curves for row in _curve_table(curve).rows]
+    return Table(("column", "threshold", "kept", "share", "95% interval (Wilson)"), rows)
 
 
 @curate.command()
@@ -562,7 +650,7 @@ def _curve_of(curve: "YieldCurve") -> dict[str, Any]:
 @click.option("--ratio", required=True, metavar="4:1:1", help="Whole numbers, one for each bucket.")
 @click.option("--number", type=click.IntRange(1), required=True, help="Pictures in all.")
 @click.option("--by", metavar="COLUMN", help="Take the highest values of this column instead of a random draw.")
-@click.option("--output", required=True, type=OutputPath(), help="The CSV file of keys and buckets to write (replaced).")
+@output_option(what="The file of keys and buckets to write (replaced)", required=True)
 @SEED
 @_JUDGE
 @FORMAT
@@ -585,7 +673,6 @@ def draw(
           --number 500 --output drawn.csv
     """
     from salon_curate.draws import draw as drawing
-    from salon_curate.files import publish
 
     named = dict(text.partition("=")[::2] for text in buckets)
     if len(named) < len(buckets):
@@ -595,12 +682,17 @@ def draw(
         raise InputError("must be whole numbers with colons between, such as 4:1:1", column="ratio", value=ratio)
     opened = _opened(dataset)
     found = drawing(opened, _pipeline(dataset, judge).stages, named, [int(part) for part in parts], number, by=by, seed=seed)
-    publish(output, found.keys.write_csv)
-    if form == "json":
-        print_json({"available": found.available, "drawn": found.drawn, "keys": found.keys["key"].to_list()})
-        return
-    print_table(["bucket", "available", "drawn"],
-                [[name, as_cell(found.available[name]), as_cell(count)] for name, count in found.drawn.items()])  # fmt: skip
+    _write_keys(output, found.keys)
+    deliver(
+        Table(
+            ("bucket", "available", "drawn"),
+            [(name, as_cell(found.available[name]), as_cell(count)) for name, count in found.drawn.items()],
+        ),
+        [{"bucket": name, "available": found.available[name], "drawn": count} for name, count in found.drawn.items()],
+        form=form,
+        output=None,
+        json=lambda: as_json({"available": found.available, "drawn": found.drawn, "keys": found.keys["key"].to_list()}),
+    )
 
 
 @curate.group(cls=click.RichGroup)
@@ -623,6 +715,7 @@ def audit() -> None:
 @click.option("--question", help="What raters answer with yes or no. Default: whether the picture shows its prompt.")
 @SEED
 @_JUDGE
+@OUTPUT
 @FORMAT
 def audit_sample(
     dataset: Path,
@@ -633,6 +726,7 @@ def audit_sample(
     question: str | None,
     seed: int,
     judge: str | None,
+    output: Path | None,
     form: str,
 ) -> None:
     """Draw the sample and write it for people.
@@ -651,22 +745,27 @@ def audit_sample(
         opened, _pipeline(dataset, judge).stages, selection, name, per_stratum=per_stratum, near=near,
         question=question or QUESTION, seed=seed,
     )  # fmt: skip
-    if form == "json":
-        print_json(asdict(found))
-        return
-    print_table(
-        ["stratum", "in the data set", "in the sample"], [[n, as_cell(a), as_cell(b)] for n, (a, b) in found.strata.items()]
+    deliver(
+        Table(
+            ("stratum", "in the data set", "in the sample"),
+            [(name, as_cell(known), as_cell(drawn)) for name, (known, drawn) in found.strata.items()],
+        ),
+        [{"stratum": name, "pictures": known, "sampled": drawn} for name, (known, drawn) in found.strata.items()],
+        form=form,
+        output=output,
+        further=[f"{found.pictures:,} pictures: {found.folder / 'sheet.csv'}"],
+        json=lambda: as_json(asdict(found)),
     )
-    click.echo(f"{found.pictures:,} pictures: {found.folder / 'sheet.csv'}")
 
 
 @audit.command("score")
 @_DATASET
 @click.argument("name")
-@click.argument("answers", type=InputPath(exists=True))
+@click.argument("answers", type=InputPath())
 @SEED
+@OUTPUT
 @FORMAT
-def audit_score(dataset: Path, name: str, answers: Path, seed: int, form: str) -> None:
+def audit_score(dataset: Path, name: str, answers: Path, seed: int, output: Path | None, form: str) -> None:
     """Score ANSWERS about the audit NAME: precision, recall and agreement of the whole data set.
 
     ANSWERS is a CSV table (key, rater, accept), a JSON export of Label Studio, or the store that an arena exported to.
@@ -679,17 +778,22 @@ def audit_score(dataset: Path, name: str, answers: Path, seed: int, form: str) -
     from salon_curate.audits import score_audit
 
     found = score_audit(_opened(dataset), name, answers, seed=seed)
-    if form == "json":
-        print_json(asdict(found))
-        return
-    rows = []
+    rows, values = [], []
     for label in ("precision", "negative_value", "recall", "agreement"):
         estimate = getattr(found, label)
         interval = "–" if estimate.low is None else f"{estimate.low:.3f} to {estimate.high:.3f}"
-        rows.append([label.replace("_", " "), as_cell(estimate.value), interval])
-    print_table(["of the whole data set", "estimate", "95 % interval (Jeffreys, by stratum)"], rows)
-    click.echo(f"{found.rated:,} pictures rated, {found.missing:,} missing; κ of two raters: {as_cell(found.kappa)}")
-    if found.careless:
+        rows.append((label.replace("_", " "), as_cell(estimate.value), interval))
+        values.append({"estimate": label, **asdict(estimate)})
+    rated = f"{found.rated:,} pictures rated, {found.missing:,} missing; κ of two raters: {as_cell(found.kappa)}"
+    deliver(
+        Table(("of the whole data set", "estimate", "95% interval (Jeffreys, by stratum)"), rows),
+        values,
+        form=form,
+        output=output,
+        further=[rated],
+        json=lambda: as_json(asdict(found)),
+    )
+    if found.careless and form == "table":
         click.echo(f"accepted a blank picture: {', '.join(found.careless)}", err=True)
 
 
@@ -709,7 +813,7 @@ def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge:
     """
     from salon_curate.cascade import cascade_loss
 
-    found = cascade_loss(_opened(dataset), _pipeline(dataset, judge).stages, f"{stage}_explored", {"keeps": keeps})
+    found = cascade_loss(_opened(dataset), _pipeline(dataset, judge).stages, stage, {"keeps": keeps})
     if form == "json":
         print_json(asdict(found))
     else:
@@ -786,36 +890,48 @@ def release(
     help="Instead: filter what an unreliable teacher labelled, and train on both sets (needs salon-train; half an hour).",
 )
 @SEED
-def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed: int) -> None:
+@OUTPUT
+@FORMAT
+def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed: int, output: Path | None, form: str) -> None:
     """Build a data set of drawn pictures from prompts to a release, offline, and measure each stage against the truth.
 
     \b
     Example:
       salon curate demo curated
-      salon curate demo circle --train
+      salon curate demo study --train
     """
     if train:
         if per_category is not None:
             hint = "Leave --per-category out: 600 pictures of artifacts are drawn for each seed."
             raise InputError("has no effect with --train:", column="per-category", value=per_category, hint=hint)
-        from salon_curate.filter_study import circle
+        from salon_curate.filter_study import filter_study
 
-        results = circle(folder, seeds=range(seed, seed + 3), workers=workers, tell=click.echo)
-        print_table(["seed", "unfiltered", "F1", "filtered", "F1"],
-                    [[str(each.seed), as_cell(each.pictures["unfiltered"]), as_cell(each.f1["unfiltered"]),
-                      as_cell(each.pictures["filtered"]), as_cell(each.f1["filtered"])] for each in results])  # fmt: skip
-        click.echo(f"page: {folder / 'circle.html'}")
+        results = filter_study(folder, seeds=range(seed, seed + 3), workers=workers, tell=partial(click.echo, err=True))
+        arms = ("unfiltered", "filtered")
+        lines = [(str(each.seed), *(as_cell(of[arm]) for arm in arms for of in (each.pictures, each.f1))) for each in results]
+        header = ("seed", "unfiltered", "F1 unfiltered", "filtered", "F1 filtered")
+        values = [asdict(each) for each in results]
+        page = f"page: {folder / 'filter-study.html'}"
+        deliver(Table(header, lines), values, form=form, output=output, further=[page], json=lambda: as_json(values))
         return
     from salon_curate.demo import demo as build
 
     found = build(folder, per_category=per_category or 40, seed=seed, workers=workers)
-    print_table(["conditions up to", "kept", "precision", "recall"],
-                [[w.condition, as_cell(w.kept), as_cell(w.precision), as_cell(w.recall)] for w in found.worth])  # fmt: skip
-    low, high = found.audit.precision.low, found.audit.precision.high
-    click.echo(f"audit by two simulated raters: precision {as_cell(found.audit.precision.value)}, "
-               f"95 % interval {as_cell(low)} to {as_cell(high)}")  # fmt: skip
-    click.echo(f"the cheap judge loses at most {found.loss.upper:.3f} of what it drops (95 %, {found.loss.explored} explored)")
-    click.echo(f"released: {found.release.folder}, {sum(found.release.pictures.values())} pictures; page: {found.page}")
+    rows = [(each.condition, *map(as_cell, (each.kept, each.precision, each.recall))) for each in found.worth]
+    precision = found.audit.precision
+    deliver(
+        Table(("conditions up to", "kept", "precision", "recall"), rows),
+        [asdict(each) for each in found.worth],
+        form=form,
+        output=output,
+        further=[
+            f"audit by two simulated raters: precision {as_cell(precision.value)}, "
+            f"95% interval {as_cell(precision.low)} to {as_cell(precision.high)}",
+            f"the cheap judge loses at most {found.loss.upper:.3f} of what it drops (95%, {found.loss.explored} explored)",
+            f"released: {found.release.folder}, {sum(found.release.pictures.values())} pictures; page: {found.page}",
+        ],
+        json=lambda: as_json(asdict(found)),
+    )
 
 
 def _opened(folder: Path) -> "DataSet":

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from salon_curate.dataset import DataSet
 from salon_curate.engine import Spent, TaskResult
+from salon_curate.files import append_line
 from salon_curate.stages import Stage
 from salon_taxonomy.errors import StorageError
 
@@ -51,14 +52,9 @@ def record_cost(dataset: DataSet, stage: Stage, outcome: TaskResult) -> None:
             "bytes_written": (dataset.folder / task.output).stat().st_size,
             "spent": asdict(outcome.spent),
         }
-        data = (json.dumps(line) + "\n").encode()
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
-            size = os.fstat(descriptor).st_size
-            if size and os.pread(descriptor, 1, size - 1) != b"\n":  # a line that a full disk cut off
-                data = b"\n" + data
-            if os.write(descriptor, data) != len(data):
-                raise OSError(28, os.strerror(28))
+            append_line(descriptor, line)
         finally:
             os.close(descriptor)
     except OSError as error:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from salon_curate.files import publish, publish_text
 from salon_taxonomy.answers.reading import without_surrogates
-from salon_taxonomy.errors import InputError, SalonError, StorageError
+from salon_taxonomy.errors import InputError, SalonError, StorageError, did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
@@ -129,7 +129,9 @@ class DataSet:
             sources = [RowSource(**each) for each in document["sources"]]
             return cls(folder, document["name"], sources, [Shard(**each) for each in document["shards"]])
         except FileNotFoundError as error:
-            raise InputError("is no data set", source=folder, hint=f"Make one: salon curate init {folder}") from error
+            near = "" if folder.exists() else did_you_mean(folder.name, sorted(each.name for each in folder.parent.glob("*/")))
+            hint = f"{near} Make one: salon curate init {folder}".strip()
+            raise InputError("is no data set", source=folder, hint=hint) from error
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"the manifest cannot be read ({type(error).__name__}: {error})", source=path) from error
 

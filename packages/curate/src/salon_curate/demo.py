@@ -5,7 +5,6 @@ prompts ──► drawn pictures (some wrong, blurred, repeated, cut off) ──
 """
 
 import csv
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -24,6 +23,7 @@ from salon_curate.running import run
 from salon_curate.selection import read_columns, save_selection, select, sweep
 from salon_curate.stages import Stage
 from salon_ranking.report.page import PageSection, Table
+from salon_taxonomy.whole_files import write_json_lines
 
 PIPELINE_TEXT: Final = """# The demonstration's pipeline: two pixel judges, of which the first is cheap and short-sighted.
 [[stage]]
@@ -109,14 +109,14 @@ def demo(folder: Path, *, per_category: int = 40, seed: int = 0, workers: int = 
     truth = dict(read_columns(dataset, pipeline.stages, ["truth"]).collect().iter_rows())
     answers = _rate(sampled.folder / "sheet.csv", folder / "answers.csv", truth, seed)
     audit = score_audit(dataset, "people", answers, seed=seed)
-    loss = cascade_loss(dataset, pipeline.stages, "agreement_explored", {"expensive": "agrees"})
+    loss = cascade_loss(dataset, pipeline.stages, "agreement", {"expensive": "agrees"})
     worth = worth_of(dataset, pipeline.stages, pipeline.selections["default"], _ORDER)
     released = release(dataset, pipeline.stages, "default", "v1", columns=["sharpness"], audit="people", split="split")
     curves = sweep(dataset, pipeline.stages, pipeline.selections["default"], ["sharpness", "contrast"], points=30)
     interval = "–" if audit.precision.low is None else f"{audit.precision.low:.3f} to {audit.precision.high:.3f}"
     facts = [("Pictures", f"{dataset.rows:,}"), ("Released", f"{sum(released.pictures.values()):,}"), ("Seed", str(seed)),
-             ("Precision by the audit", f"95 % interval {interval}"),
-             ("Lost by the cheap judge", f"at most {loss.upper:.3f} of what it drops (95 %)")]  # fmt: skip
+             ("Precision by the audit", f"95% interval {interval}"),
+             ("Lost by the cheap judge", f"at most {loss.upper:.3f} of what it drops (95%)")]  # fmt: skip
     lead = (
         "Drawn pictures, some wrong, blurred, repeated or cut off, are filtered by measures and two judges; the truth is known."
     )
@@ -163,7 +163,7 @@ def draw_candidates(folder: Path, per_category: int, seed: int) -> Path:
         if fate == "repeated":
             rows.append({**row, "key": f"{item.idx:05d}-again", "truth": False})
     table_file = folder / "rows.jsonl"
-    publish_text(table_file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_json_lines(table_file, rows)
     return table_file
 
 
@@ -183,11 +183,12 @@ def damaged(png: bytes, key: str, seed: int) -> tuple[bytes, str]:
 
 def _rate(sheet: Path, answers: Path, truth: Mapping[str, bool], seed: int) -> Path:
     """Answers of two simulated raters; each is wrong about one picture in 50."""
-    lines: Sequence[str] = ["key,rater,accept"]
+    lines = ["key,rater,accept"]
     with sheet.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             for rater in ("first", "second"):
                 slip = seeded_hash(f"{rater} {row['key']}", seed, "slip") % 50 == 0
-                lines = [*lines, f"{row['key']},{rater},{'yes' if bool(truth[row['key']]) != slip else 'no'}"]
+                accepts = bool(truth[row["key"]]) != slip
+                lines.append(f"{row['key']},{rater},{'yes' if accepts else 'no'}")
     publish_text(answers, "\n".join(lines) + "\n")
     return answers

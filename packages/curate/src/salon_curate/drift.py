@@ -29,10 +29,10 @@ class ColumnDrift:
         column: its name.
         rows: compared; a missing value counts as a value of its own.
         changed: rows whose value is another.
-        low, high: Wilson's 95 % interval of changed / rows, for the rows of the whole data set that the stage answered.
+        low, high: Wilson's 95% interval of changed / rows, for the rows of the whole data set that the stage answered.
         lost: rows that had a value and have none now; ``found`` the reverse.
         shift: mean of now - then over rows with both numbers (a truth value counts 0 or 1); None for texts.
-        shift_low, shift_high: Student's 95 % interval of the mean paired difference; None with fewer than two pairs.
+        shift_low, shift_high: Student's 95% interval of the mean paired difference; None with fewer than two pairs.
     """
 
     column: str
@@ -73,7 +73,7 @@ def drift(
     if stage.whole:
         raise InputError("sees the whole data set, so a sample says nothing of it:", column="stage", value=name)
     made = stage if now is None else replace(now, name=name)
-    if isinstance(made, JudgedStage) and made.judge is not None:
+    if isinstance(made, JudgedStage):
         made = replace(made, judge=_Uncached(made.judge, name))
     if set(made.writes) != set(stage.writes):
         raise InputError("writes other columns than the stored stage:", column="stage", value=name, found=list(made.writes))

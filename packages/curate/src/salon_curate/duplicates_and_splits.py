@@ -1,15 +1,16 @@
 """Stages that see the whole data set at once: duplicates, and splits that nothing straddles."""
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from pydantic import AfterValidator, Field
 
 from salon_curate.dataset import seeded_hash
 from salon_curate.stages import stage
 from salon_ranking.near_duplicates import near_duplicates
-from salon_taxonomy.errors import InputError
 
 
 def _shortened(rows: pl.DataFrame) -> pl.DataFrame:
@@ -27,14 +28,14 @@ def _shortened(rows: pl.DataFrame) -> pl.DataFrame:
     scope="dataset",
     prepare=_shortened,
 )
-def duplicates(rows: pl.DataFrame, distance: int = 3) -> pl.DataFrame:
+def duplicates(rows: pl.DataFrame, distance: Annotated[int, Field(ge=0, le=7)] = 3) -> pl.DataFrame:
     """Name, for every picture, the first picture that it repeats.
 
     * ``duplicate_of``: the key of the first picture with the same bytes; null for the first itself.
     * ``near_duplicate_of``: the key of the first picture of its group by perceptual hash; null for the first itself.
 
-    Groups are connected components of hashes that differ in at most ``distance`` of 64 bits; all such pairs are found. A
-    picture that could not be decoded has no near-duplicate.
+    Groups are connected components of hashes that differ in at most ``distance`` of 64 bits (0 to 7); all such pairs are
+    found. A picture that could not be decoded has no near-duplicate.
     """
     keys = rows["key"]
     exact, twice = np.arange(len(rows)), _repeated(rows["first_half"])
@@ -58,6 +59,13 @@ def _hashed(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _add_up(shares: Mapping[str, float] | None) -> Mapping[str, float] | None:
+    """Refuse shares that do not divide a whole."""
+    if shares is not None and not (all(share > 0 for share in shares.values()) and abs(sum(shares.values()) - 1) <= 1e-9):
+        raise ValueError("the shares must be above 0 and add up to 1")
+    return shares
+
+
 @stage(
     version="2",
     reads=["prompt", "duplicate_of", "near_duplicate_of"],
@@ -65,7 +73,11 @@ def _hashed(rows: pl.DataFrame) -> pl.DataFrame:
     scope="dataset",
     prepare=_hashed,
 )
-def split(rows: pl.DataFrame, shares: Mapping[str, float] | None = None, seed: int = 0) -> pl.DataFrame:
+def split(
+    rows: pl.DataFrame,
+    shares: Annotated[Mapping[str, float] | None, AfterValidator(_add_up)] = None,
+    seed: Annotated[int, Field(ge=0)] = 0,
+) -> pl.DataFrame:
     """Divide the pictures into splits, such that duplicates, near-duplicates and pictures of one prompt stay together.
 
     Groups are joined as long as they share a prompt (case and white space aside; empty ones are not shared) or a duplicate. A
@@ -74,15 +86,10 @@ def split(rows: pl.DataFrame, shares: Mapping[str, float] | None = None, seed: i
 
     Args:
         rows: of the whole data set.
-        shares: the name of each split with its share; default: train 0.9, test 0.1.
+        shares: the name of each split with its share, above 0; they add up to 1. Default: train 0.9, test 0.1.
         seed: of the assignment.
-
-    Raises:
-        InputError: the shares are not positive, or do not add up to 1.
     """
     given = dict(shares or {"train": 0.9, "test": 0.1})
-    if not given or not all(share > 0 for share in given.values()) or not abs(sum(given.values()) - 1) <= 1e-9:
-        raise InputError("the shares must be above 0 and add up to 1, not", column="shares", value=given)
     keys = rows["key"]
     group = components([rows[name] for name in ("duplicate_of", "near_duplicate_of", "prompt")])
     edges = np.cumsum(list(given.values()))[:-1]

@@ -12,6 +12,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -103,39 +104,52 @@ def embedded(tasks: Sequence[ShardTask], workers: int) -> Iterator[TaskResult]:
         StorageError: a part cannot be written; the workers are ended, and finished parts are kept.
     """
     waiting = deque((task, 1) for task in tasks)
-    busy: dict[_Worker, tuple[ShardTask, int, float, bool]] = {}
+    busy: dict[_Worker, _GivenTask] = {}
     idle: list[_Worker] = []
     with selectors.DefaultSelector() as selector:
         try:
             while waiting or busy:
                 while waiting and len(busy) < workers:
-                    given, started = time.monotonic(), not idle
+                    began, started = time.monotonic(), not idle
                     worker = idle.pop() if idle else _Worker()
                     task, attempt = waiting.popleft()
-                    busy[worker] = (task, attempt, given, started)
-                    selector.register(worker.process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]
+                    busy[worker] = _GivenTask(task, attempt, began, started)
+                    selector.register(worker.answers, selectors.EVENT_READ, worker)
                     worker.give(task)
                 for chosen, _ in selector.select(_TICK):
                     worker = chosen.data
                     selector.unregister(chosen.fileobj)
-                    task, attempt, given, started = busy.pop(worker)
-                    found = worker.outcome()
-                    if found is None:
-                        why = worker.end()
-                        if attempt < ATTEMPTS:
-                            waiting.append((task, attempt + 1))
-                        else:
-                            yield TaskResult(
-                                task, error=f"shard {task.shard}: its worker died {attempt} times ({why}); set aside"
-                            )
+                    given = busy.pop(worker)
+                    answer = worker.answer()
+                    if answer is not None:
+                        idle.append(worker)
+                        yield given.result(answer)
                         continue
-                    idle.append(worker)
-                    outcome = outcome_of(task, found)
-                    overhead = max(0.0, time.monotonic() - given - outcome.spent.seconds)
-                    yield replace(outcome, spent=replace(outcome.spent, overhead=overhead, started=started))
+                    why = worker.end()
+                    if given.attempt < ATTEMPTS:
+                        waiting.append((given.task, given.attempt + 1))
+                        continue
+                    problem = f"its worker died {given.attempt} times ({why}); set aside"
+                    yield TaskResult(given.task, error=f"shard {given.task.shard}: {problem}")
         finally:
             for worker in (*idle, *busy):
                 worker.end()
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenTask:
+    """A task that a worker has: which attempt it is, when it was given, and whether the worker was started for it."""
+
+    task: ShardTask
+    attempt: int
+    began: float
+    started: bool
+
+    def result(self, answer: Mapping[str, Any]) -> TaskResult:
+        """Return the result of the worker's answer, with what the task took beside its work."""
+        found = outcome_of(self.task, answer)
+        overhead = max(0.0, time.monotonic() - self.began - found.spent.seconds)
+        return replace(found, spent=replace(found.spent, overhead=overhead, started=self.started))
 
 
 class _Worker:
@@ -143,32 +157,30 @@ class _Worker:
 
     def __init__(self) -> None:
         command = ["/usr/bin/env", *_ENVIRONMENT, sys.executable, "-m", "salon_curate.worker", str(os.getpid())]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        if self._process.stdin is None or self._process.stdout is None:
+            raise AssertionError("a process that was started with pipes has them")
+        self._tasks, self.answers = self._process.stdin, self._process.stdout
 
     def give(self, task: ShardTask) -> None:
         """Send a task; a worker that is dead already is noticed when its answer is read."""
-        try:
-            self.process.stdin.write(json.dumps(asdict(task)) + "\n")  # type: ignore[union-attr]
-            self.process.stdin.flush()  # type: ignore[union-attr]
-        except OSError:
-            return
+        with suppress(OSError):
+            self._tasks.write(json.dumps(asdict(task)) + "\n")
+            self._tasks.flush()
 
-    def outcome(self) -> dict[str, Any] | None:
+    def answer(self) -> dict[str, Any] | None:
         """Return the answer; None when the worker died."""
-        line = self.process.stdout.readline()  # type: ignore[union-attr]
         try:
-            answer: dict[str, Any] = json.loads(line)
+            answer: dict[str, Any] = json.loads(self.answers.readline())
         except ValueError:
             return None
         return answer
 
     def end(self) -> str:
         """End the process and return how it ended."""
-        self.process.kill()
-        for pipe in (self.process.stdin, self.process.stdout):
-            try:
-                pipe.close()  # type: ignore[union-attr]
-            except OSError:
-                continue
-        status = self.process.wait()
+        self._process.kill()
+        for pipe in (self._tasks, self.answers):
+            with suppress(OSError):
+                pipe.close()
+        status = self._process.wait()
         return f"signal {-status}" if status < 0 else f"exit {status}"

@@ -1,9 +1,12 @@
 """Files of a data set that appear whole or not at all and survive a power cut."""
 
+import errno
+import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from salon_taxonomy.errors import StorageError
 from salon_taxonomy.whole_files import replacing
@@ -31,6 +34,20 @@ def publish(path: Path, write: Callable[[Path], object]) -> None:
 def publish_text(path: Path, text: str) -> None:
     """Write a text file with :func:`publish`."""
     publish(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def append_line(descriptor: int, line: Mapping[str, Any]) -> None:
+    """Append a line of JSON to a file that is open for appending; a line that a kill or a full disk cut off is ended first.
+
+    Raises:
+        OSError: the disk is full or read-only.
+    """
+    data = (json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+    size = os.fstat(descriptor).st_size
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        data = b"\n" + data
+    if os.write(descriptor, data) != len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def picture_ending(data: bytes) -> str:

@@ -20,17 +20,20 @@ from salon_curate.demo import StageWorth, damaged, worth_of, worth_table
 from salon_curate.duplicates_and_splits import duplicates
 from salon_curate.files import publish_text
 from salon_curate.importing import import_pictures
-from salon_curate.judging import PICTURES, judge_stage
+from salon_curate.judging import JUDGED_PICTURES, judge_stage
 from salon_curate.measures import fields, look
 from salon_curate.pages import write_page, yield_section
 from salon_curate.running import run
 from salon_curate.selection import YieldCurve, read_columns, save_selection, select, sweep
+from salon_curate.stages import Stage
 from salon_ranking.report.page import PageSection, Table
 from salon_taxonomy.answers import MagicMirrorAnswer, R3Answer, render_magicmirror, render_r3
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import IncompleteError
 from salon_taxonomy.protocols import Question, Reply
+from salon_taxonomy.training_example import TrainingExample
 from salon_taxonomy.verdict import Unscored
+from salon_taxonomy.whole_files import write_json_lines
 
 CONDITIONS: Final = {"sharp": "sharpness >= 60", "first": "duplicate_of IS NULL", "verified": "agrees"}
 _CONFIGURATION: Final = """[run]
@@ -61,8 +64,8 @@ longest = 48
 
 
 @dataclass(frozen=True, slots=True)
-class CircleSize:
-    """How large the circle is.
+class StudySize:
+    """How large the study is.
 
     Attributes:
         pictures: to label and filter, of each seed.
@@ -116,22 +119,22 @@ class Verifier:
         return Reply(render_r3(said), version=self.version)
 
 
-def circle(
+def filter_study(
     folder: Path,
     *,
     seeds: Sequence[int] = (0, 1, 2),
-    size: CircleSize | None = None,
+    size: StudySize | None = None,
     workers: int = 1,
     tell: Callable[[str], object] = print,
 ) -> tuple[SeedResult, ...]:
-    """Filter what an unreliable teacher labelled, train on both sets with ``salon train``, and write ``circle.html``.
+    """Filter what an unreliable teacher labelled, train on both sets with ``salon train``, and write ``filter-study.html``.
 
     Both sets start from the same random weights and take the same number of steps; the held-out pictures have exact labels.
 
     Args:
         folder: new or empty.
         seeds: of pictures, errors and weights; one result each.
-        size: see :class:`CircleSize`.
+        size: see :class:`StudySize`.
         workers: processes for stages without a judge; training takes one thread.
         tell: called with a line about each step.
 
@@ -141,7 +144,7 @@ def circle(
         StorageError: a file cannot be written.
     """
     refuse_full(folder)
-    sizes = size or CircleSize()
+    sizes = size or StudySize()
     found = []
     curves: list[YieldCurve] = []
     for seed in seeds:
@@ -160,51 +163,14 @@ def circle(
     lead = "A teacher who misses artifacts labels drawn pictures; filters decide what a model learns from."
     facts = [("Seeds", ", ".join(map(str, seeds))), ("Pictures of each seed", f"{sizes.pictures:,}")]
     sections = [*_sections(found, sizes), yield_section(curves)]
-    write_page(folder / "circle.html", "From drawn pictures to a trained model", lead, facts, sections)
+    write_page(folder / "filter-study.html", "From drawn pictures to a trained model", lead, facts, sections)
     return tuple(found)
 
 
-def _filtered(home: Path, sizes: CircleSize, seed: int, workers: int) -> tuple[DataSet, list[Any]]:
+def _filtered(home: Path, sizes: StudySize, seed: int, workers: int) -> tuple[DataSet, list[Stage]]:
     """Draw, label, import, judge and select the pictures of one seed."""
-    from salon_synthetic.artifacts import Balance, draw_examples
-
-    balance = Balance(dict.fromkeys(("sunken", "floating"), 0.5))  # two artifacts that few steps teach a tiny model to see
-    pictures = home / "pictures"
-    pictures.mkdir(parents=True)
-    rows: list[dict[str, Any]] = []
-    truths: dict[str, str] = {}
-    normal = render_magicmirror(MagicMirrorAnswer(normal=True))
-    for example in draw_examples(sizes.pictures, seed=2 * seed, balance=balance):
-        data = example.image
-        if not isinstance(data, bytes):  # pragma: no cover - drawn pictures are bytes
-            raise TypeError(example.example_id)
-        key, truth = example.example_id, render_magicmirror(example.truth)
-        misses = seeded_hash(key, seed, "teacher") < sizes.teacher_misses * 2.0**64
-        said = normal if misses else truth
-        whole, fate = damaged(data, key, seed)
-        (pictures / f"{key}.png").write_bytes(whole)
-        prepared = prepare_bytes(whole, PICTURES)
-        if not isinstance(prepared, Unscored):
-            truths[prepared.media.sha256] = truth
-        row = {
-            "key": key,
-            "image": f"pictures/{key}.png",
-            "prompt": said,
-            "truth": said == truth and fate not in ("blurred", "cut"),
-        }
-        rows.append(row)
-        if fate == "repeated":
-            rows.append({**row, "key": f"{key}-again", "truth": False})
-    publish_text(home / "rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    held_out = []
-    for example in draw_examples(sizes.held_out, seed=2 * seed + 1, balance=balance):
-        (pictures / f"{example.example_id}.png").write_bytes(example.image)  # type: ignore[arg-type]
-        response = render_magicmirror(example.truth)
-        held_out.append(
-            {"images": f"pictures/{example.example_id}.png", "response": response, "example_id": example.example_id}
-        )
-    publish_text(home / "held_out.jsonl", "".join(json.dumps(row) + "\n" for row in held_out))
-    dataset = DataSet.create(home / "dataset", "circle")
+    truths = _draw_labelled(home, sizes, seed)
+    dataset = DataSet.create(home / "dataset", "filter study")
     import_pictures(dataset, home / "rows.jsonl", licence="CC0-1.0", shard_rows=200)
     verifier = judge_stage(agreement(), Verifier(truths, sizes.verifier_errs, seed), when="sharpness >= 60")
     stages = [look, fields(truth="bool"), duplicates, verifier]
@@ -215,7 +181,51 @@ def _filtered(home: Path, sizes: CircleSize, seed: int, workers: int) -> tuple[D
     return dataset, stages
 
 
-def _training_files(home: Path, dataset: DataSet, stages: Sequence[Any]) -> dict[str, int]:
+def _draw_labelled(home: Path, sizes: StudySize, seed: int) -> dict[str, str]:
+    """Write the pictures, ``rows.jsonl`` with the teacher's labels, and ``held_out.jsonl`` with exact ones.
+
+    Returns:
+        The true labels, as text, by the SHA-256 of a picture as judges are shown it.
+    """
+    from salon_synthetic.artifacts import Balance, draw_examples
+
+    balance = Balance(dict.fromkeys(("sunken", "floating"), 0.5))  # two artifacts that few steps teach a tiny model to see
+    pictures = home / "pictures"
+    pictures.mkdir(parents=True)
+    rows: list[dict[str, Any]] = []
+    truths: dict[str, str] = {}
+    normal = render_magicmirror(MagicMirrorAnswer(normal=True))
+    for example in draw_examples(sizes.pictures, seed=2 * seed, balance=balance):
+        key, truth = example.example_id, render_magicmirror(example.truth)
+        misses = seeded_hash(key, seed, "teacher") < sizes.teacher_misses * 2.0**64
+        said = normal if misses else truth
+        data, fate = damaged(_bytes_of(example), key, seed)
+        (pictures / f"{key}.png").write_bytes(data)
+        prepared = prepare_bytes(data, JUDGED_PICTURES)
+        if not isinstance(prepared, Unscored):
+            truths[prepared.media.sha256] = truth
+        right = said == truth and fate not in ("blurred", "cut")
+        row = {"key": key, "image": f"pictures/{key}.png", "prompt": said, "truth": right}
+        rows.append(row)
+        if fate == "repeated":
+            rows.append({**row, "key": f"{key}-again", "truth": False})
+    write_json_lines(home / "rows.jsonl", rows)
+    held_out = []
+    for example in draw_examples(sizes.held_out, seed=2 * seed + 1, balance=balance):
+        key = example.example_id
+        (pictures / f"{key}.png").write_bytes(_bytes_of(example))
+        held_out.append({"images": f"pictures/{key}.png", "response": render_magicmirror(example.truth), "example_id": key})
+    write_json_lines(home / "held_out.jsonl", held_out)
+    return truths
+
+
+def _bytes_of(example: TrainingExample) -> bytes:
+    if not isinstance(example.image, bytes):  # pragma: no cover - drawn pictures are bytes
+        raise TypeError(example.example_id)
+    return example.image
+
+
+def _training_files(home: Path, dataset: DataSet, stages: Sequence[Stage]) -> dict[str, int]:
     """Write both sets in MagicData340K's schema; return their sizes. What cannot be decoded is in neither."""
     import polars as pl
 
@@ -226,12 +236,12 @@ def _training_files(home: Path, dataset: DataSet, stages: Sequence[Any]) -> dict
     for arm, mask in (("unfiltered", readable), ("filtered", readable & pl.Series(kept))):
         lines = [{"images": f"pictures/{key.removesuffix('-again')}.png", "response": said, "example_id": key}
                  for key, said, _ in frame.filter(mask).iter_rows()]  # fmt: skip
-        publish_text(home / f"{arm}.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+        write_json_lines(home / f"{arm}.jsonl", lines)
         counts[arm] = len(lines)
     return counts
 
 
-def _trained(home: Path, arm: str, seed: int, sizes: CircleSize) -> float:
+def _trained(home: Path, arm: str, seed: int, sizes: StudySize) -> float:
     """Train with the public commands; return F1 on the held-out pictures."""
     configuration = home / f"{arm}.toml"
     publish_text(configuration, _CONFIGURATION.format(arm=arm, seed=seed, steps=sizes.steps))
@@ -249,7 +259,7 @@ def _salon(home: Path, *words: str) -> str:
     return done.stdout
 
 
-def _sections(found: Sequence[SeedResult], sizes: CircleSize) -> list[PageSection]:
+def _sections(found: Sequence[SeedResult], sizes: StudySize) -> list[PageSection]:
     """The F1 of both models by seed, then the funnel of each seed."""
     told = (
         f"The teacher calls {sizes.teacher_misses:.0%} of the artifacts normal, the verifier errs about "

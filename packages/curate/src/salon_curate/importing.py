@@ -15,10 +15,10 @@ from salon_bench.media.reading import read_inside
 from salon_bench.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoPolicy
 from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, table_rows
 from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, RowSource, checked_key
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.verdict import Unscored
 
-PICTURES: Final = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif")
+_PICTURE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif")
 _MOST_BYTES: Final = 128 << 20
 _BLOCK: Final = 512
 _ROWS_AT_ONCE: Final = 256
@@ -50,7 +50,7 @@ def import_pictures(
     source: Path,
     *,
     pictures: Path | None = None,
-    form: str = "any",
+    layout: str = "any",
     columns: Columns = FORMATS["any"],
     licence: str = "unknown",
     shard_rows: int = SHARD_ROWS,
@@ -62,8 +62,8 @@ def import_pictures(
         source: a folder of pictures; a ``.tar``; a table (``.csv``, ``.jsonl``, ``.json``, ``.parquet``, ``.arrow``) with the
             pictures' bytes or their names.
         pictures: the folder that the names in a table refer to; default: the table's own folder.
-        form: a released format of :data:`FORMATS`.
-        columns: what the table calls its columns, where they are not those of the format.
+        layout: a released layout of :data:`FORMATS`.
+        columns: what the table calls its columns, where they are not those of the layout.
         licence: of the pictures, for the data set card.
         shard_rows: pictures in a shard at most.
 
@@ -72,33 +72,36 @@ def import_pictures(
             of its folder.
         StorageError: a shard cannot be written.
     """
-    if form not in FORMATS:
-        raise InputError("unknown format", column="format", value=form, allowed=FORMATS)
+    if layout not in FORMATS:
+        raise InputError("unknown layout", column="layout", value=layout, allowed=FORMATS)
     if not source.exists():
-        raise InputError("there is no such file or folder", source=source)
+        raise missing_path(source, "file or folder")
     arrow = sorted(source.glob("data-*.arrow")) if source.is_dir() else []  # what datasets' save_to_disk writes
     if pictures is not None and not pictures.is_dir():
-        raise InputError("there is no such folder of pictures", source=pictures, column="pictures")
-    kind = _kind(source, form, arrow)
-    _refuse_unused(kind, {"pictures": pictures, "key": columns.key, "image": columns.image, "prompt": columns.prompt}, form)
-    known = FORMATS[form]
+        raise missing_path(pictures, "folder of pictures")
+    kind = _kind(source, layout, arrow)
+    _refuse_unused(kind, {"pictures": pictures, "key": columns.key, "image": columns.image, "prompt": columns.prompt}, layout)
+    known = FORMATS[layout]
     columns = Columns(columns.key or known.key, columns.image or known.image, columns.prompt or known.prompt)
-    root, named = pictures or (source if source.is_dir() else source.parent), pictures is not None
+    root = pictures or (source if source.is_dir() else source.parent)
+    named = pictures is not None
     if kind == "artifact-bench":
         found = _middle_frames(source, root)
     elif kind == "arrow":
         found = (picture for file in arrow for picture in _table(file, root, columns, f"{file.stem}-", named))
     elif kind == "folder":
         found = _folder(source)
+    elif kind == "webdataset":
+        found = _archive(source)
     else:
-        found = _archive(source) if kind == "webdataset" else _table(source, root, columns, needs_names=named)
+        found = _table(source, root, columns, needs_names=named)
     name = source.resolve().name if source.is_dir() else source.name
     return dataset.add(found, name, kind, licence, shard_rows)
 
 
-def _kind(source: Path, form: str, arrow: Sequence[Path]) -> str:
-    if form == "artifact-bench":
-        return form
+def _kind(source: Path, layout: str, arrow: Sequence[Path]) -> str:
+    if layout == "artifact-bench":
+        return layout
     if source.is_dir():
         return "arrow" if arrow else "folder"
     return {".tar": "webdataset", ".parquet": "parquet"}.get(source.suffix, "manifest")
@@ -108,14 +111,14 @@ _USED: Final[Mapping[str, Collection[str]]] = {"folder": (), "webdataset": (), "
 """The arguments with an effect, of the kinds of sources that are no tables."""
 
 
-def _refuse_unused(kind: str, given: Mapping[str, object], form: str) -> None:
-    """Refuse a format or an argument that would be ignored."""
+def _refuse_unused(kind: str, given: Mapping[str, object], layout: str) -> None:
+    """Refuse a layout or an argument that would be ignored."""
     used = _USED.get(kind)
     if used is None:
         return
-    if form not in ("any", kind):
-        raise InputError(f"is a format of tables, and the source is a {kind}:", column="format", value=form,
-                         hint="Leave --format out, or name the table.")  # fmt: skip
+    if layout not in ("any", kind):
+        raise InputError(f"is a layout of tables, and the source is a {kind}:", column="layout", value=layout,
+                         hint="Leave --layout out, or name the table.")  # fmt: skip
     for name, value in given.items():
         if value is not None and name not in used:
             raise InputError(
@@ -124,7 +127,7 @@ def _refuse_unused(kind: str, given: Mapping[str, object], form: str) -> None:
 
 
 def _folder(folder: Path) -> Iterator[Picture]:
-    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
+    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _PICTURE_ENDINGS)
     for row, path in enumerate(files, 1):
         name = path.relative_to(folder).as_posix()
         yield _picture_of_file(path, folder, checked_key(name, source=str(folder), row=row), None, {}, row)
@@ -232,65 +235,79 @@ def _sample(key: str, parts: Mapping[str, bytes], path: Path, row: int) -> Pictu
         except (ValueError, RecursionError) as error:
             raise InputError(f"the JSON of a sample cannot be read ({error}):", source=path, row=row, value=key) from error
         meta = loaded if isinstance(loaded, dict) else {"json": loaded}
-    text = parts.get("txt", b"").decode("utf-8", "replace").strip()
-    prompt = text or next((said for name in _PROMPTS if (said := _text(meta.pop(name, None)))), None)
-    image = next((data for ending, data in parts.items() if f".{ending.rpartition('.')[2]}" in PICTURES), None)
-    problem = None if image else "the sample has no picture" if image is None else "the file is empty"
-    return Picture(checked_key(key, source=str(path), row=row), image or None, prompt, problem, meta, row)
+    prompt = parts.get("txt", b"").decode("utf-8", "replace").strip() or None
+    for name in _PROMPTS:
+        if prompt is None:
+            prompt = _text(meta.pop(name, None))
+    images = [data for ending, data in parts.items() if f".{ending.rpartition('.')[2]}" in _PICTURE_ENDINGS]
+    key = checked_key(key, source=str(path), row=row)
+    if not images:
+        return Picture(key, None, prompt, "the sample has no picture", meta, row)
+    return Picture(key, images[0] or None, prompt, None if images[0] else "the file is empty", meta, row)
 
 
 def _table(path: Path, root: Path, columns: Columns, prefix: str = "", needs_names: bool = False) -> Iterator[Picture]:
     """The rows of a table whose picture column contains bytes, names, or the ``{bytes, path}`` of ``datasets``."""
-    image: str | None = None
-    key: str | None = None
-    prompt: str | None = None
+    found = Columns()
     seen: dict[str, None] = {}  # rows of JSON Lines may have columns that others lack
     for row, values in _rows(path):
         if values.keys() - seen.keys():
             seen |= dict.fromkeys(values)
-            image = image or _chosen(columns.image, _IMAGES, seen)
-            key = key or _chosen(columns.key, _KEYS, seen)
-            prompt = prompt or _chosen(columns.prompt, _PROMPTS, seen)
-        value = values.get(image or "")
+            found = Columns(
+                found.key or _chosen(columns.key, _KEYS, seen),
+                found.image or _chosen(columns.image, _IMAGES, seen),
+                found.prompt or _chosen(columns.prompt, _PROMPTS, seen),
+            )
+        value = values.get(found.image or "")
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
         if needs_names and not isinstance(value, str | None):
-            hint = "Leave --pictures out."
-            raise InputError("the pictures are in the table, so a folder has no effect:", source=path, column=image, hint=hint)
-        own = values.get(key) if key and key != image else (value if isinstance(value, str) else f"{prefix}{row:08d}")
-        text = checked_key(own, source=str(path), row=row)
-        said = None if prompt is None else _text(values.get(prompt))
+            wrong = "the pictures are in the table, so a folder has no effect:"
+            raise InputError(wrong, source=path, column=found.image, hint="Leave --pictures out.")
+        if found.key and found.key != found.image:
+            own = values.get(found.key)
+        else:
+            own = value if isinstance(value, str) else f"{prefix}{row:08d}"
+        key = checked_key(own, source=str(path), row=row)
+        prompt = None if found.prompt is None else _text(values.get(found.prompt))
         meta = {
             name: given
             for name, given in values.items()
-            if name not in {image, key, prompt} and given is not None and not isinstance(given, bytes)
+            if name not in {found.key, found.image, found.prompt} and given is not None and not isinstance(given, bytes)
         }
-        data = value.get("bytes") if isinstance(value, dict) else value
-        if isinstance(value, dict) and not data:
-            data = value.get("path")
-        if isinstance(data, bytes):
-            yield Picture(text, data or None, said, None if data else "the file is empty", meta, row)
-        elif isinstance(data, str) and data:
-            place = root / data
-            if Path(data).is_absolute() or ".." in Path(data).parts:
-                raise InputError("a name leads out of its folder:", source=path, row=row, column=image, value=data)
-            yield _picture_of_file(place, root, text, said, meta, row)
-        elif data is None or data == "":
-            if isinstance(value, dict) and not {"bytes", "path"} & value.keys():
-                raise InputError(
-                    "must hold bytes or a name, not", source=path, row=row, column=image, value=f"an object of {sorted(value)}"
-                )
-            yield Picture(text, None, said, "the row has no picture", meta, row)
-        elif isinstance(data, list):
-            yield Picture(text, None, said, f"the row has {len(data)} pictures, and one is read", meta, row)
-        else:
-            raise InputError("must hold bytes or a name, not", source=path, row=row, column=image, value=data)
+        try:
+            data, problem = _data_or_name(value)
+        except InputError as error:
+            raise error.at(source=path, row=row, column=found.image) from error
+        if not isinstance(data, str):
+            yield Picture(key, data, prompt, problem, meta, row)
+            continue
+        if Path(data).is_absolute() or ".." in Path(data).parts:
+            raise InputError("a name leads out of its folder:", source=path, row=row, column=found.image, value=data)
+        yield _picture_of_file(root / data, root, key, prompt, meta, row)
     for wanted in (columns.image, columns.key, columns.prompt):
         if seen and wanted is not None and wanted not in seen:
             raise InputError("the table lacks the column", source=path, value=wanted, found=seen)
-    if seen and image is None:
+    if seen and found.image is None:
         hint = "Say which it is: --image COLUMN."
         raise InputError("no column is known to contain the image", source=path, found=seen, hint=hint)
+
+
+def _data_or_name(value: object) -> tuple[bytes | str | None, str | None]:
+    """Return a cell's picture as bytes or as the name of its file; or None, and why it has none."""
+    if isinstance(value, dict):
+        if not {"bytes", "path"} & value.keys():
+            raise InputError("must hold bytes or a name, not", value=f"an object of {sorted(value)}")
+        value = value.get("bytes") or value.get("path")
+    if value is None or value == "":
+        return None, "the row has no picture"
+    if value == b"":
+        return None, "the file is empty"
+    if isinstance(value, list):
+        return None, f"the row has {len(value)} pictures, and one is read"
+    if not isinstance(value, bytes | str):
+        raise InputError("must hold bytes or a name, not", value=value)
+    return value, None
 
 
 def _text(value: object) -> str | None:

@@ -24,6 +24,7 @@ from salon_bench.suites import Inquiry
 from salon_curate.dataset import BATCH_ROWS, DataSet, read_rows, seeded_hash
 from salon_curate.engine import Spent, TaskResult
 from salon_curate.errors import StageError
+from salon_curate.files import append_line
 from salon_curate.selection import check_condition, predicate
 from salon_curate.stages import ShardTask, Stage, checked_output, read_inputs, write_part
 from salon_taxonomy.answers import Parsed
@@ -41,7 +42,8 @@ Columns: TypeAlias = Mapping[str, Any]
 Examination: TypeAlias = Generator[Inquiry[Any], Verdict[Any], Columns]
 REMINDER: Final = "(The reply before could not be read. Answer again, in exactly the form that is asked for; time {number}.)"
 NOT_ASKED: Final = "not asked"
-PICTURES: Final = PicturePolicy(longest_side=1024)
+JUDGED_PICTURES: Final = PicturePolicy(longest_side=1024)
+"""How pictures are resized and encoded for judges."""
 _LOST: Final = {CallStatus.TIMEOUT, CallStatus.UNREACHABLE, CallStatus.CANCELLED}
 
 
@@ -68,7 +70,7 @@ class Ask(Protocol):
         """Yield inquiries, receive a verdict for each, return the row's columns."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedStage(Stage):
     """A stage that asks a judge about every row, or about those that an earlier stage leaves.
 
@@ -81,19 +83,17 @@ class JudgedStage(Stage):
         re_asks: how often a reply that cannot be read is asked for again.
         concurrency: questions in flight.
         prefix: of the ask's columns, where two judges answer one ask.
-        pictures: how pictures are resized and encoded for the judge.
         spending: what this run may spend and has spent.
     """
 
-    ask: Ask | None = None
-    judge: Judge | None = None
+    ask: Ask
+    judge: Judge
     when: str | None = None
     explore: float = 0.0
     seed: int = 0
     re_asks: int = 1
     concurrency: int = 16
     prefix: str = ""
-    pictures: PicturePolicy = PICTURES
     spending: Spending = field(default_factory=Spending, compare=False)
 
     @property
@@ -141,6 +141,8 @@ def judge_stage(
     Raises:
         InputError: ``explore`` is outside [0, 1], ``concurrency`` below 1, or ``when`` is no SQL condition.
     """
+    import polars as pl
+
     if not 0 <= explore <= 1:
         raise InputError("must lie between 0 and 1", column="explore", value=explore)
     for what, value, least in (("concurrency", concurrency, 1), ("re_asks", re_asks, 0)):
@@ -153,7 +155,7 @@ def judge_stage(
     }  # fmt: skip
     own = name or f"{prefix}{ask.name}"
     reads = tuple(dict.fromkeys(("image", *ask.needs, *columns)))
-    writes = {**{f"{prefix}{column}": kind for column, kind in ask.writes.items()}, f"{own}_explored": _boolean()}
+    writes = {**{f"{prefix}{column}": kind for column, kind in ask.writes.items()}, f"{own}_explored": pl.Boolean}
     return JudgedStage(
         own, ask.version[:8], reads, writes, _never_called, f"{__name__}:judge_stage", parameters,
         ask=ask, judge=judge, when=when, explore=explore, seed=seed, re_asks=re_asks, concurrency=concurrency, prefix=prefix,
@@ -263,10 +265,10 @@ class _Examiner:
             return {**nothing, "problem": NOT_ASKED}
         if row["image"] is None:
             return {**nothing, "problem": f"{Reason.BAD_MEDIA}: there is no picture"}
-        prepared = await asyncio.to_thread(prepare_bytes, row["image"], stage.pictures)
+        prepared = await asyncio.to_thread(prepare_bytes, row["image"], JUDGED_PICTURES)
         if isinstance(prepared, Unscored):
             return {**nothing, "problem": f"{prepared.reason}: {prepared.detail}"}
-        examination = stage.ask.examine(row, prepared.media)  # type: ignore[union-attr]
+        examination = stage.ask.examine(row, prepared.media)
         try:
             inquiry = next(examination)
             while True:
@@ -297,16 +299,13 @@ class _Examiner:
         return found
 
     async def _reply(self, question: Question, key: str) -> Reply:
-        judge = self._stage.judge
-        if judge is None:
-            raise StageError("a judged stage is made by judge_stage")
-        request = digest("curate call", {"judge": judge.version, "request": question.request_sha256()})
+        request = digest("curate call", {"judge": self._stage.judge.version, "request": question.request_sha256()})
         known = self._journal.known(request)
         if known is not None:
             self._used[request] = known
             return known
         if request not in self._in_flight:  # a repeated picture in the same shard waits for the first one's reply
-            self._in_flight[request] = asyncio.create_task(self._ask(judge, question, request, key))
+            self._in_flight[request] = asyncio.create_task(self._ask(question, request, key))
         reply = self._used[request] = await self._in_flight[request]
         return reply
 
@@ -322,12 +321,12 @@ class _Examiner:
             cost_usd=None if None in costs else sum(each or 0.0 for each in costs),
         )
 
-    async def _ask(self, judge: Judge, question: Question, request: str, key: str) -> Reply:
+    async def _ask(self, question: Question, request: str, key: str) -> Reply:
         spending = self._stage.spending
         if (refusal := spending.begin_call()) is not None:
             spending.stopped = refusal
             raise _StoppedError
-        reply = await judge.ask(question)
+        reply = await self._stage.judge.ask(question)
         spending.end_call(reply)
         if reply.status in _LOST:
             raise _LostError(reply.error or str(reply.status))
@@ -361,9 +360,6 @@ class ReplyJournal:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             replies = {request: reply for request, reply, _ in read_journal(path)}
-            size = os.fstat(descriptor).st_size
-            if size and os.pread(descriptor, 1, size - 1) != b"\n":  # a line that a kill cut off
-                os.write(descriptor, b"\n")
         except BlockingIOError as error:
             os.close(descriptor)
             raise StorageError(f"{path}: another process judges this shard; give it other shards with --shards") from error
@@ -387,10 +383,8 @@ class ReplyJournal:
             "error": reply.error, "judge": reply.version, "prompt_tokens": reply.usage.prompt_tokens,
             "completion_tokens": reply.usage.completion_tokens, "cost_usd": reply.usage.cost_usd, "key": key,
         }  # fmt: skip
-        data = (json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "replace")
         try:
-            if os.write(self._descriptor, data) != len(data):
-                raise OSError(28, "the disk is full")
+            append_line(self._descriptor, line)
         except OSError as error:
             raise StorageError.of(error, self.path) from error
         self._replies[request] = reply
@@ -429,12 +423,6 @@ def read_journal(path: Path) -> Iterator[tuple[str, Reply, dict[str, Any]]]:
             except (ValueError, KeyError, TypeError, RecursionError):
                 continue
             yield request, reply, line
-
-
-def _boolean() -> Any:
-    import polars as pl
-
-    return pl.Boolean
 
 
 def _never_called(batch: "pl.DataFrame", **_: object) -> "pl.DataFrame":

@@ -1,9 +1,9 @@
-"""Options and cells that all commands of ``salon curate`` share; tables are printed as in every package."""
+"""Options and cells that all commands of ``salon curate`` share."""
 
 from salon_taxonomy.cli.options import FORMAT, seed_option
-from salon_taxonomy.cli.output import MISSING, print_table
+from salon_taxonomy.cli.output import MISSING
 
-__all__ = ["FORMAT", "SEED", "as_cell", "print_table"]
+__all__ = ["FORMAT", "SEED", "as_cell"]
 
 SEED = seed_option("Another seed draws otherwise.")
 

@@ -40,14 +40,16 @@ def _figure(curve: "YieldCurve") -> Figure:
     """The kept share with its interval over the thresholds."""
     import altair as alt
 
+    from salon_ranking.report.charts import numbers_axis
+
     rows = [
         {"at": at, "share": kept / curve.rows, "low": low, "high": high, "kept": kept}
         for at, kept, low, high in zip(curve.thresholds, curve.kept, curve.low, curve.high, strict=True)
     ]
     largest = max(map(abs, curve.thresholds))
     form: dict[str, Any] = {"format": "~e"} if largest and not 1e-3 <= largest < 1e6 else {}  # 1.5e-9, not 0.0000000015
-    axis = alt.Axis(labelOverlap="greedy", labelSeparation=8, **form)
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=alt.X("at:Q", title="Threshold, at least", axis=axis))
+    axis = numbers_axis(**form)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=alt.X("at:Q", title="Threshold (at least)", axis=axis))
     band = base.mark_area(opacity=0.25).encode(y=alt.Y("low:Q", title="Share kept"), y2="high:Q")
     told = [alt.Tooltip("at:Q", title="At least", format=".4~g"), alt.Tooltip("kept:Q", title="Kept", format=","),
             alt.Tooltip("share:Q", title="Share", format=".3f")]  # fmt: skip
@@ -55,7 +57,8 @@ def _figure(curve: "YieldCurve") -> Figure:
     chart = (band + line).properties(width="container", height=240, description=f"Share kept by threshold of {curve.column}")
     cells = [(f"{row['at']:.4g}", f"{row['kept']:,}", f"{row['share']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}")
              for row in rows]  # fmt: skip
-    heads = (f"{curve.column} ≥", "Kept", "Share", "95 % interval")
+    heads = (f"{curve.column} ≥", "Kept", "Share", "95% interval")
     numbers = Table(heads, cells, frozenset(heads), f"Rows kept by threshold of {curve.column}")
     # The name is in the text, which wraps: as the axis' title a long one takes the width of the plot on a phone.
-    return Figure(chart.to_dict(), f"{curve.column}, at least. The band is Wilson's 95 % interval of the share.", numbers)
+    caption = f"Share kept where {curve.column} is at least this. The band is Wilson's 95% interval."
+    return Figure(chart.to_dict(), caption, numbers)

@@ -45,7 +45,7 @@ LOOK: Final = '[[stage]]\nuse = "look"\n'
 class StageTable(BaseModel):
     """One ``[[stage]]``."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     use: str | None = None
     ask: str | None = None
@@ -64,7 +64,7 @@ class StageTable(BaseModel):
 class PipelineFile(BaseModel):
     """The whole file."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     stage: list[StageTable] = Field(default_factory=list)
     selection: dict[str, dict[str, str]] = Field(default_factory=dict)
@@ -119,7 +119,9 @@ def read_pipeline(
         raise InputError(f"cannot be read ({error})", source=path) from error
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        raise InputError(fault["msg"], source=path, key=".".join(map(str, fault["loc"]))) from error
+        raise InputError(
+            f"{fault['msg']}, got", source=path, key=".".join(map(str, fault["loc"])), value=fault["input"]
+        ) from error
     if judge is not None:
         read_settings(judge)
         if all(table.ask is None or table.judge is not None for table in document.stage):
@@ -166,7 +168,9 @@ def _stage(
                          value=table.name or table.use or table.ask) from error  # fmt: skip
     if table.use is not None:
         where = BUILT_IN.get(table.use, table.use)
-        return stage_named(where, table.name, table.parameters)
+        found = stage_named(where, table.name, table.parameters)
+        found.check_parameters()
+        return found
     if table.ask not in ASKS:
         raise InputError("unknown ask", key="ask", value=table.ask, allowed=ASKS)
     specification = table.judge or judge

@@ -30,7 +30,7 @@ class EstimatedTotal:
 
     Attributes:
         value: the sample's total per picture, times all pictures; None where it is not known.
-        low: end of the 95 % interval; None with one shard.
+        low: end of the 95% interval; None with one shard.
         high: likewise. Student's interval of the ratio estimator over shards, with the finite population correction.
     """
 
@@ -119,11 +119,11 @@ def plan(
             f"the sample is not finished: {result.stopped or result.set_aside[0]}. Run the same command again."
         )
     found = estimate(dataset, sample, stages)
-    kept = {part for parts in expected_parts(dataset, stages).values() for part, _ in parts}
+    kept = {part.path for parts in expected_parts(dataset, stages).values() for part in parts}
     for parts in expected_parts(sample, stages).values():
-        for part, _ in parts:
-            if part not in kept:  # it follows from a stage that saw the sample alone
-                (dataset.folder / part).unlink(missing_ok=True)
+        for part in parts:
+            if part.path not in kept:  # it follows from a stage that saw the sample alone
+                (dataset.folder / part.path).unlink(missing_ok=True)
     return found
 
 

@@ -16,10 +16,13 @@ import json
 import re
 import shutil
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, Field, ValidationError
 
 from salon_curate.dataset import DataSet, checked_name, file_digest, read_rows
 from salon_curate.errors import RefusedReleaseError
@@ -31,10 +34,18 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
+RELEASE_MANIFEST: Final = "manifest.json"
+"""Lies in every release and nowhere else in a data set's folder."""
 _SPLIT: Final = re.compile(r"\w+(\.\w+)*")
 """Names of splits that `datasets` takes; with a dash between, data/train-* would be the files of train-more, too."""
+_PLACE: Final = "place in the shard"
+"""Of a sample in a webdataset archive: part of its key, so that no two splits share one."""
+_RELEASED: Final = ("key", "image", "prompt", "source")
+"""Columns of every release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +55,6 @@ class Release:
     folder: Path
     pictures: Mapping[str, int]
     merkle_root: str
-
-
-_PLACE: Final = "place in the shard"
-"""Of a sample in a webdataset archive: part of its key, so that no two splits share one."""
-_RELEASED: Final = ("key", "image", "prompt", "source")
-"""Columns of every release."""
 
 
 def release(
@@ -81,69 +86,85 @@ def release(
             plain name, a shard that has changed, or a version that exists.
         StorageError: a file cannot be written.
     """
-    import polars as pl
-
     folder = dataset.folder / "releases" / checked_name(version, "releases")
-    if (folder / "manifest.json").exists():
+    if (folder / RELEASE_MANIFEST).exists():
         raise InputError("there is a release of this version", source=folder, hint="Choose another version.")
     predicates = saved_predicates(dataset, selection)
     checked = _audit_gate(dataset, stages, audit, predicates, min_precision)
     dataset.refuse_changed()
     mask = select(dataset, stages, predicates, selection).mask
-    wanted = [*columns, *([split] if split else [])]
-    twice = next((column for column in wanted if column in _RELEASED or wanted.count(column) > 1), None)
-    if twice is not None:
-        raise InputError("the column is released anyway, or named twice:", column="column", value=twice)
-    beside = read_columns(dataset, stages, wanted).collect()
-    if split is not None and beside.schema[split] != pl.String:
-        raise InputError("has no names of splits:", column="split", value=split, hint="Run the stage `split`: --split split")
-    names = ["train"]
-    if split is not None:
-        beside = beside.with_columns(pl.col(split).fill_null("none"))
-        names = beside[split].filter(pl.Series(mask)).unique().sort().to_list()
-        wrong = next((name for name in names if not _SPLIT.fullmatch(name)), None)
-        if wrong is not None:
-            hint = "Use letters, digits and underscores, as the stage `split` does."
-            raise InputError("has no names of splits:", column=split, value=wrong, hint=hint)
+    beside = _released_columns(dataset, stages, columns, split)
+    names = ["train"] if split is None else _split_names(beside.filter(mask)[split])
     shutil.rmtree(folder, ignore_errors=True)  # of a release that was interrupted; the card names files by a pattern
-    files: dict[str, str] = {}
     counts = dict.fromkeys(names, 0)
+    files: dict[str, str] = {}
+    for name, number, part in _pieces(dataset, mask, beside, split, names):
+        if form == "datasets":
+            path = f"data/{name}-{number:05d}-of-{len(dataset.shards):05d}.parquet"
+            publish(folder / path, partial(_parquet, part))
+        else:
+            path = f"data/{name}-{number:05d}.tar"
+            publish(folder / path, partial(_archive, part, number))
+        files[path] = file_digest(folder / path)
+        counts[name] += len(part)
+    root = merkle_root(files)
+    manifest = {
+        "name": dataset.name, "version": version, "pictures": counts, "selection": selection, "predicates": predicates,
+        "files": files, "merkle_root": root, "sources": [asdict(each) for each in dataset.sources], "audit": checked,
+        "stages": [_stage_of(each) for each in stages],
+        "parts": {name: [part.path for part in parts] for name, parts in expected_parts(dataset, stages).items()},
+        "shards": {shard.name: shard.sha256 for shard in dataset.shards},
+    }  # fmt: skip
+    publish_text(folder / "card.md", card(manifest, dataset.rows))
+    publish_text(folder / "croissant.json", json.dumps(croissant(manifest), indent=1, ensure_ascii=False) + "\n")
+    publish_text(folder / RELEASE_MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False, default=str) + "\n")
+    return Release(folder, counts, root)
+
+
+def _released_columns(dataset: DataSet, stages: Sequence[Stage], columns: Sequence[str], split: str | None) -> "pl.DataFrame":
+    """Return ``key``, the columns of stages that are released, and the split of every row."""
+    import polars as pl
+
+    wanted = [*columns, *([split] if split else [])]
+    for column in wanted:
+        if column in _RELEASED or wanted.count(column) > 1:
+            raise InputError("the column is released anyway, or named twice:", column="column", value=column)
+    beside = read_columns(dataset, stages, wanted).collect()
+    if split is None:
+        return beside
+    if beside.schema[split] != pl.String:
+        raise InputError("has no names of splits:", column="split", value=split, hint="Run the stage `split`: --split split")
+    return beside.with_columns(pl.col(split).fill_null("none"))
+
+
+def _split_names(splits: "pl.Series") -> list[str]:
+    names: list[str] = splits.unique().sort().to_list()
+    for name in names:
+        if not _SPLIT.fullmatch(name):
+            hint = "Use letters, digits and underscores, as the stage `split` does."
+            raise InputError("has no names of splits:", column=splits.name, value=name, hint=hint)
+    return names
+
+
+def _pieces(
+    dataset: DataSet, mask: "NDArray[np.bool_]", beside: "pl.DataFrame", split: str | None, names: Sequence[str]
+) -> "Iterator[tuple[str, int, pl.DataFrame]]":
+    """Yield ``(split, number of the shard, kept rows)`` of each file to write, with the pictures."""
+    import polars as pl
+
     start = 0
-    pieces = [(shard, shard.rows) for shard in dataset.shards]
-    for number, (shard, rows) in enumerate(pieces):
-        kept = pl.Series(mask[start : start + rows])
-        own = beside.slice(start, rows).filter(kept)
-        start += rows
+    for number, shard in enumerate(dataset.shards):
+        kept = pl.Series(mask[start : start + shard.rows])
+        own = beside.slice(start, shard.rows).filter(kept)
+        start += shard.rows
         if own.is_empty():
             continue
         pictures = read_rows(dataset.shard_path(shard.name), ["image", "prompt", "source"]).filter(kept)
         frame = pl.concat([own.drop(split) if split else own, pictures], how="horizontal").with_row_index(_PLACE)
         for name in names:
             part = frame.filter(own[split] == name) if split else frame
-            if part.is_empty():
-                continue
-            path = (
-                f"data/{name}-{number:05d}-of-{len(pieces):05d}.parquet"
-                if form == "datasets"
-                else f"data/{name}-{number:05d}.tar"
-            )
-            write = _parquet if form == "datasets" else _archive
-            publish(folder / path, lambda temporary, part=part, write=write, number=number: write(part, temporary, number))  # type: ignore[misc]
-            files[path] = file_digest(folder / path)
-            counts[name] += len(part)
-    root = merkle_root(files)
-    manifest = {
-        "name": dataset.name, "version": version, "pictures": counts, "selection": selection, "predicates": predicates,
-        "files": files, "merkle_root": root, "sources": [asdict(each) for each in dataset.sources], "audit": checked,
-        "stages": [_stage_of(each) for each in stages],
-        "parts": {each.name: [part for part, _ in parts]
-                  for each, parts in zip(stages, expected_parts(dataset, stages).values(), strict=True)},
-        "shards": {shard.name: shard.sha256 for shard in dataset.shards},
-    }  # fmt: skip
-    publish_text(folder / "card.md", card(manifest, dataset.rows))
-    publish_text(folder / "croissant.json", json.dumps(croissant(manifest), indent=1, ensure_ascii=False) + "\n")
-    publish_text(folder / "manifest.json", json.dumps(manifest, indent=1, ensure_ascii=False, default=str) + "\n")
-    return Release(folder, counts, root)
+            if not part.is_empty():
+                yield name, number, part
 
 
 def merkle_root(files: Mapping[str, str]) -> str:
@@ -165,26 +186,35 @@ def merkle_root(files: Mapping[str, str]) -> str:
     return level[0].hex() if level else hashlib.sha256(b"").hexdigest()
 
 
+class _Files(BaseModel):
+    """What a release's manifest says of its files."""
+
+    files: dict[Annotated[str, Field(pattern=r"^data/[^/\\\x00]+$")], Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]]
+    merkle_root: str
+
+
 def verify_release(folder: Path) -> list[str]:
     """Return what differs between a release and its manifest, a sentence each; an empty list when nothing does.
 
     Raises:
-        InputError: there is no release in the folder.
+        InputError: there is no release in the folder, or its manifest is damaged.
     """
     try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        manifest = _Files.model_validate_json((folder / RELEASE_MANIFEST).read_bytes())
+    except FileNotFoundError as error:
         raise InputError("is no release", source=folder) from error
+    except ValidationError as error:
+        raise InputError("the manifest of the release is damaged", source=folder / RELEASE_MANIFEST) from error
     wrong = []
-    for path, value in manifest["files"].items():
-        if not (folder / path).exists():
-            wrong.append(f"{path}: is missing")
+    for path, value in manifest.files.items():
+        if not (folder / path).is_file():
+            wrong.append(f"{visible(path)}: is missing")
         elif file_digest(folder / path) != value:
-            wrong.append(f"{path}: has changed")
+            wrong.append(f"{visible(path)}: has changed")
     there = sorted(path.relative_to(folder).as_posix() for path in (folder / "data").rglob("*") if not path.is_dir())
-    wrong += [f"{path}: is not of this release" for path in there if path not in manifest["files"]]
-    if merkle_root(manifest["files"]) != manifest["merkle_root"]:
-        wrong.append("manifest.json: the Merkle root is not that of its files")
+    wrong += [f"{visible(path)}: is not of this release" for path in there if path not in manifest.files]
+    if merkle_root(manifest.files) != manifest.merkle_root:
+        wrong.append(f"{RELEASE_MANIFEST}: the Merkle root is not that of its files")
     return wrong
 
 
@@ -221,7 +251,7 @@ def card(manifest: Mapping[str, Any], candidates: int) -> str:
             lines.append(f"- {name.replace('_', ' ')}: {text}")
         kappa = "unknown" if audit["kappa"] is None else f"{audit['kappa']:.3f}"
         lines.append(f"- pictures rated: {audit['rated']:,}; κ of two raters: {kappa}")
-        lines += ["", "Intervals: 95 %, Jeffreys' posterior in each stratum, weighted to the whole data set."]
+        lines += ["", "Intervals: 95%, Jeffreys' posterior in each stratum, weighted to the whole data set."]
     return "\n".join(lines) + "\n"
 
 
@@ -271,7 +301,7 @@ def _audit_gate(
     if min_precision is not None and (low is None or low < min_precision):
         shown = "unknown" if low is None else f"{low:.4f}"
         raise RefusedReleaseError(
-            f"audit {audit!r}: the lower 95 % bound of the precision is {shown}, below the demanded {min_precision:g}. "
+            f"audit {audit!r}: the lower 95% bound of the precision is {shown}, below the demanded {min_precision:g}. "
             "Tighten the conditions, or rate more pictures."
         )
     return result
@@ -280,19 +310,19 @@ def _audit_gate(
 def _stage_of(stage: Stage) -> dict[str, Any]:
     found: dict[str, Any] = {"stage": stage.name, "version": stage.version, "where": stage.where}
     found["parameters"] = dict(stage.parameters)
-    if isinstance(stage, JudgedStage) and stage.judge is not None:
+    if isinstance(stage, JudgedStage):
         found |= {"judge": stage.judge.name, "judge_version": stage.judge.version, "when": stage.when}
     return found
 
 
-def _parquet(frame: "pl.DataFrame", path: Path, shard: int) -> None:
+def _parquet(frame: "pl.DataFrame", path: Path) -> None:
     import polars as pl
 
     image = pl.struct(pl.col("image").alias("bytes"), pl.col("key").alias("path")).alias("image")
     frame.drop(_PLACE).with_columns(image).write_parquet(path, compression="zstd", row_group_size=100)
 
 
-def _archive(frame: "pl.DataFrame", path: Path, shard: int) -> None:
+def _archive(frame: "pl.DataFrame", shard: int, path: Path) -> None:
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
         for row in frame.iter_rows(named=True):
             data, number = row.pop("image"), row.pop(_PLACE)

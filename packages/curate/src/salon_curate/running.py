@@ -1,22 +1,19 @@
 """Run a pipeline's stages over a data set, report where it stands, and verify what is stored."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from salon_curate.costs import record_cost
 from salon_curate.dataset import DataSet, Shard, file_digest
 from salon_curate.engine import Engine, Spent, TaskResult, embedded
-from salon_curate.stages import ShardTask, Stage, expected_parts, is_as_written, part_schema, read_receipt
+from salon_curate.stages import ExpectedPart, ShardTask, Stage, expected_parts, is_as_written, part_schema, read_receipt
 from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
-
-Parts: TypeAlias = Sequence[tuple[str, Mapping[str, Sequence[str]]]]
-"""Each shard's part of a stage, with the parts and columns that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +74,7 @@ def run(
     engine: Engine = embedded,
     shards: range | None = None,
     watch: Callable[[StageProgress], None] | None = None,
+    on_start: Callable[[int, int], None] | None = None,
 ) -> RunResult:
     """Make every missing part, stage after stage; parts that exist are kept.
 
@@ -87,6 +85,7 @@ def run(
         engine: see :mod:`~salon_curate.engine`.
         shards: only these, by place; default: all. Several processes may work on one data set at once.
         watch: called after each shard.
+        on_start: called with how many parts exist, and how many there will be.
 
     Raises:
         InputError: the data set has no pictures, a shard has changed, or the pipeline contradicts itself.
@@ -99,6 +98,10 @@ def run(
     expected = expected_parts(dataset, stages)
     wanted = shards or range(len(dataset.shards))
     dataset.refuse_changed()
+    if on_start is not None:
+        names = {stage.name: parts_present(dataset, stage) for stage in stages}
+        have = sum(Path(expected[name][number][0]).name in there for name, there in names.items() for number in wanted)
+        on_start(have, len(stages) * len(wanted))
     made = kept = problems = 0
     aside: list[str] = []
     stopped = None
@@ -142,16 +145,18 @@ def run(
     return RunResult(made, kept, problems, tuple(aside), stopped)
 
 
-def _whole(dataset: DataSet, stage: Stage, parts: Parts, tasks: Sequence[ShardTask], engine: Engine) -> Iterator[TaskResult]:
+def _whole(
+    dataset: DataSet, stage: Stage, parts: Sequence[ExpectedPart], tasks: Sequence[ShardTask], engine: Engine
+) -> Iterator[TaskResult]:
     """Run a stage over all shards as one task; its memory is returned when the process ends."""
-    missing = sum(not all((dataset.folder / each).exists() for each in inputs) for _, inputs in parts)
+    missing = sum(not all((dataset.folder / each).exists() for each in part.inputs) for part in parts)
     if missing:
         unfinished = f"stage {stage.name!r} needs all shards, and {missing} of {len(parts)} are not finished"
         yield from (TaskResult(task, error=f"shard {task.shard}: {unfinished}") for task in tasks)
         return
     wanted = {task.shard: task.output for task in tasks}
-    every = [(shard.name, shard.rows, inputs, wanted.get(shard.name))
-             for shard, (_, inputs) in zip(dataset.shards, parts, strict=True)]  # fmt: skip
+    every = [(shard.name, shard.rows, part.inputs, wanted.get(shard.name))
+             for shard, part in zip(dataset.shards, parts, strict=True)]  # fmt: skip
     together = replace(tasks[0], shard="all", rows=dataset.rows, inputs={}, output="", every=every)
     for outcome in engine([together], 1):
         spent = replace(outcome.spent, seconds=outcome.spent.seconds / len(tasks))
@@ -175,9 +180,8 @@ def status(dataset: DataSet, stages: Sequence[Stage]) -> list[StageStatus]:
     found = []
     for stage in stages:
         present = parts_present(dataset, stage)
-        done = [
-            shard for shard, (part, _) in zip(dataset.shards, expected[stage.name], strict=True) if Path(part).name in present
-        ]
+        parts = zip(dataset.shards, expected[stage.name], strict=True)
+        done = [shard for shard, part in parts if Path(part.path).name in present]
         found.append(StageStatus(stage.name, stage.version, len(done), len(dataset.shards), sum(shard.rows for shard in done)))
     return found
 
@@ -203,8 +207,8 @@ def verify(dataset: DataSet, stages: Sequence[Stage]) -> list[str]:
             wrong.append(f"{path}: cannot be read ({error.strerror})")
     expected = expected_parts(dataset, stages)
     for stage in stages:
-        for shard, (part, _) in zip(dataset.shards, expected[stage.name], strict=True):
-            path = dataset.folder / part
+        for shard, part in zip(dataset.shards, expected[stage.name], strict=True):
+            path = dataset.folder / part.path
             if shard.name in keys and (path.exists() or path.is_symlink()):
                 wrong += [f"{path}: {problem}" for problem in _wrong_part(path, stage, shard, keys[shard.name])]
     return wrong

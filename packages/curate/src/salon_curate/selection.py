@@ -145,7 +145,7 @@ def read_columns(dataset: DataSet, stages: Sequence[Stage], columns: Iterable[st
     for stage in stages:
         own = [name for name in wanted if writer.get(name) is stage]
         if own:
-            frames.append(_cached(dataset, stage.name, [part for part, _ in expected[stage.name]], None).select(own))
+            frames.append(_cached(dataset, stage.name, [part.path for part in expected[stage.name]], None).select(own))
     return pl.concat(frames, how="horizontal")
 
 
@@ -200,7 +200,7 @@ def state_of(dataset: DataSet, stages: Sequence[Stage], predicates: Mapping[str,
     """Return a digest of conditions, of the pictures, and of the parts that the conditions read."""
     columns = {column for sql in predicates.values() for column in predicate(sql).columns}
     parts = expected_parts(dataset, stages)
-    read = {each.name: [part for part, _ in parts[each.name]] for each in stages if columns & {*each.writes, each.problem}}
+    read = {each.name: [part.path for part in parts[each.name]] for each in stages if columns & {*each.writes, each.problem}}
     shards = [shard.sha256 for shard in dataset.shards]
     return digest("curate selection", {"predicates": dict(predicates), "shards": shards, "parts": read})
 
@@ -225,19 +225,26 @@ def save_selection(dataset: DataSet, stages: Sequence[Stage], selection: Selecti
     return folder / f"{selection.name}.json"
 
 
-def saved_predicates(dataset: DataSet, name: str) -> dict[str, str]:
+def saved_predicates(dataset: DataSet, name: str, *, others: Iterable[str] = ()) -> dict[str, str]:
     """Return the conditions of a saved selection.
 
+    Args:
+        dataset: that has it.
+        name: of the selection.
+        others: selections that could have been named as well, such as those of pipeline.toml.
+
     Raises:
-        InputError: there is none of that name.
+        InputError: there is none of that name; names all that there are.
     """
     path = dataset.folder / "selections" / f"{checked_name(name, 'selections')}.json"
     try:
         found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))["predicates"]
     except (OSError, ValueError, KeyError) as error:
-        there = sorted(each.stem for each in path.parent.glob("*.json")) if path.parent.is_dir() else []
-        hint = f"Save one: salon curate select {dataset.folder} --name {name} --selection default"
-        raise InputError("there is no saved selection", value=name, found=there, hint=hint) from error
+        there = sorted({*others, *(each.stem for each in path.parent.glob("*.json"))})
+        conditions = "--where 'sharpness >= 80'" if others == {} else "--selection default"
+        hint = f"Save one: salon curate select {dataset.folder} --name {name} {conditions}"
+        problem = "there is no selection" if others else "there is no saved selection"
+        raise InputError(problem, value=name, found=there, hint=hint) from error
     return found
 
 
@@ -294,7 +301,7 @@ class YieldCurve:
         column: that is swept.
         thresholds: ascending; a row is kept when its value is at least the threshold.
         kept: rows at each threshold.
-        low, high: Wilson's 95 % interval of kept / rows, for the share in the population that the data set was drawn from.
+        low, high: Wilson's 95% interval of kept / rows, for the share in the population that the data set was drawn from.
     """
 
     column: str
@@ -321,11 +328,13 @@ def sweep(
 
     if points < 2:
         raise InputError("must be 2 or more", column="points", value=points)
-    frame = read_columns(dataset, stages, columns, keys=False).collect() if columns else None
-    judged = _conditions(dataset, stages, predicates.values()) if predicates and columns else {}
+    if not columns:
+        return []
+    frame = read_columns(dataset, stages, columns, keys=False).collect()
+    judged = _conditions(dataset, stages, predicates.values()) if predicates else {}
     curves = []
     for column in columns:
-        if frame is None or not frame.schema[column].is_numeric():
+        if not frame.schema[column].is_numeric():
             raise InputError("has no numbers to sweep:", column="sweep", value=column)
         others = [holds for sql, (holds, _) in judged.items() if column not in predicate(sql).columns]
         values = frame[column].cast(float).to_numpy()

@@ -15,9 +15,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from inspect import signature
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from salon_curate.dataset import BATCH_ROWS, SHARD_COLUMNS, DataSet, Shard, read_rows
 from salon_curate.errors import StageError
@@ -94,6 +94,16 @@ class Stage:
         Raises:
             InputError: the function does not take a parameter.
         """
+        self.check_parameters()
+
+    def check_parameters(self) -> None:
+        """Check that the function takes the parameters, and that their values are what its annotations allow.
+
+        Raises:
+            InputError: it does not; names the parameter and the value.
+        """
+        from pydantic import TypeAdapter, ValidationError
+
         try:
             signature(self.function).bind(None, **self.parameters)
         except TypeError as error:
@@ -101,6 +111,19 @@ class Stage:
             raise InputError(
                 f"does not take these parameters ({error}):", column="stage", value=self.name, hint=hint
             ) from error
+        try:
+            taken = signature(self.function, eval_str=True).parameters
+        except NameError:  # of a function whose annotations exist for type checkers only
+            return
+        for name, value in self.parameters.items():
+            if name in taken and taken[name].annotation is not Parameter.empty:
+                try:
+                    TypeAdapter(taken[name].annotation).validate_python(value, strict=True)
+                except ValidationError as error:
+                    [fault, *_] = error.errors(include_url=False)
+                    key = ".".join(map(str, ("parameters", name, *fault["loc"])))
+                    problem = f"stage {self.name!r} does not take this value ({fault['msg']}):"
+                    raise InputError(problem, key=key, value=value) from error
 
     def in_this_process(self, dataset: DataSet, tasks: "Sequence[ShardTask]") -> "Iterator[TaskResult] | None":
         """Return the outcomes of a stage that holds a judge; None for one that an engine runs."""
@@ -354,7 +377,14 @@ def read_receipt(path: Path) -> dict[str, Any]:
     return found
 
 
-def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[tuple[str, dict[str, list[str]]]]]:
+class ExpectedPart(NamedTuple):
+    """Where a stage's part of one shard lies below the data set, and the parts and columns that it is made from."""
+
+    path: str
+    inputs: dict[str, list[str]]
+
+
+def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[ExpectedPart]]:
     """Return, for every stage, each shard's part and the parts and columns that it reads.
 
     Raises:
@@ -365,7 +395,7 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
 
     writer: dict[str, str] = dict.fromkeys(SHARD_COLUMNS, "")
     types: dict[str, Any] = {name: pl.Binary if name == "image" else pl.String for name in SHARD_COLUMNS}
-    found: dict[str, list[tuple[str, dict[str, list[str]]]]] = {}
+    found: dict[str, list[ExpectedPart]] = {}
     for each in stages:
         if each.name in found:
             raise InputError("two stages have one name:", source="pipeline", value=each.name, hint="Name one: name = …")
@@ -380,11 +410,11 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
             if writer[column]:
                 reads.setdefault(writer[column], []).append(column)
         parts = []
-        everything = [part for name in reads for part, _ in found[name]] + [shard.sha256 for shard in dataset.shards]
+        everything = [part.path for name in reads for part in found[name]] + [shard.sha256 for shard in dataset.shards]
         together = [digest("curate whole", everything)] if each.whole else []
         for number, shard in enumerate(dataset.shards):
-            inputs = {found[name][number][0]: columns for name, columns in reads.items()}
-            parts.append((each.part(shard, [*inputs, *together]), inputs))
+            inputs = {found[name][number].path: columns for name, columns in reads.items()}
+            parts.append(ExpectedPart(each.part(shard, [*inputs, *together]), inputs))
         found[each.name] = parts
         for column in (*each.writes, each.problem):
             if column in writer:

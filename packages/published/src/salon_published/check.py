@@ -110,7 +110,7 @@ def check(table_id: str | None = None) -> CheckReport:
         InputError: there is no such table, or a manifest points at something that does not exist.
 
     Example:
-        >>> check("003:3").count(MatchWithPrinted.EXACT)
+        >>> check("prism:3").count(MatchWithPrinted.EXACT)
         14
     """
     chosen = tables() if table_id is None else (table(table_id),)

@@ -3,7 +3,6 @@
 import csv
 import io
 import shlex
-import sys
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT
-from salon_taxonomy.cli.output import as_json, deliver
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, output_option
+from salon_taxonomy.cli.output import as_json, deliver, print_parts, print_table
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.table_files import Table
 
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
     from salon_published.quickstart import Quickstart
 
 
-_PIPED_WIDTH = 120
+_UNLIMITED = 10_000
+"""Columns of a file or a pipe, which has no edge to wrap at."""
 
 
 @click.group()
@@ -35,8 +35,8 @@ def papers() -> None:
 
     \b
     salon papers list                          what there is
-    salon papers show 003:1                    one table
-    salon papers show 003:1 --format csv       the same, digit for digit as printed
+    salon papers show prism:1                    one table
+    salon papers show prism:1 --format csv       the same, digit for digit as printed
     salon papers check                         recompute what follows from other cells
     """
 
@@ -63,7 +63,6 @@ def list_tables(form: str, output: Path | None) -> None:
         values,
         form=form,
         output=output,
-        show=lambda: _print_table(header, lines, right=header[-2:]),
         json=lambda: as_json(values),
     )
 
@@ -83,8 +82,8 @@ def show(table_id: str, form: str, output: Path | None) -> None:
     """Show one table, named by paper and number.
 
     \b
-    salon papers show 000:3
-    salon papers show 002:9a --format markdown
+    salon papers show magicmirror:3
+    salon papers show r3:9a --format markdown
     """
     from salon_published import table
 
@@ -123,7 +122,7 @@ def check_tables(table_id: str | None, everything: bool, form: str, output: Path
 
     \b
     salon papers check
-    salon papers check 003:3 --all
+    salon papers check prism:3 --all
     salon papers check --format json
     """
     from salon_published import check
@@ -148,7 +147,7 @@ def _show_check(report: "CheckReport", cells: "Sequence[CellCheck]") -> None:
     for (table, rule, reason), group in _by_reason(cells).items():
         click.echo(f"\n{table}, {rule}" + (f": {reason}" if reason else ""))
         lines = [[c.key, c.column, c.printed, c.recomputed_text(), str(c.agreement)] for c in group]
-        _print_table(["row", "column", "paper", "recomputed", "verdict"], lines, right=("paper", "recomputed"))
+        print_table(["row", "column", "paper", "recomputed", "verdict"], lines, right=("paper", "recomputed"))
     click.echo(f"{len(report.results)} cells: " + ", ".join(f"{name} {count}" for name, count in _counts(report).items()))
 
 
@@ -189,7 +188,7 @@ def _print_summary(report: "CheckReport") -> None:
         for s in report.summary()
     ]
     numbers = ["cells", "exact", "within rounding", "consistent", "disagrees"]
-    _print_table(["table", "rule", *numbers], lines, right=numbers)
+    print_table(["table", "rule", *numbers], lines, right=numbers)
 
 
 def _show_on_screen(found: "PublishedTable", header: list[str], body: list[list[str]]) -> None:
@@ -197,37 +196,14 @@ def _show_on_screen(found: "PublishedTable", header: list[str], body: list[list[
     about = [f"unit: {found.spec.unit}", f"better: {found.spec.direction}"]
     about += [f"judge: {found.spec.judge}"] if found.spec.judge else []
     click.echo(", ".join(about))
-    _print_table(header, body, right=found.columns, unbroken=True)
-
-
-def _print_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = (), *, unbroken: bool = False
-) -> None:
-    """Draw a table; ``unbroken`` lets it run past the edge of the screen instead of breaking its cells."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in header:
-        drawn.add_column(
-            Text(name), justify="right" if name in right else "left", overflow="fold", no_wrap=unbroken or name in right
-        )
-    for row in rows:
-        drawn.add_row(*map(Text, row))
-    # Piped into a file or a program, a table keeps its columns.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
-    if unbroken:
-        console.width = max(console.width, sum(max(map(len, cells)) + 3 for cells in zip(header, *rows, strict=True)))
-    console.print(drawn)
+    print_table(header, body, right=found.columns, width=_UNLIMITED)
 
 
 @click.command()
 @click.option(
     "--dir",
     "directory",
-    type=InputPath(file_okay=False),
+    type=InputPath(file_okay=False, made=True),
     default=Path("salon-results"),
     show_default=True,
     help="The result store to make or to go on with.",
@@ -242,7 +218,9 @@ def _print_table(
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the resampling.")
 @click.option("--top", type=click.IntRange(min=1), help="Print only so many models (the report has all).")
-def quickstart(directory: Path, replicates: int, seed: int, top: int | None) -> None:
+@output_option(what="Also write the board to this file")
+@FORMAT
+def quickstart(directory: Path, replicates: int, seed: int, top: int | None, output: Path | None, form: str) -> None:
     """Rank some forty image generators by everything that five papers published about them.
 
     Makes a result store, imports the published tables, derives battles from them, ranks the models with intervals from
@@ -258,9 +236,17 @@ def quickstart(directory: Path, replicates: int, seed: int, top: int | None) -> 
 
     with _progress() as progress:
         done = run(directory, replicates=replicates, seed=seed, progress=progress)
-    _print_consensus(done, top)
-    _print_agreement(done)
-    _print_questions(done)
+    values = [
+        {**row, "name": done.consensus.names[row["model"]], "benchmarks": done.consensus.benchmarks[row["model"]]}
+        for row in done.consensus.board.table.to_dicts()
+    ]
+
+    def show() -> None:
+        _print_consensus(done, top)
+        _print_agreement(done)
+        _print_questions(done)
+
+    deliver(_board(done), values, form=form, output=output, show=show, json=lambda: as_json(values))
 
 
 @contextmanager
@@ -280,12 +266,12 @@ def _progress() -> "Iterator[Callable[[str, int, int], None]]":
         yield tell
 
 
-def _print_consensus(done: "Quickstart", top: int | None) -> None:
+def _board(done: "Quickstart", top: int | None = None) -> Table:
     from salon_ranking import numbers
 
     result = done.consensus
     board = result.board
-    header = ["rank", "model", "Elo", f"{100 * board.confidence:.4g} % CI", "battles", "win rate", "benchmarks"]
+    header = ["rank", "model", "Elo", f"{100 * board.confidence:.4g}% CI", "battles", "win rate", "benchmarks"]
     lines = [
         [
             *numbers.rating_cells({**row, "model": result.names[row["model"]]}),
@@ -295,11 +281,14 @@ def _print_consensus(done: "Quickstart", top: int | None) -> None:
         ]
         for row in board.table.head(top or board.table.height).iter_rows(named=True)
     ]
+    return Table(tuple(header), lines, frozenset(header) - {"model"})
+
+
+def _print_consensus(done: "Quickstart", top: int | None) -> None:
+    board = done.consensus.board
     blank = done.scores["value"].null_count()
-    click.echo(board.header)
-    for said in board.warnings:
-        click.echo(f"Warning: {said}")
-    _print_table(header, lines, right=[name for name in header if name != "model"])
+    warnings = [f"Warning: {said}" for said in board.warnings]
+    print_parts(board.header, *warnings, _board(done, top))
     click.echo(f"{done.scores.height - blank} published scores, {blank} unscored; {done.battles:,} derived battles.")
     if board.replicates:
         used: list[int] = board.table["replicates_used"].to_list()
@@ -320,7 +309,7 @@ def _print_agreement(done: "Quickstart") -> None:
     ]
     click.echo("\nDo the benchmarks agree on the models they share?")
     header = ["one", "other", "models in common", "Spearman ρ", "Kendall τ"]
-    _print_table(header, lines, right=header[2:])
+    print_table(header, lines, right=header[2:])
     click.echo(f"{pairs.height - known.height} more pairs share too few models to say.")
 
 

@@ -17,7 +17,7 @@ from salon_published.rules import RULES
 from salon_taxonomy.errors import InputError
 
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
-TableId: TypeAlias = Annotated[str, Field(pattern=r"^\d{3}:\d+[a-z]?$")]
+TableId: TypeAlias = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*:\d+[a-z]?$")]
 Number: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -180,7 +180,9 @@ class TableEntry(_Entry):
 class Paper(_Entry):
     """One paper and its tables, in the order of the manifest."""
 
-    paper: Annotated[str, Field(pattern=r"^\d{3}$")]
+    paper: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+    place: Annotated[int, Field(ge=1)]
+    """Of the paper among all: tables are listed, and battles drawn from them, in this order."""
     title: Text
     citation: Text
     table: Annotated[tuple[TableEntry, ...], Field(min_length=1)]

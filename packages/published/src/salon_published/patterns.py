@@ -1,13 +1,13 @@
 """The small language in which manifests point at columns, rows and cells.
 
 A *pattern* is a column name in which ``*`` matches any text: ``*.average``. A *reference* points at inputs:
-``[table!]column[@row]``, for instance ``entity.average``, ``003:4!*.average`` or ``001:3!questions@RVAC L1``.
+``[table!]column[@row]``, for instance ``entity.average``, ``prism:4!*.average`` or ``artifact-bench:3!questions@RVAC L1``.
 """
 
 import re
 from dataclasses import dataclass
 
-_TABLE = re.compile(r"^(\d{3}:\d+[a-z]?)!(.*)$", re.DOTALL)
+_TABLE = re.compile(r"^([a-z][a-z0-9-]*:\d+[a-z]?)!(.*)$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Reference:
         """Read ``[table!]column[@row]``.
 
         Example:
-            >>> Reference.parse("001:3!questions@RVAC L1")
-            Reference(table='001:3', column=Pattern(text='questions'), row='RVAC L1')
+            >>> Reference.parse("artifact-bench:3!questions@RVAC L1")
+            Reference(table='artifact-bench:3', column=Pattern(text='questions'), row='RVAC L1')
         """
         found = _TABLE.match(text)
         table, rest = (found[1], found[2]) if found else (None, text)

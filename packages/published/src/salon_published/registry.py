@@ -7,7 +7,7 @@ spelling, or an override that points nowhere is an ``InputError`` that names the
 Example:
     >>> resolve("Flux.1 [dev]"), resolve("FLUX.1-dev"), resolve("flux 1 dev")
     ('flux.1-dev', 'flux.1-dev', None)
-    >>> resolve("GPT-4o", "000:1"), resolve("GPT-4o", "004:4")
+    >>> resolve("GPT-4o", "magicmirror:1"), resolve("GPT-4o", "mef:4")
     ('gpt-4o', 'gpt-image-1')
 """
 
@@ -31,7 +31,7 @@ _Key = TypeVar("_Key")
 _DATA = Path(__file__).parent / "models.toml"
 _SLUG = r"^[a-z0-9]+(?:[.+-][a-z0-9]+)*$"
 _IGNORED = re.compile(r"[\s\-‐‑‒–—―−_()\[\]{}†‡]+")
-_TABLE = r"^\d{3}:\d+[a-z]?$"
+_TABLE = r"^[a-z][a-z0-9-]*:\d+[a-z]?$"
 _NAME_KEYS = ("model", "method", "variant", "training")
 _ADDED_KEYS = ("refiner",)
 
@@ -66,7 +66,7 @@ class Override(BaseModel):
     """What one spelling means in the named tables, and there only.
 
     Attributes:
-        tables: ids of tables, such as ``"004:4"``.
+        tables: ids of tables, such as ``"mef:4"``.
         spelling: the name as those tables print it.
         model: the id that it means there.
         reason: why, in one sentence.
@@ -229,7 +229,7 @@ def resolve(printed: str, table: str | None = None) -> str | None:
 
     Args:
         printed: the name as printed; ``normal_form`` says what may differ.
-        table: the id of its table (``"002:9b"``); some names mean another model there.
+        table: the id of its table (``"r3:9b"``); some names mean another model there.
 
     Example:
         >>> resolve("SEEDream 3.0"), resolve("Bagel + R³-Refiner"), resolve("Overall")
@@ -249,7 +249,7 @@ def resolve_row(keys: Mapping[str, str | None], table: str | None = None) -> str
         table: the id of the table.
 
     Example:
-        >>> resolve_row({"model": "Bagel", "refiner": "+ R³-Refiner"}, "002:2")
+        >>> resolve_row({"model": "Bagel", "refiner": "+ R³-Refiner"}, "r3:2")
         'bagel+r3-refiner'
         >>> resolve_row({"label": "Negation"}) is None
         True

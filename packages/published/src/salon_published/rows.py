@@ -13,8 +13,8 @@ def run_id(table_id: str) -> str:
     """Return the run that a table's rows belong to.
 
     Example:
-        >>> run_id("003:1")
-        'published-003-1'
+        >>> run_id("prism:1")
+        'published-prism-1'
     """
     return f"published-{table_id.replace(':', '-')}"
 
@@ -48,7 +48,7 @@ def score_rows() -> pl.DataFrame:
     not name is ``not stated``.
 
     Example:
-        >>> supports = score_rows().filter((pl.col("run_id") == "published-000-5") & (pl.col("dimension") == "test"))
+        >>> supports = score_rows().filter((pl.col("run_id") == "published-magicmirror-5") & (pl.col("dimension") == "test"))
         >>> supports.filter(pl.col("subject_model") == "L2: Abnormal Human Anatomy")["value"].item()
         5645.0
     """

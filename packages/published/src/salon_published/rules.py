@@ -117,7 +117,7 @@ def pooled_accuracy(of: Quantities, weights: Quantities) -> Recomputed:
 
 
 def pooled_share(of: Quantities, weights: Quantities) -> Recomputed:
-    """Pool percentages as ``pooled_accuracy`` does, with unknown nᵢ from 90 to 100 % of the weights.
+    """Pool percentages as ``pooled_accuracy`` does, with unknown nᵢ from 90 to 100% of the weights.
 
     Some items dropped out (MagicMirror, appendix A.7).
 

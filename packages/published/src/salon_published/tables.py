@@ -62,7 +62,7 @@ class PublishedTable:
 
     @property
     def id(self) -> str:
-        """Paper and table number: ``"003:1"``."""
+        """Paper and table number: ``"prism:1"``."""
         return self.spec.id
 
     @property
@@ -138,7 +138,7 @@ def tables() -> tuple[PublishedTable, ...]:
 
     Example:
         >>> [each.id for each in tables()][:3]
-        ['000:1', '000:2', '000:3']
+        ['magicmirror:1', 'magicmirror:2', 'magicmirror:3']
     """
     return _shipped()
 
@@ -150,7 +150,7 @@ def table(table_id: str) -> PublishedTable:
         InputError: there is no such table; names those that look like it.
 
     Example:
-        >>> table("003:1").spec.judge
+        >>> table("prism:1").spec.judge
         'GPT-4.1'
     """
     known = {each.id: each for each in tables()}
@@ -168,7 +168,7 @@ def load(table_id: str) -> pl.DataFrame:
         InputError: there is no such table.
 
     Example:
-        >>> load("000:3").head(2).select("model", "overall").rows()
+        >>> load("magicmirror:3").head(2).select("model", "overall").rows()
         [('FLUX.1-dev', 62.16), ('Seedream3.0', 59.54)]
     """
     return table(table_id).frame()
@@ -181,7 +181,7 @@ def cells() -> pl.DataFrame:
     null for words and for cells that the paper leaves empty; ``derived`` marks cells that follow from others.
 
     Example:
-        >>> cells().filter(pl.col("derived") & (pl.col("table") == "001:2")).height
+        >>> cells().filter(pl.col("derived") & (pl.col("table") == "artifact-bench:2")).height
         80
     """
     rows = chain.from_iterable(_cell_rows(each) for each in tables())
@@ -209,12 +209,12 @@ def _shipped() -> tuple[PublishedTable, ...]:
 
 
 def read_tables(folder: Path) -> tuple[PublishedTable, ...]:
-    """Read every manifest ``<paper>.toml`` of a folder (files with other names are left alone) and its CSV files.
+    """Read every manifest ``<paper>.toml`` of a folder and its CSV files, in the order of the papers' places.
 
     Raises:
         InputError: a manifest or a CSV file is wrong; names file, row, column and value.
     """
-    papers = [read_manifest(path) for path in sorted(folder.glob("[0-9][0-9][0-9].toml"))]
+    papers = sorted((read_manifest(path) for path in sorted(folder.glob("*.toml"))), key=lambda paper: paper.place)
     return tuple(_read_table(folder / spec.file, paper, spec) for paper in papers for spec in paper.table)
 
 

@@ -47,7 +47,7 @@ class BattleError(RankingError):
 
 
 class UnratableError(RankingError):
-    """No finite ratings exist.
+    """There are too few votes yet: no finite ratings exist.
 
     Some models won all or lost all of their battles against the rest, or never met it.
 

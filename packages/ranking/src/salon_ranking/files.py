@@ -23,6 +23,7 @@ import polars as pl
 
 from salon_ranking.errors import BattleError, MissingExtraError, RankingError, Wrong
 from salon_ranking.table_checks import all_wrong
+from salon_taxonomy.errors import missing_path
 from salon_taxonomy.store_address import is_url
 
 Source: TypeAlias = Callable[[str | Path, str], pl.LazyFrame | None]
@@ -150,10 +151,8 @@ def _scan_files(paths: list[Path], source: Path, error: type[RankingError]) -> p
         raise error("unknown kind of file", source=source, value=endings[0], allowed=known, hint=hint)
     for path in paths:
         if not path.exists():
-            if path.is_symlink():
-                hint = "Give the file itself, or mend the link."
-                raise error("is a link that leads to no file:", source=path, value=str(path.readlink()), hint=hint)
-            raise error("there is no such file", source=source)
+            found = missing_path(path)
+            raise error(found.problem, source=source, value=found.value, hint=found.hint)
         if path.is_file() and not path.stat().st_size:
             hint = "Give a file with a header and rows." if endings[0] in (".csv", ".tsv") else "Give a file with rows."
             raise error("cannot be read: the file is empty", source=path, hint=hint)

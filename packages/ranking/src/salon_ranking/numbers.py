@@ -56,9 +56,9 @@ def share(value: float | None) -> str:
 
     Example:
         >>> share(0.5)
-        '50.0 %'
+        '50.0%'
     """
-    return MISSING if value is None else f"{100 * value:.1f} %"
+    return MISSING if value is None else f"{100 * value:.1f}%"
 
 
 def count(value: float | None) -> str:

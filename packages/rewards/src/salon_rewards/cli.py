@@ -13,7 +13,7 @@ from salon_rewards.catalog import ASKED, REWARDS, source_names
 from salon_rewards.magicmirror import REASONING_RULES, ConsistencyMode, MagicMirrorReward, ReasoningRule, magicmirror_reward
 from salon_taxonomy.answers import MagicMirrorAnswer, Unparsed, parse_magicmirror
 from salon_taxonomy.cli.options import FORMAT, OUTPUT
-from salon_taxonomy.cli.output import as_json, deliver, print_table
+from salon_taxonomy.cli.output import as_json, deliver
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 from salon_taxonomy.table_files import Table
@@ -25,6 +25,7 @@ _CONSISTENCY: dict[str, Verdict[bool]] = {
     "abstained": Unscored(Reason.ABSTAINED, "the judge abstained"),
 }
 
+_TERMS = ("format", "l1", "l2", "l3")
 
 _COMMANDS = {
     "audit": LazyCommand(
@@ -73,7 +74,8 @@ def list_(form: str, output: Path | None) -> None:
         for entry in REWARDS
     ]
     table = Table(("reward", "pays for", "range", "needs"), rows)
-    deliver(table, form=form, output=output, json=lambda: as_json([asdict(entry) for entry in REWARDS]))
+    values = [asdict(entry) for entry in REWARDS]
+    deliver(table, values, form=form, output=output, json=lambda: as_json(values))
     for source in source_names() if form == "table" else ():
         click.echo(f"{source}:NAME  rewards of any {source}", err=True)
 
@@ -96,8 +98,11 @@ def list_(form: str, output: Path | None) -> None:
     show_default=True,
     help="Which reasoning the format asks for: words, a <think> block (the paper's rule), or none.",
 )
+@OUTPUT
 @FORMAT
-def explain(truth: str, answer: str, consistency: str | None, mode: str, reasoning: ReasoningRule, form: str) -> None:
+def explain(
+    truth: str, answer: str, consistency: str | None, mode: str, reasoning: ReasoningRule, output: Path | None, form: str
+) -> None:
     """Show what one answer of an artifact assessor earns against the truth, and why (MagicMirror's multi-level reward).
 
     What holds a brace or a tag is the text itself, - is standard input, and anything else is a file if it exists. A
@@ -118,22 +123,24 @@ def explain(truth: str, answer: str, consistency: str | None, mode: str, reasoni
         mode=ConsistencyMode(mode),
         reasoning=reasoning,
     )
-    if form == "json":
-        click.echo(json.dumps(earned.as_dict(), indent=2))
-    else:
-        _print(earned)
+    values = [
+        {"component": name, "value": value, "weight": getattr(earned.weights, name, None)}
+        for name, value in earned.as_dict().items()
+        if name in (*_TERMS, "consistency", "total")
+    ]
+    values = [row for row in values if row["component"] != "consistency" or earned.consistency is not None]
+    deliver(_table(earned), values, form=form, output=output, json=lambda: json.dumps(earned.as_dict(), indent=2))
+    if form == "table" and earned.flaw is not None:
+        click.echo(f"format: {earned.flaw.reason}: {earned.flaw.detail}", err=True)
 
 
-def _print(reward: MagicMirrorReward) -> None:
-    names = ("format", "l1", "l2", "l3")
-    rows = [(name, f"{getattr(reward, name):g}", f"{getattr(reward.weights, name):g}") for name in names]
+def _table(reward: MagicMirrorReward) -> Table:
+    rows = [(name, f"{getattr(reward, name):g}", f"{getattr(reward.weights, name):g}") for name in _TERMS]
     if reward.consistency is not None:
         weight = f"{reward.weights.consistency:g}" if reward.mode is ConsistencyMode.TERM else "gate"
         rows.append(("consistency", _shown(reward.consistency), weight))
     rows.append(("total", _shown(reward.total), ""))
-    print_table(("component", "value", "weight"), rows)
-    if reward.flaw is not None:
-        click.echo(f"format: {reward.flaw.reason}: {reward.flaw.detail}", err=True)
+    return Table(("component", "value", "weight"), rows)
 
 
 def _shown(verdict: Verdict[float]) -> str:

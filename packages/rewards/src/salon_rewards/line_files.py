@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Final, cast
 
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, missing_path
 
 STANDARD_INPUT: Final = "-"
 ONE_OBJECT_PER_LINE: Final = (
@@ -39,7 +39,7 @@ def opened(file: str | Path) -> Iterator[IO[bytes]]:
             with Path(file).open("rb") as lines:
                 yield _unpacked(lines)
     except FileNotFoundError as error:
-        raise InputError("there is no such file", source=name) from error
+        raise missing_path(name) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"is damaged: what gzip packed does not unpack ({error})", source=name) from error
     except OSError as error:

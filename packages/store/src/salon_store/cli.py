@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FiniteRange, output_option
-from salon_taxonomy.cli.output import console_of, fitted
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange, output_option
+from salon_taxonomy.cli.output import as_json, console_of, deliver, fitted
 from salon_taxonomy.file_options import InputPath, StorePath
 from salon_taxonomy.store_address import is_url
 from salon_taxonomy.table_files import Table
@@ -67,24 +67,31 @@ def init(directory: str | Path) -> None:
 
 @store.command("ls")
 @click.argument("directory", type=_STORE)
-def list_tables(directory: str | Path) -> None:
+@OUTPUT
+@FORMAT
+def list_tables(directory: str | Path, output: Path | None, form: str) -> None:
     """List the tables of the store in DIRECTORY: rows, files, size.
 
     \b
     salon store ls results
+    salon store ls results --format json
     """
     from salon_store.store import ResultStore
 
     opened = ResultStore.open(directory, create=False, read_only=True)
-    rows = [(info.table, f"{info.rows:,}", f"{info.files:,}", _size(info.bytes)) for info in opened.tables()]
-    _print(Table(("table", "rows", "files", "size"), rows, frozenset({"rows", "files", "size"})))
+    found = opened.tables()
+    rows = [(info.table, f"{info.rows:,}", f"{info.files:,}", _size(info.bytes)) for info in found]
+    values = [{"table": info.table, "rows": info.rows, "files": info.files, "bytes": info.bytes} for info in found]
+    _deliver(Table(("table", "rows", "files", "size"), rows, frozenset({"rows", "files", "size"})), values, form, output)
     for path in opened.journals_waiting():
         click.echo(f"{_shown(path)}: a journal in use, or left behind (then `salon store compact` folds it)", err=True)
 
 
 @store.command()
 @click.argument("table")
-def schema(table: str) -> None:
+@OUTPUT
+@FORMAT
+def schema(table: str, output: Path | None, form: str) -> None:
     """Show the columns of TABLE: type, whether it must be given, what it may hold. A key column has a star.
 
     \b
@@ -97,8 +104,12 @@ def schema(table: str) -> None:
         (f"{name}{'*' if name in described.key else ''}", _kind(column), _given(column), _holds(column))
         for name, column in described.columns.items()
     ]
-    _print(Table(("column", "type", "given", "holds"), rows))
-    for rule in described.rules:
+    values = [
+        {"column": name, "key": name in described.key, "type": kind, "given": given, "holds": holds}
+        for name, (_, kind, given, holds) in zip(described.columns, rows, strict=True)
+    ]
+    _deliver(Table(("column", "type", "given", "holds"), rows), values, form, output)
+    for rule in described.rules if form == "table" else ():
         click.echo(f"{rule.problem}")
 
 
@@ -246,7 +257,9 @@ def vacuum(directory: str | Path, retention: float) -> None:
 @store.command()
 @click.argument("directory", type=_STORE)
 @click.argument("table", required=False)
-def history(directory: str | Path, table: str | None) -> None:
+@OUTPUT
+@FORMAT
+def history(directory: str | Path, table: str | None, output: Path | None, form: str) -> None:
     """List the commits of TABLE, or of all tables, of the store in DIRECTORY.
 
     \b
@@ -256,6 +269,7 @@ def history(directory: str | Path, table: str | None) -> None:
     """
     from salon_store.store import ResultStore
 
+    found = ResultStore.open(directory, create=False, read_only=True).history(table)
     rows = [
         (
             change.table,
@@ -266,10 +280,11 @@ def history(directory: str | Path, table: str | None) -> None:
             f"{change.rows:,}",
             f"+{change.files_added} -{change.files_removed}",
         )
-        for change in ResultStore.open(directory, create=False, read_only=True).history(table)
+        for change in found
     ]
     columns = ("table", "version", "at", "operation", "run", "rows", "files")
-    _print(Table(columns, rows, frozenset({"version", "rows", "files"})))
+    values = [{name: getattr(change, name) for name in type(change).__slots__} for change in found]
+    _deliver(Table(columns, rows, frozenset({"version", "rows", "files"})), values, form, output)
 
 
 @store.command()
@@ -379,6 +394,10 @@ def _write_bytes(content: bytes) -> None:
     """Write to standard output as they are: ``click.echo`` would strip what looks like a terminal's codes in a pipe."""
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
+
+
+def _deliver(table: Table, values: list[dict[str, object]], form: str, output: Path | None) -> None:
+    deliver(table, values, form=form, output=output, show=lambda: _print(table), json=lambda: as_json(values))
 
 
 def _print(table: Table) -> None:

@@ -6,7 +6,6 @@ on a file system and in a bucket alike: an append looks for its keys in version 
 """
 
 import json
-import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -407,8 +406,3 @@ def _delta_schema(schema: TableSchema, added: Collection[str]) -> "Schema":
     from deltalake import Schema
 
     return Schema.from_json(f'{{"type":"struct","fields":[{",".join(_fields(schema, added).values())}]}}')
-
-
-def modified_milliseconds(status: os.stat_result) -> int:
-    """Return a file's time of modification as the log has it."""
-    return status.st_mtime_ns // 1_000_000

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from salon_store.errors import NotAStoreError
 from salon_store.places import METADATA, StorePlace, place_of
+from salon_taxonomy.errors import missing_path
 from salon_taxonomy.records import TABLES
 from salon_taxonomy.store_address import is_url
 
@@ -48,12 +49,11 @@ def read_metadata(place: StorePlace) -> Metadata:
     """
     text = place.read_text(METADATA)
     if text is None:
-        other = place.first_name()
-        raise NotAStoreError(
-            "this is no store (it has no store.json)",
-            source=place.address,
-            hint=None if other is not None else f"`salon store init {place.address}` makes one.",
-        )
+        made = None if place.first_name() is not None else f"`salon store init {place.address}` makes one."
+        if not is_url(place.address) and not Path(place.address).exists():
+            missing = missing_path(place.address, "store", meaning=made or "")
+            raise NotAStoreError(missing.problem, source=place.address, hint=missing.hint)
+        raise NotAStoreError("this is no store (it has no store.json)", source=place.address, hint=made)
     try:
         content = json.loads(text)
         if content["format"] != _FORMAT:

@@ -485,6 +485,10 @@ def _hint(error: Exception) -> str | None:
 
     if isinstance(error, duckdb.CatalogException):
         return f"The tables are {', '.join(SCHEMAS)}; DESCRIBE shows the columns of one."
+    if isinstance(error, duckdb.BinderException):
+        return "`salon store schema TABLE` lists the columns of a table."
+    if isinstance(error, duckdb.ParserException):
+        return 'A query is one SELECT in quotation marks: "SELECT * FROM scores LIMIT 5".'
     if isinstance(error, duckdb.PermissionException):
         return "A query sees this store's tables and no other file."
     return None

@@ -12,6 +12,7 @@ Packages derive their own from these two, so ``except SalonError`` catches every
 nothing else. A command line turns any of them into one message and exit code 2 (1 for ``IncompleteError``).
 """
 
+import difflib
 import errno
 import struct
 import zlib
@@ -24,7 +25,10 @@ from typing import Self
 from salon_taxonomy.visible_text import visible
 
 _LONGEST_VALUE = 120
-_MOST_ALLOWED = 24
+_MOST_ALLOWED = 60
+_MOST_NAMES = 8
+_MOST_NEAR = 3
+_NEAR = 0.7
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -57,6 +61,18 @@ class StorageError(IncompleteError):
         elif error.errno in _NO_LOCKS:
             problem, remedy = "cannot be locked", "Move it to a file system with locks, such as a local disk"
         return cls(f"{path}: {problem} ({error.strerror or error}). {remedy}, then run the same command again.")
+
+
+def is_refused_write(error: OSError) -> bool:
+    """Return whether the operating system refused to write a file: the disk is full, or a file that is named is not writable.
+
+    Example:
+        >>> is_refused_write(OSError(errno.EROFS, "Read-only file system", "out.csv"))
+        True
+        >>> is_refused_write(OSError(errno.ECONNREFUSED, "Connection refused"))
+        False
+    """
+    return error.errno in _FULL or (error.errno in _FORBIDDEN and error.filename is not None)
 
 
 class InputError(SalonError):
@@ -106,7 +122,7 @@ class InputError(SalonError):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        """One or two lines: where, what, what is allowed, what to do."""
+        """Up to three lines: where, what and what is allowed; the nearest names, if any; what to do."""
         where = [visible(self.source)] if self.source else []
         where += [f"row {self.row}"] if self.row is not None else []
         where += [f"line {self.line}"] if self.line is not None else []
@@ -119,8 +135,9 @@ class InputError(SalonError):
             if items is not None:
                 shown = ", ".join(visible(item) for item in items[:_MOST_ALLOWED])
                 more = len(items) - _MOST_ALLOWED
-                text += f" ({words}: {shown}{f' and {more} more' if more > 0 else ''})"
-        return visible(f"{text}\n{self.hint}" if self.hint else text, prose=True)
+                text += f" ({words}: {shown or 'none'}{f' and {more} more' if more > 0 else ''})"
+        near = did_you_mean(self.value, (*(self.allowed or ()), *(self.found or ())))
+        return visible("\n".join([text, *(each for each in (near, self.hint) if each)]), prose=True)
 
     def at(
         self,
@@ -152,6 +169,70 @@ class InputError(SalonError):
             found=self.found,
             hint=self.hint,
         )
+
+
+def did_you_mean(value: object, known: Iterable[str]) -> str:
+    """Return a question that names the known texts nearest to a wrong one; empty where none is near.
+
+    Example:
+        >>> did_you_mean("prizm", ["magicbench", "prism", "prism-zh"])
+        "Did you mean 'prism'?"
+        >>> did_you_mean("nope", ["magicbench", "prism"])
+        ''
+        >>> did_you_mean("shown", ["shown-careful-1a2b", "prism-ours-3c4d"])
+        "Did you mean 'shown-careful-1a2b'?"
+    """
+    if not isinstance(value, str):
+        return ""
+    names = {name.casefold(): name for name in known}
+    if value in names.values():
+        return ""
+    wanted = value.casefold()[:_LONGEST_VALUE]
+    near = difflib.get_close_matches(wanted, names, n=_MOST_NEAR, cutoff=_NEAR)
+    near = near or [name for name in names if name.startswith(f"{wanted}-")][:_MOST_NEAR]
+    return f"Did you mean {' or '.join(repr(names[name]) for name in near)}?" if near else ""
+
+
+def missing_path(path: str | Path, what: str = "file", *, meaning: str = "") -> InputError:
+    """Return the error for a file or folder that is missing, with the names of what is there instead.
+
+    Args:
+        path: as it was given.
+        what: "file", "folder" or "file or folder".
+        meaning: what the path is for; a sentence at the end of the message.
+
+    Example:
+        >>> print(missing_path("no-such-folder/votes.csv"))
+        no-such-folder/votes.csv: there is no such file
+        There is no folder no-such-folder either.
+    """
+    path = Path(path)
+    next_step = f"{_instead_of(path)} {meaning}".strip()
+    if path.is_symlink():
+        hint = f"Give the file itself, or mend the link. {meaning}".strip()
+        return InputError("is a link that leads to no file:", source=path, value=str(path.readlink()), hint=hint)
+    return InputError(f"there is no such {what}", source=path, hint=next_step)
+
+
+def _instead_of(path: Path) -> str:
+    """Return a sentence on what the folder of a missing path has: near names, files of its kind, or anything."""
+    folder = path.parent
+    try:
+        names = sorted(each.name for each in folder.iterdir() if not each.name.startswith("."))
+    except (FileNotFoundError, NotADirectoryError):
+        return f"There is no folder {folder} either."
+    except OSError as error:
+        return f"The folder {folder} cannot be read ({error.strerror or error})."
+    if near := did_you_mean(path.name, names):
+        return near
+    if same := [name for name in names if Path(name).stem == path.name]:
+        return f"Did you mean {' or '.join(map(repr, same[:_MOST_NAMES]))}?"
+    kind = path.suffix.lower()
+    alike = [name for name in names if kind and Path(name).suffix.lower() == kind]
+    shown = alike or names
+    more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
+    here = "This folder" if folder == Path() else f"The folder {folder}"
+    return f"{here} has: {', '.join(shown[:_MOST_NAMES])}{more}." if shown else f"{here} is empty."
 
 
 class Fault(StrEnum):
@@ -194,10 +275,11 @@ class TaxonomyError(InputError):
 
     Example:
         >>> from salon_taxonomy import Taxonomy
-        >>> Taxonomy.read("no-such-file.toml")
+        >>> Taxonomy.read("no-such-folder/labels.toml")
         Traceback (most recent call last):
         ...
-        salon_taxonomy.errors.TaxonomyError: no-such-file.toml: there is no such file
+        salon_taxonomy.errors.TaxonomyError: no-such-folder/labels.toml: there is no such file
+        There is no folder no-such-folder either.
     """
 
     def __init__(

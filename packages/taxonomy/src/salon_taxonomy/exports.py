@@ -52,7 +52,7 @@ def to_markdown(taxonomy: Taxonomy) -> str:
     if taxonomy.description:
         lines += [_escape(taxonomy.description), ""]
     if taxonomy.source:
-        parts = (f"paper {taxonomy.source.paper}", taxonomy.source.title, taxonomy.source.where)
+        parts = (taxonomy.source.title, taxonomy.source.where)
         lines += [f"Source: {_escape(', '.join(part for part in parts if part))}.", ""]
     if taxonomy.counts:
         lines += [f"Counts: {_figures(taxonomy.counts, '{:,}')}.", ""]
@@ -94,7 +94,7 @@ def _remarks(label: Label) -> str:
     parts = [
         f"also called {_escape(', '.join(label.aliases))}" if label.aliases else "",
         _figures(label.counts, "{:,}"),
-        _figures(label.shares, "{} %"),
+        _figures(label.shares, "{}%"),
         _escape(label.source or ""),
     ]
     said = "; ".join(part for part in parts if part)

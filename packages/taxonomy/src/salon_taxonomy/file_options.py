@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import rich_click as click
 
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.hub_files import SCHEME, hub_file
 from salon_taxonomy.store_address import is_url
 from salon_taxonomy.table_files import check_ending
 
+_LONGEST_PATH = 200
 _SEEN = "salon_taxonomy.file_options.seen"
 _TABLES = {".arrow", ".csv", ".duckdb", ".gz", ".json", ".jsonl", ".ndjson", ".parquet", ".tsv"}
 """Endings of the files of a folder that a command may read as one table."""
@@ -40,31 +41,56 @@ class InputPath(click.Path):
 
     Args:
         tables: a folder is read as one table, so that its files are inputs too; the URL of a result store stays a text.
+        made: the path may be missing: the command makes it, or says itself how to.
         settings: as for ``click.Path``; the value is a ``pathlib.Path`` unless ``path_type`` differs.
     """
 
-    def __init__(self, *, tables: bool = False, **settings: Any) -> None:
+    def __init__(self, *, tables: bool = False, made: bool = False, **settings: Any) -> None:
         super().__init__(**{"path_type": Path, **settings})
         self.tables = tables
+        self.made = made
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, or the URL of a result store.
 
         Raises:
-            InputError: an output before it names the same file, or the hub does not give the file.
+            InputError: the path is missing, a folder in place of a file or a file in place of a folder; an output before it
+                names the same file; or the hub does not give the file.
         """
         if isinstance(value, str) and value.startswith(SCHEME) and not (ctx and ctx.resilient_parsing):
             value = str(hub_file(value))
         if self.tables and is_url(value):
             return value
+        if str(value) != "-" and not (ctx and ctx.resilient_parsing):
+            self._check(Path(value), f"{param.opts[0]}: {param.help}" if isinstance(param, click.Option) else "")
         found = super().convert(value, param, ctx)
         if str(found) != "-":
             _compare("inputs", _Named(_name(param, ctx), Path(str(found)), self.tables), ctx)
         return found
 
+    def _check(self, path: Path, meaning: str) -> None:
+        """Refuse a path that is missing or of the wrong kind, with what is there and what the option means."""
+        try:
+            is_folder = path.stat() is not None and path.is_dir()
+        except (FileNotFoundError, NotADirectoryError) as error:
+            if self.made or (not path.is_symlink() and any(sign in path.name for sign in "*?[")):
+                return
+            what = "file or folder" if self.file_okay and self.dir_okay else "file" if self.file_okay else "folder"
+            raise missing_path(path, what, meaning=meaning) from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"cannot be read ({reason})", source=str(path)[:_LONGEST_PATH], hint=meaning or None) from error
+        if is_folder and not self.dir_okay:
+            raise InputError("is a folder, not a file", source=path, hint=f"Name one of its files. {meaning}".strip())
+        if not is_folder and not self.file_okay:
+            raise InputError("is a file, not a folder", source=path, hint=f"Its folder is {path.parent}. {meaning}".strip())
+
 
 class StorePath(InputPath):
     """A result store: a directory, or a URL (``s3://bucket/prefix``), which stays a text."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(made=True, **settings)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the directory's path, or the URL."""

@@ -116,9 +116,10 @@ def _ticks(values: Sequence[float]) -> tuple[list[float], int]:
         low, high = low - 0.5, high + 0.5
     raw = (high - low) / 4
     magnitude = 10.0 ** math.floor(math.log10(raw))
-    step = next(factor * magnitude for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= raw)
+    factor = next(factor for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= raw)
+    step = factor * magnitude
     first, last = math.floor(low / step), math.ceil(high / step)
-    digits = max(0, -math.floor(math.log10(step))) + (step / 10.0 ** math.floor(math.log10(step)) == 2.5)
+    digits = max(0, (factor == 2.5) - math.floor(math.log10(step) + 1e-9))
     return [number * step for number in range(first, last + 1)], digits
 
 

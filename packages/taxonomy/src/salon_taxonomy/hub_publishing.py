@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from salon_taxonomy.digest import file_sha256
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.table_files import Table
 from salon_taxonomy.visible_text import visible
 
@@ -66,7 +66,7 @@ def card_tables(folder: Path) -> tuple[CardTable, ...]:
     except ModuleNotFoundError as error:
         raise InputError("a card needs a package that is missing:", value="polars", hint="pip install polars") from error
     if not folder.is_dir():
-        raise InputError("there is no such folder", source=folder)
+        raise missing_path(folder, "folder")
     found = []
     for path in sorted(folder.iterdir()):
         if path.suffix in _READERS and path.is_file() and not path.name.startswith("."):
@@ -135,7 +135,7 @@ def files_to_push(folder: Path) -> tuple[Path, ...]:
         InputError: there is no such folder or nothing in it, or a file is a link that leads out of it.
     """
     if not folder.is_dir():
-        raise InputError("there is no such folder", source=folder)
+        raise missing_path(folder, "folder")
     found = tuple(sorted(_shown_files(folder)))
     if not found:
         raise InputError("there is nothing to push in this folder", source=folder)

@@ -121,10 +121,9 @@ class Grammar(StrEnum):
 
 
 class Source(Frozen):
-    """Where a taxonomy comes from. ``paper``: paper number, 000 to 004 (docs/glossary.md), or any key of your own."""
+    """Where a taxonomy comes from: the title of a paper, and where in it."""
 
-    paper: Name
-    title: Name | None = None
+    title: Name
     where: Name | None = None
 
 

@@ -34,6 +34,7 @@ EDITORS: Final = "salon.editors"
 SCORERS: Final = "salon.scorers"
 """The group of entry points whose objects are functions, :class:`Scorer` or :class:`ScorerKind`."""
 
+_OWN_FILES: Final = (".py", ".toml")
 _Kind = TypeVar("_Kind")
 
 
@@ -186,18 +187,27 @@ def plugin(group: str, name: str, expected: type[_Kind], *, members: Sequence[st
         ...     plugin(JUDGES, "no-such-judge", JudgeKind)
         ... except InputError as error:
         ...     print(error.problem, error.value)
-        no installed package brings no-such-judge
+        no installed package brings the judge no-such-judge
     """
     found = {entry.value: entry for entry in entry_points(group=group) if entry.name == name}
     if not found:
+        problem = f"no installed package brings the {group.removeprefix('salon.').removesuffix('s')}"
+        if hint := own_file_hint(name):
+            raise InputError(problem, value=name, hint=hint)
         hint = "Packages that are installed appear at once: pip install PACKAGE."
-        raise InputError("no installed package brings", source=group, value=name, allowed=installed(group), hint=hint)
+        raise InputError(problem, value=name, allowed=installed(group), hint=hint)
     if len(found) > 1:
         packages = sorted(map(package_of, found.values()))
         raise InputError("several packages bring this name:", source=group, value=name, allowed=packages, hint="Uninstall one.")
     [entry] = found.values()
     source = f"{group}, {name} = {entry.value} ({package_of(entry)})"
     return checked_load(entry.load, expected, source=source, members=members, value=name, hint=partial(_hint, entry))
+
+
+def own_file_hint(name: str) -> str:
+    """Return a sentence about a file of the working folder that has a wrong name but for its ending; empty without one."""
+    own = sorted(f"./{file.name}" for ending in _OWN_FILES for file in Path().glob(f"*{ending}") if file.stem == name)
+    return f"A file of your own is named with its ending: {' or '.join(own)}" if own else ""
 
 
 def checked_load(

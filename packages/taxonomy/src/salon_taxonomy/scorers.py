@@ -6,26 +6,27 @@
 
     open_scorer ──► CheckedScorer ── score(images, prompts) ──► Scored | Unscored for each picture
 
-A plain function is enough: its name is that of the function, its version a digest of the file that defines it, its range is
-unknown. Attributes say more: ``clip_score.range = (0, 2.5)``; also ``name``, ``version``, ``higher_is_better`` and ``batch``.
+A plain function is enough: its version is a digest of the file that defines it and of its name there, and its range is unknown.
+Attributes say more: ``clip_score.range = (0, 2.5)``; also ``name``, ``version``, ``higher_is_better`` and ``batch``.
 """
 
 import asyncio
 import importlib
 import inspect
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
 from numbers import Real
 from pathlib import Path
+from traceback import format_exception_only
 from types import ModuleType
 from typing import Any, Final
 
 from salon_taxonomy.digest import Digestible, digest, file_sha256
-from salon_taxonomy.errors import InputError, picture_failures
-from salon_taxonomy.plugins import SCORERS, ScorerKind, checked_load, installed, module_of_file, plugin
+from salon_taxonomy.errors import InputError, missing_path, picture_failures
+from salon_taxonomy.plugins import SCORERS, ScorerKind, checked_load, installed, module_of_file, own_file_hint, plugin
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -114,21 +115,40 @@ class CheckedScorer:
         if readable:
             asked = self._returned([opened[place] for place in readable], [prompts[place] for place in readable])
             [returned] = await asyncio.gather(asked, return_exceptions=True)
-            if isinstance(returned, BaseException) and (
-                isinstance(returned, InputError) or not isinstance(returned, Exception)
-            ):
+            if isinstance(returned, BaseException) and not _is_own_failure(returned):
                 raise returned
             found = checked_scores(returned, len(readable), self.range)
         told = dict(zip(readable, found, strict=True))
         return [image if isinstance(image, Unscored) else told[place] for place, image in enumerate(opened)]
 
     async def _returned(self, images: list[Any], prompts: list[str]) -> object:
-        returned = await asyncio.to_thread(self.function, images, prompts)
-        return await returned if isinstance(returned, Awaitable) else returned
+        """Return the results as Python's own numbers; reading those of a GPU can raise what went wrong there."""
+
+        def call() -> Iterator[object]:  # a generator turns StopIteration, which no future can hold, into RuntimeError
+            returned = self.function(images, prompts)
+            yield returned if isinstance(returned, Awaitable) else _plain(returned)
+
+        returned = await asyncio.to_thread(next, call())
+        return _plain(await returned) if isinstance(returned, Awaitable) else returned
+
+
+def _is_own_failure(error: BaseException) -> bool:
+    """Return whether the scorer failed, and not the whole work: a cancellation from outside never arrives as a result."""
+    return isinstance(error, Exception | asyncio.CancelledError) and not isinstance(error, InputError)
+
+
+def _plain(returned: object) -> object:
+    """Return arrays, tensors and scalars of NumPy or torch, also those in a list, as lists and numbers of Python."""
+    values = returned.tolist() if callable(getattr(returned, "tolist", None)) else returned  # type: ignore[attr-defined]
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        return values
+    return [value.item() if getattr(value, "ndim", None) == 0 else value for value in values]
 
 
 def checked_scores(returned: object, count: int, bounds: tuple[float, float] = UNBOUNDED) -> list[Verdict[float]]:
     """Return a verdict for each of ``count`` pictures from what a scorer returned, or the exception that it raised.
+
+    A number that stands alone is the score of a picture that is alone.
 
     Example:
         >>> [getattr(each, "value", each) for each in checked_scores([0.5, 1], 2)]
@@ -138,10 +158,12 @@ def checked_scores(returned: object, count: int, bounds: tuple[float, float] = U
         >>> checked_scores([0.5], 2)[1].detail
         'the scorer returned 1 results for 2 pictures'
     """
-    if isinstance(returned, Exception):
-        words = f"the scorer raised {type(returned).__name__}: {returned}"
-        return [Unscored(Reason.REJECTED, words)] * count
-    values = returned.tolist() if callable(getattr(returned, "tolist", None)) else returned  # type: ignore[attr-defined]
+    if isinstance(returned, BaseException):
+        words = "".join(format_exception_only(returned)).strip()  # also of an exception whose own words raise
+        return [Unscored(Reason.REJECTED, f"the scorer raised {words}")] * count
+    values = _plain(returned)
+    if count == 1 and isinstance(values, Real):
+        values = [values]
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
         words = f"the scorer returned {type(returned).__name__}, not a list of {count} numbers"
         return [Unscored(Reason.MALFORMED, words)] * count
@@ -158,8 +180,6 @@ def _checked(value: object, bounds: tuple[float, float]) -> Verdict[float]:
         value = value.value
     if value is None:
         return Unscored(Reason.ABSTAINED, "the scorer gave no score")
-    if getattr(value, "ndim", None) == 0:  # a scalar of NumPy or torch
-        value = value.item()  # type: ignore[attr-defined]
     if not isinstance(value, Real):
         return Unscored(Reason.MALFORMED, f"the scorer gave {type(value).__name__} where a number belongs")
     try:
@@ -175,33 +195,31 @@ def _checked(value: object, bounds: tuple[float, float]) -> Verdict[float]:
 
 
 def opened_picture(image: object) -> Any:
-    """Return a picture as a PIL image in RGB, or ``Unscored``; upright, transparent parts on white.
+    """Return a picture as a PIL image of its own in RGB, or ``Unscored``; upright, transparent parts on white, in sRGB.
 
     Args:
         image: a PIL image, ``Media``, or the bytes of a file. Needs Pillow.
     """
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, UnidentifiedImageError
+
+        from salon_taxonomy.picture_colours import to_srgb, upright
     except ImportError as error:
         raise InputError("scorers need Pillow", hint="pip install 'salon-taxonomy[pictures]'") from error
     try:
         if isinstance(image, Media):
             image = image.data if image.data is not None else Path(str(image.uri)).read_bytes()
-        encoded = isinstance(image, bytes | bytearray)
         if isinstance(image, bytes | bytearray):
             image = Image.open(BytesIO(image))
         if not isinstance(image, Image.Image):
             return Unscored(Reason.BAD_MEDIA, f"{type(image).__name__} is no picture")
         if image.width * image.height > _MOST_PIXELS:
             return Unscored(Reason.BAD_MEDIA, f"the picture has more than {_MOST_PIXELS:,} pixels")
-        if encoded:
-            image = ImageOps.exif_transpose(image)
-        if image.mode == "RGB":
-            image.load()
-            return image
-        if image.has_transparency_data:
-            image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA"))
-        return image.convert("RGB")
+        image.load()
+        shown = to_srgb(upright(image)[0]).image
+        return shown.convert("RGB")  # a copy: what a scorer does to it is not done to the caller's
+    except UnidentifiedImageError:
+        return Unscored(Reason.BAD_MEDIA, "the picture cannot be read (no known format)")
     except picture_failures() as error:
         return Unscored(Reason.BAD_MEDIA, f"the picture cannot be read ({str(error) or type(error).__name__})")
 
@@ -233,8 +251,10 @@ def open_scorer(specification: str, environment: Mapping[str, str] | None = None
         return checked_scorer(found, source=specification, name=word)
     place, colon, attribute = specification.rpartition(":")
     if not colon or not place or not attribute:
-        raise InputError("no such scorer", value=specification, allowed=installed(SCORERS) or None, hint=_HINT)
-    return checked_scorer(loaded(place, attribute), source=specification)
+        own = f"Name its function too: {specification}:FUNCTION" if Path(specification).suffix == ".py" else ""
+        hint = own or own_file_hint(specification) or _HINT
+        raise InputError("no such scorer", value=specification, allowed=installed(SCORERS) or None, hint=hint)
+    return checked_scorer(loaded(place, attribute), source=specification, name=attribute)
 
 
 def checked_scorer(scorer: object, *, source: str | None = None, name: str | None = None) -> CheckedScorer:
@@ -243,7 +263,8 @@ def checked_scorer(scorer: object, *, source: str | None = None, name: str | Non
     Args:
         scorer: is called with pictures and prompts; a class is first made without arguments.
         source: names it in messages.
-        name: in tables, where the scorer has none of its own.
+        name: what it was loaded by, which is part of the version: one file may define several scorers. Its name in tables,
+            where it has none of its own.
 
     Raises:
         InputError: it cannot be called, an attribute is wrong, or it has neither a version nor a source file.
@@ -263,6 +284,7 @@ def checked_scorer(scorer: object, *, source: str | None = None, name: str | Non
         raise InputError("must be 1 or more, not", source=source, key="batch", value=batch)
     bounds = _range(getattr(made, "range", None), source)
     shaping: dict[str, Digestible] = {
+        "name": name or own,
         "version": _version(made, source),
         "range": [str(end) for end in bounds],
         "higher_is_better": upward,
@@ -277,7 +299,7 @@ def loaded(place: str, attribute: str) -> object:
         InputError: the module cannot be imported, or has no such attribute.
     """
     if place.endswith(".py") and not Path(place).is_file():
-        raise InputError("there is no such file", source=place, hint=_HINT)
+        raise missing_path(place, meaning=_HINT)
     load = partial(module_of_file, Path(place)) if place.endswith(".py") else partial(importlib.import_module, place)
     hint = "A file is named ./FILE.py:FUNCTION; a module must be installed or on PYTHONPATH."
     found: object = checked_load(load, ModuleType, source=place, hint=hint)

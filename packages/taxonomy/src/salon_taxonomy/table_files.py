@@ -13,6 +13,7 @@ import hashlib
 import html
 import json
 import re
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
@@ -61,9 +62,12 @@ _LATEX: Final = {
 }
 _STYLE: Final = (
     "table { border-collapse: collapse; font: 1rem/1.4 system-ui, sans-serif; } caption { text-align: left; } "
-    "th, td { padding: .2em .5em; vertical-align: top; overflow-wrap: anywhere; border-bottom: 1px solid #8886; }"
+    "th, td { padding: .2em .5em; vertical-align: top; overflow-wrap: anywhere; border-bottom: 1px solid #8886; } "
+    "th:not([align]) { text-align: left; } "
+    "@media (max-width: 40rem) { thead { display: none; } td { display: block; border: 0; text-align: left; } "
+    "td::before { content: attr(data-label) ': '; opacity: .75; } tr { display: block; border-bottom: 1px solid #8886; } }"
 )
-"""Of the page of a table: on a narrow screen names wrap and nothing is clipped."""
+"""Of the page of a table: on a narrow screen every cell is a line with its column's name."""
 _MARKDOWN: Final = re.compile(r"[\\`*\[\]<>|~$&#!]|(?<![^\W_])_|_(?![^\W_])")
 """The signs that act; an underscore within a word does not."""
 
@@ -128,8 +132,12 @@ class Table:
             >>> Table(("model",), [("<b>",)]).html()
             '<table>\\n<thead><tr><th>model</th></tr></thead>\\n<tbody>\\n<tr><td>&lt;b&gt;</td></tr>\\n</tbody>\\n</table>\\n'
         """
+        return self._html_table(labels=False)
+
+    def _html_table(self, *, labels: bool) -> str:
+        """Return the element; with labels every cell has its column's name as ``data-label``."""
         caption = f"<caption>{_html(self.caption)}</caption>\n" if self.caption else ""
-        rows = "".join(f"<tr>{self._html_cells(row, 'td')}</tr>\n" for row in self.rows)
+        rows = "".join(f"<tr>{self._html_cells(row, 'td', labels=labels)}</tr>\n" for row in self.rows)
         head = f"<thead><tr>{self._html_cells(self.columns, 'th')}</tr></thead>\n"
         return f"<table>\n{caption}{head}<tbody>\n{rows}</tbody>\n</table>\n"
 
@@ -144,13 +152,16 @@ class Table:
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
             f'<meta name="color-scheme" content="light dark">\n<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n'
         )
-        return f"{head}<body>\n{self.html()}</body>\n</html>\n"
+        return f"{head}<body>\n{self._html_table(labels=True)}</body>\n</html>\n"
 
-    def _html_cells(self, row: Sequence[str], element: str) -> str:
-        return "".join(
-            f"<{element}{' align=right' if name in self.numeric else ''}>{_html(cell)}</{element}>"
-            for name, cell in zip(self.columns, row, strict=True)
-        )
+    def _html_cells(self, row: Sequence[str], element: str, *, labels: bool = False) -> str:
+        """Return the cells of a row or of the header."""
+        cells = []
+        for name, cell in zip(self.columns, row, strict=True):
+            side = " align=right" if name in self.numeric else ""
+            label = f' data-label="{_html(name)}"' if labels else ""
+            cells.append(f"<{element}{side}{label}>{_html(cell)}</{element}>")
+        return "".join(cells)
 
 
 def check_ending(path: Path, endings: Collection[str], what: str = "output") -> None:
@@ -174,7 +185,8 @@ def check_ending(path: Path, endings: Collection[str], what: str = "output") -> 
         hint = "Nothing was written. End the name with one of these."
         raise InputError(f"unknown kind of {what}", source=path, value=path.suffix, allowed=endings, hint=hint)
     if not path.absolute().parent.is_dir():
-        raise InputError("there is no such folder", source=path.absolute().parent, hint="Nothing was written. Make it first.")
+        hint = f"Nothing was written. Make it first: mkdir -p {shlex.quote(str(path.parent))}"
+        raise InputError("there is no such folder", source=path.parent, hint=hint)
 
 
 def write_table(

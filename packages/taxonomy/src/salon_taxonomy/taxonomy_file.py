@@ -14,7 +14,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from salon_taxonomy.errors import Fault, TaxonomyError
+from salon_taxonomy.errors import Fault, InputError, TaxonomyError, missing_path
 from salon_taxonomy.label import Label, TaxonomyHeader
 from salon_taxonomy.structure import Node, tree_flaws
 from salon_taxonomy.toml_lines import TomlLines
@@ -61,8 +61,8 @@ def read_text(path: str | Path) -> str:
     path = Path(path)
     try:
         if not path.is_file():
-            problem = "this is not a file" if path.exists() else "there is no such file"
-            raise TaxonomyError(Fault.UNREADABLE, problem, source=path)
+            missing = InputError("this is not a file") if path.exists() else missing_path(path)
+            raise TaxonomyError(Fault.UNREADABLE, missing.problem, source=path, value=missing.value, hint=missing.hint)
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:

@@ -32,13 +32,38 @@ class Reason(StrEnum):
     UNREACHABLE = "unreachable"
     """The judge could not be reached, or broke the connection."""
     REJECTED = "rejected"
-    """The judge's server refused the request (an HTTP status other than success)."""
+    """The judge's server refused the request (an HTTP status other than success), or a scorer raised an error."""
     BAD_MEDIA = "bad_media"
     """The picture or video to be judged is missing or cannot be read."""
     NOT_REPORTED = "not_reported"
     """The source of an imported result prints no value here."""
     ABSTAINED = "abstained"
     """No judge was asked, or the judge abstained."""
+
+    @property
+    def meaning(self) -> str:
+        """Return what the reason says, in a few words for people.
+
+        Example:
+            >>> Reason.BAD_MEDIA.meaning
+            'the picture or video cannot be read'
+        """
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Reason.EMPTY: "the judge answered nothing",
+    Reason.REFUSED: "the judge declined to answer",
+    Reason.TRUNCATED: "the answer broke off",
+    Reason.MALFORMED: "the answer has not the form that was asked for",
+    Reason.OFF_MENU: "the answer names something that was not offered",
+    Reason.TIMEOUT: "no answer came in time",
+    Reason.UNREACHABLE: "the judge could not be reached",
+    Reason.REJECTED: "a server refused the request, or a scorer raised an error",
+    Reason.BAD_MEDIA: "the picture or video cannot be read",
+    Reason.NOT_REPORTED: "the source prints no value",
+    Reason.ABSTAINED: "no judge was asked, or it abstained",
+}
 
 
 @dataclass(frozen=True, slots=True)

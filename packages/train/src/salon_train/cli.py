@@ -55,7 +55,7 @@ _COMMANDS = {
     ),
     "sft": LazyCommand("salon_train.assessor.cli:sft", "SFT warm-up (cold start): train on annotated answers."),
     "tiny": LazyCommand(
-        "salon_train.assessor.tiny:tiny",
+        "salon_train.assessor.cli:tiny",
         "Make a tiny model with random weights in the folder that [model] name of CONFIG.toml says.",
     ),
 }

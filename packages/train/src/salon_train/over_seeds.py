@@ -21,7 +21,7 @@ class SeedMean:
 
     Attributes:
         mean: NaN without any seed.
-        low, high: 95 % interval by Student's t, as wide as so few seeds make it, within the range of the values; NaN for
+        low, high: 95% interval by Student's t, as wide as so few seeds make it, within the range of the values; NaN for
             one seed.
         seeds: how many had a number.
     """
@@ -133,15 +133,16 @@ def curve_over_seeds(
     import altair as alt
     import polars as pl
 
+    from salon_ranking.report.charts import numbers_axis, series_legend
     from salon_ranking.report.page import Figure, Table
 
     rows = pl.DataFrame(list(points))
     arms = rows["arm"].unique(maintain_order=True).to_list()
-    legend = alt.Legend(orient="top", direction="vertical", title=None, labelLimit=300, symbolOpacity=1)
     # The axis of a share is whole, also where all values are the same.
     scale = alt.Scale(domain=[0, 1]) if share else alt.Scale(zero=False)
     base = alt.Chart(rows).encode(
-        x=alt.X("step:Q", title=f"Steps of {learning}"), color=alt.Color("arm:N", sort=arms, legend=legend)
+        x=alt.X("step:Q", title=f"Steps of {learning}", axis=numbers_axis(tickMinStep=1)),
+        color=alt.Color("arm:N", sort=arms, legend=series_legend()),
     )
     told = [alt.Tooltip("arm:N", title=learning), alt.Tooltip("step:Q", title="Step")]
     thin = base.mark_line(strokeWidth=1, opacity=0.45).encode(y=alt.Y("value:Q", title=words, scale=scale), detail="seed:N")

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, FiniteRange, several
-from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange, resumable, several
+from salon_taxonomy.cli.output import as_json, deliver
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import OutputPath
+from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     from salon_synthetic.artifacts.difficulty import Difficulty
@@ -34,7 +35,7 @@ _BALANCE = click.option(
     type=click.Choice(["table-5", "even", "core"]),
     default="table-5",
     show_default=True,
-    help="How often what is planted.",
+    help="How often each kind of artifact is drawn.",
 )
 _SHARE = click.option("--artifact-share", type=FiniteRange(0, 1), help="Share of pictures with artifacts.")
 
@@ -58,8 +59,9 @@ def artifacts() -> None:
 @_COUNT
 @_WORKERS
 @_drawing
+@resumable
 def draw(output: Path, count: int, workers: int, seed: int, **settings: Any) -> None:
-    """Draw pictures of hands, faces, people, animals and things, half of them with planted artifacts.
+    """Draw pictures of hands, faces, people, animals and things, half of them with artifacts.
 
     examples.jsonl holds rows in MagicData340K's schema; pictures/ the PNG files. A call that was stopped goes on when it is
     repeated; a larger --count adds pictures. The files do not depend on --workers.
@@ -135,9 +137,10 @@ def photographs(
 
 
 @artifacts.command()
+@OUTPUT
 @FORMAT
-def kinds(form: str) -> None:
-    """List everything that is planted: label, sentence, and its share in the balance table-5.
+def kinds(form: str, output: Path | None) -> None:
+    """List every kind of artifact that is drawn: label, sentence, and its share in the balance table-5.
 
     \b
     Example:
@@ -159,16 +162,9 @@ def kinds(form: str) -> None:
         }
         for kind in KINDS.values()
     ]
-    if form == "json":
-        print_json(rows)
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("kind", "label", "reasoning", "share")
-    for row in rows:
-        table.add_row(str(row["kind"]), str(row["l3"] or row["l2"]), str(row["reason"]), f"{row['share']:.2%}")
-    Console().print(table)
+    lines = [(str(row["kind"]), str(row["l3"] or row["l2"]), str(row["reason"]), f"{row['share']:.2%}") for row in rows]
+    table = Table(("kind", "label", "reasoning", "share"), lines, frozenset({"share"}))
+    deliver(table, rows, form=form, output=output, json=lambda: as_json(rows))
 
 
 def _source(

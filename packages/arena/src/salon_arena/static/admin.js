@@ -1,12 +1,7 @@
 // The admin's page: every action is confirmed where it cannot be taken back, sent as JSON, and the page loaded again.
-import { find } from "./elements.js";
+import { find, post } from "./elements.js";
 const say = (text) => { find("message").textContent = text; };
 const WORDS = { 401: "Join again: the session has ended.", 403: "Only admins may do this.", 404: "There is no such rater." };
-
-async function post(path, body, csrf) {
-  const headers = { "content-type": "application/json", ...(csrf ? { "x-csrf-token": csrf } : {}) };
-  return fetch(path, { method: "POST", headers, body: JSON.stringify(body), credentials: "same-origin" });
-}
 
 async function act(action) {
   try {

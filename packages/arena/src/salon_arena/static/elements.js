@@ -1,4 +1,4 @@
-// What every page of tasks does with elements: find one by its id, and make one with its settings and children.
+// What all pages share: find an element by its id, make one with its settings and children, read an invite, send JSON.
 export const find = (id) => document.getElementById(id);
 
 // The code of an invite behind the # of the address, which browsers do not send; empty without one, or with one that was cut.
@@ -10,4 +10,10 @@ export function make(name, settings, ...children) {
   const made = Object.assign(document.createElement(name), settings);
   made.append(...children);
   return made;
+}
+
+// Sends a body as JSON; csrf is the session's token, which all requests but those that begin a session need.
+export function post(path, body, csrf) {
+  const headers = { "content-type": "application/json", ...(csrf ? { "x-csrf-token": csrf } : {}) };
+  return fetch(path, { method: "POST", headers, body: JSON.stringify(body), credentials: "same-origin" });
 }

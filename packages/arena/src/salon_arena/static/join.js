@@ -1,5 +1,5 @@
 // The page on which a person agrees and joins. An invite may come behind the # of the address, which browsers do not send.
-import { find, invited } from "./elements.js";
+import { find, invited, post } from "./elements.js";
 const form = find("join"), message = find("message");
 const WORDS = {
   invite: "This invite is not valid, or was used already.",
@@ -16,7 +16,7 @@ form.addEventListener("submit", async (event) => {
   const body = { consent: form.dataset.version, occupation: form.elements.occupation.value || null, invite: invite ? invite.value.trim() : code };
   message.textContent = "";
   try {
-    const reply = await fetch("/session", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    const reply = await post("/session", body);
     if (reply.ok) return location.replace("/");
     const { error } = await reply.json();
     message.textContent = WORDS[error] ?? "This did not work. Try again.";

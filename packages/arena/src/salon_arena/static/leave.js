@@ -1,11 +1,10 @@
 // Signing out: nothing may wait to be sent; then the session ends, and the page to join or sign in on is shown.
-import { find, invited } from "./elements.js";
+import { find, invited, post } from "./elements.js";
 import { waiting } from "./outbox.js";
 const dialog = find("leaving"), say = (text) => { find("leave-message").textContent = text; };
 
-async function post(path, csrf) {
-  const headers = { "content-type": "application/json", ...(csrf ? { "x-csrf-token": csrf } : {}) };
-  const reply = await fetch(path, { method: "POST", headers, body: "{}", credentials: "same-origin" });
+async function change(path, csrf) {
+  const reply = await post(path, {}, csrf);
   if (!reply.ok && reply.status !== 401) throw new Error(`${path} ${reply.status}`);
   return reply.json();
 }
@@ -16,8 +15,8 @@ find("go").addEventListener("click", async () => {
   try {
     const { length } = await waiting().catch(() => []);
     if (length) return say(`Wait a moment: ${length} ${length === 1 ? "answer" : "answers"} must be sent first.`);
-    const { csrf } = await post("/session");
-    await post("/session/end", csrf);
+    const { csrf } = await change("/session");
+    await change("/session/end", csrf);
     if (location.pathname === "/") location.reload(); else location.replace("/");  // an invite behind the # stays
   } catch {
     say("No connection. Try again.");

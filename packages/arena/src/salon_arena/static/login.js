@@ -1,5 +1,5 @@
 // Sign-in with a password, or the way back from a provider. The code of an invite is kept in this tab until then.
-import { find, invited } from "./elements.js";
+import { find, invited, post } from "./elements.js";
 const main = document.querySelector("main"), message = find("message");
 const WORDS = {
   wrong: "Name or password is wrong.", too_many: "Too many attempts. Try again later.", state: "This sign-in was not begun here. Try again.",
@@ -8,9 +8,9 @@ const WORDS = {
 if (invited()) sessionStorage.setItem("invite", invited());
 history.replaceState(null, "", location.pathname + location.search);
 
-async function post(path, body) {
+async function signIn(path, body) {
   try {
-    const reply = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), credentials: "same-origin" });
+    const reply = await post(path, body);
     if (reply.ok) return location.replace("/");
     const { error } = await reply.json();
     message.textContent = WORDS[error] ?? "This did not work. Try again.";
@@ -21,10 +21,10 @@ async function post(path, body) {
 
 find("login")?.addEventListener("submit", (event) => {
   event.preventDefault();
-  post("/login", { name: find("name").value, password: find("password").value });
+  signIn("/login", { name: find("name").value, password: find("password").value });
 });
 const { code, state } = main.dataset;
 if (code && state) {
   history.replaceState(null, "", "/login");
-  post("/oidc/finish", { code, state, invite: sessionStorage.getItem("invite") });
+  signIn("/oidc/finish", { code, state, invite: sessionStorage.getItem("invite") });
 }

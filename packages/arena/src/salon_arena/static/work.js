@@ -1,4 +1,5 @@
 // What every page of tasks does: tasks come in advance, answers go to the outbox and from there to the server, the last can be undone.
+import { post } from "./elements.js";
 import { loadMedia } from "./media.js";
 import { Outbox } from "./outbox.js";
 
@@ -32,14 +33,8 @@ export class Work {
     await this.next();
   }
 
-  async post(path, body) {
-    const headers = { "content-type": "application/json" };
-    if (this.csrf) headers["x-csrf-token"] = this.csrf;
-    return fetch(path, { method: "POST", headers, body: JSON.stringify(body), credentials: "same-origin" });
-  }
-
   async join() {
-    const first = this.csrf === null, reply = await this.post("/session", {});
+    const first = this.csrf === null, reply = await post("/session", {}, this.csrf);
     if (reply.status === 401 || reply.status === 403) {
       location.reload();  // to the page on which one joins or signs in
       throw new Error("the session has ended");
@@ -52,7 +47,7 @@ export class Work {
 
   async send(body) {
     if (!this.csrf) await this.join();
-    const reply = await this.post("/answers", body);
+    const reply = await post("/answers", body, this.csrf);
     if (reply.status === 401 || reply.status === 403) this.csrf = "";
     return reply.status;
   }
@@ -109,7 +104,7 @@ export class Work {
 
   async fill() {
     if (!this.csrf) await this.join();
-    const reply = await this.post("/tasks", {});
+    const reply = await post("/tasks", {}, this.csrf);
     if (reply.status === 401 || reply.status === 403) this.csrf = "";
     if (!reply.ok) return false;
     const found = this.reply = await reply.json();

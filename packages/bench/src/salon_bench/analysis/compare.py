@@ -227,7 +227,7 @@ def _notes(
     if replicates:
         notes.append("Intervals over few prompts are too narrow: with fewer than ten they say little.")
         notes.append(
-            f"{100 * confidence:.4g} % intervals of the difference: percentile bootstrap over prompts, both sides drawn "
+            f"{100 * confidence:.4g}% intervals of the difference: percentile bootstrap over prompts, both sides drawn "
             f"together, {replicates:,} replicates, seed {seed}; not corrected for the number of rows."
         )
     notes.append(

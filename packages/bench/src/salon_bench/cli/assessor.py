@@ -1,7 +1,7 @@
 """``salon bench assessor``: how good an assessor's answers are, and how often each label occurs. Parse, one call, print."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ import rich_click as click
 
 from salon_taxonomy.cli.options import OUTPUT, bootstrap_option, confidence_option, seed_option
 from salon_taxonomy.cli.output import as_json, deliver, number_text
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.table_files import Table
 from salon_taxonomy.visible_text import visible
@@ -16,7 +17,7 @@ from salon_taxonomy.visible_text import visible
 if TYPE_CHECKING:
     from salon_bench.suites.assessors import AssessorComparison, Evaluation, Statistics
 
-_FILE = InputPath(exists=True, dir_okay=False)
+_FILE = InputPath(dir_okay=False)
 _FORMAT = click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
 )
@@ -112,16 +113,26 @@ def statistics(files: tuple[Path, ...], output: Path | None, form: str) -> None:
     from salon_bench.suites.assessors import statistics as counted
 
     result = counted(chain.from_iterable(map(magicdata_rows, files)))
-    _show_statistics(result, form, output)
+    _show_statistics(result, files, form, output)
     if result.unreadable:
         sys.exit(1)
 
 
-def show_evaluation(result: "Evaluation", level: str, form: str, output: Path | None = None) -> None:
-    """Print an evaluation, and write its table; ``level`` is ``main`` or ``all``, ``form`` is ``table`` or ``json``."""
+def show_evaluation(
+    result: "Evaluation", level: str, form: str, output: Path | None = None, *, about: Mapping[str, object] | None = None
+) -> None:
+    """Print an evaluation, and write its table.
+
+    Args:
+        result: the evaluation.
+        level: ``main`` or ``all`` labels.
+        form: ``table`` or ``json``.
+        output: the file; None: none.
+        about: what JSON has before the rows; default: the evaluation's settings.
+    """
     rows = [row for row in result.table.to_dicts() if level == "all" or row["level"] != "L3"]
-    about = {name: getattr(result, name) for name in ("images", "valid", "invalid", "replicates", "confidence", "seed")}
-    document = {**about, "reasons": dict(result.reasons), "rows": rows}
+    settings = {name: getattr(result, name) for name in ("images", "valid", "invalid", "replicates", "confidence", "seed")}
+    document = {**(about or {}), **settings, "reasons": dict(result.reasons), "rows": rows}
     if form == "table":
         click.echo(result.header)
     header = ("label", "precision", "recall", "F1", "support", "flagged")
@@ -142,7 +153,7 @@ def _show_comparison(result: "AssessorComparison", level: str, form: str, output
     about = {name: getattr(result, name) for name in ("images", "replicates", "confidence", "seed")}
     if form == "table":
         click.echo(
-            f"{result.images:,} images, the same for both. {100 * result.confidence:.4g} % intervals of the difference: "
+            f"{result.images:,} images, the same for both. {100 * result.confidence:.4g}% intervals of the difference: "
             f"paired percentile bootstrap, {result.replicates} replicates, seed {result.seed}. Unread answers give no label."
         )
     header = ("label", "metric", "answers", "against", "difference", "significant")
@@ -161,7 +172,12 @@ def _show_comparison(result: "AssessorComparison", level: str, form: str, output
     deliver(cells, rows, form=form, output=output, json=lambda: as_json({**about, "rows": rows}))
 
 
-def _show_statistics(result: "Statistics", form: str, output: Path | None) -> None:
+def _show_statistics(result: "Statistics", files: Sequence[Path], form: str, output: Path | None) -> None:
+    if not result.table["total"][0]:
+        said = f"; the first: {result.first_unreadable[0].problem}" if result.first_unreadable else ""
+        hint = "A row has images and response, as in MagicData340K."
+        problem = f"no row can be used ({sum(result.unreadable.values()):,} cannot{said})"
+        raise InputError(problem, source=", ".join(map(str, files)), hint=hint)
     about = {"unreadable": result.unreadable, "artifacts_without_label": result.artifacts_without_label}
     splits = result.table.columns[3:]
     header = ("label", "total", "% of artifacts", *splits)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_bench.cli.options import watch_options
-from salon_taxonomy.cli.options import FORMAT
-from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.cli.options import FORMAT, resumable
+from salon_taxonomy.cli.output import print_continues, print_json
 from salon_taxonomy.errors import IncompleteError
 from salon_taxonomy.file_options import InputPath
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "--output",
     "folder",
     required=True,
-    type=InputPath(file_okay=False),
+    type=InputPath(file_okay=False, made=True),
     help="The folder of the pictures and of generations.jsonl; what it has is kept.",
 )
 @click.option(
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 @click.option("--concurrency", type=click.IntRange(1, 4096), help="Pictures at once. Default: 8 for a server, else 1.")
 @watch_options
 @FORMAT
+@resumable
 def generate(
     prompts: Path | None,
     suite_name: str | None,
@@ -86,6 +87,7 @@ def generate(
     from dataclasses import asdict
 
     from salon_bench.cli.options import watching
+    from salon_bench.cli.reporting import counted
     from salon_bench.generators import generate_pictures
     from salon_bench.runs.plan import drawn
     from salon_bench.suites.contract.prompt_files import read_prompts
@@ -105,7 +107,14 @@ def generate(
     at_once = concurrency or int(getattr(limits, "concurrency", 1))
     with watching(work, "generating") as watcher:
         job = generate_pictures(
-            chosen, drawn(found, limit, seed), folder, samples=samples, seed=seed, concurrency=at_once, watcher=watcher
+            chosen,
+            drawn(found, limit, seed),
+            folder,
+            samples=samples,
+            seed=seed,
+            concurrency=at_once,
+            watcher=watcher,
+            on_start=lambda kept, wanted: print_continues(kept, wanted, "pictures", folder) if kept else None,
         )
         report = asyncio.run(job)
     if form == "json":
@@ -115,7 +124,7 @@ def generate(
     for words in report.problems:
         click.echo(words, err=True)
     if not report.complete:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in report.failed.items())
+        reasons = counted(report.failed)
         left = f"{reasons}; {report.left} not tried" if report.left else reasons
         raise IncompleteError(f"pictures are missing: {left}\nThe same command tries them again.")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _MILLION = 1_000_000
-_FOLDER = click.argument("folder", type=InputPath(exists=True, file_okay=False))
+_FOLDER = click.argument("folder", type=InputPath(file_okay=False))
 
 
 @click.group(context_settings=_HELP)
@@ -84,7 +84,7 @@ def batch() -> None:
 
 @batch.command("write")
 @click.argument("run_id", metavar="RUN")
-@click.option("--folder", required=True, type=InputPath(file_okay=False), help="Where request files go.")
+@click.option("--folder", required=True, type=InputPath(file_okay=False, made=True), help="Where request files go.")
 @STORE
 @FORMAT
 def write(run_id: str, folder: Path, store: StoreAddress, form: str) -> None:

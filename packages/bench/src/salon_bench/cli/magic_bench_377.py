@@ -186,6 +186,6 @@ def _loaded(
 def _cells(found: "Coverage") -> Table:
     lines = []
     for kind, label, prompts, share, target, difference, change in found.table.iter_rows():
-        numbers = ("–", "–", "–") if target is None else (f"{target} %", f"{difference:+.1f}", f"{change:+d}" if change else "")
-        lines.append([kind, label, str(prompts), f"{share:.1f} %", *numbers])
+        numbers = ("–", "–", "–") if target is None else (f"{target}%", f"{difference:+.1f}", f"{change:+d}" if change else "")
+        lines.append([kind, label, str(prompts), f"{share:.1f}%", *numbers])
     return Table(tuple(found.table.columns), lines, frozenset(found.table.columns[2:]))

@@ -77,17 +77,18 @@ def card(folder: Path, title: str, about: str, license_: str | None) -> None:
 
     \b
     Example:
-      salon results export RUN --output published/scores.parquet
+      mkdir published && salon results export RUN --output published/scores.parquet
       salon results card published --title "Scores of June" --license cc-by-4.0
       salon results push published OWNER/NAME
     """
+    from salon_ranking.numbers import counted
     from salon_taxonomy.hub_publishing import card as card_text
     from salon_taxonomy.hub_publishing import card_tables
     from salon_taxonomy.whole_files import write_whole
 
     tables = card_tables(folder)
     write_whole(folder / "README.md", card_text(tables, title=title, license_=license_, about=about))
-    click.echo(f"Wrote {folder / 'README.md'} about {len(tables)} tables", err=True)
+    click.echo(f"Wrote {folder / 'README.md'} about {counted(len(tables), 'table')}", err=True)
 
 
 @click.command("push", context_settings=_HELP)
@@ -142,7 +143,7 @@ def push(folder: Path, repository: str, kind: "RepoType", private: bool, message
     "--folder",
     metavar="FOLDER",
     required=True,
-    type=InputPath(file_okay=False),
+    type=InputPath(file_okay=False, made=True),
     help="That the tracker reads; runs that are there stay.",
 )
 @click.option("--project", default="salon", show_default=True, help="The project, or experiment.")

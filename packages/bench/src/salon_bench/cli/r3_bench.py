@@ -12,7 +12,7 @@ import rich_click as click
 from salon_bench.cli.options import work_options
 from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE
 from salon_taxonomy.cli.output import as_json, cells, deliver, print_table
-from salon_taxonomy.errors import IncompleteError, InputError
+from salon_taxonomy.errors import IncompleteError
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.shown_result import joined_views
 from salon_taxonomy.store_address import StoreAddress
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from salon_bench.runs.limits import RunLimits
     from salon_bench.runs.progress import RunProgress, Watcher
-    from salon_bench.runs.session import RunSession
     from salon_bench.suites.contract.suite import Summary
     from salon_bench.suites.r3_bench.workspace import Workspace
     from salon_taxonomy.answers.reading import Fidelity
@@ -37,11 +36,13 @@ _WORK = click.option(
     "--work",
     "folder",
     required=True,
-    type=InputPath(file_okay=False),
+    type=InputPath(file_okay=False, made=True),
     help="The folder of this policy's stages.",
 )
 _ROWS = click.option("--rows", required=True, type=InputPath(), help="Your copy of the released rows, or drawn ones.")
-_IMAGES = click.option("--images", type=InputPath(), help="The folder that bad_image starts from. Default: that of the rows.")
+_IMAGES = click.option(
+    "--images", type=InputPath(file_okay=False), help="The folder that bad_image starts from. Default: that of the rows."
+)
 _LIMIT = click.option("--limit", type=click.IntRange(1), help="The first so many rows. Default: all.")
 _FIDELITY = click.option(
     "--fidelity",
@@ -182,6 +183,7 @@ def report(folder: Path, store: StoreAddress, output: Path | None, form: str) ->
 @_WORK
 @STORE
 @work_options
+@OUTPUT
 @FORMAT
 def run(
     rows: Path,
@@ -195,6 +197,7 @@ def run(
     seed: int,
     folder: Path,
     store: StoreAddress,
+    output: Path | None,
     form: str,
     **work: Any,
 ) -> None:
@@ -219,7 +222,7 @@ def run(
     chain.edit(space, opened_editor, seed)
     for stage, (opened, judge_settings) in judges.items():
         chain.stage(space, stage, opened, judge_settings)
-    _show(space, store, form)
+    _show(space, store, form, output)
 
 
 # ------------------------------------------------------------------------------------------------------------- one stage
@@ -230,8 +233,6 @@ def _begun(rows: Path, images: Path | None, limit: int | None, policy: "Judge", 
     from salon_bench.suites.r3_bench.rows import read_items
     from salon_bench.suites.r3_bench.workspace import Workspace
 
-    if images is not None and not images.is_dir():
-        raise InputError("there is no such folder", source="--images", value=str(images))
     found = announced(read_items(rows, images))
     return Workspace.begin(work, policy.name, found[:limit], left_out=found.remarks())
 
@@ -268,6 +269,7 @@ class _Chain:
         self, space: "Workspace", stage: str, judge: "Judge", settings: "JudgeSettings", fidelity: "Fidelity" = "paper"
     ) -> None:
         from salon_bench.cli.options import pace_of
+        from salon_bench.cli.reporting import announce_start
         from salon_bench.judges.wrapping import remarks_of
         from salon_bench.runs.checkpoint import fold_apart
         from salon_bench.suites.r3_bench.stages import StageOptions, run_stage
@@ -284,18 +286,22 @@ class _Chain:
                 keep_lost=self._work["allow_incomplete"],
                 watcher=watcher,
                 fold=fold_apart,
-                on_start=_stop_on_signals,
+                on_start=announce_start,
                 fidelity=fidelity,
             )
             outcome = _run(run_stage(space, stage, judge, self._store, options), stage)
         for words in remarks_of(judge):
             click.echo(words, err=True)
         if outcome is None:
-            click.echo(f"{stage}: finished before (run {space.run_of(stage)}); no judge is asked.", err=True)
+            from salon_bench.cli.reporting import announce_continues
+            from salon_bench.runs.status import run_status
+
+            announce_continues(run_status(self._store, space.run_of(stage)))
             return
         self._ended(stage, "cases", outcome.progress, outcome.stopped)
 
     def edit(self, space: "Workspace", editor: "ManagedEditor", seed: int) -> None:
+        from salon_bench.cli.reporting import announce_start
         from salon_bench.runs.checkpoint import fold_apart
         from salon_bench.suites.r3_bench.editing import edit_pictures
 
@@ -311,7 +317,7 @@ class _Chain:
                 limits=limits,
                 watcher=watcher,
                 fold=fold_apart,
-                on_start=_stop_on_signals,
+                on_start=lambda session: announce_start(session, "rows"),
             )
             done = _run(job, "edit")
         states = ", ".join(f"{count} {state}" for state, count in done.states.items())
@@ -330,14 +336,14 @@ class _Chain:
         return self._spending.left()
 
     def _ended(self, stage: str, things: str, progress: "RunProgress", stopped: str | None, more: str = "") -> None:
-        from salon_bench.cli.reporting import remark
+        from salon_bench.cli.reporting import lost, remark
 
         self._spending.add(progress)
         click.echo(f"{stage}: {remark(progress.fields(), things)}{more}", err=True)
         if stopped is not None:
             self._leave(f"{stage}: work is left: {stopped}")
         if progress.open and not self._work["allow_incomplete"]:
-            self._leave(f"{stage}: work is left: {progress.open} {things} got no reply to a question")
+            self._leave(f"{stage}: work is left: {lost(progress.fields(), things)}")
 
     def _leave(self, why: str) -> NoReturn:
         """End the command here; with 0 where that is allowed."""
@@ -354,13 +360,7 @@ def _run(job: "Coroutine[Any, Any, T]", stage: str) -> T:
         raise IncompleteError(f"{stage}: stopped at once; the same command again goes on") from None
 
 
-def _stop_on_signals(session: "RunSession") -> None:
-    from salon_bench.runs.session import stop_on_signals
-
-    stop_on_signals(session, lambda words: click.echo(words, err=True))
-
-
-def _show(space: "Workspace", store: StoreAddress, form: str, output: Path | None = None) -> None:
+def _show(space: "Workspace", store: StoreAddress, form: str, output: Path | None) -> None:
     from salon_bench.runs.view import numbers_view
     from salon_bench.suites.r3_bench.stages import stage_summaries
 

@@ -27,7 +27,7 @@ _METHODS = ["refine", "verifier", "resubmit", "best-of-n"]
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--prompt", help="What the picture should show; with --image.")
-@click.option("--image", type=InputPath(exists=True, dir_okay=False), help="The picture; with --prompt.")
+@click.option("--image", type=InputPath(dir_okay=False), help="The picture; with --prompt.")
 @click.option("--items", type=InputPath(), help="Many: a table with prompt, image and maybe id, or rows of R³-Bench.")
 @click.option("--images", type=InputPath(), help="The folder that a table names pictures from. Default: its own.")
 @click.option(
@@ -103,6 +103,7 @@ def refine(
       salon refine --items rows.jsonl --judge judge.toml --editor openai:gpt-image-1 --max-cost 5 --max-calls 400
     """
     from salon_bench.cli.options import limits_of, watching
+    from salon_bench.cli.reporting import announce_start
     from salon_bench.editors import open_editor
     from salon_bench.judges.routing import step_and_judge
     from salon_bench.refine.batch import refine_all
@@ -111,7 +112,6 @@ def refine(
     from salon_bench.refine.steps import RefineModels
     from salon_bench.report.trace_page import write_trace_page
     from salon_bench.runs.checkpoint import fold_apart
-    from salon_bench.runs.session import stop_on_signals
 
     _refuse_deaf(editor, method)
     if judge is not None and step_and_judge(judge)[0] is not None:
@@ -135,7 +135,7 @@ def refine(
             limits=limits,
             watcher=watcher,
             fold=fold_apart,
-            on_start=lambda session: stop_on_signals(session, lambda words: click.echo(words, err=True)),
+            on_start=lambda session: announce_start(session, "items"),
         )
         try:
             refined = asyncio.run(job)
@@ -153,14 +153,14 @@ def _say_what_is_left(refined: "Refined", models: "RefineModels", *, allowed: bo
     from salon_taxonomy.verdict import Reason, Unscored
 
     click.echo(remark(refined.progress.fields(), "items"), err=True)
-    unreadable = [
-        f"{trace.item.item_id}: {one.detail or one.reason}"
+    unreadable = {
+        trace.item.item_id: f"{trace.item.picture} (item {trace.item.item_id}): {one.detail or one.reason.meaning}"
         for trace in refined.traces
         for each in trace.rounds
         for one in (each.verdict, each.score)
         if isinstance(one, Unscored) and one.reason == Reason.BAD_MEDIA
-    ]
-    for words in (*shortened(unreadable), *remarks_of(models.judge), *remarks_of(models.scorer)):
+    }
+    for words in (*shortened([*unreadable.values()]), *remarks_of(models.judge), *remarks_of(models.scorer)):
         click.echo(words, err=True)
     if refined.open:
         failed = f"calls failed for {refined.open} items"
@@ -169,8 +169,9 @@ def _say_what_is_left(refined: "Refined", models: "RefineModels", *, allowed: bo
             raise IncompleteError(f"{left}\nGive the same command again to go on, or --allow-incomplete.")
         click.echo(f"Work is left: {left}. The same command again goes on.", err=True)
     elif unreadable and not allowed:
-        unread = f"pictures that cannot be read: {len(unreadable)}"
-        raise IncompleteError(f"{unread}\nMend them or leave them out, or --allow-incomplete.")
+        unread = f"pictures that cannot be read: {len(unreadable)} of {len(refined.traces)}; all others are finished and kept"
+        hint = "Replace them and give the same command again, or leave their rows out, or add --allow-incomplete."
+        raise IncompleteError(f"{unread}\n{hint}")
 
 
 def _refuse_deaf(editor: str, method: str) -> None:
@@ -208,6 +209,7 @@ def _judge(specifications: Sequence[str], work: Mapping[str, Any]) -> "Judge | N
 
 
 def _show(refined: "Refined", page: Path, form: str, models: "RefineModels") -> None:
+    from salon_bench.cli.reporting import counted
     from salon_bench.judges.scorer import ScorerJudge
     from salon_taxonomy.verdict import Scored
 
@@ -239,7 +241,7 @@ def _show(refined: "Refined", page: Path, form: str, models: "RefineModels") -> 
     for name, count in sorted(ends.items()):
         click.echo(f"  {count} {name}")
     if reasons:
-        click.echo(f"Missing: {', '.join(f'{count} {name}' for name, count in sorted(reasons.items()))}")
+        click.echo(f"Without a verdict: {counted(reasons)}")
     if document["illusory"]:
         click.echo(f"{document['illusory']} instructions rewrite the prompt instead of the picture")
     if both:

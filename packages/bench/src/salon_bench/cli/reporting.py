@@ -6,11 +6,14 @@ from typing import Any, TypeVar
 import rich_click as click
 
 from salon_bench.runs.case_runner import CaseResult
-from salon_bench.runs.session import SessionResult
+from salon_bench.runs.session import RunSession, SessionResult, stop_on_signals
+from salon_bench.runs.status import RunStatus
 from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.suite import Suite
 from salon_bench.suites.contract.table_rows import UsableRows
+from salon_taxonomy.cli.output import print_continues
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.verdict import Reason
 
 R = TypeVar("R", bound=UsableRows[Any])
 
@@ -40,6 +43,18 @@ def _numbers(each: SubjectSummary) -> dict[str, Any]:
     }
 
 
+def announce_start(session: RunSession, things: str = "cases") -> None:
+    """Let Ctrl-C stop a session, and print what earlier starts of its run have done."""
+    if session.status is not None:
+        announce_continues(session.status, things)
+    stop_on_signals(session, lambda words: click.echo(words, err=True))
+
+
+def announce_continues(status: RunStatus, things: str = "cases") -> None:
+    """Print how much of a run is done."""
+    print_continues(status.cases_done or 0, status.cases_total or None, things, f"run {status.run_id}")
+
+
 def announced(rows: R) -> R:
     """Print which rows of a file are left out, and why, on the standard error; return the rows."""
     for words in rows.remarks():
@@ -50,10 +65,26 @@ def announced(rows: R) -> R:
 def remark(progress: Mapping[str, Any], things: str = "cases") -> str:
     """Return one line about a start: cases (or other ``things``), time, calls, cost and reasons of missing verdicts."""
     cost = "" if progress["cost_usd"] is None else f", ${progress['cost_usd']:.4f}"
-    why = ", ".join(f"{count} {reason}" for reason, count in progress["reasons"].items())
+    why = counted(progress["reasons"])
     again = f", {progress['re_asked']} asked again" if progress["re_asked"] else ""
     extra = f"; no verdict: {why}" if why else ""
     return f"{progress['done']} {things} in {progress['seconds']:.1f} s, {progress['calls']} calls{again}{cost}{extra}"
+
+
+def lost(progress: Mapping[str, Any], things: str = "cases") -> str:
+    """Return how many cases (or other ``things``) are open since a call failed, and why the first of them is."""
+    why = f"; the first: {progress['first_lost']}" if progress.get("first_lost") else ""
+    return f"{progress.get('open', 0)} {things} got no reply to a question{why}"
+
+
+def counted(reasons: Mapping[str, int]) -> str:
+    """Return how often each reason of a missing verdict occurs, with what it means.
+
+    Example:
+        >>> counted({"bad_media": 2})
+        '2 bad_media (the picture or video cannot be read)'
+    """
+    return ", ".join(f"{count} {name} ({Reason(name).meaning})" for name, count in sorted(reasons.items()))
 
 
 def problem_of(result: CaseResult) -> list[str]:

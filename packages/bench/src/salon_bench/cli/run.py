@@ -1,5 +1,6 @@
 """``salon bench``: judge pictures with a suite; list, resume and rescore runs."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -8,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_bench.cli.options import GENERATIONS, work_options
-from salon_taxonomy.cli.options import FORMAT, STORE
-from salon_taxonomy.cli.output import cells, print_json, print_table
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE
+from salon_taxonomy.cli.output import MISSING, as_json, cells, deliver, print_parts
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
-    from salon_bench.runs.plan import LoadedPlan
+    from salon_bench.runs.plan import LoadedPlan, RunPlan
     from salon_bench.suites.contract.suite import Suite
     from salon_taxonomy.protocols import Judge
 
@@ -123,6 +125,7 @@ def bench() -> None:
 @click.option("--extractor", metavar="SPEC", help="A model that restates replies which still cannot be read.")
 @STORE
 @work_options
+@OUTPUT
 @FORMAT
 def run(
     suite_name: str,
@@ -138,6 +141,7 @@ def run(
     re_asks: int,
     extractor: str | None,
     store: StoreAddress,
+    output: Path | None,
     form: str,
     **work: Any,
 ) -> None:
@@ -171,7 +175,10 @@ def run(
 
     judges += tuple(f"scorer:{each}" for each in scorers)
     if not judges:
-        raise click.UsageError("give --judge SPEC, or --scorer SPEC with the suite scorer")
+        raise click.UsageError(
+            "name a judge: --judge vllm:MODEL@localhost:8000, --judge judge.toml, or --judge pixels: for drawn pictures; "
+            "or --scorer SPEC with the suite scorer"
+        )
     if len(names) != len(sources):
         raise click.UsageError(f"{len(names)} --subject but {len(sources)} --generations: give one for each, in the same order")
     suite = suite_named(suite_name)
@@ -196,13 +203,13 @@ def run(
             extractor_settings=None if second is None else second.model_dump(mode="json"),
         )
         plans.append((planned_run, judge, helper))
-    _refuse_twins([each.plan.run_id for each, _, _ in plans])
+    _refuse_twins([each.plan for each, _, _ in plans])
     reports = [_judged(each, judge, helper, store, work=work) for each, judge, helper in plans]
     if len(plans) > repeat and all(report["complete"] for report in reports):
         for draw in range(repeat):
             panel = [each for each, _, _ in plans if each.plan.draw == draw]
             reports += [_panel(panel, suite, store)]
-    _show(reports, form)
+    _show(reports, form, output)
     _exit(reports, store, allowed=work["allow_incomplete"])
 
 
@@ -220,8 +227,9 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 @click.argument("run_id", metavar="RUN")
 @STORE
 @work_options
+@OUTPUT
 @FORMAT
-def resume_(run_id: str, store: StoreAddress, form: str, **work: Any) -> None:
+def resume_(run_id: str, store: StoreAddress, output: Path | None, form: str, **work: Any) -> None:
     """Go on with a RUN that was stopped or killed: replies that stand are read, the others are asked for.
 
     \b
@@ -241,15 +249,16 @@ def resume_(run_id: str, store: StoreAddress, form: str, **work: Any) -> None:
     again = view.planned(judge, helper)
     refuse_another_run(run_id, plan, again.plan)
     reports = [_judged(again, judge, helper, store, work=work)]
-    _show(reports, form)
+    _show(reports, form, output)
     _exit(reports, store, allowed=work["allow_incomplete"])
 
 
 @bench.command("rescore")
 @click.argument("run_id", metavar="RUN")
 @STORE
+@OUTPUT
 @FORMAT
-def rescore_(run_id: str, store: StoreAddress, form: str) -> None:
+def rescore_(run_id: str, store: StoreAddress, output: Path | None, form: str) -> None:
     """Read the stored replies of a RUN again with the suite as it is installed now; no judge is asked.
 
     Writes a run of its own, RUN+rescore-VERSION, and says what changed. Questions that the suite now asks differently have
@@ -261,7 +270,7 @@ def rescore_(run_id: str, store: StoreAddress, form: str) -> None:
     """
     import asyncio
 
-    from salon_bench.cli.reporting import report_of
+    from salon_bench.cli.reporting import announce_continues, report_of
     from salon_bench.runs.checkpoint import fold_apart
     from salon_bench.runs.rescore import AbsentJudge, changes, rescore
     from salon_bench.runs.session import FinishedError
@@ -277,9 +286,9 @@ def rescore_(run_id: str, store: StoreAddress, form: str) -> None:
     except FinishedError as error:
         new_id, outcome = error.status.run_id, None
         changed = changes(view.scores, RunView(store, new_id).scores)
-        click.echo(f"Run {new_id} is finished; nothing is read again.", err=True)
+        announce_continues(error.status)
     counts = {name: getattr(changed, name) for name in type(changed).__slots__}
-    _show([{**report_of(again.suite, store, new_id, outcome), "rescored": run_id, "changes": counts}], form)
+    _show([{**report_of(again.suite, store, new_id, outcome), "rescored": run_id, "changes": counts}], form, output)
     if form == "table":
         click.echo(f"Against {run_id}: {changed}")
 
@@ -287,12 +296,20 @@ def rescore_(run_id: str, store: StoreAddress, form: str) -> None:
 # ------------------------------------------------------------------------------------------------------------- one start
 
 
-def _refuse_twins(run_ids: Sequence[str]) -> None:
-    """Two judges of one version are one run: as a panel they would only agree with themselves."""
-    twice = [run_id for run_id in run_ids if run_ids.count(run_id) > 1]
-    if twice:
-        hint = "A panel needs judges of different models or settings; two models of one name need names of their own."
-        raise InputError("the same judge was named twice", source="--judge", value=twice[0], hint=hint)
+def _refuse_twins(plans: "Sequence[RunPlan]") -> None:
+    """Refuse a panel that tables cannot tell apart.
+
+    Two judges of one version are one run and would only agree with themselves; the rows of two of one name would be mixed.
+    """
+    hint = "A panel needs judges of different models or settings; two models of one name need names of their own."
+    run_ids = Counter(plan.run_id for plan in plans)
+    twice = next((run_id for run_id, count in run_ids.items() if count > 1), None)
+    if twice is not None:
+        raise InputError("the same judge was named twice", source="--judge", value=twice, hint=hint)
+    alike = next((name for (name, _), count in Counter((plan.judge, plan.draw) for plan in plans).items() if count > 1), None)
+    if alike is not None:
+        hint = 'Give one a name: name = "…" in a TOML file for --judge (of a scorer: kind = "scorer", scorer = "…").'
+        raise InputError("two judges of a panel have the name", source="--judge", value=alike, hint=hint)
 
 
 def _opened(settings: Any, work: Mapping[str, Any]) -> "Judge":
@@ -315,10 +332,10 @@ def _judged(
     import asyncio
 
     from salon_bench.cli.options import limits_of, pace_of, watching
-    from salon_bench.cli.reporting import MOST_NAMED, problem_of, report_of, shortened
+    from salon_bench.cli.reporting import MOST_NAMED, announce_continues, announce_start, problem_of, report_of, shortened
     from salon_bench.judges.wrapping import remarks_of
     from salon_bench.runs.checkpoint import fold_apart
-    from salon_bench.runs.session import FinishedError, stop_on_signals
+    from salon_bench.runs.session import FinishedError
     from salon_bench.runs.suite_runner import execute
 
     for words in planned.plan.left_out:
@@ -340,13 +357,13 @@ def _judged(
             keep_lost=work["allow_incomplete"],
             watcher=watcher,
             fold=fold_apart,
-            on_start=lambda session: stop_on_signals(session, lambda words: click.echo(words, err=True)),
+            on_start=announce_start,
             on_result=lambda each: unreadable.extend(problem_of(each) if len(unreadable) <= MOST_NAMED else ()),
         )
         try:
             outcome = asyncio.run(job)
-        except FinishedError:
-            click.echo(f"Run {planned.plan.run_id} is finished; no judge is asked.", err=True)
+        except FinishedError as error:
+            announce_continues(error.status)
             outcome = None
         except asyncio.CancelledError:
             raise IncompleteError(
@@ -372,19 +389,29 @@ def _panel(plans: "Sequence[LoadedPlan]", suite: "Suite", store: StoreAddress) -
 # ---------------------------------------------------------------------------------------------------------------- output
 
 
-def _show(reports: list[dict[str, Any]], form: str) -> None:
+def _show(reports: list[dict[str, Any]], form: str, output: Path | None) -> None:
+    """Print every report; a file has the numbers of all runs and models as one table."""
+    of_models = [(report["run_id"], each) for report in reports for each in report["subjects"]]
+    values = [{"run_id": run_id, "subject": each["subject"], **row} for run_id, each in of_models for row in each["table"]]
+    columns = tuple(dict.fromkeys(["run_id", "subject", *(name for row in values for name in row)]))
+    texts = [
+        {"run_id": run_id, "subject": each["subject"], **dict(zip(row, line, strict=True))}
+        for run_id, each in of_models
+        for row, line in zip(each["table"], cells(each["table"]), strict=True)
+    ]
+    table = Table(columns, [[text.get(name, MISSING) for name in columns] for text in texts])
+    deliver(table, values, form=form, output=output, show=lambda: _print(reports), json=lambda: as_json(reports))
+
+
+def _print(reports: list[dict[str, Any]]) -> None:
     from salon_bench.cli.reporting import remark
 
-    if form == "json":
-        print_json(reports)
-        return
     for report in reports:
         click.echo(f"Run {report['run_id']}")
         for each in report["subjects"]:
-            click.echo(f"\n{each['subject']}: {each['scored']} rows scored, {each['unscored']} unscored")
-            print_table(list(each["table"][0]) if each["table"] else [], cells(each["table"]))
-            for note in each["notes"]:
-                click.echo(note)
+            numbers = Table(tuple(each["table"][0]) if each["table"] else (), cells(each["table"]))
+            counted = f"\n{each['subject']}: {each['scored']} rows scored, {each['unscored']} unscored"
+            print_parts(counted, numbers, *each["notes"])
         for line in report.get("agreement", ()):
             click.echo(line["sentence"])
         if report.get("agreement") == []:
@@ -395,10 +422,11 @@ def _show(reports: list[dict[str, Any]], form: str) -> None:
 
 def _exit(reports: list[dict[str, Any]], store: StoreAddress, *, allowed: bool) -> None:
     """Leave with an error when work is left and that is not allowed."""
+    from salon_bench.cli.reporting import lost
+
     for report in reports:
         if not report["complete"]:
-            progress = report["progress"] or {}
-            left = report["stopped"] or f"{progress.get('open', 0)} cases got no reply to a question"
+            left = report["stopped"] or lost(report["progress"] or {})
             hint = f"Go on with: salon bench resume {report['run_id']} --store {store}"
             if allowed:
                 click.echo(f"Work is left: {left}. {hint}", err=True)

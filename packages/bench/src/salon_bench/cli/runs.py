@@ -1,13 +1,14 @@
 """``salon bench list``, ``runs`` and ``status``: parse, ask the store, print."""
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE
-from salon_taxonomy.cli.output import as_json, deliver, print_json
+from salon_taxonomy.cli.output import as_json, deliver
 from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.table_files import Table
 
@@ -33,7 +34,7 @@ def list_(form: str, output: Path | None) -> None:
     found = suites()
     values = [{name: getattr(each, name) for name in type(each).__slots__} for each in found]
     rows = [(each.name, each.package, each.problem or each.summary) for each in found]
-    deliver(Table(("suite", "package", "what it is"), rows), form=form, output=output, json=lambda: as_json(values))
+    deliver(Table(("suite", "package", "what it is"), rows), values, form=form, output=output, json=lambda: as_json(values))
 
 
 @click.command("runs", context_settings=_HELP)
@@ -51,15 +52,15 @@ def runs(store: StoreAddress, form: str, output: Path | None) -> None:
     from salon_bench.runs.status import run_statuses
 
     found = run_statuses(store)
-    table = Table(("run", "suite", "subject", "judge", "version", "state", "cases"), [_line(each) for each in found])
-    deliver(table, form=form, output=output, json=lambda: as_json([_fields(each) for each in found]))
+    _deliver(found, form, output)
 
 
 @click.command("status", context_settings=_HELP)
 @click.argument("run_id", metavar="[RUN]", required=False)
 @STORE
+@OUTPUT
 @FORMAT
-def status(run_id: str | None, store: StoreAddress, form: str) -> None:
+def status(run_id: str | None, store: StoreAddress, output: Path | None, form: str) -> None:
     """Say how far a RUN is, or all that are not finished.
 
     \b
@@ -75,9 +76,11 @@ def status(run_id: str | None, store: StoreAddress, form: str) -> None:
         else []
     )
     found = open_ if run_id is None else [run_status(store, run_id)]
-    if form == "json":
-        print_json([_fields(each) for each in found])
-        return
+    _deliver(found, form, output, show=lambda: _say(found))
+
+
+def _say(found: "Sequence[RunStatus]") -> None:
+    """Print two or three lines about each run."""
     if not found:
         click.echo("Every run is finished.", err=True)
     for each in found:
@@ -87,6 +90,14 @@ def status(run_id: str | None, store: StoreAddress, form: str) -> None:
         for words in (None if each.cost_usd is None else f"${each.cost_usd:.4f}", each.detail):
             if words:
                 click.echo(f"  {words}")
+
+
+def _deliver(found: "Sequence[RunStatus]", form: str, output: Path | None, *, show: Callable[[], None] | None = None) -> None:
+    """Print runs, and write them to a file; only JSON has their settings."""
+    table = Table(("run", "suite", "subject", "judge", "version", "state", "cases"), [_line(each) for each in found])
+    document = [_fields(each) for each in found]
+    values = [{name: value for name, value in fields.items() if name != "settings"} for fields in document]
+    deliver(table, values, form=form, output=output, show=show, json=lambda: as_json(document))
 
 
 def _fields(each: "RunStatus") -> dict[str, Any]:

@@ -36,7 +36,7 @@ def scenes() -> None:
     type=FiniteRange(0, 1),
     default=2 / 3,
     show_default="2/3",
-    help="The share with planted contradictions; the first item of a category has none unless it is 1.",
+    help="The share of pictures that contradict their prompt; the first of a category does not unless it is 1.",
 )
 @_SEED
 @_CATEGORY
@@ -114,4 +114,4 @@ def _warn_of_aligned_alone(per_category: int, misaligned: float) -> None:
 
     if misaligned and not planted(per_category, misaligned):
         fewest = next(items for items in itertools.count(per_category + 1) if planted(items, misaligned))
-        click.echo(f"Every item is aligned, nothing is planted: take --per-category {fewest} or more.", err=True)
+        click.echo(f"Every picture shows its prompt; for one that does not, take --per-category {fewest} or more.", err=True)

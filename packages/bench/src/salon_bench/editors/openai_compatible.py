@@ -153,6 +153,8 @@ class OpenAICompatibleEditor(ImagesServer):
             fields["seed"] = seed
         form = aiohttp.MultipartWriter("form-data", boundary=_BOUNDARY)
         for name, value in fields.items():
+            if value is None:  # left out
+                continue
             text = (value if isinstance(value, str) else json.dumps(value)).encode("utf-8", "replace").decode()
             part = form.append(text.replace(f"--{_BOUNDARY}", f"-- {_BOUNDARY}"))
             part.set_content_disposition("form-data", name=name)
@@ -167,26 +169,27 @@ def read_picture(body: bytes) -> Completion | NoCompletion:
     Example:
         >>> read_picture(b'{"data": [{"b64_json": "AAAA"}]}').text
         'AAAA'
-        >>> read_picture(b'{"data": [{"url": "https://example.com/a.png"}]}').problem
-        'the picture came as a URL, which is not followed; ask for response_format b64_json in extra_body'
+        >>> read_picture(b'{"data": [{"url": "https://example.com/a.png"}]}').problem.partition(";")[0]
+        'the picture came as a URL, which is not followed'
     """
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
         return NoCompletion("not JSON")
     rows = document.get("data") if isinstance(document, dict) else None
-    row = rows[0] if isinstance(rows, list) and rows else None
-    if not isinstance(row, dict):
+    if not isinstance(rows, list):
         return read_error(body)
+    row = rows[0] if rows and isinstance(rows[0], dict) else {}
     text = row.get("b64_json")
     if not isinstance(text, str):
-        told = "the picture came as a URL, which is not followed; ask for response_format b64_json in extra_body"
-        return NoCompletion(told if isinstance(row.get("url"), str) else "the reply holds no picture")
+        wanted = "--set response_format=b64_json, or response_format in extra_body"
+        told = f"the picture came as a URL, which is not followed; ask for base64: {wanted}"
+        return NoCompletion(told if isinstance(row.get("url"), str) else "the reply holds no picture", final=True)
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        return NoCompletion("the picture is no base64")
-    return Completion(text, Finish.STOP) if data else NoCompletion("the picture is empty")
+        return NoCompletion("the picture is no base64", final=True)
+    return Completion(text, Finish.STOP) if data else NoCompletion("the picture is empty", final=True)
 
 
 def _bytes(image: Media) -> bytes:

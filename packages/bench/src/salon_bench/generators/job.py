@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -98,6 +98,7 @@ async def generate_pictures(
     seed: int = 0,
     concurrency: int = 1,
     watcher: Watcher | None = None,
+    on_start: Callable[[int, int], None] | None = None,
 ) -> GenerationReport:
     """Make every picture that the folder lacks; sample ``k`` of each prompt has the seed ``seed + k``.
 
@@ -109,6 +110,7 @@ async def generate_pictures(
         seed: of the first sample.
         concurrency: pictures at once.
         watcher: receives the progress.
+        on_start: receives how many pictures the folder has, and how many are wanted.
 
     Raises:
         InputError: a number is out of range, another process works in the folder, its manifest is damaged, or it has pictures
@@ -127,6 +129,8 @@ async def generate_pictures(
     file, known = _opened(manifest)
     try:
         missing = [each for each in wanted if not _is_there(each, known, manifest)]
+        if on_start is not None:
+            on_start(len(wanted) - len(missing), len(wanted))
         counts = await _Job(generator, folder, file, wanted, watcher or NoWatcher()).run(missing, concurrency)
     finally:
         file.close()

@@ -56,7 +56,8 @@ class PictureGenerator(Managed, Protocol):
 class OpenAICompatibleGenerator(ImagesServer):
     """A server: ``POST {base_url}/images/generations``, one picture per call, with the seed as the field ``seed``.
 
-    ``settings.extra_body`` holds further fields (``size``, ``quality``, ``response_format``). Arguments as for
+    ``settings.extra_body`` holds further fields (``size``, ``quality``, ``response_format``); a field that is None is left out,
+    so ``seed=None`` draws from a server that takes no seed. Arguments as for
     :class:`~salon_bench.editors.openai_compatible.ImagesServer`.
     """
 
@@ -68,7 +69,7 @@ class OpenAICompatibleGenerator(ImagesServer):
     async def generate(self, prompt: str, *, seed: int) -> Edit:
         """Return the server's picture, or why it failed."""
         fields = {"model": self.settings.model, "prompt": prompt, "n": 1, "seed": seed, **self.settings.extra_body}
-        return await self.request(json.dumps(fields).encode())
+        return await self.request(json.dumps({key: value for key, value in fields.items() if value is not None}).encode())
 
 
 class DiffusersGenerator(LocalPipeline):
@@ -161,7 +162,11 @@ class CommandGenerator(Closing):
         self.version = digest("generator", {"kind": "command", "words": list(self._words)})
 
     async def generate(self, prompt: str, *, seed: int) -> Edit:
-        """Return the picture that the program wrote; ``REJECTED`` where it failed, ``TIMEOUT`` where it took too long."""
+        """Return the picture that the program wrote; ``REJECTED`` where it failed, ``TIMEOUT`` where it took too long.
+
+        Raises:
+            InputError: the program cannot be started.
+        """
         began = perf_counter()
         with tempfile.TemporaryDirectory(prefix="salon-generate-") as folder:
             prompt_file, output, log = (Path(folder, name) for name in ("prompt.txt", "picture.png", "log"))
@@ -184,9 +189,12 @@ class CommandGenerator(Closing):
     async def _run(self, words: list[str], log: Path) -> int | None:
         """Return the exit code; None after a time-out."""
         with log.open("wb") as said:
-            process = await asyncio.create_subprocess_exec(
-                *words, stdin=asyncio.subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
-            )
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *words, stdin=asyncio.subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+                )
+            except OSError as error:  # no picture can be made
+                raise InputError(f"cannot be run ({error.strerror})", source=words[0], hint="Is it a program?") from error
             try:
                 return await asyncio.wait_for(process.wait(), self._timeout_s)
             except TimeoutError:

@@ -52,10 +52,12 @@ class NoCompletion:
         problem: the server's own error message, else the body; as long as the server wrote it. Hide secrets in it
             first, then shorten it with :func:`one_line`.
         code: the code of the server's error as a text; empty without one.
+        final: whether the body is whole, so that the same request would be paid for again and get the same.
     """
 
     problem: str
     code: str = ""
+    final: bool = False
 
 
 def read_completion(body: bytes) -> Completion | NoCompletion:
@@ -65,7 +67,7 @@ def read_completion(body: bytes) -> Completion | NoCompletion:
         >>> read_completion(b'{"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}').text
         'yes'
         >>> read_completion(b'{"choices": [')
-        NoCompletion(problem='not JSON: {"choices": [', code='')
+        NoCompletion(problem='not JSON: {"choices": [', code='', final=False)
     """
     document = _json(body)
     if document is None:
@@ -95,7 +97,7 @@ def read_error(body: bytes) -> NoCompletion:
 
     Example:
         >>> read_error(b'{"error": {"message": "no such model", "code": "model_not_found"}}')
-        NoCompletion(problem='no such model', code='model_not_found')
+        NoCompletion(problem='no such model', code='model_not_found', final=False)
     """
     return _error(_json(body), body)
 
@@ -121,7 +123,11 @@ def error_text(error: BaseException, models: Iterable[object]) -> str:
         >>> error_text(KeyError("hG7kP2xQ9vL4mN8s"), ())
         "KeyError: '[masked]'"
     """
-    text = f"{type(error).__name__}: {error}"
+    return safe_line(f"{type(error).__name__}: {error}", models)
+
+
+def safe_line(text: str, models: Iterable[object]) -> str:
+    """Return a text as one line without the models' secrets and without opaque runs."""
     for model in models:
         text = model.hide(text) if isinstance(model, Hiding) else text
     return one_line(text)

@@ -139,8 +139,8 @@ class Endpoint:
                 problem, retry = f"HTTP 200 with error {code}: {found.problem}", code in RETRIED_STATUSES
                 congested = code in CONGESTED_STATUSES
                 return self._refused(CallStatus.REJECTED, problem, 200, latency_ms, retry=retry, congested=congested)
-            problem = f"HTTP 200, but no chat completion: {found.problem}"
-            return self._refused(CallStatus.UNREACHABLE, problem, 200, latency_ms, retry=True)
+            problem = f"HTTP 200, but {found.problem}" if found.final else f"HTTP 200, but no chat completion: {found.problem}"
+            return self._refused(CallStatus.UNREACHABLE, problem, 200, latency_ms, retry=not found.final)
         read, written = found.prompt_tokens, found.completion_tokens
         cost = None if self._prices is None else self._prices.cost_usd(read, written)
         text = self._secrets.hide(found.text)

@@ -21,8 +21,8 @@ from salon_bench.judges.routing import ELSE, RoutedJudge, RoutedSettings, step_a
 from salon_bench.judges.scorer import KIND as SCORER
 from salon_bench.judges.settings import ChatSettings, without_credentials
 from salon_bench.judges.wrapping import WrappedSettings, path_and_judge, within
-from salon_taxonomy.errors import InputError
-from salon_taxonomy.plugins import JUDGES, JudgeKind, JudgeSettings, ManagedJudge, installed, plugin
+from salon_taxonomy.errors import InputError, missing_path
+from salon_taxonomy.plugins import JUDGES, JudgeKind, JudgeSettings, ManagedJudge, installed, own_file_hint, plugin
 from salon_taxonomy.toml_lines import TomlLines
 
 OTHER_KEY = "SALON_JUDGE_API_KEY"
@@ -64,11 +64,12 @@ def read_settings(specification: str) -> JudgeSettings:
         >>> settings.title, settings.base_url, settings.api_key_required
         ('Qwen/Qwen2.5-VL-7B-Instruct', 'http://localhost:8000/v1', False)
     """
-    if specification.endswith(".toml"):
-        return _from_file(Path(specification))
     name, colon, rest = specification.partition(":")
     if not colon or name not in judge_kinds():
-        raise InputError("no such kind of judge", value=without_credentials(name), allowed=judge_kinds(), hint=_HINT)
+        if specification.endswith(".toml"):
+            return _from_file(Path(specification))
+        hint = own_file_hint(specification) or _HINT
+        raise InputError("no such kind of judge", value=without_credentials(name), allowed=judge_kinds(), hint=hint)
     kind = judge_kind(name)
     return _validated(kind, kind.from_text(rest), source=specification)
 
@@ -322,6 +323,8 @@ def _from_file(path: Path) -> JudgeSettings:
             raise InputError("too large for the settings of a judge", source=_shown(path))
         text = path.read_text(encoding="utf-8")
         document = tomllib.loads(text)
+    except FileNotFoundError as error:
+        raise missing_path(_shown(path), "file of a judge's settings") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         problem = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"the settings of the judge cannot be read ({problem})", source=_shown(path)) from error

@@ -5,32 +5,17 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
-from salon_bench.media.colour import PLAIN_MODES, to_srgb
 from salon_bench.media.formats import JPEG, PNG, TIFF, PictureFormat, format_of
 from salon_bench.media.policy import DEFAULT_LIMITS, SourceLimits
 from salon_bench.media.reading import bad_media
 from salon_taxonomy.errors import picture_failures
+from salon_taxonomy.picture_colours import PLAIN_MODES, SIDEWAYS, to_srgb, upright
 from salon_taxonomy.verdict import Unscored
 
 if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageFile import ImageFile
 
-_ORIENTATION: Final = 0x0112
-_TURNS: Final = {
-    2: "FLIP_LEFT_RIGHT",
-    3: "ROTATE_180",
-    4: "FLIP_TOP_BOTTOM",
-    5: "TRANSPOSE",
-    6: "ROTATE_270",
-    7: "TRANSVERSE",
-    8: "ROTATE_90",
-}
-"""What undoes each value of EXIF's orientation but 1 (EXIF 2.3, tag 0x0112).
-
-Not ``PIL.ImageOps.exif_transpose``: it writes all other tags again and fails on odd ones (on 1,261 of 3,000 made JPEGs).
-"""
-_SIDEWAYS: Final = (5, 6, 7, 8)
 _PNG_HEAD: Final = 8
 _PNG_DEPTH: Final = 24  # the place of the bit depth in a PNG file
 _SIXTEEN_BITS: Final = 16
@@ -98,32 +83,18 @@ def decode(data: bytes, limits: SourceLimits = DEFAULT_LIMITS, *, checked_only: 
 
 
 def _upright(opened: "ImageFile", kind: PictureFormat, size: tuple[int, int], frames: bool, data: bytes) -> Decoded:
-    from PIL.Image import Transpose
-
     notes = ["first of several frames"] if frames else []
     if kind is PNG and data[_PNG_DEPTH] == _SIXTEEN_BITS and not opened.mode.startswith("I"):
         notes.append("brought to 8 bits")
-    orientation = _orientation(opened)
-    image: Image = opened
-    if orientation in _TURNS:
-        image = opened.transpose(Transpose[_TURNS[orientation]])
-        image.info = opened.info
+    image, orientation = upright(opened)
+    if image is not opened:
         notes.append("turned upright")
     coloured = to_srgb(image)
     width, height = opened.size if kind is TIFF else size  # a TIFF file is turned by its decoder
-    if orientation in _SIDEWAYS:
+    if orientation in SIDEWAYS:
         width, height = height, width
     changed = bool(notes) or coloured.changed
     return Decoded(coloured.image, kind, width, height, True, changed, (*notes, *coloured.notes))
-
-
-def _orientation(image: "Image") -> int:
-    """Return EXIF's orientation; 1 (upright) when it is missing or unreadable, as in viewers."""
-    try:
-        asked = image.getexif().get(_ORIENTATION)
-    except picture_failures():
-        return 1
-    return asked if isinstance(asked, int) else 1
 
 
 def _plain(opened: "ImageFile") -> bool:

@@ -89,7 +89,7 @@ def _numbers(gallery: SuiteGallery, partial_means: bool) -> list[Block]:
         name: {(row["metric"], row.get("group")): row for row in summary.summary.table.to_dicts()} for name, summary in known
     }
     keys = list(dict.fromkeys(key for found in rows.values() for key in found))
-    parts = ("", " 95 % interval", " scored / unscored")
+    parts = ("", " 95% interval", " scored / unscored")
     columns = ("Number", "Of", *(f"{name}{part}" for name in rows for part in parts))
     lines = []
     for metric, group in keys:
@@ -161,7 +161,7 @@ def _charts(rows: _Numbers, keys: Sequence[tuple[str, str | None]]) -> list[Bloc
     return [
         Figure(
             numbers_plot(pl.DataFrame(drawn[metric], schema=schema, orient="row"), title=plain(metric), series=list(rows)),
-            f"{plain(metric)}: points are values, bars are 95 % intervals; the numbers are in the table below.",
+            f"{plain(metric)}: points are values, bars are 95% intervals; the numbers are in the table below.",
         )
         for metric in with_interval[:_MOST_CHARTS]
     ]

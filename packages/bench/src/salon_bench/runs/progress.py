@@ -27,6 +27,7 @@ class RunProgress:
         completion_tokens: tokens written, since this start.
         cost_usd: since this start; None while no reply had a price.
         reasons: missing verdicts by reason.
+        first_lost: why the first of the open cases got no reply, in one line; None while every case got one.
         seconds: since this start.
     """
 
@@ -42,6 +43,7 @@ class RunProgress:
     completion_tokens: int = 0
     cost_usd: float | None = None
     reasons: Mapping[Reason, int] = field(default_factory=Counter)
+    first_lost: str | None = None
     seconds: float = 0.0
 
     @property

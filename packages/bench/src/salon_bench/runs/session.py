@@ -73,6 +73,7 @@ class RunSession:
         re_asked: questions asked again because the reply could not be parsed.
         extracted: replies given to the extractor.
         reasons: missing verdicts by reason.
+        first_lost: why the first case with a failed call got no reply, in one line without secrets.
     """
 
     run_id: str
@@ -87,6 +88,7 @@ class RunSession:
     re_asked: int = 0
     extracted: int = 0
     reasons: Counter[Reason] = field(default_factory=Counter)
+    first_lost: str | None = None
 
     @property
     def stopped(self) -> str | None:
@@ -127,6 +129,7 @@ class RunSession:
             completion_tokens=spent.completion_tokens,
             cost_usd=spent.cost_usd,
             reasons=Counter(self.reasons),
+            first_lost=self.first_lost,
             seconds=spent.seconds,
         )
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from salon_bench.judges.chat_reply import safe_line
 from salon_bench.media import PictureCache, PicturePolicy
 from salon_bench.runs.case_runner import AskPolicy, CaseResult, CaseRunner, StopAskingError
 from salon_bench.runs.checkpoint import Fold, fold_here
@@ -207,6 +208,7 @@ class _Workers:
         session.reasons.update(verdict.reason for verdict in result.verdicts if isinstance(verdict, Unscored))
         if result.lost and not self._keep_lost:
             session.open += 1
+            session.first_lost = session.first_lost or safe_line(result.lost[0].detail, session.models)
             return
         session.keep([*generations, *result.records])
         session.done += 1

@@ -59,12 +59,16 @@ def aesthetic(settings: Mapping[str, str]) -> Score:
 
 
 def hpsv2(settings: Mapping[str, str]) -> Score:
-    """Return HPSv2: the cosine of an open_clip model with its checkpoint, as the released package computes it."""
+    """Return HPSv2: the cosine of an open_clip model with its checkpoint, as the released package computes it.
+
+    A picture that is no square is scaled until it fits and padded with black (``light_augmentation`` of the released code).
+    """
     import open_clip
     import torch
 
     device = _device(settings)
-    made = open_clip.create_model_and_transforms(settings["architecture"], precision="fp32", device=device, output_dict=True)
+    options = {"precision": "fp32", "device": device, "output_dict": True, "image_resize_mode": "longest"}
+    made = open_clip.create_model_and_transforms(settings["architecture"], **options)
     model, prepare = made[0], made[2]
     state = torch.load(settings["checkpoint"], map_location="cpu", weights_only=True)
     model.load_state_dict(state.get("state_dict", state))

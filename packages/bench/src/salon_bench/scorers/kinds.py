@@ -177,6 +177,7 @@ PUBLISHED: Final[Mapping[str, Published]] = {
             {"checkpoint": "", "architecture": "ViT-H-14"},
             dict.fromkeys(("torch", "open_clip"), "pip install 'salon-bench[open-clip]'"),
             (-1.0, 1.0),
+            formula=2,
         ),
         Published(
             "hpsv3",

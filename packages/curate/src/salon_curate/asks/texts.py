@@ -41,11 +41,11 @@ class _Translation(Answer):
     translation: Text
 
 
-def captions(**thresholds: float) -> PictureAsk:
+def captions(**thresholds: Annotated[float, Field(ge=0, le=10)]) -> PictureAsk:
     """Return the ask for one caption per label: columns ``caption_<label>``, null where the label is not given.
 
     Args:
-        thresholds: label → the lowest score that gives it. The paper prints none: they are yours to choose.
+        thresholds: label → the lowest score that gives it, 0 to 10. The paper prints none: they are yours to choose.
 
     Raises:
         InputError: no label, or an unknown one.

@@ -1,7 +1,6 @@
 """``salon curate prism | magicbench | artifact-bench``: construct benchmarks. Parse, one library call, print."""
 
 import asyncio
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +10,12 @@ import rich_click as click
 
 from salon_bench.cli.options import LANGUAGE, output_of
 from salon_bench.suites.prism.tracks import TRACK_SPELLINGS, Language
-from salon_curate.output import FORMAT, SEED, as_cell, print_table
+from salon_curate.output import FORMAT, SEED, as_cell
+from salon_taxonomy.cli.options import output_option
+from salon_taxonomy.cli.output import as_json, deliver
 from salon_taxonomy.errors import IncompleteError
 from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     from salon_curate.construction.magicbench_prompts import Library, WrittenPrompts
@@ -117,7 +119,7 @@ def magicbench() -> None:
 )
 @click.option(
     "--library",
-    type=InputPath(exists=True, dir_okay=False),
+    type=InputPath(dir_okay=False),
     help="An own library of subjects, scenes, styles and shots (TOML, in the form of the bundled one).",
 )
 @click.option(
@@ -209,8 +211,9 @@ def options_(labels: Sequence[str], seed: int, sample_id: str, count: int) -> No
 @artifact_bench.command("annotation")
 @_ASSESSMENTS
 @_EXPERTS
+@output_option(what="Also write the table of videos to this file")
 @FORMAT
-def annotation_(assessments: Path, experts: tuple[str, ...], form: str) -> None:
+def annotation_(assessments: Path, experts: tuple[str, ...], output: Path | None, form: str) -> None:
     """Print each video's stage of annotation and the agreement of annotators.
 
     Three people label a video, two more where they differ.
@@ -226,17 +229,18 @@ def annotation_(assessments: Path, experts: tuple[str, ...], form: str) -> None:
 
     rows = read_assessments(assessments)
     videos, agreed = annotate(rows, experts=experts), agreement(rows, experts=experts)
-    if form == "json":
-        standing = [{name: getattr(each, name) for name in type(each).__slots__} for each in videos]
-        labels = [{name: getattr(each, name) for name in type(each).__slots__} for each in agreed]
-        click.echo(json.dumps({"videos": standing, "agreement": labels}, indent=2))
-        return
-    lines = [[each.generation_id, each.stage.value, str(each.missing), ", ".join(each.labels)] for each in videos]
-    print_table(["video", "stage", "missing", "labels"], lines)
-    scores = [
-        [each.label, str(each.videos), as_cell(each.alpha), as_cell(each.kappa), as_cell(each.present)] for each in agreed
-    ]
-    print_table(["label", "videos", "alpha", "kappa", "present"], scores)
+    states = [{name: getattr(each, name) for name in type(each).__slots__} for each in videos]
+    labels = [{name: getattr(each, name) for name in type(each).__slots__} for each in agreed]
+    lines = [(each.generation_id, each.stage.value, str(each.missing), ", ".join(each.labels)) for each in videos]
+    scores = [(each.label, *map(as_cell, (each.videos, each.alpha, each.kappa, each.present))) for each in agreed]
+    deliver(
+        Table(("video", "stage", "missing", "labels"), lines),
+        states,
+        form=form,
+        output=output,
+        further=[Table(("label", "videos", "alpha", "kappa", "present"), scores)],
+        json=lambda: as_json({"videos": states, "agreement": labels}),
+    )
 
 
 @artifact_bench.command("export")

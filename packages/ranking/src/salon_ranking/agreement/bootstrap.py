@@ -1,7 +1,7 @@
 """Is one system better than another on the same items? The paired bootstrap of a difference.
 
 Both systems are resampled with the *same* items in every replicate, so what makes an item hard for both cancels
-(R³-Refiner, appendix C.3: B = 1000, 95 % interval of the difference). Means are resampled by the Rust core, one random
+(R³-Refiner, appendix C.3: B = 1000, 95% interval of the difference). Means are resampled by the Rust core, one random
 stream per replicate: the same seed gives the same interval, bit for bit, on any number of threads, and the same items for
 every system, pair and metric. The core's readable twin is ``reference_resampling.py``.
 """
@@ -63,7 +63,7 @@ class Difference(ShownResult):
 
     def view(self) -> ResultView:
         """Return the difference with its interval as a table and a chart."""
-        how = f"{100 * self.confidence:.4g} % interval: paired percentile bootstrap, {self.replicates:,} replicates, seed"
+        how = f"{100 * self.confidence:.4g}% interval: paired percentile bootstrap, {self.replicates:,} replicates, seed"
         columns = ("first", "second", "difference", "low", "high", "items")
         values = (self.value, self.ci_low, self.ci_high)
         row = (self.first, self.second, *(f"{value:.4g}" for value in values), f"{self.items:,}")
@@ -98,7 +98,7 @@ def paired_bootstrap(
         >>> round(better.value, 2), better.significant
         (0.5, True)
     """
-    _check(replicates, confidence, seed)
+    check_bootstrap(replicates, confidence, seed)
     dimensions = 1 if metric is None else min(max(np.ndim(np.asarray(first, dtype=object)), 1), 2)
     x, y = numbers(first, "first", dimensions=dimensions), numbers(second, "second", dimensions=dimensions)
     if x.shape != y.shape:
@@ -148,7 +148,7 @@ def compare_all(
         >>> [(d.first, d.second, d.value) for d in compare_all([[1.0, 0.5], [0.5, 0.0]], ["a", "b"])]
         [('a', 'b', 0.5)]
     """
-    _check(replicates, confidence, seed)
+    check_bootstrap(replicates, confidence, seed)
     number = workers(threads)
     table, names = score_table(scores, systems, unscored=unscored)
     _enough(len(table))
@@ -198,9 +198,10 @@ def _enough(items: int) -> None:
         raise UndefinedError("at least two items are needed, not", value=items)
 
 
-def _check(replicates: int, confidence: float, seed: int) -> None:
-    if replicates < 1:
-        raise OptionError("replicates must be 1 or more, not", value=replicates)
+def check_bootstrap(replicates: int, confidence: float, seed: int, *, fewest: int = 1) -> None:
+    """Refuse settings of a bootstrap that are outside their range."""
+    if replicates < fewest:
+        raise OptionError(f"replicates must be {fewest} or more, not", value=replicates)
     if not 0.0 < confidence < 1.0:
         raise OptionError("confidence must lie between 0 and 1, not", value=confidence)
     if not 0 <= seed <= _LARGEST_SEED:

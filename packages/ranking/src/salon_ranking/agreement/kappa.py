@@ -54,7 +54,7 @@ def cohen_kappa(
         raise AgreementError("unknown weights", value=weights, allowed=WEIGHTS)
     if not one:
         raise UndefinedError("nothing was labelled by both raters")
-    scale = _scale((one, other), categories, ordered=weights != "none")
+    scale = places_of((one, other), categories, ordered=weights != "none")
     codes = [np.array([scale[label] for label in labels]) for labels in (one, other)]
     observed = np.bincount(codes[0] * len(scale) + codes[1], minlength=len(scale) ** 2).reshape(len(scale), len(scale))
     return kappa_of_table(observed, weights=weights)
@@ -134,8 +134,8 @@ def _counts(table: ArrayLike) -> Floats:
     return found
 
 
-def _scale(raters: tuple[list[Any], list[Any]], categories: Sequence[Hashable] | None, *, ordered: bool) -> dict[Any, int]:
-    """Return the position of every category."""
+def places_of(raters: tuple[list[Any], list[Any]], categories: Sequence[Hashable] | None, *, ordered: bool) -> dict[Any, int]:
+    """Return the position of every category of two raters' labels."""
     for name, labels in zip(("first", "second"), raters, strict=True):
         for row, label in enumerate(labels, 1):
             if label is None or label != label:

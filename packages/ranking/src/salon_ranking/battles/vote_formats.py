@@ -1,14 +1,15 @@
 """How other arenas spell their votes, and model names that are spelled in several ways."""
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_ranking.errors import BattleError, OptionError
+from salon_ranking.errors import BattleError, OptionError, RankingError
 from salon_ranking.files import reading
 from salon_taxonomy.enums import Winner
 
@@ -39,16 +40,7 @@ class VoteFormat:
         for word in (*self.winners.values(), *self.flags.values()):
             if word not in _OUR_WORDS:
                 raise OptionError("unknown winner", value=word, allowed=sorted(_OUR_WORDS))
-        with reading(source):
-            names = frame.collect_schema().names()
-        for name in (*self.columns, *self.flags):
-            if name not in names:
-                raise BattleError("missing column", source=source, value=name, found=names)
-        for name, ours in self.columns.items():
-            if name != ours and ours in names and ours not in self.columns:
-                hint = f"Name it otherwise too: {ours}=other_{ours}."
-                raise BattleError(f"has a column {ours!r} already, beside", source=source, value=name, hint=hint)
-        frame = frame.rename(dict(self.columns))
+        frame = with_our_columns(frame, self.columns, source, BattleError, others=self.flags)
         if self.flags:
             chosen = pl.coalesce(
                 pl.when(pl.col(self.columns.get(name, name)).cast(pl.Float64, strict=False) == 1).then(pl.lit(word))
@@ -58,6 +50,40 @@ class VoteFormat:
         if not self.winners:
             return frame
         return frame.with_columns(pl.col("winner").cast(pl.String).replace(dict(self.winners)))
+
+
+def with_our_columns(
+    frame: pl.LazyFrame,
+    columns: Mapping[str, str],
+    source: str,
+    error: type[RankingError],
+    *,
+    others: Collection[str] = (),
+) -> pl.LazyFrame:
+    """Return the frame with our names of columns.
+
+    Args:
+        columns: our name of a column by the table's.
+        source: what errors call the table.
+        error: what is raised.
+        others: columns that must exist, too.
+
+    Raises:
+        error: a column is missing, or our name of one is taken by another.
+        OptionError: ``columns`` is no mapping of names.
+    """
+    if not (isinstance(columns, Mapping) and all(isinstance(name, str) for pair in columns.items() for name in pair)):
+        raise OptionError("columns must be a mapping from the table's names to ours, not", value=columns)
+    with reading(source, error):
+        names = frame.collect_schema().names()
+    for name in (*columns, *others):
+        if name not in names:
+            raise error("missing column", source=source, value=name, found=names)
+    for name, ours in columns.items():
+        if name != ours and ours in names and ours not in columns:
+            hint = f"Name it otherwise too: {ours}=other_{ours}."
+            raise error(f"has a column {ours!r} already, beside", source=source, value=name, hint=hint)
+    return frame.rename(dict(columns))
 
 
 _BOTH_BAD = Winner.BOTH_BAD.value
@@ -111,6 +137,38 @@ def alike_names(models: Sequence[str]) -> list[tuple[str, ...]]:
     for name in models:
         groups.setdefault("".join(unicodedata.normalize("NFKC", name).casefold().split()), []).append(name)
     return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def with_model_names(
+    frame: pl.DataFrame, names: Mapping[str, str] | Literal["merge"] | None
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Return a table with one spelling of each model in its column ``model``, and remarks on what was merged.
+
+    Args:
+        frame: marks or checks.
+        names: a model's name by each of its other spellings; ``"merge"``: names that differ only by case, spaces or Unicode
+            form become the one with the most rows; None: names stay as they are.
+
+    Raises:
+        OptionError: ``names`` is anything else.
+
+    Example:
+        >>> frame, remarks = with_model_names(pl.DataFrame({"model": ["GPT 4", "gpt4", "GPT 4"]}), "merge")
+        >>> frame["model"].to_list(), remarks
+        (['GPT 4', 'GPT 4', 'GPT 4'], ("merged 'gpt4' into 'GPT 4'",))
+    """
+    if names is None:
+        return frame, ()
+    if not (names == "merge" or isinstance(names, Mapping)):
+        raise OptionError("names must be a mapping or 'merge', not", value=names)
+    models = frame["model"].cast(pl.String)
+    remarks: tuple[str, ...] = ()
+    if isinstance(names, str):
+        counts = models.drop_nulls().value_counts(name="count").sort("model")
+        known = counts["model"].to_list()
+        names = merged_names(alike_names(known), known, counts["count"].to_numpy().astype(np.float64))
+        remarks = (f"merged {', '.join(f'{other!r} into {name!r}' for other, name in names.items())}",) if names else ()
+    return frame.with_columns(model=models.replace(dict(names))), remarks
 
 
 def merged_names(groups: Sequence[tuple[str, ...]], models: Sequence[str], matches: "NDArray[np.float64]") -> dict[str, str]:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_ranking.cli.output import FORMAT, HELP, show
-from salon_taxonomy.cli.options import output_option
+from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, seed_option, show
+from salon_taxonomy.cli.options import bootstrap_option, output_option
 from salon_taxonomy.cli.output import deliver
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.table_files import RESULT_ENDINGS
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     help="Of Cohen's kappa: how much more a large difference counts.",
 )
 @click.option("--categories", metavar="A,B,…", help="The labels from low to high, for --weights where they are no numbers.")
+@bootstrap_option("Resamples of things; 0: no intervals.")
+@CONFIDENCE
+@seed_option("resamples")
 @output_option(RESULT_ENDINGS)
 @FORMAT
 def agreement(
@@ -46,6 +49,9 @@ def agreement(
     level: "Level",
     weights: "Weights",
     categories: str | None,
+    replicates: int,
+    confidence: float,
+    seed: int,
     output: Path | None,
     format_: str,
 ) -> None:
@@ -66,7 +72,21 @@ def agreement(
 
     chosen = None if categories is None else [name.strip() for name in categories.split(",")]
     frame = read_table(labels, "ratings", AgreementError)
-    found = label_statistics(frame, thing=thing, rater=rater, label=label, level=level, weights=weights, categories=chosen)
+    try:
+        found = label_statistics(
+            frame,
+            thing=thing,
+            rater=rater,
+            label=label,
+            level=level,
+            weights=weights,
+            categories=chosen,
+            replicates=replicates,
+            confidence=confidence,
+            seed=seed,
+        )
+    except AgreementError as error:
+        raise error.at(source=labels) from error
     view = found.view()
     deliver(
         view.table, found.table, form=format_, output=output, show=lambda: show(view.header, view.table), made=view.makers()

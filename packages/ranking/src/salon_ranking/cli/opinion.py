@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, show
-from salon_ranking.cli.vote_options import vote_options
+from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, seed_option, show
+from salon_ranking.cli.vote_options import table_options, vote_options
 from salon_ranking.extras import drawing
 from salon_taxonomy.cli.options import output_option
 from salon_taxonomy.cli.output import deliver
@@ -67,7 +67,25 @@ _prompts = click.option(
     show_default=True,
     help="Flag a rater whose two dimensions correlate at least this much.",
 )
+@click.option(
+    "--scale",
+    nargs=2,
+    type=float,
+    metavar="LOW HIGH",
+    help="The lowest and the highest mark, for a file without scale_min and scale_max; it may then lack rating_id, dimension "
+    "and generation_id, too.",
+)
+@table_options("score=value,rater=rater_id")
 @CONFIDENCE
+@click.option(
+    "--bootstrap",
+    "replicates",
+    type=click.IntRange(min=2),
+    default=1000,
+    show_default=True,
+    help="Resamples of prompts, for models without a second evaluation of any prompt.",
+)
+@seed_option("resamples")
 @output_option(RESULT_ENDINGS)
 @FORMAT
 def mos(
@@ -79,9 +97,13 @@ def mos(
     unit: str,
     gap: float,
     limit: float,
+    scale: tuple[float, float] | None,
     confidence: float,
+    replicates: int,
+    seed: int,
     output: Path | None,
     format_: str,
+    spelled: Mapping[str, Any],
 ) -> None:
     """Mean opinion scores per model, dimension and scenario, with intervals, comparisons and checks of the raters.
 
@@ -93,12 +115,13 @@ def mos(
     Example:
       salon ratings mos ratings.csv
       salon ratings mos salon-results --output mos.html
+      salon ratings mos marks.csv --columns score=value,rater=rater_id,prompt=prompt_id --scale 1 5
       salon ratings mos ratings.parquet --test wilcoxon --by-scenario --format json
     """
     from salon_ranking.opinion.ratings import MosRatings
     from salon_ranking.opinion.summary import summarise
 
-    found = MosRatings.read(ratings, prompts=prompts)
+    found = MosRatings.read(ratings, prompts=prompts, scale=scale, **spelled)
     summary = summarise(
         found,
         test=test,  # type: ignore[arg-type]
@@ -108,6 +131,8 @@ def mos(
         unit=unit,  # type: ignore[arg-type]
         threshold=gap,
         correlation_limit=limit,
+        replicates=replicates,
+        seed=seed,
     )
 
     def page() -> str:
@@ -197,10 +222,13 @@ def drivers(
 @click.command("pass-rates", context_settings=HELP)
 @click.argument("checks", metavar="INPUT", type=InputPath(tables=True))
 @click.option("--task", metavar="NAME", help="Only rows whose column task is this; for the scores of a store.")
+@table_options("category=test_point,met=satisfied")
 @CONFIDENCE
 @output_option(RESULT_ENDINGS)
 @FORMAT
-def pass_rates(checks: Path, task: str | None, confidence: float, output: Path | None, format_: str) -> None:
+def pass_rates(
+    checks: Path, task: str | None, confidence: float, output: Path | None, format_: str, spelled: Mapping[str, Any]
+) -> None:
     """The share of yes/no checks that each model passes, per test point, with Wilson intervals.
 
     INPUT is a CSV, JSON Lines or Parquet file with the columns model, test_point and satisfied (true, false, 1 or 0), or the
@@ -214,7 +242,7 @@ def pass_rates(checks: Path, task: str | None, confidence: float, output: Path |
     """
     from salon_ranking.opinion.checks import Checks
 
-    found = Checks.read(checks, task=task)
+    found = Checks.read(checks, task=task, **spelled)
     shares = found.shares(confidence=confidence)
 
     def page() -> str:
@@ -255,9 +283,13 @@ def _deliver(
 
 
 def _chart(table: "pl.DataFrame", result: "MosSummary | Weights | Checks") -> ForestPlot:
-    """Return the values of all rows with their intervals; a row is named by its columns of text."""
+    """Return the values of all rows with their intervals; a row is named by its columns of text that say more than "all"."""
     title, value = next(each for each in _VALUES if each[1] in table.columns)
-    names = [name for name in ("persona", "scenario", "dimension", "test_point", "model") if name in table.columns]
+    names = [
+        name
+        for name in ("persona", "scenario", "dimension", "test_point", "model")
+        if name in table.columns and table[name].count()
+    ]
     rows = [
         PlotRow(", ".join(row[name] or "all" for name in names), row[value], row["ci_low"], row["ci_high"])
         for row in table.iter_rows(named=True)
@@ -282,7 +314,7 @@ def _mos_cells(summary: "MosSummary") -> Table:
         for row in summary.scores.iter_rows(named=True)
         if row["scenario"] is None
     ]
-    interval = f"{100 * summary.confidence:.4g} % CI"
+    interval = f"{100 * summary.confidence:.4g}% CI"
     heads = ("dimension", "model", "MOS", interval, "prompts", "missing", "evaluations", "unscored", *scenarios)
     return Table(heads, rows, frozenset(heads[2:]))
 
@@ -311,13 +343,13 @@ def _show_mos(summary: "MosSummary") -> None:
 
 def _weight_cells(found: "Weights") -> Table:
     """Return one row per persona, scenario and dimension."""
-    heads = ("persona", "scenario", "dimension", "rise", f"{100 * found.confidence:.4g} % CI", "battles", "ties")
+    heads = ("persona", "scenario", "dimension", "rise", f"{100 * found.confidence:.4g}% CI", "battles", "ties")
     rows = [
         [
             row["persona"] or "all",
             row["scenario"] or "all",
             row["dimension"],
-            f"{100 * row['rise']:+.1f} %",
+            f"{100 * row['rise']:+.1f}%",
             f"{100 * row['ci_low']:+.1f} – {100 * row['ci_high']:+.1f}",
             f"{row['battles']:,}",
             f"{row['ties']:,}",

@@ -166,7 +166,7 @@ def simulate(
             most_per_model=most,
             progress=stage("simulating"),
         )
-    title = "BattlePlan" if battles is None else f"Plan: {battles.name}"
+    title = "How many battles?" if battles is None else f"Plan: {battles.name}"
 
     def page() -> str:
         with drawing():

@@ -12,14 +12,9 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
 
 _FORMATS = ("evalica", "genai-arena", "lmarena", "lmarena-kaggle")
-_SPELLING: tuple[Option, ...] = (
-    click.option("--votes", "format_of_votes", type=click.Choice(_FORMATS), help="Whose format the file has."),
-    click.option(
-        "--columns", metavar="THEIRS=OURS[,…]", multiple=True, help="The file's names of columns: left=model_a,right=model_b."
-    ),
-    click.option(
-        "--winner-words", metavar="THEIRS=OURS[,…]", multiple=True, help="The file's words for winners: left=model_a,draw=tie."
-    ),
+_COLUMNS = "left=model_a,right=model_b"
+_WINNER_WORDS = "left=model_a,draw=tie"
+_NAMING: tuple[Option, ...] = (
     click.option(
         "--names",
         "names_file",
@@ -28,6 +23,21 @@ _SPELLING: tuple[Option, ...] = (
         help="A table with the columns name and model: which model each spelling is.",
     ),
     click.option("--merge-names", is_flag=True, help="Names that differ only by case, spaces or Unicode form are one model."),
+)
+
+
+def columns_option(example: str) -> Option:
+    """Return the option ``--columns``, passed on as ``columns``."""
+    return click.option("--columns", metavar="THEIRS=OURS[,…]", multiple=True, help=f"The file's names of columns: {example}.")
+
+
+_SPELLING: tuple[Option, ...] = (
+    click.option("--votes", "format_of_votes", type=click.Choice(_FORMATS), help="Whose format the file has."),
+    columns_option(_COLUMNS),
+    click.option(
+        "--winner-words", metavar="THEIRS=OURS[,…]", multiple=True, help=f"The file's words for winners: {_WINNER_WORDS}."
+    ),
+    *_NAMING,
 )
 _COUNTING: tuple[Option, ...] = (
     click.option("--weight", metavar="COLUMN", help="Each battle's weight. Default: the column weight, where there is one."),
@@ -66,6 +76,31 @@ def spelling_options(command: Callable[..., None]) -> Callable[..., None]:
     return decorated(called, _SPELLING)
 
 
+def table_options(example: str) -> Option:
+    """Return a decorator for commands that read marks or checks; they get ``spelled``, with ``columns`` and ``names``."""
+
+    def with_options(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def called(columns: Sequence[str], names_file: Path | None, merge_names: bool, **arguments: Any) -> None:
+            names = _names_of(names_file, merge_names)
+            command(spelled={"columns": _pairs("--columns", columns, example), "names": names}, **arguments)
+
+        return decorated(called, (columns_option(example), *_NAMING))
+
+    return with_options
+
+
+def _names_of(names_file: Path | None, merge_names: bool) -> Mapping[str, str] | str | None:
+    """Return the models by their spellings, ``"merge"``, or None.
+
+    Raises:
+        InputError: both options are given, or the table cannot be read.
+    """
+    if names_file and merge_names:
+        raise InputError("exclude each other", source="--names and --merge-names")
+    return "merge" if merge_names else None if names_file is None else _names(names_file)
+
+
 def _spelling(
     *,
     format_of_votes: str | None,
@@ -79,14 +114,14 @@ def _spelling(
     Raises:
         InputError: options exclude each other, a pair is not NAME=NAME, or the table of names cannot be read.
     """
-    if names_file and merge_names:
-        raise InputError("exclude each other", source="--names and --merge-names")
+    names = _names_of(names_file, merge_names)
     from salon_ranking.battles.vote_formats import VoteFormat, format_of
 
     known = format_of(format_of_votes) if format_of_votes else VoteFormat()
-    own_columns, own_words = _pairs("--columns", columns), _pairs("--winner-words", winner_words)
+    own_columns = _pairs("--columns", columns, _COLUMNS)
+    own_words = _pairs("--winner-words", winner_words, _WINNER_WORDS)
     own = VoteFormat({**known.columns, **own_columns}, {**known.winners, **own_words}, known.flags)
-    return {"votes": own, "names": "merge" if merge_names else None if names_file is None else _names(names_file)}
+    return {"votes": own, "names": names}
 
 
 def _counting(*, weight: str | None, no_weight: bool, anchors: str) -> Mapping[str, object]:
@@ -100,13 +135,14 @@ def _counting(*, weight: str | None, no_weight: bool, anchors: str) -> Mapping[s
     return {"weight": False if no_weight else weight or True, "anchors": anchors.replace("-", "_")}
 
 
-def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
+def _pairs(option: str, given: Sequence[str], example: str) -> dict[str, str]:
     """``THEIRS=OURS`` pairs, several in one text by commas."""
     found = {}
     for pair in (part for text in given for part in text.split(",") if part.strip()):
         theirs, sign, ours = pair.rpartition("=")
         if not (sign and theirs.strip() and ours.strip()):
-            raise InputError("is not THEIRS=OURS:", source=option, value=pair)
+            hint = f"Write the file's word, =, and Salon's: {option} {example}."
+            raise InputError("is not THEIRS=OURS:", source=option, value=pair, hint=hint)
         found[theirs.strip()] = ours.strip()
     return found
 

@@ -101,7 +101,7 @@ def goodness_of_fit(battles: Battles, ratings: Ratings) -> GoodnessOfFit:
     few = float((np.where(chances > 0.0, expected, np.inf).min(axis=0) < _FEW).mean()) if len(totals.first) else 0.0
     note = _note(battles, ratings, totals, freedom)
     p_value = None if note else _chi_squared_tail(deviance, freedom)
-    usual = f"χ² holds roughly when few pairs have expected counts below 5; here {100 * few:.0f} % have."
+    usual = f"χ² holds roughly when few pairs have expected counts below 5; here {100 * few:.0f}% have."
     return GoodnessOfFit(deviance, freedom, p_value, note or usual, few, _residuals(battles, ratings, totals))
 
 

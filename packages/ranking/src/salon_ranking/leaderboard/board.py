@@ -119,7 +119,7 @@ class Leaderboard(ShownResult):
             "rank",
             "model",
             "Elo",
-            f"{100 * self.confidence:.4g} % CI",
+            f"{100 * self.confidence:.4g}% CI",
             *(["ranks"] if with_ranks else []),
             "matches",
             "win rate",
@@ -236,7 +236,7 @@ class Leaderboard(ShownResult):
         parts.append(f"{' and '.join(self.baselines[:3]) or 'nobody'} fixed at {self.baseline_rating:g}")
         if self.ci_method is not None:
             drawn = f", {self.replicates:,} replicates, seed {self.seed}" if self.replicates else ""
-            parts.append(f"{100 * self.confidence:.4g} % interval: {self.ci_method}{drawn}")
+            parts.append(f"{100 * self.confidence:.4g}% interval: {self.ci_method}{drawn}")
             unknown = self.table.filter(pl.col("rating").is_not_null() & pl.col("ci_low").is_null()).height
             if self.table["ci_low"].null_count() == self.table.height:
                 parts.append("no interval is known")

@@ -155,7 +155,7 @@ def compare_votes(
     parts = [
         f"{battles.source} ({battles.count:,} battles) against {other.source} ({other.count:,} battles)",
         f"{len(shared):,} models in both, whose mean rating is {_MEAN:g} in both",
-        f"no interval is known: {why}" if why is not None else f"{100 * confidence:.4g} % interval of a difference: {how}",
+        f"no interval is known: {why}" if why is not None else f"{100 * confidence:.4g}% interval of a difference: {how}",
         *dict.fromkeys([*battles.remarks, *other.remarks]),
     ]
     return VoteComparison(table, "; ".join(parts) + ".")

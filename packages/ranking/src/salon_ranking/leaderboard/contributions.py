@@ -60,7 +60,7 @@ class Contributions:
         parts.append("all other matches drawn, ties half a win")
         if self.prior_ties:
             parts.append(f"prior: drawn battles per model against a mean opponent: {self.prior_ties:g}")
-        parts.append(f"their sums miss the ratings by at most {100 * self.relative_gap:.2g} % of the ratings' range")
+        parts.append(f"their sums miss the ratings by at most {100 * self.relative_gap:.2g}% of the ratings' range")
         if self.unconverged:
             parts.append(f"{self.unconverged:,} fits did not converge")
         return "; ".join(parts) + "."

@@ -84,11 +84,11 @@ class Differences:
     def header(self) -> str:
         """One sentence on how the table was made."""
         found = self.table["significant"].sum()
-        share = f"{100 * (1 - self.confidence):.3g} %"
+        share = f"{100 * (1 - self.confidence):.3g}%"
         lost = (f"{self.degenerate:,} degenerate replicates without a finite estimate",) if self.degenerate else ()
         remarks = "".join(f"; {said}" for said in (*lost, *self.warnings))
         return (
-            f"{self.source}: {self.table.height:,} pairs of models; {100 * self.confidence:.4g} % interval: {self.ci_method}; "
+            f"{self.source}: {self.table.height:,} pairs of models; {100 * self.confidence:.4g}% interval: {self.ci_method}; "
             f"{found:,} differences are significant at {share} after Holm's correction{remarks}."
         )
 

@@ -30,7 +30,7 @@ def explain(board: Leaderboard, battles: Battles, model: str, *, threads: int | 
         >>> votes = pl.DataFrame({"model_a": ["x"] * 90, "model_b": ["y"] * 90, "winner": ["model_a", "model_b", "tie"] * 30})
         >>> battles = Battles.from_frame(votes)
         >>> print(explain(rank(battles, interval="sandwich", baseline="y"), battles, "x")[0])
-        x is rated 1,000 (rank 1 of 2), 95 % interval 941 – 1,059 by sandwich.
+        x is rated 1,000 (rank 1 of 2), 95% interval 941 – 1,059 by sandwich.
     """
     from salon_ranking import numbers
 
@@ -46,7 +46,7 @@ def explain(board: Leaderboard, battles: Battles, model: str, *, threads: int | 
         return (f"{model} has no rating: it won all or lost all of its battles, or met no model that can be compared with it.",)
     sentences = [
         f"{model} is rated {numbers.rating(row['rating'])} (rank {row['rank']} of {rivals.height}), "
-        f"{100 * board.confidence:.4g} % interval {numbers.interval(row['ci_low'], row['ci_high'])} by {board.ci_method}.",
+        f"{100 * board.confidence:.4g}% interval {numbers.interval(row['ci_low'], row['ci_high'])} by {board.ci_method}.",
         f"It won {numbers.count(row['wins'])}, drew {numbers.count(row['ties'])} and lost {numbers.count(row['losses'])} of "
         f"{numbers.count(row['matches'])} matches; ties half a win, its win rate is {numbers.share(row['win_rate'])}.",
     ]

@@ -90,13 +90,29 @@ def _unratable(battles: Battles, component: NDArray[np.int64], estimator: Estima
         more = f"; and {len(groups) - _MOST_NAMED} more" if len(groups) > _MOST_NAMED else ""
         apart = "never met" if reduced else "do not both win and lose against each other"
         problems.append(f"groups that {apart}: {shown}{more}")
+    fewest = len(groups) - 1 if reduced else _fewest_votes(battles, component)
+    votes = "1 more vote" if fewest == 1 else f"{fewest:,} more votes"
     hint = (
-        "Rate each connected group by itself (--components separate)"
-        f"{'' if reduced else ', or give every model a few drawn battles (--prior-ties 1)'}."
+        f"{votes} between these groups can be enough (`salon votes next` plans them). Until then, rate each connected group by "
+        f"itself (--components separate){'' if reduced else ', or give every model a few drawn battles (--prior-ties 1)'}."
     )
-    error = UnratableError(f"no finite ratings exist; {'; '.join(problems)}", source=battles.source, hint=hint)
+    error = UnratableError(f"too few votes yet; {'; '.join(problems)}", source=battles.source, hint=hint)
     error.groups = tuple(tuple(battles.models[number] for number in group) for group in groups)
     return error
+
+
+def _fewest_votes(battles: Battles, component: NDArray[np.int64]) -> int:
+    """Return how few decided votes can join all components, so that each both wins and loses against the rest.
+
+    Eswaran and Tarjan (1976, doi:10.1137/0205044): the larger of the numbers of components without a win over another and
+    without a loss to another.
+    """
+    first, second, outcome, _, _, weight = battles.cells.columns()
+    one, other = component[first], component[second]
+    apart = (one != other) & (weight > 0)  # between components every battle is won by the same one
+    winner, loser = np.where(outcome == 0, one, other)[apart], np.where(outcome == 0, other, one)[apart]
+    count = int(component.max()) + 1
+    return count - min(len(np.unique(winner)), len(np.unique(loser)))
 
 
 def _listed(battles: Battles, numbers: NDArray[np.int64]) -> str:

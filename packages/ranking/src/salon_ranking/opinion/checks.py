@@ -4,12 +4,14 @@ A check asks one thing of one picture, such as whether the prompted number of ob
 (MEF paper, section 6.3, appendix D and Table 8).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
+from salon_ranking.battles.vote_formats import with_model_names, with_our_columns
 from salon_ranking.errors import OptionError
 from salon_ranking.files import Frame, as_lazy, read_table
 from salon_ranking.opinion.errors import CheckError
@@ -33,21 +35,42 @@ class Checks:
         source: what errors and headers call it: a path, or ``"checks"``.
         frame: ``model``, ``test_point`` (text) and ``satisfied`` (true, false; null: no answer).
         unscored: how often each reason prevented an answer.
+        remarks: merged names of models.
     """
 
     source: str
     frame: pl.DataFrame
     unscored: dict[str, int]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def header(self) -> str:
+        """A sentence on what was counted, and what could not be."""
+        scored = self.frame["satisfied"].count()
+        why = f" ({', '.join(f'{count:,} {reason}' for reason, count in self.unscored.items())})" if self.unscored else ""
+        parts = [f"{self.source}: {scored:,} checks scored, {self.frame.height - scored:,} unscored{why}", *self.remarks]
+        return f"{'; '.join(parts)}; Wilson intervals."
 
     @classmethod
-    def from_frame(cls, frame: Frame, *, task: str | None = None, source: str = "checks") -> "Checks":
+    def from_frame(
+        cls,
+        frame: Frame,
+        *,
+        task: str | None = None,
+        source: str = "checks",
+        columns: Mapping[str, str] | None = None,
+        names: Mapping[str, str] | Literal["merge"] | None = None,
+    ) -> "Checks":
         """Check the rows of a frame with ``model``, ``test_point`` and ``satisfied``: true, false, 1 or 0.
 
         The columns of a store's ``scores`` will do, too: ``subject_model``, ``dimension``, ``value``. A null answer is refused
         unless the column ``unscored_reason`` gives the reason; such rows are counted, never as a failure.
 
         Args:
+            frame: the answers.
             task: keep only the rows whose column ``task`` has this value.
+            source: what errors call the table.
+            columns, names: see :meth:`MosRatings.from_frame`.
 
         Raises:
             CheckError: no rows, a missing column, or the first row without a name or with another answer.
@@ -57,7 +80,10 @@ class Checks:
             >>> Checks.from_frame(frame).shares()["share"].to_list()
             [0.5, 0.5]
         """
-        table = _renamed(CheckedTable(_of_task(as_lazy(frame, source, CheckError).collect(), task, source), source, CheckError))
+        lazy = with_our_columns(as_lazy(frame, source, CheckError), columns or {}, source, CheckError)
+        table = _renamed(CheckedTable(_of_task(lazy.collect(), task, source), source, CheckError))
+        spelled, remarks = with_model_names(table.frame, names)
+        table = replace(table, frame=spelled)
         if table.frame.is_empty():
             raise CheckError("holds no checks" if task is None else "holds no checks of the task", source=source, value=task)
         table = table.with_names(["model", "test_point"])
@@ -67,23 +93,24 @@ class Checks:
         if "unscored_reason" in table.frame.columns:
             without = table.frame.filter(answers.is_null()).group_by(pl.col("unscored_reason").cast(pl.String)).len()
             reasons = dict(without.sort(["len", "unscored_reason"], descending=[True, False]).iter_rows())
-        return cls(source, table.frame.select("model", "test_point", satisfied=answers), reasons)
+        return cls(source, table.frame.select("model", "test_point", satisfied=answers), reasons, remarks)
 
     @classmethod
-    def read(cls, path: str | Path, *, task: str | None = None) -> "Checks":
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        task: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        names: Mapping[str, str] | Literal["merge"] | None = None,
+    ) -> "Checks":
         """Read a CSV, JSON Lines or Parquet file, or the table ``scores`` of a result store (a directory).
 
         Raises:
             CheckError: the file cannot be read, or as :meth:`from_frame`.
         """
-        return cls.from_frame(read_table(path, "scores", CheckError), task=task, source=str(path))
-
-    @property
-    def header(self) -> str:
-        """A sentence on what was counted, and what could not be."""
-        scored = self.frame["satisfied"].count()
-        why = f" ({', '.join(f'{count:,} {reason}' for reason, count in self.unscored.items())})" if self.unscored else ""
-        return f"{self.source}: {scored:,} checks scored, {self.frame.height - scored:,} unscored{why}; Wilson intervals."
+        frame = read_table(path, "scores", CheckError)
+        return cls.from_frame(frame, task=task, source=str(path), columns=columns, names=names)
 
     @checked
     def shares(self, *, confidence: float = 0.95) -> pl.DataFrame:

@@ -3,11 +3,16 @@
 A rating is one mark of one rater for one generation in one dimension (``salon_taxonomy.records.Rating``).
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
+from salon_ranking.battles.vote_formats import with_model_names, with_our_columns
+from salon_ranking.errors import OptionError
 from salon_ranking.files import Frame, as_lazy, read_table
 from salon_ranking.leaderboard.board import NOT_GIVEN
 from salon_ranking.opinion.errors import RatingError
@@ -15,7 +20,7 @@ from salon_ranking.table_checks import CheckedTable, absent_values
 from salon_taxonomy.store_address import is_url
 
 _NAMES = ("rating_id", "prompt_id", "generation_id", "model", "dimension", "rater_id")
-_OTHER_COLUMNS = "Rename and add columns: docs/mos.md, 'Ratings that you have already', has the lines to copy."
+_OTHER_COLUMNS = "Columns with other names: `salon ratings mos --columns theirs=ours,…`, and --scale LOW HIGH; see docs/mos.md."
 _SCALE = ("scale_min", "scale_max")
 
 
@@ -29,20 +34,42 @@ class MosRatings:
             null: the rater or judge gave none), ``scenario`` (text; only where scenarios are known).
         scales: the lowest and highest mark of each dimension, in the order in which dimensions first appear.
         unscored: how often each reason prevented a mark.
+        remarks: what was changed while reading: merged names of models, assumed columns.
     """
 
     source: str
     frame: pl.DataFrame
     scales: dict[str, tuple[float, float]]
     unscored: dict[str, int]
+    remarks: tuple[str, ...] = ()
 
     @classmethod
-    def from_frame(cls, frame: Frame, *, prompts: Frame | None = None, source: str = "ratings") -> "MosRatings":
+    def from_frame(
+        cls,
+        frame: Frame,
+        *,
+        prompts: Frame | None = None,
+        source: str = "ratings",
+        columns: Mapping[str, str] | None = None,
+        names: Mapping[str, str] | Literal["merge"] | None = None,
+        scale: tuple[float, float] | None = None,
+    ) -> "MosRatings":
         """Check the rows of a frame with the columns of ``records.Rating`` (``answered_at`` is not read).
 
         A column ``scenario`` is optional; ``prompts`` (columns ``prompt_id`` and ``scenario``), when given, takes
         its place. A prompt without a scenario belongs to ``(not given)``. A null ``value`` is refused unless the
         column ``unscored_reason`` gives the reason; such rows are counted, never scored.
+
+        Args:
+            frame: the marks.
+            prompts: their scenarios.
+            source: what errors call the table.
+            columns: our name of a column by the table's: ``{"score": "value"}``.
+            names: a model's name by each of its other spellings; ``"merge"``: names that differ only by case, spaces or
+                Unicode form are one model.
+            scale: the lowest and the highest mark, in place of ``scale_min`` and ``scale_max``. Missing columns are then
+                assumed, and noted in ``remarks``: ``rating_id`` is the row's number, ``dimension`` is ``overall``, and
+                ``generation_id`` says that each model made one picture for each prompt.
 
         Raises:
             RatingError: a missing column, a wrong type, or rows (the first of each kind is named and all are counted) with: no
@@ -57,8 +84,14 @@ class MosRatings:
             >>> MosRatings.from_frame(frame).scales
             {'beauty': (1.0, 5.0)}
         """
-        table = CheckedTable(as_lazy(frame, source, RatingError).collect(), source, RatingError)
+        lazy = with_our_columns(as_lazy(frame, source, RatingError), columns or {}, source, RatingError)
+        table = CheckedTable(lazy.collect(), source, RatingError)
+        assumed: tuple[str, ...] = ()
+        if scale is not None:
+            table, assumed = _with_scale(table, scale)
         table.require([*_NAMES, "value", *_SCALE], advice=_OTHER_COLUMNS)
+        spelled, merged = with_model_names(table.frame, names)
+        table = replace(table, frame=spelled)
         table = table.with_names(_NAMES)
         unscored = "unscored_reason" in table.frame.columns
         absent = absent_values(table.frame["value"])
@@ -67,14 +100,25 @@ class MosRatings:
         if prompts is None and "scenario" in table.frame.columns:
             _one_scenario(table)
         table.refuse_wrong()
-        return cls(source, _with_scenario(table, prompts), _scales(table), _reasons(table.frame) if unscored else {})
+        reasons = _reasons(table.frame) if unscored else {}
+        return cls(source, _with_scenario(table, prompts), _scales(table), reasons, (*assumed, *merged))
 
     @classmethod
-    def read(cls, path: str | Path, *, prompts: str | Path | None = None) -> "MosRatings":
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        prompts: str | Path | None = None,
+        columns: Mapping[str, str] | None = None,
+        names: Mapping[str, str] | Literal["merge"] | None = None,
+        scale: tuple[float, float] | None = None,
+    ) -> "MosRatings":
         """Read a CSV, JSON Lines or Parquet file, or the tables ``ratings`` and ``prompts`` of a result store (a directory).
 
         Args:
+            path: the file or the store.
             prompts: a file with ``prompt_id`` and ``scenario``, or a store; by default that of a store's own.
+            columns, names, scale: see :meth:`from_frame`.
 
         Raises:
             RatingError: a file cannot be read, or as :meth:`from_frame`.
@@ -83,7 +127,7 @@ class MosRatings:
         stored = is_url(path) or Path(path).is_dir()
         known = path if prompts is None and stored and "scenario" not in frame.columns else prompts
         scenarios = None if known is None else read_table(known, "prompts", RatingError)
-        return cls.from_frame(frame, prompts=scenarios, source=str(path))
+        return cls.from_frame(frame, prompts=scenarios, source=str(path), columns=columns, names=names, scale=scale)
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -99,6 +143,31 @@ class MosRatings:
     def scored(self) -> pl.DataFrame:
         """The rows with a mark."""
         return self.frame.filter(pl.col("value").is_not_null())
+
+
+def _with_scale(table: CheckedTable, scale: tuple[float, float]) -> tuple[CheckedTable, tuple[str, ...]]:
+    """Return the table with one scale and all columns that may be assumed, and what was assumed."""
+    if not (isinstance(scale, tuple | list) and len(scale) == 2 and all(isinstance(end, int | float) for end in scale)):
+        raise OptionError("scale must be the lowest and the highest mark, not", value=scale)
+    low, high = scale
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise OptionError("the lowest mark must be below the highest, not", key="scale", value=f"{low:g}, {high:g}")
+    found = table.frame.columns
+    taken = [name for name in _SCALE if name in found]
+    if taken:
+        hint = "Leave --scale out: the file has its own."
+        raise RatingError("is in the file already, beside a scale", source=table.source, column=taken[0], hint=hint)
+    table.require(["model", "prompt_id"], advice=_OTHER_COLUMNS)
+    assumed = {
+        "rating_id": (pl.int_range(1, pl.len() + 1), "each row is one rating"),
+        "dimension": (pl.lit("overall"), "all marks are of one dimension, overall"),
+        "generation_id": (pl.format("{}/{}", "model", "prompt_id"), "each model made one picture for each prompt"),
+    }
+    lacking = {name: given for name, given in assumed.items() if name not in found}
+    columns = {name: value for name, (value, _) in lacking.items()}
+    frame = table.frame.with_columns(scale_min=pl.lit(float(low)), scale_max=pl.lit(float(high)), **columns)
+    said = ", ".join(words for _, words in lacking.values())
+    return replace(table, frame=frame), (f"assumed: {said}",) if said else ()
 
 
 def _check(table: CheckedTable, absent: pl.Series | None) -> None:

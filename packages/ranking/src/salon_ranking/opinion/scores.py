@@ -67,10 +67,11 @@ def mean_opinion_scores(
 ) -> pl.DataFrame:
     """Means with their variance and interval, one row per scenario (null: all prompts), dimension and model, best first.
 
-    The interval is M ± z · √var(M) with the normal quantile z; it is not cut off at the ends of the scale. A prompt with
-    one evaluation gets the pooled variance of its model and dimension (see :func:`cells`; ``pooled_prompts`` counts them).
-    When no prompt has two evaluations, the interval is a percentile bootstrap over prompts, corrected for few prompts as
-    every clustered interval (``docs/intervals.md``, "Small samples"); null for one prompt, or the same mark on all.
+    The interval is M ± z · √var(M) with the normal quantile z. A prompt with one evaluation gets the pooled variance of its
+    model and dimension (see :func:`cells`; ``pooled_prompts`` counts them). When no prompt has two evaluations, the interval
+    is a percentile bootstrap over prompts, corrected for few prompts as every clustered interval (``docs/intervals.md``,
+    "Small samples"); null for one prompt, or the same mark on all. Intervals are cut off at the ends of the dimension's scale:
+    the true mean lies between them, so that the coverage stays the same.
 
     Args:
         replicates: of the bootstrap over prompts; at least 2.
@@ -109,12 +110,15 @@ def mean_opinion_scores(
     resampled = [_over_prompts(marks, confidence, replicates, seed) for marks in table["marks"]]
     table = table.hstack(pl.DataFrame(resampled, schema=dict.fromkeys(_RESAMPLED, pl.Float64), orient="row"))
     error = pl.col("variance").sqrt()
-    ends = {"ci_low": pl.col("mean") - error * z, "ci_high": pl.col("mean") + error * z}
+    around = {"ci_low": pl.col("mean") - error * z, "ci_high": pl.col("mean") + error * z}
     method = pl.when(error.is_not_null()).then(pl.lit("within prompts")).when(pl.col("over_standard_error").is_not_null())
     order = pl.col("dimension").replace_strict({name: number for number, name in enumerate(ratings.dimensions)})
+    scales = [{name: scale[end] for name, scale in ratings.scales.items()} for end in (0, 1)]
+    lowest, highest = (pl.col("dimension").replace_strict(ends, return_dtype=pl.Float64) for ends in scales)
     return (
-        table.with_columns(ci_method=method.then(pl.lit("over prompts")), standard_error=error, **ends)
+        table.with_columns(ci_method=method.then(pl.lit("over prompts")), standard_error=error, **around)
         .with_columns(pl.coalesce(name, f"over_{name}") for name in ("standard_error", "ci_low", "ci_high"))
+        .with_columns(pl.col("ci_low").clip(lowest, highest), pl.col("ci_high").clip(lowest, highest))
         .with_columns(variance=pl.col("standard_error") ** 2)
         .sort(
             [pl.col("scenario"), order, pl.col("mean"), pl.col("model")],

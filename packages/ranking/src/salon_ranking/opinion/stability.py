@@ -1,14 +1,14 @@
 """How many samples per prompt a score needs: a model compared with itself.
 
 The MEF paper (section 5.2) compares a model with itself: with one sample per prompt the two scores differ markedly with a
-probability of 30 %, with the mean of four samples below 5 %. Let var_1 = 1/n² · Σ_i var(a_i) be Eq. 4's variance of a score
+probability of 30%, with the mean of four samples below 5%. Let var_1 = 1/n² · Σ_i var(a_i) be Eq. 4's variance of a score
 from one sample per prompt. Two scores of the same model, each from its own m samples, differ by a normal amount with
 variance 2 · var_1 / m, so
 
     P(|difference| > t) = 2 · Φ(-t / √(2 · var_1 / m))          E|difference| = √(2/π) · √(2 · var_1 / m)
 
 with t the gap that is taken for a difference, the paper's 0.1. The paper's two numbers fit each other under this reading:
-30 % at m = 1 is z = 1.04, and four samples double it to 2.07, which is 3.8 %.
+30% at m = 1 is z = 1.04, and four samples double it to 2.07, which is 3.8%.
 """
 
 import math

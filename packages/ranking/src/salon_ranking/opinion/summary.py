@@ -26,6 +26,7 @@ class MosSummary:
         scales: lowest and highest mark of each dimension.
         ratings: rows with a mark.
         unscored: rows without one, by reason.
+        remarks: what was changed while the ratings were read.
     """
 
     scores: pl.DataFrame
@@ -45,6 +46,7 @@ class MosSummary:
     alpha: float
     threshold: float
     correlation_limit: float
+    remarks: tuple[str, ...] = ()
 
     @property
     def header(self) -> str:
@@ -52,6 +54,7 @@ class MosSummary:
         why = f" ({', '.join(f'{count:,} {reason}' for reason, count in self.unscored.items())})" if self.unscored else ""
         models, raters = self.scores["model"].n_unique(), self.raters
         parts = [f"{self.source}: {self.ratings:,} scored, {sum(self.unscored.values()):,} unscored{why}"]
+        parts += self.remarks
         parts.append(f"{models:,} {'model' if models == 1 else 'models'}, {raters:,} {'rater' if raters == 1 else 'raters'}")
         parts.append("mean over prompts of the mean over evaluations (MEF Eq. 3)")
         methods = self.scores["ci_method"].unique().drop_nulls().to_list()
@@ -60,7 +63,8 @@ class MosSummary:
             "over prompts": f"percentile bootstrap over prompts, {self.replicates:,} replicates, seed {self.seed}",
         }
         how = "; where no prompt has two evaluations: ".join(kind for name, kind in kinds.items() if name in methods)
-        parts.append(f"{100 * self.confidence:.4g} % interval: {how or 'none is known'}")
+        cut = ", cut off at the ends of the scale" if how else ""
+        parts.append(f"{100 * self.confidence:.4g}% interval: {how or 'none is known'}{cut}")
         missing = int(self.scores.filter(pl.col("scenario").is_null())["missing_prompts"].sum())
         if missing:
             parts.append(f"{missing:,} combinations of prompt, model and dimension have no rating")
@@ -124,6 +128,7 @@ def summarise(
         alpha=alpha,
         threshold=threshold,
         correlation_limit=correlation_limit,
+        remarks=ratings.remarks,
     )
 
 

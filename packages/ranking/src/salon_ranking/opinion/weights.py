@@ -2,12 +2,12 @@
 
 A logistic regression of single votes on standardized differences of marks; see ``design.py`` for the columns. Its result
 is reported as in the paper (Tables 9 and 10): of two pictures that are equal in every dimension, let one stand one standard
-deviation higher in dimension d. Its win rate rises above 50 % by
+deviation higher in dimension d. Its win rate rises above 50% by
 
     rise_d = mean over battles of Λ(β_d + Σ_j γ_dj·x_j + δ_d·x_d) - ½,       Λ(t) = 1 / (1 + e^-t)
 
 with the levels x at which the battles were fought: an average over them, without interactions Λ(β_d) - ½. Intervals
-are by the delta method on the logit of ½ + rise_d, with the levels taken as given, so they stay within ±50 %.
+are by the delta method on the logit of ½ + rise_d, with the levels taken as given, so they stay within ±50%.
 """
 
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ class Weights:
     """Weights of the dimensions and how they were made. In all tables a null persona or scenario means all of them.
 
     Attributes:
-        table: ``persona``, ``scenario``, ``dimension``, ``rise`` (share of battles above ½: 0.377 is +37.7 %), ``ci_low``,
+        table: ``persona``, ``scenario``, ``dimension``, ``rise`` (share of battles above ½: 0.377 is +37.7%), ``ci_low``,
             ``ci_high``, ``battles`` (used), ``ties`` (among them), ``prompts``.
         coefficients: ``persona``, ``scenario``, ``term``, ``estimate`` (logits per standard deviation), ``standard_error``,
             ``ci_low``, ``ci_high``.
@@ -104,7 +104,7 @@ class Weights:
         kinds = " with interactions x·x and x·Δx" if self.interactions else " without interactions"
         parts.append(f"logistic regression on standardized differences of marks per {self._unit}{kinds}")
         errors = "robust" if self.cluster is None else f"robust, clustered by {self.cluster}"
-        parts.append(f"{100 * self.confidence:.4g} % interval: delta method, standard errors {errors}")
+        parts.append(f"{100 * self.confidence:.4g}% interval: delta method, standard errors {errors}")
         if self.unfitted.height:
             parts.append(f"{self.unfitted.height:,} groups have no weights")
         return "; ".join(parts) + "."

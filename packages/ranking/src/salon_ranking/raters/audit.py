@@ -1,4 +1,4 @@
-"""Draw a share of every rater's battles, to be judged again by another rater (MEF, section 5.1.2: 25 %).
+"""Draw a share of every rater's battles, to be judged again by another rater (MEF, section 5.1.2: 25%).
 
 Which battles are drawn depends on the seed and the battles' ids alone: not on their order, the machine, or other raters.
 """

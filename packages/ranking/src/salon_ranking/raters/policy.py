@@ -2,7 +2,7 @@
 
 The kinds of check are MEF's (section 5.1.2: anchors, speed, repeated options, expert qualification), with two of our own
 (side, consensus). The paper gives numbers for speed (three standard deviations), repetition ("dozens") and qualification
-(85 %, κ 0.8); the others are declared here.
+(85%, κ 0.8); the others are declared here.
 """
 
 from dataclasses import dataclass, fields

@@ -1,6 +1,6 @@
 """Qualification: an expert must know the answers that the panel has agreed upon.
 
-At least 85 % agreement and Cohen's κ above 0.8 (MEF, section 5.1.2: "Kappa > 0.8"). Outcomes are compared as first
+At least 85% agreement and Cohen's κ above 0.8 (MEF, section 5.1.2: "Kappa > 0.8"). Outcomes are compared as first
 model, second model, both good, both bad or tie, where the first model is the one whose name comes first; so it does not
 matter who was called A.
 """

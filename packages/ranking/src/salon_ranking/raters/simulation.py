@@ -130,7 +130,7 @@ class Effect:
 
     @property
     def width_change(self) -> float:
-        """Change of the mean width: -0.3 is 30 % narrower."""
+        """Change of the mean width: -0.3 is 30% narrower."""
         return self.width_after / self.width_before - 1.0
 
     @property

@@ -20,7 +20,7 @@ _DIGITS = 9
 """Sums in another order differ in the last digits; results must not."""
 _MAD_TO_SIGMA = 1.4826
 _SMALLEST_SIGMA = 0.05
-"""A cohort's deviation counts as at least 5 %, so that equal times divide by something."""
+"""A cohort's deviation counts as at least 5%, so that equal times divide by something."""
 
 
 def too_fast(votes: Votes, policy: RaterPolicy) -> CheckResult:

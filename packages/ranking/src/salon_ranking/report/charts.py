@@ -4,7 +4,7 @@ Every function takes a polars frame and returns a specification that is as wide 
 chart is read on a phone and on a wide screen. ``page.py`` puts them on a page; ``vl_convert`` turns them into SVG.
 """
 
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import altair as alt
 import polars as pl
@@ -13,7 +13,48 @@ Specification: TypeAlias = dict[str, Any]
 """A Vega-Lite specification, ready for ``json.dumps``."""
 
 _ROW_HEIGHT = 20
+_LONG = 25
+"""Rows above which a chart is higher than a screen."""
 _LONGEST_LABEL = 170
+"""Pixels of a name on a phone; on a wide page names may take a third of its width."""
+_LINE = 12
+"""Pixels that a column needs before its name is written above it."""
+_LETTER = 7
+"""Pixels of a letter, about."""
+_TICK = 70
+"""Pixels between two ticks of an axis of numbers, about."""
+
+
+def names_axis() -> alt.Axis:
+    """Return the axis of names to the left of a chart, with at least a third of a wide page for them."""
+    return alt.Axis(labelLimit=alt.ExprRef(f"max({_LONGEST_LABEL}, containerSize()[0] / 3)"), labelOverlap=False)
+
+
+def columns_axis(names: list[str]) -> alt.Axis:
+    """Return the axis of names above a chart: level where they fit, upright where not, none where they would overlap."""
+    column = f"width / {max(len(names), 1)}"
+    longest = _LETTER * max(map(len, names), default=0)
+    angle = alt.ExprRef(f"{column} >= {longest + _LETTER} ? 0 : 270")
+    room = f"{column} >= {_LINE} ? datum.label : ''"
+    return alt.Axis(orient="top", labelLimit=_LONGEST_LABEL, labelAngle=angle, labelOverlap=False, labelExpr=room)
+
+
+def numbers_axis(**settings: Any) -> alt.Axis:
+    """Return an axis of numbers with as many ticks as its width has room for."""
+    ticks = alt.ExprRef(f"max(2, floor(width / {_TICK}))")
+    return alt.Axis(tickCount=ticks, labelOverlap="greedy", labelSeparation=8, **settings)
+
+
+def colour_legend(orient: Literal["top", "bottom"], **settings: Any) -> alt.Legend:
+    """Return the legend of a scale of colours, no wider than the plot."""
+    length = alt.ExprRef("clamp(width - 20, 60, 160)")
+    return alt.Legend(orient=orient, direction="horizontal", gradientLength=length, **settings)
+
+
+def series_legend() -> alt.Legend:
+    """Return the legend above a chart: one name on a line, its mark in full colour."""
+    limit = alt.ExprRef("clamp(width - 25, 80, 300)")
+    return alt.Legend(orient="top", direction="vertical", title=None, labelLimit=limit, symbolOpacity=1)
 
 
 def interval_plot(board: pl.DataFrame, *, unit: str = "Elo", baseline: float | None = None) -> Specification:
@@ -26,7 +67,7 @@ def interval_plot(board: pl.DataFrame, *, unit: str = "Elo", baseline: float | N
     """
     order = board.sort("rating", descending=True, nulls_last=True)["model"].to_list()
     data = board.select("rank", "model", "rating", "ci_low", "ci_high").with_columns(pl.col(pl.Float64).round(1))
-    y = alt.Y("model:N", sort=order, title=None, axis=alt.Axis(labelLimit=_LONGEST_LABEL))
+    y = alt.Y("model:N", sort=order, title=None, axis=names_axis())
     tooltip = [
         alt.Tooltip("model:N", title="Model"),
         alt.Tooltip("rank:Q", title="Rank"),
@@ -35,18 +76,19 @@ def interval_plot(board: pl.DataFrame, *, unit: str = "Elo", baseline: float | N
         alt.Tooltip("ci_high:Q", title="to"),
     ]
     base = alt.Chart(data).encode(y=y, tooltip=tooltip)
-    scale, axis = alt.Scale(zero=False, nice=True), alt.Axis(labelOverlap="greedy", labelSeparation=8)
+    # Of a long board the top is read first: its axis is there.
+    scale, axis = alt.Scale(zero=False, nice=True), numbers_axis(orient="top" if len(order) > _LONG else "bottom")
     bars = (
         base.transform_filter("isValid(datum.ci_low)")
         .mark_rule(strokeWidth=5, opacity=0.35, strokeCap="round")
         .encode(x=alt.X("ci_low:Q", title=unit, scale=scale, axis=axis), x2="ci_high:Q")
     )
-    points = base.mark_point(filled=True, size=55, opacity=1).encode(x=alt.X("rating:Q", title=unit, scale=scale))
+    points = base.mark_point(filled=True, size=55, opacity=1).encode(x=alt.X("rating:Q", title=unit, scale=scale, axis=axis))
     # Vega warns of a field without a value.
     layers: list[Any] = [bars, points] if data["ci_low"].is_not_null().any() else [points]
     if baseline is not None:
         line = alt.Chart(alt.InlineData(values=[{"at": baseline}])).mark_rule(strokeDash=[3, 3], opacity=0.5)
-        layers.insert(0, line.encode(x=alt.X("at:Q", title=unit, scale=scale)))
+        layers.insert(0, line.encode(x=alt.X("at:Q", title=unit, scale=scale, axis=axis)))
     chart = alt.layer(*layers).properties(
         width="container",
         height=_ROW_HEIGHT * max(len(order), 1),
@@ -67,11 +109,11 @@ def numbers_plot(data: pl.DataFrame, *, title: str, series: list[str]) -> Specif
     names = {"ci_low": "Interval from", "ci_high": "to"}
     tooltip = [alt.Tooltip("of:N", title="Of"), alt.Tooltip("series:N", title="Subject"), alt.Tooltip("value:Q", title=title)]
     tooltip += [alt.Tooltip(f"{name}:Q", title=words) for name, words in names.items()]
-    scale, axis = alt.Scale(zero=False, nice=True), alt.Axis(labelOverlap="greedy", labelSeparation=8, tickCount=8)
+    scale, axis = alt.Scale(zero=False, nice=True), numbers_axis()
     base = alt.Chart(data.with_columns(pl.col(pl.Float64).round(4))).encode(
-        y=alt.Y("of:N", sort=groups, title=None, axis=alt.Axis(labelLimit=_LONGEST_LABEL)),
+        y=alt.Y("of:N", sort=groups, title=None, axis=names_axis()),
         yOffset=alt.YOffset("series:N", sort=series),
-        color=alt.Color("series:N", sort=series, legend=_series_legend(series)),
+        color=alt.Color("series:N", sort=series, legend=series_legend() if len(series) > 1 else None),
         tooltip=tooltip,
     )
     bars = (
@@ -84,11 +126,6 @@ def numbers_plot(data: pl.DataFrame, *, title: str, series: list[str]) -> Specif
     description = f"{title} of {len(series)} subjects in {len(groups)} groups, with intervals"
     height = max(_ROW_HEIGHT, 14 * len(series)) * max(len(groups), 1)
     return specification_of(alt.layer(*layers).properties(width="container", height=height, description=description))
-
-
-def _series_legend(series: list[str]) -> alt.Legend | None:
-    """Return a legend above the chart; None for one series, which needs none."""
-    return alt.Legend(orient="top", direction="vertical", title=None, labelLimit=300) if len(series) > 1 else None
 
 
 def heat_map(
@@ -105,7 +142,7 @@ def heat_map(
     """
     base = alt.Chart(cells).encode(
         x=alt.X(f"{columns}:N", sort=order, title=None, axis=alt.Axis(labelAngle=-40, labelLimit=_LONGEST_LABEL)),
-        y=alt.Y(f"{rows}:N", sort=order, title=None, axis=alt.Axis(labelLimit=_LONGEST_LABEL)),
+        y=alt.Y(f"{rows}:N", sort=order, title=None, axis=names_axis()),
         tooltip=[
             alt.Tooltip(f"{rows}:N", title="One"),
             alt.Tooltip(f"{columns}:N", title="Other"),
@@ -116,7 +153,7 @@ def heat_map(
     color = alt.Color(
         f"{value}:Q",
         title=title,
-        legend=alt.Legend(orient="top", direction="horizontal"),
+        legend=colour_legend("top"),
         scale=alt.Scale(scheme="blueorange", domain=[-1, 1], reverse=True),
     )
     squares = base.mark_rect(stroke="white", strokeWidth=1).encode(color=color)
@@ -169,7 +206,9 @@ def bump_chart(ranks: pl.DataFrame) -> Specification:
     lines = coloured.mark_line(strokeWidth=2).encode(detail="model:N", order="track_order:Q")
     points = coloured.mark_point(filled=True, size=60)
     first = base.transform_filter("datum.track_order == 0")
-    names = first.mark_text(align="right", dx=-9, fontSize=11, limit=_LONGEST_LABEL - 20).encode(text="label:N")
+    names = first.mark_text(
+        align="right", dx=-9, fontSize=11, limit=alt.ExprRef(f"max({_LONGEST_LABEL - 20}, containerSize()[0] / 3)")
+    ).encode(text="label:N")
     chart = (
         alt.layer(lines, points, names)
         .add_params(board, follow)

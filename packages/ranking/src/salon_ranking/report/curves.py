@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from salon_ranking.report.charts import Specification, specification_of
+from salon_ranking.report.charts import Specification, series_legend, specification_of
 
 _ROOM = 0.9
 
@@ -25,7 +25,7 @@ def width_curve(
     lowest = [value for value in (data["width"].min(), goal) if isinstance(value, float)]
     bottom = _ROOM * min(lowest) if lowest else 1.0
     scale = alt.Scale(type="log", nice=False, padding=8)
-    legend = alt.Legend(orient="top", direction="vertical", title=None, labelLimit=300)
+    legend = series_legend()
     axis = alt.Axis(format="~s", labelOverlap="greedy", labelSeparation=8, tickCount=5)
     encodings: dict[str, Any] = {
         "x": alt.X("matches_per_model:Q", title="Matches per model", scale=scale, axis=axis),

@@ -1,17 +1,14 @@
 """Grids as Vega-Lite specifications (see ``charts.py``): win rates of pairs, and ranks within groups."""
 
-from typing import Any, Literal
+from typing import Any
 
 import altair as alt
 import polars as pl
 
-from salon_ranking.report.charts import Specification, specification_of
+from salon_ranking.report.charts import Specification, colour_legend, columns_axis, names_axis, specification_of
 
-_LONGEST_LABEL = 130
 _NARROWEST = 30
 """Pixels that a cell needs before its number is written in it."""
-_LINE = 12
-"""Pixels that a column needs before its name is written above it."""
 
 
 def win_rate_map(pairs: pl.DataFrame, *, order: list[str]) -> Specification:
@@ -24,8 +21,8 @@ def win_rate_map(pairs: pl.DataFrame, *, order: list[str]) -> Specification:
     size = max(len(order), 1)
     height = 38 if size <= 12 else 26 if size <= 25 else 18
     base = alt.Chart(pairs.select("model", "opponent", "matches", "win_rate")).encode(
-        x=alt.X("opponent:N", sort=order, title="against", axis=_axis(order, "top")),
-        y=alt.Y("model:N", sort=order, title=None, axis=_axis(order, "left")),
+        x=alt.X("opponent:N", sort=order, title="against", axis=columns_axis(order)),
+        y=alt.Y("model:N", sort=order, title=None, axis=names_axis()),
         tooltip=[
             alt.Tooltip("model:N", title="Model"),
             alt.Tooltip("opponent:N", title="against"),
@@ -34,7 +31,7 @@ def win_rate_map(pairs: pl.DataFrame, *, order: list[str]) -> Specification:
         ],
     )
     scale = alt.Scale(scheme="blueorange", domain=[0.0, 1.0], domainMid=0.5, reverse=True)
-    legend = alt.Legend(orient="bottom", direction="horizontal", format=".0%", gradientLength=160)
+    legend = colour_legend("bottom", format=".0%")
     squares = base.mark_rect(stroke="white", strokeWidth=1).encode(
         color=alt.Color("win_rate:Q", title="Win rate", scale=scale, legend=legend)
     )
@@ -58,8 +55,8 @@ def rank_map(ranks: pl.DataFrame, *, order: list[str], groups: list[str]) -> Spe
     size = max(len(order), 1)
     most = max(int(ranks["change"].abs().max() or 0), 1)  # type: ignore[arg-type]
     base = alt.Chart(ranks.select("model", "group", "rank", "change")).encode(
-        x=alt.X("group:N", sort=groups, title=None, axis=_axis(groups, "top")),
-        y=alt.Y("model:N", sort=order, title=None, axis=_axis(order, "left")),
+        x=alt.X("group:N", sort=groups, title=None, axis=columns_axis(groups)),
+        y=alt.Y("model:N", sort=order, title=None, axis=names_axis()),
         tooltip=[
             alt.Tooltip("model:N", title="Model"),
             alt.Tooltip("group:N", title="Group"),
@@ -68,7 +65,7 @@ def rank_map(ranks: pl.DataFrame, *, order: list[str], groups: list[str]) -> Spe
         ],
     )
     scale = alt.Scale(scheme="blueorange", domain=[-most, most], domainMid=0, reverse=True)
-    legend = alt.Legend(orient="bottom", direction="horizontal", gradientLength=160, tickMinStep=1, format="+d")
+    legend = colour_legend("bottom", tickMinStep=1, format="+d")
     color = alt.Color("change:Q", title="Places gained", scale=scale, legend=legend)
     squares = base.mark_rect(stroke="white", strokeWidth=1).encode(color=color)
     words = _words(base, "rank", "d", f"abs(datum.change) > {0.76 * most}", 1, dy=0)
@@ -76,15 +73,6 @@ def rank_map(ranks: pl.DataFrame, *, order: list[str], groups: list[str]) -> Spe
         width="container", height=24 * size, description=f"Ranks of {size} models in {len(groups)} groups"
     )
     return specification_of(chart)
-
-
-def _axis(names: list[str], side: Literal["top", "left"]) -> alt.Axis:
-    """Return labels upright where there are many of them, and none where they would overlap on a narrow page."""
-    if side == "left":
-        return alt.Axis(labelLimit=_LONGEST_LABEL, orient="left", labelOverlap=False)
-    angle = -90 if len(names) > 8 else -40 if len(names) > 3 or max(map(len, names), default=0) > 12 else 0
-    room = f"width / {max(len(names), 1)} >= {_LINE} ? datum.label : ''"
-    return alt.Axis(labelLimit=_LONGEST_LABEL, orient="top", labelAngle=angle, labelOverlap=False, labelExpr=room)
 
 
 def _words(base: alt.Chart, field: str, format_: str, dark: str, cells: int, *, dy: int, font: int = 11) -> alt.Chart:

@@ -43,7 +43,7 @@ def how_it_was_made(board: Leaderboard) -> list[tuple[str, str]]:
     if board.ci_method is not None:
         drawn = f"{board.replicates:,} replicates, seed {board.seed}, {board.degenerate:,} degenerate"
         how = f"{board.ci_method}; {drawn}" if board.replicates else board.ci_method
-        facts.append((f"{100 * board.confidence:.4g} % interval", how))
+        facts.append((f"{100 * board.confidence:.4g}% interval", how))
     if board.controlled:
         facts.append(("Covariates", board.controlled))
     if board.weight is not None:
@@ -116,7 +116,7 @@ def _beneath(boards: Sequence[Leaderboard], battles: Battles | None) -> list[Pag
 
 
 def _board(board: Leaderboard, *, alone: bool) -> tuple[Block, ...]:
-    confidence = f"{100 * board.confidence:.4g} % interval"
+    confidence = f"{100 * board.confidence:.4g}% interval"
     columns = ("Rank", "Model", "Elo", confidence, "Matches", "Win rate")
     rows = [
         (*numbers.rating_cells(row), numbers.count(row["matches"]), numbers.share(row["win_rate"]))

@@ -6,9 +6,16 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 
-from salon_ranking.report.charts import Specification, specification_of
+from salon_ranking.report.charts import (
+    Specification,
+    colour_legend,
+    columns_axis,
+    names_axis,
+    numbers_axis,
+    series_legend,
+    specification_of,
+)
 
-_LONGEST_LABEL = 170
 _ROW = 22
 
 
@@ -32,14 +39,13 @@ def dot_plot(
         whole: values are whole numbers, such as ranks.
     """
     rows = data[label].unique(maintain_order=True).to_list()
-    y = alt.Y(f"{_field(label)}:N", sort=rows, title=None, axis=alt.Axis(labelLimit=_LONGEST_LABEL))
+    y = alt.Y(f"{_field(label)}:N", sort=rows, title=None, axis=names_axis())
     encodings: dict[str, Any] = {"y": y}
     height = _ROW * max(len(rows), 1)
     tooltip = [alt.Tooltip(f"{_field(label)}:N", title="Row")]
     if colour is not None:
         kinds = data[colour].unique(maintain_order=True).to_list()
-        legend = alt.Legend(orient="top", direction="vertical", labelLimit=2 * _LONGEST_LABEL)
-        encodings["color"] = alt.Color(f"{_field(colour)}:N", sort=kinds, title=None, legend=legend)
+        encodings["color"] = alt.Color(f"{_field(colour)}:N", sort=kinds, title=None, legend=series_legend())
         encodings["yOffset"] = alt.YOffset(f"{_field(colour)}:N", sort=kinds)
         height = max(10 * len(kinds) + 8, _ROW) * max(len(rows), 1)
         tooltip.append(alt.Tooltip(f"{_field(colour)}:N", title="Kind"))
@@ -48,7 +54,7 @@ def dot_plot(
     base = alt.Chart(data).encode(tooltip=tooltip, **encodings)
     scale = alt.Scale(zero=False, nice=True)
     steps: dict[str, Any] = {"format": ",d", "tickMinStep": 1} if whole else {}
-    axis = alt.Axis(labelOverlap="greedy", labelSeparation=8, **steps)
+    axis = numbers_axis(**steps)
     points = base.mark_point(filled=True, size=45, opacity=1)
     layers = [points.encode(x=alt.X(f"{value}:Q", title=title, scale=scale, axis=axis))]
     if data["ci_low"].count():
@@ -71,13 +77,12 @@ def value_map(
         domain: the values of the lightest and the darkest colour.
     """
     rows, columns = (cells[name].unique(maintain_order=True).to_list() for name in (row, column))
-    x_axis = alt.Axis(labelAngle=-40, labelLimit=_LONGEST_LABEL, orient="top")
     base = (
         alt.Chart(cells)
         .transform_filter(f"isValid(datum['{value}'])")
         .encode(
-            x=alt.X(f"{_field(column)}:N", sort=columns, title=None, axis=x_axis),
-            y=alt.Y(f"{_field(row)}:N", sort=rows, title=None, axis=alt.Axis(labelLimit=_LONGEST_LABEL)),
+            x=alt.X(f"{_field(column)}:N", sort=columns, title=None, axis=columns_axis(columns)),
+            y=alt.Y(f"{_field(row)}:N", sort=rows, title=None, axis=names_axis()),
             tooltip=[
                 alt.Tooltip(f"{_field(row)}:N", title="Row"),
                 alt.Tooltip(f"{_field(column)}:N", title="Column"),
@@ -86,16 +91,14 @@ def value_map(
         )
     )
     scale = alt.Scale(scheme="blues", domain=list(domain), clamp=True)
-    legend = alt.Legend(orient="bottom", direction="horizontal")
-    squares = base.mark_rect(stroke="white", strokeWidth=1).encode(
-        color=alt.Color(f"{value}:Q", title=title, scale=scale, legend=legend)
-    )
-    dark = f"datum['{value}'] > {domain[0] + 0.6 * (domain[1] - domain[0])}"
+    legend = colour_legend("bottom", title=None)  # the words over the chart name the number, and they wrap
+    squares = base.mark_rect(stroke="white", strokeWidth=1).encode(color=alt.Color(f"{value}:Q", scale=scale, legend=legend))
+    dark = f"datum['{value}'] > {domain[0] + 0.72 * (domain[1] - domain[0])}"
     words = base.mark_text(fontSize=11).encode(
         text=alt.Text(f"{value}:Q", format=f".{digits}f"),
         color=alt.condition(dark, alt.value("white"), alt.value("black")),
         # On a phone the colours stay, and the numbers are in the table beneath.
-        opacity=alt.condition(f"width / {max(len(columns), 1)} > 26", alt.value(1), alt.value(0)),
+        opacity=alt.condition(f"width / {max(len(columns), 1)} > 30", alt.value(1), alt.value(0)),
     )
     height = 26 * max(len(rows), 1)
     chart = alt.layer(squares, words).properties(
@@ -122,7 +125,11 @@ def share_wheel(shares: pl.DataFrame) -> Specification:
     second = alt.param(
         name="second", value=models[min(1, len(models) - 1)], bind=alt.binding_select(options=models, name="Outline ")
     )
-    radius = alt.Radius("share:Q", scale=alt.Scale(type="linear", domain=[0.0, 1.5], zero=True))
+    # Beside the circle there is room for the names of test points, more of it where the page is narrow.
+    outside = "(width < 480 ? 2.3 : 1.5)"
+    scale = alt.Scale(type="linear", domainMin=0.0, domainMax=alt.ExprRef(outside), zero=True)
+    room = alt.ExprRef(f"width / 2 - 1.1 * min(width, height) / 2 / {outside}")
+    radius = alt.Radius("share:Q", scale=scale)
     tooltip = [alt.Tooltip("model:N"), alt.Tooltip("test_point:N", title="test point"), alt.Tooltip("share:Q", format=".2f")]
     sector = alt.Chart(data).transform_filter("isValid(datum.share)")
     angle = {"theta": alt.Theta("start:Q", scale=None, stack=None), "theta2": "end:Q"}
@@ -135,13 +142,13 @@ def share_wheel(shares: pl.DataFrame) -> Specification:
     rings = alt.Chart(alt.InlineData(values=[{"ring": ring / 4.0} for ring in range(1, 5)]))
     rings = rings.mark_arc(filled=False, stroke="#8a949e", strokeWidth=0.5, theta=0.0, theta2=2.0 * math.pi)
     layers = [
-        rings.encode(radius=alt.Radius("ring:Q", scale=alt.Scale(type="linear", domain=[0.0, 1.5], zero=True), stack=None)),
+        rings.encode(radius=alt.Radius("ring:Q", scale=scale, stack=None)),
         filled.encode(radius=radius, tooltip=tooltip, **angle),
         outline.encode(radius=radius, tooltip=tooltip, **angle),
     ]
     sides: list[tuple[str, Literal["left", "right"]]] = [("datum.middle < PI", "left"), ("datum.middle >= PI", "right")]
     for side, align in sides:
-        words = alt.Chart(labels).transform_filter(side).mark_text(fontSize=10, align=align, limit=85)
+        words = alt.Chart(labels).transform_filter(side).mark_text(fontSize=10, align=align, limit=room)
         layers.append(
             words.encode(
                 text="name:N", theta=alt.Theta("middle:Q", scale=None, stack=None), radius=alt.Radius("at:Q", stack=None)

@@ -34,14 +34,14 @@ def mos_page(summary: MosSummary, *, title: str) -> str:
 def weights_page(weights: Weights, *, title: str) -> str:
     """Return one self-contained HTML page: rises per group, and the coefficients behind them."""
     lead = (
-        "Of two pictures that are equal in every dimension, let one stand one standard deviation higher in one of them: "
-        "its win rate rises above 50 % by this much."
+        "Two pictures are equal in every dimension but one, and in that one the first is a standard deviation better. "
+        "The chart shows by how much its win rate is above 50%."
     )
     rows = weights.table.with_columns(
         pl.Series("group", [group_name(*names) for names in weights.table.select("persona", "scenario").iter_rows()]),
         pl.col("rise", "ci_low", "ci_high") * 100.0,
     )
-    caption = "Rise of the win rate above 50 %, in percentage points; groups as rows, dimensions as colours."
+    caption = "Rise of the win rate above 50%, in percentage points; groups as rows, dimensions as colours."
     figure = Figure(
         dot_plot(rows, label="group", value="rise", title="Rise of the win rate (points)", colour="dimension", line=0.0),
         caption,
@@ -239,7 +239,7 @@ def _table(columns: tuple[str, ...], rows: Sequence[Sequence[str]], words: set[s
 
 
 def _interval_name(confidence: float) -> str:
-    return f"{100 * confidence:.4g} % interval"
+    return f"{100 * confidence:.4g}% interval"
 
 
 def score(value: float | None) -> str:

@@ -162,7 +162,7 @@ def _convergence(battles: Battles, board: Leaderboard) -> tuple[Block, ...]:
             f"{now}. Widths shrink with the root of the matches: for all to be at most {LISTED_WIDTH:g} (MEF's rule for "
             f"listing), about {needed:,.0f} matches per model are needed, {last['matches_per_model']:,.0f} there are."
         )
-    caption = f"Width of the {100 * board.confidence:.4g} % intervals at random parts of the battles, by the sandwich formula."
+    caption = f"Width of the {100 * board.confidence:.4g}% intervals at random parts of the battles, by the sandwich formula."
     columns = ("Battles", "Matches per model", "Mean width", "Widest")
     rows = [tuple(f"{value:,.0f}" for value in row[1:]) for row in curve.iter_rows()]
     table = Table(columns, rows, frozenset(columns), "Widths of intervals, in Elo points")
@@ -206,7 +206,7 @@ def beside(boards: Sequence[Leaderboard], analyses: Sequence[Analyses]) -> list[
 
 def _acceptability(found: pl.DataFrame, confidence: float) -> tuple[Block, ...]:
     said = "How often a model's battles were not judged both-bad. Those battles are in no rating above."
-    columns = ("Model", "Acceptable", f"{100 * confidence:.4g} % interval", "Matches", "Both bad")
+    columns = ("Model", "Acceptable", f"{100 * confidence:.4g}% interval", "Matches", "Both bad")
     rows = [
         (
             row["model"],

@@ -57,8 +57,8 @@ class BattlePlan:
         """One sentence on what was assumed."""
         spread = self.ratings[-1] - self.ratings[0]
         return (
-            f"{len(self.ratings):,} models over {spread:,.0f} Elo points, {100 * self.voting.ties:.3g} % ties between equals, "
-            f"{100 * self.voting.noise:.3g} % of the votes at random; {100 * self.goals.confidence:.4g} % sandwich intervals "
+            f"{len(self.ratings):,} models over {spread:,.0f} Elo points, {100 * self.voting.ties:.3g}% ties between equals, "
+            f"{100 * self.voting.noise:.3g}% of the votes at random; {100 * self.goals.confidence:.4g}% sandwich intervals "
             f"against the lowest model; medians of {self.leagues:,} simulated leagues, seed {self.seed}."
         )
 
@@ -99,7 +99,7 @@ def plan(
     are at least ``goals.least_gap`` apart are separated with ``goals.power``. Goal of a newcomer: the middle model arrives when
     all others have intervals of ``goals.width`` by uniform matches, and its interval becomes as narrow; the battles
     are those of the whole arena since. Ratings count against the lowest model, fixed as on a
-    leaderboard; its uncertainty is in every interval. Battles between checkpoints grow by 12 %; where a goal is met is
+    leaderboard; its uncertainty is in every interval. Battles between checkpoints grow by 12%; where a goal is met is
     interpolated on the logarithm.
 
     Args:

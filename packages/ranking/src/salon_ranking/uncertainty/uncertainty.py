@@ -145,7 +145,7 @@ class Uncertainty:
         are = "is" if self.units == 1 else "are"
         units = counted(int(self.units), "cluster" if clustered else "battle")
         other = " or a sandwich" if resampled and clustered and self.units > 1 else ""
-        return f"{units} {are} too few for a {100 * confidence:.4g} % interval (at least {least}{other})"
+        return f"{units} {are} too few for a {100 * confidence:.4g}% interval (at least {least}{other})"
 
     def too_little(self, confidence: float) -> str | None:
         """Return why there can be no interval at all: too few battles, clusters or replicates; None when there can."""
@@ -157,7 +157,7 @@ class Uncertainty:
             return None
         are = "is" if len(self.replicates) == 1 else "are"
         drawn = counted(len(self.replicates), "replicate")
-        return f"{drawn} {are} too few for a {100 * confidence:.4g} % interval (at least {least:,})"
+        return f"{drawn} {are} too few for a {100 * confidence:.4g}% interval (at least {least:,})"
 
     def interval(self, confidence: float) -> Ends:
         """Return the intervals of θ - θ_base.

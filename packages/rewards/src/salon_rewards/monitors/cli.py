@@ -13,13 +13,16 @@ from salon_rewards.monitors.audit import Audit, MonitorHistory, audit, read_log
 from salon_rewards.monitors.batch import AnswerForm
 from salon_rewards.monitors.monitor_set import MONITORS, MonitorBoard
 from salon_rewards.monitors.reading import Alarm, Monitor, Reading
-from salon_taxonomy.cli.options import FORMAT
-from salon_taxonomy.cli.output import print_table
+from salon_taxonomy.cli.options import FORMAT, OUTPUT
+from salon_taxonomy.cli.output import deliver
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.table_files import Table
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _CURVE = 20
+_LONG = ("steps", "values", "verdicts")
+"""Fields of a monitor that have a value for each step."""
 
 
 @click.command("audit")
@@ -43,6 +46,7 @@ _CURVE = 20
     metavar="MONITOR=WARN,STOP",
     help="Other thresholds for one monitor; inf never stops. May be given again.",
 )
+@OUTPUT
 @FORMAT
 def audit_command(
     file: Path,
@@ -51,6 +55,7 @@ def audit_command(
     held_out_column: str,
     lower_is_better: bool,
     thresholds: Sequence[str],
+    output: Path | None,
     form: str,
 ) -> None:
     """Search the log of a training run for a policy that games its reward; exit with 1 on a stop.
@@ -66,10 +71,14 @@ def audit_command(
     board = MonitorBoard(_monitors(chosen, thresholds, lower_is_better), grammar=chosen)
     steps = read_log(file, reward_column=reward_column, held_out_column=held_out_column)
     found = audit(steps, board, source=shown(file))
-    if form == "json":
-        click.echo(json.dumps(_plain(found), indent=2))
-    else:
-        _print(found)
+    deliver(
+        _table(found),
+        [{name: value for name, value in _plain_history(each).items() if name not in _LONG} for each in found.histories],
+        form=form,
+        output=output,
+        further=_sentences(found),
+        json=lambda: json.dumps(_plain(found), indent=2),
+    )
     if found.verdict is Alarm.STOP:
         sys.exit(1)
 
@@ -94,7 +103,7 @@ def _monitors(grammar: AnswerForm, thresholds: Sequence[str], lower_is_better: b
     return [build(**given.get(name, {})) for name, build in builders.items()]
 
 
-def _print(found: Audit) -> None:
+def _table(found: Audit) -> Table:
     columns = ("monitor", "verdict", "first", "last", "worst", "at step", "threshold", f"steps {_span(found)}")
     rows = []
     for history in found.histories:
@@ -114,15 +123,19 @@ def _print(found: Audit) -> None:
                 _curve([item.value for item in history.readings]),
             )
         )
-    print_table(columns, rows, right=columns[2:7])
+    return Table(columns, rows, frozenset(columns[2:7]))
+
+
+def _sentences(found: Audit) -> list[str]:
     unreadable = f", {found.unreadable} of them unreadable" if found.unreadable else ""
-    click.echo(f"{found.completions:,} completions of {len(found.steps):,} steps{unreadable}: {found.verdict}")
+    said = [f"{found.completions:,} completions of {len(found.steps):,} steps{unreadable}: {found.verdict}"]
     for history in found.histories:
         since = history.alarmed
         warned = history.warned
         if since is not None and since.verdict is not None and warned is not None:
             before = f" (warned at step {warned.step})" if warned.step < since.step else ""
-            click.echo(f"{since.verdict}: {history.name} from step {since.step}{before}: {since.detail}")
+            said.append(f"{since.verdict}: {history.name} from step {since.step}{before}: {since.detail}")
+    return said
 
 
 def _span(found: Audit) -> str:

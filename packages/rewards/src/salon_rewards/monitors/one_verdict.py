@@ -95,7 +95,7 @@ class AlwaysNormal(_OneVerdict):
     An alarm also needs the lower end of Wilson's interval, over pictures, to be above the truth's rate.
 
     Args:
-        warn: 0.6: as many flawed pictures pass as in a cold start from annotators who miss 60 % of them, which GRPO undoes.
+        warn: 0.6: as many flawed pictures pass as in a cold start from annotators who miss 60% of them, which GRPO undoes.
         stop: 0.9: with one answer in ten left there is hardly a group in which two verdicts differ, so nothing is learned back.
         expected: the rate where completions bring no truth; without either there is no reading.
         minimum: readable completions that a reading needs.

@@ -12,7 +12,7 @@ from salon_rewards.monitors.reading import Reading, Thresholds
 from salon_taxonomy.answers import R3Answer
 
 FALSE_POSITIVE_RATE: Final = 0.036
-"""How often :func:`~salon_rewards.illusory` may be mistaken: 0 of 84 honest instructions of the labelled set, at 95 %."""
+"""How often :func:`~salon_rewards.illusory` may be mistaken: 0 of 84 honest instructions of the labelled set, at 95%."""
 
 
 class PromptEditing(PooledMonitor[bool]):

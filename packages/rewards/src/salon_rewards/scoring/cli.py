@@ -1,7 +1,6 @@
 """``salon reward score``: what every completion of a file earns."""
 
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,10 +15,11 @@ from salon_rewards.composition import Part
 from salon_rewards.line_files import opened, shown
 from salon_rewards.scoring.completions_file import read_completions
 from salon_rewards.scoring.scored import ScoredCompletions, label_counts, score_completions
-from salon_taxonomy.cli.options import format_option
+from salon_taxonomy.cli.options import format_option, output_option
 from salon_taxonomy.cli.output import print_table
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.table_files import VALUE_ENDINGS, Table, write_table
 
 _BY_RULE = {entry.name: entry for entry in REWARDS if not entry.asks}
 
@@ -42,7 +42,7 @@ _BY_RULE = {entry.name: entry for entry in REWARDS if not entry.asks}
 @click.option(
     "--group-size", type=click.IntRange(min=1), metavar="N", help="Every N rows are a group.  [default: told by the columns]"
 )
-@click.option("--output", type=OutputPath(), help="Write every row to this file, as JSON Lines.")
+@output_option(VALUE_ENDINGS, what="Write every row to this file")
 def score(
     file: str,
     names: tuple[str, ...],
@@ -128,16 +128,10 @@ def _progress(total: int) -> Iterator[Any]:
 
 
 def _write(scored: ScoredCompletions, output: Path) -> None:
-    """All rows or none: the file appears when it is whole."""
-    unfinished = output.with_name(f".{output.name}.{os.getpid()}.unfinished")
-    try:
-        with unfinished.open("w", encoding="utf-8") as file:
-            for row in scored.rows():
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        unfinished.replace(output)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise InputError(f"the file cannot be written ({error.strerror})", source=output) from error
+    """Write all rows or none."""
+    rows = list(scored.rows())
+    made = {".jsonl": lambda: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)}  # without polars
+    write_table(output, Table((), ()), rows, made=made)
 
 
 def _print(scored: ScoredCompletions) -> None:

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from traceback import format_exception_only
 from typing import Any, Final
 
 from aiohttp import web
@@ -245,16 +246,14 @@ class RewardServer:
         [found] = await asyncio.gather(self._scored(completions, columns), return_exceptions=True)
         self._seconds += perf_counter() - began
         if isinstance(found, BaseException):
-            if not isinstance(found, Exception):
+            if not isinstance(found, Exception | asyncio.CancelledError):  # a cancellation of this task is no result
                 raise found
             if len(taken) > 1:
                 for each in taken:
                     await self._answer([each])
                 return
-            problem = (
-                found if isinstance(found, SalonError) else UnscoredError(f"the reward failed: {type(found).__name__}: {found}")
-            )
-            taken[0][1].set_exception(problem)
+            words = "".join(format_exception_only(found)).strip()  # also of an exception whose own words raise
+            taken[0][1].set_exception(found if isinstance(found, SalonError) else UnscoredError(f"the reward failed: {words}"))
             return
         start = 0
         for rows, answer in taken:

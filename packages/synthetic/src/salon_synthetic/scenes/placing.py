@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 
 from salon_synthetic.scenes.scene import GAP, Item, Scene
-from salon_synthetic.scenes.vocabulary import CANVAS, Relation
+from salon_synthetic.scenes.vocabulary import CANVAS
 
 _STEP = 8
 _DRAWS = 200
@@ -34,12 +34,6 @@ def strewn(looks: list[Item], generator: random.Random) -> Scene:
 def free_place(scene: Scene, item: Item, *, near: tuple[int, int] | None = None) -> Item | None:
     """Return the object at the free place nearest to ``near`` (default: the middle), or None without room."""
     return next(free_places(scene, item, near=near), None)
-
-
-def place_beside(scene: Scene, item: Item, relation: Relation, other: Item) -> Item | None:
-    """Return the object at the nearest free place on that side of another, or None without room."""
-    places = free_places(scene, item, near=(item.x, item.y))
-    return next((found for found in places if found.stands(relation, other)), None)
 
 
 def free_places(scene: Scene, item: Item, *, near: tuple[int, int] | None = None) -> Iterator[Item]:

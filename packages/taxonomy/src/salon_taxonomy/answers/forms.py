@@ -53,7 +53,7 @@ def parse_yes_or_no(text: str) -> Outcome[bool]:
     lines, word = _lines(heard), _last_line(heard, _YES_NO)
     if word is None and len(lines) == 1:
         first = _FIRST.match(lines[0])
-        word = first[1].lower() if first else None
+        word = first[1].casefold() if first else None
     elif word is None and lines and not lines[1][0].islower() and not any(_bare(line, _YES_NO) for line in lines[1:]):
         word = _bare(lines[0], _YES_NO)
     if word is None:
@@ -166,30 +166,39 @@ def _last_line(heard: Said, words: tuple[str, ...]) -> str | None:
     lines = _lines(heard)
     if not lines:
         return None
-    marked = _marked_pattern(words).search(lines[-1][-4 * _LONGEST_LINE :])
-    return _bare(lines[-1], words) or (marked[1].lower() if marked else None)
+    return _bare(lines[-1], words) or _chosen(_marked_pattern(words).search(lines[-1][-4 * _LONGEST_LINE :]), words)
 
 
 def _bare(line: str, words: tuple[str, ...]) -> str | None:
     """Return the word of a line that holds nothing else."""
     longest = _LONGEST_LINE + max(map(len, words))
-    found = _bare_pattern(words).fullmatch(line) if len(line) <= longest else None
-    return found[1].lower() if found else None
+    return _chosen(_bare_pattern(words).fullmatch(line), words) if len(line) <= longest else None
+
+
+def _chosen(found: re.Match[str] | None, words: tuple[str, ...]) -> str | None:
+    """Return the word whose group matched: letters such as "ſ" match a word without being its lower case."""
+    return None if found is None or found.lastindex is None else _longest_first(words)[found.lastindex - 1]
 
 
 @cache
 def _bare_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    lead = r"\W{0,8}(?:(?:my |the )?(?:final )?answer(?: is)?\W{0,8})?"
-    return re.compile(rf"{lead}({_one_of(words)})\W{{0,8}}", re.IGNORECASE)
+    lead = r"\W{0,8}?(?:(?:my |the )?(?:final )?answer(?: is)?\W{0,8}?)?"
+    return re.compile(rf"{lead}(?:{_one_of(words)})\W{{0,8}}", re.IGNORECASE)
 
 
 @cache
 def _marked_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(rf"\banswer(?: is)?[ *\"'`]{{0,4}}[:：]\W{{0,6}}({_one_of(words)})\W{{0,8}}$", re.IGNORECASE)
+    return re.compile(rf"\banswer(?: is)?[ *\"'`]{{0,4}}[:：]\W{{0,6}}?(?:{_one_of(words)})\W{{0,8}}$", re.IGNORECASE)
 
 
 def _one_of(words: tuple[str, ...]) -> str:
-    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    """Return a group for each word; no sign or point of a number is taken for punctuation before it."""
+    groups = ((r"(?<![-−–.])" if word[0].isdigit() else "") + f"({re.escape(word)})" for word in _longest_first(words))
+    return "|".join(groups)
+
+
+def _longest_first(words: tuple[str, ...]) -> list[str]:
+    return sorted(words, key=len, reverse=True)
 
 
 def _nothing_chosen(heard: Said, problem: str) -> Unparsed:

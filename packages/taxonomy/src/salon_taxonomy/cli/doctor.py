@@ -5,13 +5,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
+from pathlib import Path
 from typing import Any, Final
 
 import rich_click as click
 
 from salon_taxonomy.cli.commands import COMMANDS
-from salon_taxonomy.cli.options import FORMAT
-from salon_taxonomy.cli.output import print_json, print_table
+from salon_taxonomy.cli.options import FORMAT, output_option
+from salon_taxonomy.cli.output import as_json, deliver, print_parts
+from salon_taxonomy.table_files import Table
 from salon_taxonomy.visible_text import visible
 
 _CHECKS: Final = "salon.checks"
@@ -46,9 +48,10 @@ class _Package:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@output_option(what="Also write the table of packages to this file")
 @FORMAT
 @click.pass_context
-def doctor(context: click.Context, form: str) -> None:
+def doctor(context: click.Context, form: str, output: Path | None) -> None:
     """Check the installation: packages, extras, and whether each package can work on this machine.
 
     With salon-train installed, one real train step is run on every device (some seconds). Exits with 1 when a package that
@@ -62,32 +65,28 @@ def doctor(context: click.Context, form: str) -> None:
     packages = [_package(name) for name in COMMANDS]
     checks = dict(_checks())
     problems = [problem for check in checks.values() for problem in check.problems]
-    if form == "json":
-        print_json(
-            {
-                "python": platform.python_version(),
-                "packages": [asdict(each) for each in packages],
-                "checks": {name: {"ready": not check.problems, **check.fields} for name, check in checks.items()},
-                "problems": problems,
-            }
-        )
-    else:
-        _print(packages, checks)
+    document = {
+        "python": platform.python_version(),
+        "packages": [asdict(each) for each in packages],
+        "checks": {name: {"ready": not check.problems, **check.fields} for name, check in checks.items()},
+        "problems": problems,
+    }
+    lines = [
+        (each.name, each.version or "not installed", ", ".join(f"{each.name}[{extra}]" for extra in each.missing))
+        for each in packages
+    ]
+    table = Table(("package", "version", "extras that are not installed"), lines)
+    values = [{"name": each.name, "version": each.version, "missing": list(each.missing)} for each in packages]
+    deliver(table, values, form=form, output=output, show=lambda: _print(table, checks), json=lambda: as_json(document))
     if problems:
         context.exit(1)
 
 
-def _print(packages: Sequence[_Package], checks: Mapping[str, MachineCheck]) -> None:
-    click.echo(f"Python {platform.python_version()} on {platform.system()} {platform.machine()}")
-    lines = [
-        [each.name, each.version or "not installed", ", ".join(f"{each.name}[{extra}]" for extra in each.missing)]
-        for each in packages
-    ]
-    print_table(["package", "version", "extras that are not installed"], lines)
+def _print(packages: Table, checks: Mapping[str, MachineCheck]) -> None:
+    print_parts(f"Python {platform.python_version()} on {platform.system()} {platform.machine()}", packages)
     for check in checks.values():
         for header, rows in check.tables:
-            click.echo()
-            print_table(header, rows)
+            print_parts("", Table(tuple(header), rows))
         for problem in check.problems:
             click.echo(f"missing: {visible(problem)}", err=True)
         click.echo(f"{'not ' if check.problems else ''}ready to {check.done}")

@@ -2,14 +2,18 @@
 
 import math
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import rich_click as click
+from click import get_current_context
 
 from salon_taxonomy.file_options import OutputPath, StorePath
 from salon_taxonomy.table_files import TABLE_ENDINGS
 
+RESUMABLE: Final = "salon_taxonomy.cli.resumable"
+"""The key of a click context whose command is resumable."""
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -35,6 +39,17 @@ def several(*options: Decorator) -> Decorator:
     return decorated
 
 
+def resumable(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a command whose second call continues a stopped first one; where Ctrl-C stops it, the message says so."""
+
+    @wraps(command)
+    def called(*words: Any, **options: Any) -> Any:
+        get_current_context().meta[RESUMABLE] = True
+        return command(*words, **options)
+
+    return called
+
+
 STORE: Final = click.option(
     "--store",
     type=StorePath(file_okay=False),
@@ -54,9 +69,12 @@ def format_option(*forms: str, default: str | None = "table", help_: str = "For 
 FORMAT: Final = format_option("table", "json")
 
 
-def output_option(endings: tuple[str, ...] = TABLE_ENDINGS, *, what: str = "Also write the table to this file") -> Decorator:
+def output_option(
+    endings: tuple[str, ...] = TABLE_ENDINGS, *, what: str = "Also write the table to this file", required: bool = False
+) -> Decorator:
     """Return the option ``--output``, a file whose ending must be among ``endings``."""
-    return click.option("--output", metavar="FILE", type=OutputPath(endings=endings), help=f"{what}: {', '.join(endings)}.")
+    kind = OutputPath(endings=endings)
+    return click.option("--output", metavar="FILE", type=kind, required=required, help=f"{what}: {', '.join(endings)}.")
 
 
 OUTPUT: Final = output_option()

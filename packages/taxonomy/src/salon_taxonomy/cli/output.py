@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +23,7 @@ _LARGEST_MARK: Final = 10.0
 
 
 def print_json(content: object) -> None:
-    """Print a value as JSON; dates and paths as text.
+    """Print a value as JSON; dates and times in ISO 8601, paths as text.
 
     Example:
         >>> print_json({"a": 1})
@@ -33,15 +34,44 @@ def print_json(content: object) -> None:
     click.echo(as_json(content))
 
 
+def print_continues(done: int, total: int | None, things: str, place: object) -> None:
+    """Print :func:`continues` on standard error."""
+    click.echo(continues(done, total, things, place), err=True)
+
+
+def continues(done: int, total: int | None, things: str, place: object = None) -> str:
+    """Return the line on how much of a resumable command's work its earlier calls have done.
+
+    Every resumable command prints it at its second call, and nothing at its first.
+
+    Args:
+        done: how many of the things are done.
+        total: how many there are; None where that is not known yet.
+        things: what is counted, in the plural: "cases".
+        place: the run or the folder that keeps them; None where the command has just named it.
+
+    Example:
+        >>> continues(30, 100, "cases", "run 1a2b")
+        'continues: 30 of 100 cases done in run 1a2b'
+    """
+    where = "" if place is None else f" in {place}"
+    of, rest = ("", "") if total is None else (f" of {total:,}", "; nothing is left to do" if done >= total else "")
+    return f"continues: {done:,}{of} {things} done{where}{rest}"
+
+
 def as_json(content: object) -> str:
-    """Return a value as JSON text that every stream can take; dates and paths as text.
+    """Return a value as JSON text that every stream can take; dates and times in ISO 8601, paths as text.
 
     Example:
         >>> as_json("a\\ud800")
         '"a\\\\ud800"'
     """
-    text = json.dumps(content, indent=2, ensure_ascii=False, default=str)
+    text = json.dumps(content, indent=2, ensure_ascii=False, default=_as_text)
     return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate: \ud800, as JSON writes it
+
+
+def _as_text(value: object) -> str:
+    return value.isoformat() if isinstance(value, date | time) else str(value)
 
 
 def fitted(table: Table, *, indented: bool = True) -> FittedTable:
@@ -70,6 +100,15 @@ def print_table(
     console_of(width).print(fitted(Table(tuple(header), lines, frozenset(right))))
 
 
+def print_parts(*parts: Table | str) -> None:
+    """Print tables and sentences in this order."""
+    for part in parts:
+        if isinstance(part, str):
+            click.echo(part)
+        else:
+            print_table(part.columns, part.rows, right=part.numeric)
+
+
 def console_of(width: int, *, stderr: bool = False) -> "Console":
     """Return a console as wide as the terminal, as ``COLUMNS`` says, or ``width`` in a file or a pipe."""
     from rich.console import Console
@@ -85,6 +124,7 @@ def deliver(
     form: str | None,
     output: Path | None,
     show: Callable[[], None] | None = None,
+    further: "Sequence[Table | str]" = (),
     json: Callable[[], str] | None = None,
     csv: Callable[[], str] | None = None,
     made: Mapping[str, Maker] | None = None,
@@ -96,7 +136,8 @@ def deliver(
         values: its values; default: the cells.
         form: what is printed: ``table``, ``json`` or ``csv``; None: the table, or nothing where a file is written.
         output: the file, whose ending says the kind; None: none.
-        show: prints it for people; default: the table.
+        show: prints it for people; default: the table, then ``further``.
+        further: smaller tables and sentences that are printed beneath the table; files do not have them.
         json: makes its JSON, also for a file; default: the values as an array.
         csv: makes its CSV, also for a file; default: the values.
         made: makes the content of a file by its ending, in place of the table.
@@ -111,8 +152,7 @@ def deliver(
     elif show is not None:
         show()
     else:
-        cells = table if isinstance(table, Table) else table()
-        print_table(cells.columns, cells.rows, right=cells.numeric)
+        print_parts(table if isinstance(table, Table) else table(), *further)
     if output is not None:
         write_table(output, table, values, made=makers)
         click.echo(f"Wrote {output}", err=True)

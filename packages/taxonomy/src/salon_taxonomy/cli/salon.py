@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_taxonomy.cli.commands import COMMANDS
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, format_option
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, RESUMABLE, format_option
 from salon_taxonomy.cli.output import as_json, deliver, print_table
-from salon_taxonomy.errors import IncompleteError, SalonError
+from salon_taxonomy.errors import IncompleteError, SalonError, StorageError, is_refused_write
 from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.lazy_commands import InstalledGroup, LazyCommand
 from salon_taxonomy.standard_output import OutputError, told_apart
 from salon_taxonomy.table_files import Table
+from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -62,8 +63,13 @@ class SalonGroup(InstalledGroup):
         except BrokenPipeError as error:  # never standard output's; click would pass over it without a word
             click.echo(f"Error: a connection was closed at its other end ({error})", err=True)
             ctx.exit(1)
+        except OSError as error:  # a disk that is full or not writable, wherever a command meets it
+            if not is_refused_write(error):
+                raise
+            click.echo(f"Error: {visible(str(StorageError.of(error, Path(str(error.filename or 'a file')))))}", err=True)
+            ctx.exit(1)
         except (KeyboardInterrupt, click.Abort):
-            click.echo("\nAborted.", err=True)
+            click.echo("\nStopped. The same command again continues." if RESUMABLE in ctx.meta else "\nAborted.", err=True)
             ctx.exit(_INTERRUPTED)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
@@ -151,9 +157,8 @@ def list_(form: str, output: Path | None) -> None:
 
     found = [Taxonomy.load(name) for name in Taxonomy.names()]
     values = [{"name": t.name, "title": t.title, "labels": len(t), "leaves": len(t.leaves())} for t in found]
-    papers = [t.source.paper if t.source else "" for t in found]
-    rows = [(*map(str, row.values()), paper) for row, paper in zip(values, papers, strict=True)]
-    table = Table(("name", "title", "labels", "leaves", "paper"), rows, frozenset({"labels", "leaves"}))
+    rows = [tuple(map(str, row.values())) for row in values]
+    table = Table(("name", "title", "labels", "leaves"), rows, frozenset({"labels", "leaves"}))
     deliver(table, values, form=form, output=output, json=lambda: as_json(values))
 
 
@@ -311,7 +316,7 @@ def _tree(found: "Taxonomy", definitions: bool) -> "Tree":
     for label in found.walk():
         line = Text.assemble((label.name, "bold"), (f"  {label.id}", "cyan"))
         figures = [f"{key} {count:,}" for key, count in label.counts.items()]
-        figures += [f"{key.replace('_', ' ')} {share} %" for key, share in label.shares.items()]
+        figures += [f"{key.replace('_', ' ')} {share}%" for key, share in label.shares.items()]
         if figures:
             line.append(f"  {', '.join(figures)}", "green")
         if definitions:

@@ -1,4 +1,4 @@
-"""``salon train sft | grpo | evaluate | export``, and the presets that runs begin with. Parse, one call, print."""
+"""``salon train sft | grpo | evaluate | export``, and what runs begin with: presets, a tiny model. Parse, one call, print."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT
-from salon_taxonomy.cli.output import print_json, print_table
+from salon_taxonomy.cli.options import FORMAT, OUTPUT
+from salon_taxonomy.cli.output import as_json, deliver, print_json
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath, refuse_overwriting
+from salon_taxonomy.table_files import Table
 from salon_train.run.cli import FILE, changes_of, set_option, stage_options, train_and_show
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def grpo(**given: Any) -> None:
 @click.option("--limit", type=click.IntRange(min=1), help="Only so many pictures, the first ones. Default: all of them.")
 @click.option("--bootstrap", "replicates", type=click.IntRange(min=0), default=1000, show_default=True, help="0: no intervals.")
 @set_option()
+@OUTPUT
 @FORMAT
 def evaluate(
     file: Path,
@@ -67,6 +69,7 @@ def evaluate(
     limit: int | None,
     replicates: int,
     changes: tuple[str, ...],
+    output: Path | None,
     form: str,
 ) -> None:
     """Evaluate a model on the held-out pictures: F1 by label, macro, micro and artifact or not, with intervals.
@@ -88,27 +91,27 @@ def evaluate(
     configuration = _read(file, changes)
     if answers is not None and not answers.absolute().parent.is_dir():
         raise InputError("there is no such folder", source=answers.parent, column="--answers", value=answers.name)
-    if answers is not None:
-        data = configuration.data
-        files = {name: Path(name) for name in (*data.train, *data.sft, *data.held_out)}
-        refuse_overwriting({"--answers": answers}, files)
+    data = configuration.data
+    files = {name: Path(name) for name in (*data.train, *data.sft, *data.held_out)}
+    outputs = {"--answers": answers, "--output": output}
+    refuse_overwriting({name: path for name, path in outputs.items() if path is not None}, files)
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("answering", total=None)
         held_out = measure(configuration, which, limit=limit, progressed=lambda count: bar.advance(task, count))
     if answers is not None:
         held_out.write(answers)
-    if form == "json":
-        print_json({"of": which, "pictures": len(held_out.texts), **held_out.metrics()})
-        return
-    show_evaluation(held_out.evaluation(replicates=replicates, seed=configuration.run.seed), "main", form)
-    shown = {name: value for name, value in held_out.metrics().items() if name.startswith(("normal", "invalid", "length"))}
-    click.echo("  ".join(f"{name} {value:.4g}" for name, value in shown.items() if value is not None))
+    about = {"of": which, "pictures": len(held_out.texts), **held_out.metrics()}
+    evaluation = held_out.evaluation(replicates=replicates, seed=configuration.run.seed)
+    show_evaluation(evaluation, "main", form, output, about=about)
+    if form == "table":
+        shown = {name: value for name, value in held_out.metrics().items() if name.startswith(("normal", "invalid", "length"))}
+        click.echo("  ".join(f"{name} {value:.4g}" for name, value in shown.items() if value is not None))
 
 
 @click.command()
 @FILE
-@click.argument("folder", type=InputPath())
+@click.argument("folder", type=InputPath(made=True))
 @click.option("--of", "which", default="grpo", show_default=True, metavar="STAGE|FOLDER", help="sft, grpo or a folder.")
 @set_option()
 def export(file: Path, folder: Path, which: str, changes: tuple[str, ...]) -> None:
@@ -130,8 +133,9 @@ def export(file: Path, folder: Path, which: str, changes: tuple[str, ...]) -> No
 @click.command()
 @click.argument("name", required=False)
 @click.option("--launch", "launching", is_flag=True, help="NAME is a file for `accelerate launch --config_file`.")
+@OUTPUT
 @FORMAT
-def presets(name: str | None, launching: bool, form: str) -> None:
+def presets(name: str | None, launching: bool, output: Path | None, form: str) -> None:
     """List the recipes that runs begin with, or print the one with NAME, to be completed with your paths.
 
     A recipe is a configuration with every setting that its paper published.
@@ -144,19 +148,78 @@ def presets(name: str | None, launching: bool, form: str) -> None:
     """
     from salon_train.configuration import recipes
 
-    if name is not None and form == "json":
-        raise click.UsageError("--format json goes with the list; a recipe is printed as the file that it is")
+    if name is not None and (form == "json" or output is not None):
+        option = "--format json" if form == "json" else "--output"
+        raise click.UsageError(f"{option} goes with the list; a recipe is printed as the file that it is")
     if name is not None:
         click.echo(recipes.launch(name) if launching else recipes.preset(name), nl=False)
         return
     names, files = recipes.preset_names(), recipes.launch_names()
     if launching:
         raise click.UsageError(f"--launch needs the NAME of a file; there are: {', '.join(files)}")
+    about = {each: recipes.about(each) for each in names}
+    deliver(
+        Table(("preset", "what it is"), list(about.items())),
+        [{"preset": each, "about": words} for each, words in about.items()],
+        form=form,
+        output=output,
+        further=[f"For accelerate launch (`salon train presets NAME --launch`): {', '.join(files)}"],
+        json=lambda: as_json({"presets": about, "launch": list(files)}),
+    )
+
+
+@click.command()
+@FILE
+@click.option(
+    "--architecture",
+    type=click.Choice(["llava", "qwen2_5_vl"]),
+    default="llava",
+    show_default=True,
+    help="Which family it belongs to.",
+)
+@click.option("--image-size", type=click.IntRange(min=16), default=64, show_default=True, help="Pixels of a side that it sees.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random weights; same seed, same files.")
+@click.option("--again", is_flag=True, help="Replace the model that stands there.")
+@FORMAT
+def tiny(file: Path, architecture: str, image_size: int, seed: int, again: bool, form: str) -> None:
+    """Make a tiny model with random weights in the folder that [model] name of CONFIG.toml says.
+
+    Its tokenizer is made from the questions and answers that the configuration's own examples lead to, so that an answer is a
+    few tokens long. No network is needed. It knows nothing yet: `salon train sft` comes next.
+
+    \b
+    salon train tiny run.toml
+    salon train tiny run.toml --architecture qwen2_5_vl --seed 1
+    """
+    from rich.console import Console
+
+    from salon_train.models.shapes import KNOWN
+    from salon_train.run.display import said
+
+    console = Console(stderr=True)
+    configuration = _read(file, ())
+    name = configuration.model.name
+    if name in KNOWN:
+        hint = 'Name a folder, such as "tiny".'
+        problem = "is a model on the hub, whose place a tiny one must not take:"
+        raise InputError(problem, source=file, key="model.name", value=name, hint=hint)
+    folder = file.absolute().parent / name
+    if (folder / "config.json").exists() and not again:
+        raise InputError("a model stands there", source=file, key="model.name", value=str(folder), hint="--again replaces it.")
+    with said(console, "loading PyTorch and transformers"):
+        from salon_train.models.tiny import Architecture, TinyShape, build_tiny_model
+        from salon_train.run.callbacks import quiet
+    with said(console, "reading the configured rows"):
+        texts = _texts(configuration)
+    with quiet(), said(console, f"learning a tokenizer from {len(texts):,} texts, writing the model"):
+        made = build_tiny_model(
+            folder, texts, seed=seed, architecture=Architecture(architecture), shape=TinyShape(image_size=image_size)
+        )
     if form == "json":
-        print_json({"presets": {each: recipes.about(each) for each in names}, "launch": list(files)})
+        facts = {"folder": str(folder), "architecture": str(made.architecture), "seed": seed}
+        print_json({**facts, "parameters": made.parameters, "vocabulary": made.vocabulary})
         return
-    print_table(["preset", "what it is"], [[each, recipes.about(each)] for each in names])
-    click.echo(f"For accelerate launch (`salon train presets NAME --launch`): {', '.join(files)}")
+    click.echo(f"{name}: {made.architecture}, {made.parameters:,} parameters, {made.vocabulary} tokens, seed {seed}")
 
 
 def _train(stage: Literal["sft", "grpo"], file: Path, changes: tuple[str, ...], **given: Any) -> None:
@@ -179,3 +242,16 @@ def _read(file: Path, changes: tuple[str, ...]) -> "Configuration":
     from salon_train.configuration import read_configuration
 
     return read_configuration(file, changes=changes_of(changes))
+
+
+def _texts(configuration: "Configuration") -> list[str]:
+    """Every different question and answer of the configured examples, in order."""
+    from salon_train.assessor.rows import rows_of
+    from salon_train.data.question import Wording, answered, asked
+
+    data = configuration.data
+    texts: dict[str, None] = {}
+    for example in rows_of([*data.train, *data.sft], data).examples:
+        messages = asked(example, data.question or Wording.FULL) + answered(example, reasoning=data.reasoning)
+        texts.update(dict.fromkeys(message["content"] for message in messages))
+    return list(texts)

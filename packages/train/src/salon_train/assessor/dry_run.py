@@ -1,8 +1,8 @@
 """``salon train sft | grpo --dry-run``: what a stage would do, and whether it can, before weights are loaded.
 
-configuration ──► data read, pictures opened, ratio held against the buckets
+configuration ──► rows read, pictures opened, ratio compared with the buckets
               ├─► rewards made and tried on hostile answers, judges asked one question
-              └─► the plan (``planning.py``): parameters, memory, steps, prompts, epochs
+              └─► the plan (``run/dry_run.py``): parameters, memory, steps, prompts, epochs
 """
 
 import inspect
@@ -15,7 +15,6 @@ from salon_taxonomy.errors import InputError, SalonError
 from salon_taxonomy.training_example import TrainingExample
 from salon_train.assessor import rows as data_rows
 from salon_train.assessor.rewards import judges_of, name_of, open_rewards
-from salon_train.assessor.stages import steps_of
 from salon_train.configuration.schema import Configuration, GrpoSection, SftSection
 from salon_train.models.loading import line
 from salon_train.run.dry_run import UNKNOWN_TOKENS, Checked, StageDryRun, ask_judges, first_unreadable, overlap, planned, spread
@@ -47,7 +46,7 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
     notes = (*learned.notes, *measured.notes, *overlap(map(_picture, examples), map(_picture, held_out)))
     _pictures(examples)
     _pictures(held_out)
-    steps = steps_of(section, len(examples))
+    steps = section.steps_for(len(examples))
     seen, prompts = steps * section.batch, section.batch
     paid: dict[str, float | str] = {}
     judges: tuple[str, ...] = ()

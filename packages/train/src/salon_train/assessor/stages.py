@@ -3,7 +3,6 @@
 configuration ──► examples ──► trainer ──► ``run_stage`` ──► FOLDER/<stage>/model
 """
 
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Unpack
@@ -18,7 +17,7 @@ from salon_train.configuration.schema import Configuration, GrpoSection, SftSect
 from salon_train.run.completion_parsing import read_assessment
 from salon_train.run.folder import RunFolder
 from salon_train.run.held_out import measure_of
-from salon_train.run.recorders import look_on, watch_of
+from salon_train.run.recorders import add_recorders, watch_of
 from salon_train.run.stage import Measure, Setting, StageCall, Trained, run_stage
 from salon_train.sampling.prompt_order import prompt_plan
 
@@ -95,28 +94,13 @@ def start_of(configuration: Configuration) -> Path | None:
     return cold.model
 
 
-def steps_of(section: SftSection | GrpoSection, examples: int) -> int:
-    """Optimizer steps of a stage: as given, or as many as its epochs take.
-
-    Example:
-        >>> steps_of(SftSection(epochs=2, batch=32), 100), steps_of(GrpoSection(epochs=1, batch=12, generations=6), 100)
-        (7, 50)
-    """
-    if section.steps is not None:
-        return section.steps
-    if isinstance(section, SftSection):
-        return max(1, -int(-(section.epochs or 0) * examples // section.batch))
-    sequences = Fraction(str(section.epochs or 0)) * examples * section.generations * section.iterations
-    return max(1, -int(-sequences // section.batch))
-
-
 def _sft_trainer(setting: Setting[TrainingExample], configuration: Configuration, section: SftSection) -> "Learning":
     from salon_train.trl.sft import warm_up_trainer
 
     examples, sampling = setting.rows, configuration.sampling
     if not sampling.sft:
         sampling = sampling.model_copy(update={"strategy": "shuffled", "hard_positives": 1.0})
-    steps = steps_of(section, len(examples))
+    steps = section.steps_for(len(examples))
     plan = prompt_plan(examples, sampling, chunk=section.batch, chunks=steps, seed=configuration.run.seed)
     return warm_up_trainer(setting, section, data_rows.warm_up_dataset(examples, configuration.data), plan)
 
@@ -126,7 +110,7 @@ def _grpo_trainer(setting: Setting[TrainingExample], configuration: Configuratio
 
     examples, data = setting.rows, configuration.data
     opened = open_rewards(configuration, setting.environment)
-    steps = steps_of(section, len(examples))
+    steps = section.steps_for(len(examples))
     watch = watch_of(setting, AnswerForm.MAGICMIRROR, steps=steps, metric=METRIC)
     made = section.generation_batch or section.batch
     lasts = made // section.batch * section.iterations
@@ -137,7 +121,7 @@ def _grpo_trainer(setting: Setting[TrainingExample], configuration: Configuratio
         chunks=-(-steps // lasts),
         seed=configuration.run.seed,
     )
-    look_on(setting, watch, metric=METRIC)
+    add_recorders(setting, watch, metric=METRIC)
     return policy_trainer(
         setting,
         section.model_copy(update={"steps": steps, "epochs": None}),

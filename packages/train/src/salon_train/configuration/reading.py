@@ -100,6 +100,22 @@ def put(values: dict[str, Any], key: str, value: object) -> None:
     values[name] = value
 
 
+def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the values of nested tables by dotted key.
+
+    Example:
+        >>> dotted({"grpo": {"steps": 10}, "seed": 0})
+        {'grpo.steps': 10, 'seed': 0}
+    """
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            found |= dotted(value, f"{prefix}{name}.")
+        else:
+            found[f"{prefix}{name}"] = value
+    return found
+
+
 def _absolute(section: BaseModel, folder: Path) -> dict[str, Any]:
     """The values of a configuration, with paths (``NearPath``) absolute; so is a model's name where it is a folder."""
     values: dict[str, Any] = {}

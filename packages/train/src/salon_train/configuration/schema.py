@@ -7,6 +7,7 @@ Defaults are those of a small run on one machine; the published recipes are in `
 """
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
@@ -21,6 +22,9 @@ Counted = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1)]
 NEAR: Final = "relative to the file"
 """Marks a setting that holds a path, or several: a relative one is looked up from the configuration's own folder."""
+
+CHANGEABLE: Final = ("log", "store", "evaluation", "checkpoints", "degeneration", "monitors")
+"""Sections that do not change which weights come out, and may be changed between two calls of a stage."""
 
 PAPER_RATIO = {NORMAL: 4, **{bucket: 1 for bucket in MAIN_BUCKETS if bucket != NORMAL}}
 """4:1:1:1:1 (MagicMirror, section 3.1)."""
@@ -301,6 +305,15 @@ class SftSection(LearningSection):
     learning_rate: Positive = 2e-5
     longest: Whole | None = None
 
+    def steps_for(self, rows: int) -> int:
+        """Return the optimizer steps: as given, or as many as the epochs over so many rows take.
+
+        Example:
+            >>> SftSection(epochs=2, batch=32).steps_for(100)
+            7
+        """
+        return self.steps if self.steps is not None else max(1, -int(-(self.epochs or 0) * rows // self.batch))
+
 
 class VllmSection(ConfigurationTable):
     """Completions by vLLM (``pip install 'trl[vllm]'``).
@@ -364,6 +377,18 @@ class GrpoSection(LearningSection):
     aggregation: Literal["sum_then_normalize", "normalize_then_sum"] = "sum_then_normalize"
     rollouts: Literal["transformers", "vllm"] = "transformers"
     vllm: VllmSection = VllmSection()
+
+    def steps_for(self, rows: int) -> int:
+        """Return the optimizer steps: as given, or as many as the epochs over so many rows take.
+
+        Example:
+            >>> GrpoSection(epochs=1, batch=12, generations=6).steps_for(100)
+            50
+        """
+        if self.steps is not None:
+            return self.steps
+        sequences = Fraction(str(self.epochs or 0)) * rows * self.generations * self.iterations
+        return max(1, -int(-sequences // self.batch))
 
     @model_validator(mode="after")
     def _whole_groups(self) -> Self:

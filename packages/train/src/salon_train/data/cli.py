@@ -4,15 +4,17 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, Decorator, several
-from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.cli.options import FORMAT, Decorator, output_option, several
+from salon_taxonomy.cli.output import as_json, deliver, print_json, print_parts
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
 _PICTURES_HELP = "Folder that the paths in the files start from; default: each file's own."
 _STRICT_HELP = "Exit with 1 when a row cannot be used; convert then writes nothing."
-_PIPED_WIDTH = 140
 
 
 def _reads(look: str, look_help: str = "How closely at the pictures.") -> Decorator:
@@ -88,9 +89,10 @@ def check(context: click.Context, /, strict: bool, form: str, **reading: Any) ->
 @data.command()
 @_reads("not")
 @click.option("--ratio", default="4:1:1:1:1", show_default=True, help="Of normal and the four main L2 labels in training.")
+@output_option(what="Also write the table of labels to this file")
 @FORMAT
 @click.pass_context
-def statistics(context: click.Context, /, ratio: str, strict: bool, form: str, **reading: Any) -> None:
+def statistics(context: click.Context, /, ratio: str, strict: bool, output: Path | None, form: str, **reading: Any) -> None:
     """Count buckets and labels of FILE..., beside what the paper published (Table 5).
 
     drawn is the share that multi-bucket sampling draws from a bucket, passes how often each of its pictures comes up while as
@@ -109,14 +111,14 @@ def statistics(context: click.Context, /, ratio: str, strict: bool, form: str, *
     about = {
         name: getattr(counts, name) for name in ("hard_positives", "reasoned", "several_buckets", "artifacts_without_label")
     }
-    if form == "json":
-        unusable = dict(found.unusable)
-        tables = {"labels": counts.labels.to_dicts(), "buckets": counts.buckets.to_dicts()}
-        print_json({**tables, **about, "examples": len(found.rows), "unusable": unusable})
-    else:
-        _print_frame(counts.buckets, {"share": "share %", "drawn": "drawn %"})
-        _print_frame(counts.labels, {"share": "% of artifacts"})
-        click.echo(", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in about.items()))
+    tables = {"labels": counts.labels.to_dicts(), "buckets": counts.buckets.to_dicts()}
+    document = {**tables, **about, "examples": len(found.rows), "unusable": dict(found.unusable)}
+    labels = _table(counts.labels, {"share": "% of artifacts"})
+    buckets = _table(counts.buckets, {"share": "share %", "drawn": "drawn %"})
+    said = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in about.items())
+    show = partial(print_parts, buckets, "", labels, said)
+    deliver(labels, counts.labels, form=form, output=output, show=show, json=lambda: as_json(document))
+    if form == "table":
         _print_unusable(found)
     _leave(context, found, strict)
 
@@ -254,19 +256,9 @@ def _json_value(value: object) -> object:
     return text if len(text) <= 500 else f"{text[:499]}…"
 
 
-def _print_frame(frame: "pl.DataFrame", titles: dict[str, str]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, name in enumerate(frame.columns):
-        title = titles.get(name, name.replace("published_", "paper "))
-        drawn.add_column(Text(title), justify="right" if number else "left", no_wrap=True)
-    for row in frame.iter_rows():
-        drawn.add_row(*(Text(_cell(value)) for value in row))
-    Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH).print(drawn)
+def _table(frame: "pl.DataFrame", titles: dict[str, str]) -> Table:
+    columns = tuple(titles.get(name, name.replace("published_", "paper ")) for name in frame.columns)
+    return Table(columns, [[_cell(value) for value in row] for row in frame.iter_rows()], frozenset(columns[1:]))
 
 
 def _cell(value: object) -> str:

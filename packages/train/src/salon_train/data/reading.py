@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from salon_bench.suites.assessors.magicdata import MagicDataRow, UnreadableRow, magicdata_rows
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.training_example import TrainingExample
 from salon_train.data.pictures import Look, Seen, look_at
 
@@ -128,7 +128,7 @@ def example_rows(
     """
     folder = path.parent if pictures is None else pictures
     if not folder.is_dir():
-        raise InputError("there is no such folder of pictures", source=folder)
+        raise missing_path(folder, "folder of pictures")
     for number, row in enumerate(magicdata_rows(path, split=split), start=1):
         yield _unreadable(row) if isinstance(row, UnreadableRow) else _found(row, path, number, folder, look)
 

@@ -71,6 +71,19 @@ class ArmNumbers:
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
+def stages_of(arms: tuple[Ablation, ...]) -> list[str]:
+    """Return the folders of the stages that :func:`run_seed` runs for these arms, below the folder of a seed.
+
+    Example:
+        >>> stages_of((Ablation.SFT, Ablation.FULL))
+        ['clean/sft', 'biased/sft', 'full/grpo']
+    """
+    apart = (Ablation.IMPROVE, Ablation.IMPROVE_EVEN, Ablation.SFT_MORE)
+    biased = ["biased/sft"] if any(arm not in apart for arm in arms) else []
+    learned = [f"{arm.name.lower()}/grpo" for arm in arms if arm not in (Ablation.SFT, Ablation.SFT_MORE)]
+    return ["clean/sft", *biased, *learned, *(["sft_more/sft"] if Ablation.SFT_MORE in arms else [])]
+
+
 def run_seed(
     folder: Path,
     recipe: Recipe,

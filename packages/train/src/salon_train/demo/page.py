@@ -57,7 +57,7 @@ def study_page(measured: Sequence[ArmNumbers], recipe: Recipe, *, title: str) ->
     lead = (
         "A vision-language model with random weights learns to assess drawn pictures: first by imitation, then from "
         "rewards (GRPO). A rising reward proves nothing, so what counts here is F1 on pictures that it never learned from. "
-        "Each seed draws its own pictures, weights and answers; intervals are 95 % over seeds (Student's t)."
+        "Each seed draws its own pictures, weights and answers; intervals are 95% over seeds (Student's t)."
     )
     return render_page(title, lead=lead, facts=facts, sections=sections)
 
@@ -93,7 +93,7 @@ def direction_rows(found: Sequence[AblationEffect]) -> list[list[str]]:
     return rows
 
 
-DIRECTION_COLUMNS = ("Left out", "Number", "Paper", "Here", "AblationEffect")
+DIRECTION_COLUMNS = ("Left out", "Number", "Paper", "Here", "Effect")
 """Headings of :func:`direction_rows`."""
 
 
@@ -143,7 +143,7 @@ def _rises(measured: Sequence[ArmNumbers], arm: Ablation) -> "Table":
         before = SeedMean.of(list(starts(measured, arm, metric).values()))
         rows.append([words, str(before), str(end(measured, arm, metric)), _signed(rise(measured, arm, metric))])
     columns = ("Held-out", "Cold start", "After GRPO", "Rise within seeds")
-    return Table(columns, rows, frozenset(columns[1:]), "Means over seeds with 95 % intervals.")
+    return Table(columns, rows, frozenset(columns[1:]), "Means over seeds with 95% intervals.")
 
 
 def _points(measured: Sequence[ArmNumbers], name: str) -> list[dict[str, Any]]:

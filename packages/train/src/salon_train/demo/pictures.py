@@ -7,16 +7,16 @@ FOLDER/even.jsonl       those of train.jsonl in which every subject is wrong as 
 FOLDER/held_out.jsonl   other pictures, the four labels equally often
 """
 
-import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from salon_synthetic.artifacts import BALANCES, KINDS, SOUND, Balance, Difficulty, Subject, draw_examples
 from salon_taxonomy.answers import MagicMirrorAnswer, magicmirror_json, render_magicmirror
 from salon_taxonomy.training_example import MAIN_BUCKETS, TrainingExample
+from salon_taxonomy.whole_files import write_json_lines
 from salon_train.demo.recipe import Recipe
 
 _IMAGES = dict(zip(MAIN_BUCKETS[1:], (61994, 104289, 23464, 37085), strict=True))
@@ -77,7 +77,7 @@ def draw_pictures(folder: Path, recipe: Recipe, *, seed: int) -> Pictures:
         (pictures / f"{example.example_id}.png").write_bytes(example.image)
     files = {"train": train, "reasoned": reasoned, "biased": biased, "even": evenly_wrong(train), "held_out": held_out}
     for name, examples in files.items():
-        _write(folder / f"{name}.jsonl", examples)
+        write_json_lines(folder / f"{name}.jsonl", map(_row, examples))
     answers = {render_magicmirror(example.truth, example.reasoning) for example in (*train, *biased)}
     counts = {bucket: sum(example.buckets[0] == bucket for example in train) for bucket in MAIN_BUCKETS}
     written = {name: folder / f"{name}.jsonl" for name in files}
@@ -143,21 +143,13 @@ def _even() -> dict[str, float]:
     return clear | dict.fromkeys(_HUMAN, 1 / len(_HUMAN))
 
 
-def _write(path: Path, examples: Iterable[TrainingExample]) -> Sequence[str]:
-    rows = [
-        json.dumps(
-            {
-                "images": f"pictures/{example.example_id}.png",
-                "prompt": example.prompt,
-                "response": render_magicmirror(example.truth, example.reasoning)
-                if example.reasoning
-                else magicmirror_json(example.truth),
-                "example_id": example.example_id,
-                "hard_positive": example.hard_positive,
-            },
-            ensure_ascii=False,
-        )
-        for example in examples
-    ]
-    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-    return rows
+def _row(example: TrainingExample) -> dict[str, object]:
+    """An example as a row of MagicData340K's schema."""
+    reasoned = bool(example.reasoning)
+    return {
+        "images": f"pictures/{example.example_id}.png",
+        "prompt": example.prompt,
+        "response": render_magicmirror(example.truth, example.reasoning) if reasoned else magicmirror_json(example.truth),
+        "example_id": example.example_id,
+        "hard_positive": example.hard_positive,
+    }

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from salon_taxonomy.errors import InputError
-from salon_train.demo.experiment import Ablation, ArmNumbers, run_seed
+from salon_train.demo.experiment import Ablation, ArmNumbers, run_seed, stages_of
 from salon_train.demo.recipe import Recipe
 from salon_train.over_seeds import SeedProgress, Tell
+from salon_train.run.folder import FINISHED
 
 if TYPE_CHECKING:
     from multiprocessing.queues import Queue
@@ -77,6 +78,12 @@ def run_study(
                 for line in _heard(said):
                     tell(line)
     return [measured for seed in seeds for measured in results[seed]]
+
+
+def finished_stages(folder: Path, *, seeds: Sequence[int], arms: tuple[Ablation, ...]) -> tuple[int, int]:
+    """Return how many stages of a study are finished in a folder, and how many it has."""
+    there = [(folder / f"seed-{seed}" / stage / FINISHED).is_file() for seed in seeds for stage in stages_of(arms)]
+    return sum(there), len(there)
 
 
 def _in_process(folder: Path, recipe: Recipe, seed: int, arms: tuple[Ablation, ...], said: Any) -> list[ArmNumbers]:

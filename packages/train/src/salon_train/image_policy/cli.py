@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, Decorator, several
-from salon_taxonomy.cli.output import as_json, print_json, print_table
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, Decorator, resumable, several
+from salon_taxonomy.cli.output import as_json, deliver, print_continues
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.table_files import Table
 from salon_taxonomy.whole_files import write_whole
 from salon_train.report.cli import check_page_libraries
 from salon_train.run.cli import report_once, show_trained
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from salon_train.image_policy.study import PolicyResult
 
 _ARMS = ["cps", "sde", "cps-without-kl", "shuffled", "imitation", "best-of-group"]
 
@@ -49,19 +48,28 @@ _OF_RUN = (
 
 
 @click.command("image-demo")
-@click.argument("folder", type=InputPath(file_okay=False))
+@click.argument("folder", type=InputPath(file_okay=False, made=True))
 @click.option("--seeds", type=click.IntRange(1, 100), default=1, show_default=True, help="Runs from random weights to the end.")
 @click.option("--first-seed", type=click.IntRange(0, 10**9), default=0, show_default=True, help="The others follow it.")
 @click.option("--arm", "arms", multiple=True, type=click.Choice(_ARMS), help="What to compare; repeat. Default: all of them.")
 @click.option("--steps", type=click.IntRange(1), help="Of learning from the reward, and of its controls. Default: 150.")
 @click.option("--quick", is_flag=True, help="A tiny network and few steps: to see that everything works; it shows nothing.")
+@OUTPUT
 @FORMAT
+@resumable
 def image_demo(
-    folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...], steps: int | None, quick: bool, form: str
+    folder: Path,
+    seeds: int,
+    first_seed: int,
+    arms: tuple[str, ...],
+    steps: int | None,
+    quick: bool,
+    output: Path | None,
+    form: str,
 ) -> None:
     """See an image policy learn from a reward of its pictures: Flow-GRPO on a processor, offline, beside its controls.
 
-    A small rectified flow imitates a teacher who draws 40 % of its pictures wrong, and then learns from a reward that
+    A small rectified flow imitates a teacher who draws 40% of its pictures wrong, and then learns from a reward that
     measures pixels, paid through the adapter that Flow-GRPO's trainers use. Numbers cover prompts that earn a reward, prompts
     that never do, and diversity. FOLDER keeps weights, pictures, numbers.json and report.html; the same command continues.
 
@@ -74,7 +82,7 @@ def image_demo(
     check_page_libraries()
     from rich.console import Console
 
-    from salon_train.image_policy.page import image_study_page
+    from salon_train.image_policy.page import CAPTION, COLUMNS, arm_rows, image_study_page
     from salon_train.image_policy.study import QUICK, ImageStudySettings, PolicyArm, run_image_study
     from salon_train.over_seeds import SeedBars
 
@@ -88,22 +96,19 @@ def image_demo(
             arms=[PolicyArm(each) for each in arms or _ARMS],
             settings=settings,
             tell=bars,
+            on_start=lambda done, total: print_continues(done, total, "arms", folder) if done else None,
         )
     numbers = [asdict(each) for each in results]
     write_whole(folder / "numbers.json", as_json(numbers) + "\n")
     write_whole(folder / "report.html", image_study_page(results, settings, folder))
-    if form == "json":
-        print_json(numbers)
-        return
-    _print(results)
-    click.echo(f"page: {folder / 'report.html'}")
-
-
-def _print(results: "Sequence[PolicyResult]") -> None:
-    from salon_train.image_policy.page import CAPTION, COLUMNS, arm_rows
-
-    print_table(COLUMNS, arm_rows(results))
-    click.echo(CAPTION)
+    deliver(
+        Table(tuple(COLUMNS), arm_rows(results), frozenset(COLUMNS[1:])),
+        [{"arm": each.arm, "seed": each.seed, **asdict(point)} for each in results for point in each.points],
+        form=form,
+        output=output,
+        further=[CAPTION, f"page: {folder / 'report.html'}"],
+        json=lambda: as_json(numbers),
+    )
 
 
 def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
@@ -115,12 +120,17 @@ def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
     "--model", "policy__model", required=True, metavar="NAME", help="Stable Diffusion 3 or 3.5: of the hub, or a folder."
 )
 @click.option(
-    "--prompts", "prompts__file", required=True, metavar="FILE", help="Prompts that earn a reward, one in a line; or a table."
+    "--prompts",
+    "prompts__file",
+    required=True,
+    metavar="FILE",
+    type=InputPath(),
+    help="Prompts that earn a reward, one in a line; or a table.",
 )
 @click.option(
     "--reward", "paid__reward", required=True, metavar="NAME", help="scorer:NAME, scorer:./metrics.py:FUNCTION, suite:NAME."
 )
-@click.option("--output", "run__folder", required=True, type=click.Path(file_okay=False), help="Folder of the run.")
+@click.option("--output", "run__folder", required=True, type=InputPath(file_okay=False, made=True), help="Folder of the run.")
 @click.option("--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="Of the reward, as JSON or text; repeat.")
 @click.option("--judge", metavar="SPEC", help="The judge of a reward that asks one: KIND:MODEL@URL or a TOML file.")
 @click.option(
@@ -129,7 +139,13 @@ def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
     metavar="POLICY",
     help="For a missing score: nan (it takes no part), mean, raise, a number. Default: nan.",
 )
-@click.option("--held-out", "evaluation__held_out", metavar="FILE", help="Prompts that earn no reward, for measurements.")
+@click.option(
+    "--held-out",
+    "evaluation__held_out",
+    metavar="FILE",
+    type=InputPath(),
+    help="Prompts that earn no reward, for measurements.",
+)
 @click.option("--device", "policy__device", metavar="NAME", help="cuda, cuda:1, or cpu for a small model. Default: cuda.")
 @click.option(
     "--dtype", "policy__dtype", metavar="NAME", help="Of the frozen weights: bfloat16 or float32. Default: by the device."
@@ -144,6 +160,7 @@ def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
 @click.option("--seed", "run__seed", type=int, help="Of adapters, prompts, noise and windows. Default: 0.")
 @click.option("--again", is_flag=True, help="Remove what the run has done before, and begin again.")
 @FORMAT
+@resumable
 def image(parameters: tuple[str, ...], judge: str | None, again: bool, form: str, **given: Any) -> None:
     """Train a text-to-image model of your own on a reward of its pictures: Flow-GRPO with adapters (LoRA).
 
@@ -167,7 +184,7 @@ def image(parameters: tuple[str, ...], judge: str | None, again: bool, form: str
     for name, value in given.items():
         section, _, setting = name.partition("__")
         if value is not None:
-            values.setdefault(section, {})[setting] = value
+            values.setdefault(section, {})[setting] = str(value) if isinstance(value, Path) else value
     try:
         configuration = configured(values)
     except InputError as error:

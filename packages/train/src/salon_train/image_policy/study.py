@@ -16,7 +16,7 @@ calls for different seeds may share a folder at the same time.
 
 import json
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from io import BytesIO
@@ -152,6 +152,7 @@ def run_image_study(
     arms: Sequence[PolicyArm] = tuple(PolicyArm),
     settings: ImageStudySettings = ImageStudySettings(),
     tell: Tell = lambda _: None,
+    on_start: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[PolicyResult]:
     """Run what is missing in a folder, and return all that was asked for.
 
@@ -161,18 +162,16 @@ def run_image_study(
         arms: which; the start is always run.
         settings: of the study.
         tell: called with a line about what begins, and with the progress of each arm.
+        on_start: called with how many arms are finished, and how many are wanted, over all seeds.
 
     Raises:
         InputError: the folder contains another study, a damaged file, or cannot be written.
     """
     _note(folder, settings)
+    wanted = [(folder / f"seed-{seed}", arm, seed) for seed in seeds for arm in PolicyArm if arm in (PolicyArm.START, *arms)]
+    on_start(sum((own / f"{arm}.json").exists() for own, arm, _ in wanted), len(wanted))
     with one_thread():
-        return [
-            _run(folder / f"seed-{seed}", arm, seed, settings, tell)
-            for seed in seeds
-            for arm in PolicyArm
-            if arm in (PolicyArm.START, *arms)
-        ]
+        return [_run(own, arm, seed, settings, tell) for own, arm, seed in wanted]
 
 
 def _run(folder: Path, arm: PolicyArm, seed: int, settings: ImageStudySettings, tell: Tell) -> PolicyResult:

@@ -44,7 +44,7 @@ class ImitationSettings:
         steps: steps of a run, each of ``updates`` of AdamW.
         updates: batches of a step.
         batch: pictures of a batch.
-        learning_rate: at its highest, after 5 % of the steps; falls to 0 along a cosine.
+        learning_rate: at its highest, after 5% of the steps; falls to 0 along a cosine.
         lessons: different pictures of the teacher.
         wrong: share of them that do not show what their prompt says.
     """

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT
-from salon_taxonomy.cli.output import print_json, print_table
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, resumable
+from salon_taxonomy.cli.output import as_json, deliver, print_continues
 from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.table_files import Table
 from salon_train.run.cli import changes_of, stage_options, train_and_show
 
 if TYPE_CHECKING:
@@ -59,15 +60,19 @@ def refiner(file: Path, changes: tuple[str, ...], **given: Any) -> None:
 
 
 @click.command("refiner-demo")
-@click.argument("folder", type=InputPath(file_okay=False))
+@click.argument("folder", type=InputPath(file_okay=False, made=True))
 @click.option("--seeds", type=click.IntRange(1, 10), default=3, show_default=True, help="Runs from random weights to the end.")
 @click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The others follow it.")
 @click.option(
     "--arm", "arms", multiple=True, type=click.Choice(_ARMS), help="A reward to compare; repeat. Default: all of them."
 )
 @click.option("--steps", type=click.IntRange(min=1), help="Of GRPO. Default: the study's own.")
+@OUTPUT
 @FORMAT
-def refiner_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...], steps: int | None, form: str) -> None:
+@resumable
+def refiner_demo(
+    folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...], steps: int | None, output: Path | None, form: str
+) -> None:
     """See on a CPU which reward teaches a refiner to mend pictures, and which one teaches it to evade.
 
     A tiny policy learns from a teacher with bad habits and then from each reward, on drawn scenes with the draw editor. The
@@ -90,14 +95,23 @@ def refiner_demo(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...
         arms=[Arm(each) for each in arms or _ARMS],
         settings=settings,
         told=lambda line: click.echo(line, err=True),
+        on_start=lambda done, total: print_continues(done, total, "arms", folder) if done else None,
     )
-    if form == "json":
-        print_json([asdict(each) for each in results])
-    else:
-        _print(results, folder)
+    means, differences = _tables(results)
+    count = len({each.seed for each in results})
+    ended = f"{count} {'seed' if count == 1 else 'seeds'}; 95% intervals over seeds. Policies: {folder}"
+    deliver(
+        means,
+        [{"arm": each.arm, "seed": each.seed, **asdict(each.evaluation), "cpu_s": each.cpu_s} for each in results],
+        form=form,
+        output=output,
+        further=[differences, ended],
+        json=lambda: as_json([asdict(each) for each in results]),
+    )
 
 
-def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
+def _tables(results: "Sequence[ArmResult]") -> tuple[Table, Table]:
+    """Return the rewards' means over seeds, and their differences paired by seed."""
     from salon_train.over_seeds import SeedMean
     from salon_train.refiner.study import PUBLISHED, Arm, paired
 
@@ -123,7 +137,7 @@ def _print(results: "Sequence[ArmResult]", folder: Path) -> None:
             s_ref, s_rect = zip(*found.values(), strict=True)
             shown = [SeedMean.of(values, differences=True).text("+.3f") for values in (s_ref, s_rect)]
             differences.append((f"{arm} − {other}", *shown))
-    print_table(("reward", "S_ref", "S_rect", "verdict", "illusory", "R³-Bench: S_ref", "R³-Bench: S_rect"), rows)
-    print_table(("difference, paired by seed", "S_ref", "S_rect"), differences)
-    seeds = len({each.seed for each in results})
-    click.echo(f"{seeds} {'seed' if seeds == 1 else 'seeds'}; 95 % intervals over seeds. Policies: {folder}")
+    return (
+        Table(("reward", "S_ref", "S_rect", "verdict", "illusory", "R³-Bench: S_ref", "R³-Bench: S_rect"), rows),
+        Table(("difference, paired by seed", "S_ref", "S_rect"), differences),
+    )

@@ -31,13 +31,13 @@ class EditCounts:
 
 
 class CachingEditor:
-    """Another editor, watched.
+    """Cache what another editor returns, and count its outcomes.
 
-    Pictures that were made, and refusals, are remembered by picture, instruction and seed: members of a group often say the
-    same. Lost calls are not, so they are tried again when the same task comes again.
+    Pictures that were made, and refusals, are kept by picture, instruction and seed: members of a group often write the same
+    instruction. Lost calls are not kept, so they are tried again when the same task comes again.
 
     Args:
-        editor: who edits.
+        editor: makes the edits.
 
     Example:
         >>> import asyncio

@@ -87,11 +87,11 @@ class RefinementSettings(ConfigurationTable):
         judged_by: the judge of the edited picture: the policy itself (``policy``, Equation 5), or ``questions`` that another
             judge answers (Table 4).
         judge: that other judge, as ``salon refine --judge`` takes it.
-        refusal: what an instruction earns that the editor refuses: its group abstains (``abstain``); 0 (``nothing``), for
+        refusal: what an instruction earns that the editor refuses: its group abstains (``abstain``); 0 (``zero``), for
             editors that refuse only what cannot be done, such as ``draw``; or P(true) of the picture as it is
             (``unchanged``), as with an editor that always returns a picture.
         illusory: what an instruction earns that rewrites the prompt: what its edit earns (``executed``, Equation 5), or 0
-            (``nothing``, ours).
+            (``zero``, ours).
         wrong_verdict: what a wrong verdict earns in stage II: 0 (``nothing``, the released code's rule), or P(true) of the
             picture that it leads to (``judged``, Equation 5 to the letter).
     """

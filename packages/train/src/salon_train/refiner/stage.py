@@ -106,7 +106,7 @@ def train_warm_up(configuration: RefinerConfiguration, lessons: Sequence[Lesson]
     def make(setting: Setting[Lesson]) -> "Learning":
         from salon_train.trl.sft import warm_up_trainer
 
-        steps = section.steps or max(1, -int(-(section.epochs or 0) * len(lessons) // section.batch))
+        steps = section.steps_for(len(lessons))
         plan = shuffled_plan(range(len(lessons)), section.batch * steps, seed=configuration.run.seed)
         return warm_up_trainer(setting, section, warm_up_dataset(lessons), plan)
 
@@ -126,7 +126,7 @@ def _weights_are_apart(trainer: Any) -> bool:
 
 
 def _trainer(setting: Setting[RefinerRow], configuration: RefinerConfiguration, prepared: PreparedRows) -> "PolicyTrainer":
-    from salon_train.run.recorders import look_on, watch_of
+    from salon_train.run.recorders import add_recorders, watch_of
     from salon_train.trl.grpo import policy_trainer
 
     settings, editing = configuration.refine, configuration.editor
@@ -144,7 +144,7 @@ def _trainer(setting: Setting[RefinerRow], configuration: RefinerConfiguration, 
         concurrency=editing.concurrency if editing else 8,
         whole_groups=settings.prompts % setting.processes.count == 0,
     )
-    look_on(setting, watch, metric=METRIC)
+    add_recorders(setting, watch, metric=METRIC)
     trainer = policy_trainer(
         setting,
         section,

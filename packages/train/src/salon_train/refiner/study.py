@@ -151,6 +151,7 @@ def run_study(
     arms: Sequence[Arm] = tuple(Arm),
     settings: StudySettings = StudySettings(),
     told: Callable[[str], None] | None = None,
+    on_start: Callable[[int, int], None] | None = None,
 ) -> list[ArmResult]:
     """Run what is missing in a folder and return all that was asked for.
 
@@ -161,6 +162,7 @@ def run_study(
         arms: which; the cold start is always run.
         settings: of a study; a folder holds one study.
         told: called with a line for people after each arm.
+        on_start: called with how many arms are finished, and how many are wanted, over all seeds.
 
     Raises:
         InputError: when the folder holds another study, or cannot be written.
@@ -168,8 +170,11 @@ def run_study(
     known = _known(folder, settings)
     _rows(_held_out(settings), folder / "held-out")
     results = []
+    wanted = (Arm.COLD_START, *(arm for arm in Arm if arm in arms and arm is not Arm.COLD_START))
+    if on_start is not None:
+        on_start(sum((arm, seed) in known for seed in seeds for arm in wanted), len(seeds) * len(wanted))
     for seed in seeds:
-        for arm in (Arm.COLD_START, *(arm for arm in Arm if arm in arms and arm is not Arm.COLD_START)):
+        for arm in wanted:
             if (arm, seed) not in known:
                 began = process_time()
                 evaluation, log = _run(folder / f"seed-{seed}", arm, seed, settings)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from salon_taxonomy.answers.strict_json import Json
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, missing_path
 from salon_train.report.history import History, State, read_history
 
 STAGES: Final[Mapping[str, str]] = {"sft": "Cold start", "grpo": "GRPO", "refine": "Refiner", "image": "Image policy"}
@@ -74,7 +74,7 @@ def _stages(folder: Path) -> dict[str, StageRun]:
         hint = f"Give the folder of the run: {folder.parent}"
         raise InputError("is a file, not the folder of a run", source=folder, hint=hint)
     if not folder.is_dir():
-        raise InputError("there is no such folder", source=folder, hint="It is run.folder of the configuration.")
+        raise missing_path(folder, "folder", meaning="It is run.folder of the configuration.")
     if (folder / _LOG).exists():
         told = _settings(folder / "configuration.json")
         name = told.get("stage") if told else None

@@ -214,17 +214,17 @@ def _happened(history: History, what: str, line: LogLine) -> None:
         history.warned.append(
             Warned(
                 step,
-                _text(values.get("monitor")),
-                _text(values.get("verdict")),
+                text_of(values.get("monitor")),
+                text_of(values.get("verdict")),
                 number(values.get("value")),
                 number(values.get("threshold")),
-                _text(values.get("detail")),
+                text_of(values.get("detail")),
             )
         )
     elif what == "finished":
         history.state = State.FINISHED
     elif what in ("degenerated", "stopped"):
-        history.state, history.reason, history.words = State.ENDED, _text(values.get("reason")), _text(values.get("said"))
+        history.state, history.reason, history.words = State.ENDED, text_of(values.get("reason")), text_of(values.get("said"))
         history.step = step
         history.moments.append(Moment(step, "ended", history.sentence))
 
@@ -267,7 +267,8 @@ def _begun(history: History, what: str, step: int) -> None:
         history.moments.append(Moment(step, "resumed", f"Resumed at step {step:,}; the log before it is not here."))
 
 
-def _text(value: Json) -> str:
+def text_of(value: Json) -> str:
+    """Return a value as text; empty for null."""
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 

@@ -134,7 +134,7 @@ def _settings(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     keys = sorted({key for settings in told for key in settings})
 
     def row(key: str, of: Sequence[Mapping[str, object]]) -> list[str]:
-        return [shown(key), *(shown(setting_text(each[key]), _LONGEST_SENTENCE) if key in each else "not told" for each in of)]
+        return [shown(key), *(shown(setting_text(each[key]), _LONGEST_SENTENCE) if key in each else "missing" for each in of)]
 
     other = [key for key in keys if _differs(key, runs, told)]
     changed = [key for key in keys if key not in other and not all(is_usual(key, each[key]) for each in told if key in each)]
@@ -143,7 +143,7 @@ def _settings(runs: Sequence[ReportedRun]) -> Iterator[Block]:
         columns = ("Setting", *(f"{shown(run.name)} " for run in runs))  # the space: a run may be called Setting
         yield Table(columns, [row(key, told) for key in other], caption="Settings that differ between these runs")
     elif len(runs) > 1:
-        yield "These runs were told the same."
+        yield "These runs have the same settings."
     columns = ("Setting", "Value")
     if changed:
         caption = "Settings that are not the usual ones" + (", the same in all runs" if len(runs) > 1 else "")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from salon_taxonomy.answers.strict_json import Json
-from salon_train.report.history import number
+from salon_train.report.history import number, text_of
 from salon_train.report.log_lines import LogLines
 from salon_train.run.rollouts import evenly
 
@@ -67,14 +67,10 @@ def _sample(step: int, values: Mapping[str, Json]) -> Sample:
     tokens = number(values.get("completion_tokens"))
     return Sample(
         step,
-        _text(values.get("completion")),
-        _text(values.get("truth")),
-        _text(values.get("bucket")),
+        text_of(values.get("completion")),
+        text_of(values.get("truth")),
+        text_of(values.get("bucket")),
         number(values.get("reward")),
         {name: number(value) for name, value in rewards.items()} if isinstance(rewards, dict) else {},
         None if tokens is None else int(tokens),
     )
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)

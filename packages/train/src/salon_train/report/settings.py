@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from salon_train.configuration.schema import CHANGEABLE
 from salon_train.report.folders import STAGES, ReportedRun, StageRun
 
-CHANGEABLE = frozenset({"log", "store", "evaluation", "checkpoints", "degeneration", "monitors"})
-"""Sections that may change between calls; they are kept in ``changeable.json``."""
 _LONGEST = 400
 
 
@@ -84,33 +83,17 @@ def _all(stage: StageRun) -> dict[str, object]:
 def _usual() -> Mapping[str, object]:
     """The schema's own values; keys that every file has to give are left out."""
     from salon_train.configuration.image import ImageConfiguration
+    from salon_train.configuration.reading import dotted
     from salon_train.configuration.schema import Configuration
     from salon_train.refiner.settings import RefinerConfiguration
 
     given: dict[str, Any] = {"run": {"folder": "-"}, "model": {"name": "-"}}
     assessor = {**given, "data": {"train": ["-"]}, "sft": {"steps": 1}, "grpo": {"steps": 1}}
     refiner = {**given, "rows": {"file": "-"}, "editor": {"name": "-"}}
-    usual = _flat(Configuration.model_validate(assessor).model_dump(mode="json"))
-    usual |= _flat(RefinerConfiguration.model_validate(refiner).model_dump(mode="json"))
+    usual = dotted(Configuration.model_validate(assessor).model_dump(mode="json"))
+    usual |= dotted(RefinerConfiguration.model_validate(refiner).model_dump(mode="json"))
     needs = {"policy": {"model": "-"}, "prompts": {"file": "-"}, "paid": {"reward": "-"}}
-    usual |= _flat(ImageConfiguration.model_validate({"run": given["run"], **needs}).model_dump(mode="json"))
-    needed = (
-        "policy.model",
-        "prompts.file",
-        "paid.reward",
-        "run.folder",
-        "model.name",
-        "data.train",
-        "sft.steps",
-        "grpo.steps",
-        "rows.file",
-        "editor.name",
-    )
+    usual |= dotted(ImageConfiguration.model_validate({"run": given["run"], **needs}).model_dump(mode="json"))
+    needed = ("run.folder", "model.name", "data.train", "sft.steps", "grpo.steps", "rows.file", "editor.name")
+    needed += ("policy.model", "prompts.file", "paid.reward")
     return {key: value for key, value in usual.items() if key not in needed}
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
-    flat: dict[str, object] = {}
-    for name, value in values.items():
-        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return flat

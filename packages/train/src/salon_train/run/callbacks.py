@@ -20,8 +20,8 @@ from salon_train.run.events import TrainingEvent, TrainingWatcher
 _UNWANTED = ("total_flos", "num_tokens", "epoch", "step_time")
 
 
-class EventTeller(TrainerCallback):
-    """Tells a watcher what was learned and saved, on the main process."""
+class WatcherCallback(TrainerCallback):
+    """Pass what was learned and saved on to a watcher, on the main process."""
 
     def __init__(self, watcher: TrainingWatcher, *, resumed: bool) -> None:
         self._watcher = watcher

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, Decorator, several
-from salon_taxonomy.cli.output import print_json
+from salon_taxonomy.cli.options import FORMAT, Decorator, resumable, several
+from salon_taxonomy.cli.output import print_continues, print_json, print_parts
 from salon_taxonomy.errors import IncompleteError, InputError, SalonError
 from salon_taxonomy.file_options import InputPath
+from salon_taxonomy.table_files import Table
 from salon_train.run.processes import Processes, leave, said_elsewhere
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def stage_options(example: str = "grpo.steps=10") -> Decorator:
         click.option("--again", is_flag=True, help="Remove what the stage has done before, and begin again."),
         click.option("--dry-run", is_flag=True, help="Check everything, print the plan, and train nothing."),
         FORMAT,
+        resumable,
     )
 
 
@@ -81,6 +83,8 @@ def train_and_show(
 
 def show_trained(trained: "Trained", form: str) -> None:
     """Print what a stage ended with, as a few lines or as JSON."""
+    if trained.already:
+        print_continues(trained.steps, trained.steps, "steps", trained.model.parent)
     if form == "json":
         print_json(
             {
@@ -121,20 +125,13 @@ def show_plan(plan: "StageDryRun", form: str) -> None:
     if form == "json":
         print_json(plan.as_dict())
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    parts = Table("part", "parameters", "that learn", box=None)
-    for part, count in plan.parameters.items():
-        parts.add_row(part, f"{count:,}", f"{plan.learning[part]:,}")
+    parts = [(part, f"{count:,}", f"{plan.learning[part]:,}") for part, count in plan.parameters.items()]
     whole, learning = sum(plan.parameters.values()), sum(plan.learning.values())
-    parts.add_row("all", f"{whole:,}", f"{learning:,} ({100 * learning / whole:.2f} %)")
-    memory = Table("memory on one device", "GiB", box=None)
-    for name, held in plan.memory.parts.items():
-        memory.add_row(name, f"{held / (1 << 30):.2f}")
-    memory.add_row("all (estimated)", f"{plan.memory.total / (1 << 30):.2f}")
-    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
-    console.print(parts, "", memory, "", sep="\n")
+    parts.append(("all", f"{whole:,}", f"{learning:,} ({100 * learning / whole:.2f}%)"))
+    memory = [(name, f"{held / (1 << 30):.2f}") for name, held in plan.memory.parts.items()]
+    memory.append(("all (estimated)", f"{plan.memory.total / (1 << 30):.2f}"))
+    columns = ("part", "parameters", "that learn")
+    print_parts(Table(columns, parts), "", Table(("memory on one device", "GiB"), memory, frozenset({"GiB"})), "")
     click.echo(
         f"{plan.steps} steps of {plan.batch} sequences ({plan.device_batch} at once on each of {plan.devices} devices, "
         f"{plan.accumulated} passes), {plan.prompts} prompts at once, {plan.epochs:.2f} epochs"

@@ -72,14 +72,14 @@ def _cut(path: Path, resumed: int | None) -> None:
         return
     if not path.is_file():
         return
-    *whole, _ = file_lines(path)  # behind the last line's end stands nothing, or what a kill cut off
+    *whole, _ = file_lines(path)  # after the last line's end comes nothing, or what a kill cut off
     rows = json_lines(whole, path)
-    kept = [whole[number - 1] + b"\n" for number, row in rows if _stands(row, resumed, path, number)]
+    kept = [whole[number - 1] + b"\n" for number, row in rows if _precedes(row, resumed, path, number)]
     write_whole(path, b"".join(kept))
 
 
-def _stands(row: Mapping[str, Any], resumed: int, path: Path, line: int) -> bool:
-    """A checkpoint is written after the evaluation of its step, and before the step's completions are sampled."""
+def _precedes(row: Mapping[str, Any], resumed: int, path: Path, line: int) -> bool:
+    """Whether a row was written before the checkpoint: after the evaluation of its step, and before the step is sampled."""
     step = row.get("step")
     if not isinstance(step, int):
         hint = "Remove the file, or the line, to go on without it."

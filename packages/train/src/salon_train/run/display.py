@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+from salon_taxonomy.cli.output import continues
 from salon_train.run.events import Fact, TrainingEvent
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ class ConsoleWatcher:
         if event.what == "learned":
             self._bar.update(self._task, completed=event.step, total=event.steps, facts=facts)
             return
-        if event.what not in ("saved", "watched"):
+        if event.what == "resumed":
+            self._console.print(continues(event.step, event.steps, "steps"), markup=False, highlight=False)
+        elif event.what not in ("saved", "watched"):
             line = f"{event.what} {event.step}/{event.steps}  {facts}"
             self._console.print(line.rstrip(), markup=False, highlight=False, soft_wrap=True)
 

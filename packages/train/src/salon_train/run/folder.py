@@ -27,13 +27,14 @@ from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypeVar
 
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
-from salon_train.configuration.schema import RunConfiguration
+from salon_train.configuration.reading import dotted
+from salon_train.configuration.schema import CHANGEABLE, RunConfiguration
 from salon_train.run.checkpoints import Checkpoint, whole_checkpoints
 
 Stage: TypeAlias = Literal["sft", "grpo", "refine", "image"]
 Row = TypeVar("Row")
-_FREE: Final = ("log", "store", "evaluation", "checkpoints", "degeneration", "monitors")
-"""Sections that do not change which weights come out, and may be changed between two calls."""
+FINISHED: Final = "finished.json"
+"""The file of a finished stage."""
 _BEGUN: Final = "begun.json"
 _OTHER_STAGES: Final = {"sft": ("grpo", "refine", "editor"), "grpo": ("sft",), "refine": ("sft",), "image": ()}
 """Sections of other stages, which may change between two calls of this one."""
@@ -90,12 +91,12 @@ class RunFolder:
     @property
     def finished(self) -> Mapping[str, Any] | None:
         """What the stage ended with; None while it has not."""
-        path = self.path / "finished.json"
+        path = self.path / FINISHED
         return _noted(path) if path.is_file() else None
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Say that the stage is done."""
-        _write(self.path / "finished.json", facts)
+        _write(self.path / FINISHED, facts)
 
     def last_checkpoint(self) -> Checkpoint | None:
         """What a killed run goes on from."""
@@ -142,7 +143,7 @@ class RunFolder:
                 continue  # begun by a version that did not note it
             if not (self.path / name).is_file():
                 _write(self.path / name, value)
-        _write(self.path / "changeable.json", _flat(_told_besides(configuration)))
+        _write(self.path / "changeable.json", dotted(_told_besides(configuration)))
 
     @property
     def begun(self) -> str | None:
@@ -201,26 +202,16 @@ def _noted(path: Path) -> dict[str, Any]:
 def _told(configuration: RunConfiguration, stage: Stage) -> dict[str, Any]:
     """What shapes the weights of a stage, by dotted key."""
     sections = configuration.model_dump(mode="json")
-    kept = {name: value for name, value in sections.items() if name not in (*_FREE, *_OTHER_STAGES[stage], "run")}
-    return {"stage": stage, **_flat({**kept, "run": {"seed": configuration.run.seed}})}
+    kept = {name: value for name, value in sections.items() if name not in (*CHANGEABLE, *_OTHER_STAGES[stage], "run")}
+    return {"stage": stage, **dotted({**kept, "run": {"seed": configuration.run.seed}})}
 
 
 def _told_besides(configuration: RunConfiguration) -> dict[str, Any]:
     """Return the sections that do not shape the weights; an infinite threshold is written as ``inf``."""
-    sections = configuration.model_dump(mode="json", include=set(_FREE))
+    sections = configuration.model_dump(mode="json", include=set(CHANGEABLE))
     for name, pair in sections.get("monitors", {}).get("thresholds", {}).items():
         sections["monitors"]["thresholds"][name] = [value if math.isfinite(value) else "inf" for value in pair]
     return sections
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat
 
 
 def _write(path: Path, value: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.schema import EvaluationSection
 from salon_train.run.greedy import GreedyAnswer, answers
 from salon_train.run.processes import Processes
@@ -51,14 +51,11 @@ class HeldOut(ABC, Generic[RowT]):
         Raises:
             InputError: the file cannot be written.
         """
-        lines = (
-            json.dumps({"id": row.example_id, "response": text}, ensure_ascii=False)
+        lines = [
+            json.dumps({"id": row.example_id, "response": text}, ensure_ascii=False) + "\n"
             for row, text in zip(self.rows, self.texts, strict=True)
-        )
-        try:
-            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"cannot be written ({error.strerror})", source=path) from error
+        ]
+        write_whole(path, "".join(lines))
 
 
 _Answers = TypeVar("_Answers", bound=HeldOut[Any])

@@ -67,16 +67,16 @@ class Processes:
         """
         if self.count == 1:
             return action()
-        given: T | None = None
+        given: list[T] = []
         problem: SalonError | None = None
         try:
-            given = action()
+            given.append(action())
         except SalonError as error:
             problem = error
         told = import_module("accelerate.utils").gather_object([_told(problem)])
         stopped = next((rank for rank, each in enumerate(told) if each is not None), None)
         if stopped is None:
-            return given  # type: ignore[return-value]  # it was done
+            return given[0]
         raise self.same(problem or _problem(f"process {stopped}: ", *told[stopped]))
 
     def decided(self, action: Callable[[], T]) -> T:
@@ -96,9 +96,10 @@ class Processes:
                 problem = error
                 told = [(None, _told(error))]
         import_module("accelerate.utils").broadcast_object_list(told)
+        given: T
         given, stopped = told[0]
         if stopped is None:
-            return given  # type: ignore[no-any-return]
+            return given
         raise self.same(problem or _problem("", *stopped))
 
     def share(self, items: Sequence[T]) -> list[T]:

@@ -35,7 +35,7 @@ def watch_of(setting: "Setting[Any]", grammar: AnswerForm, *, steps: int, metric
     return None if board is None else RunWatch(board, section, setting.watchers, steps=steps, metric=metric)
 
 
-def look_on(setting: "Setting[Any]", watch: RunWatch | None, *, metric: str) -> None:
+def add_recorders(setting: "Setting[Any]", watch: RunWatch | None, *, metric: str) -> None:
     """Add the configured listeners and watchers to a run; on the first process only."""
     if not setting.processes.first:
         return

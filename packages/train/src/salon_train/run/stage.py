@@ -18,7 +18,7 @@ from salon_train.configuration.schema import RunConfiguration, StageConfiguratio
 from salon_train.models.loading import LoadedModel, line, load_model
 from salon_train.run import arguments
 from salon_train.run.arguments import missing
-from salon_train.run.callbacks import EventTeller, HeldOutEvaluation, open_project, quiet, report_evaluation
+from salon_train.run.callbacks import HeldOutEvaluation, WatcherCallback, open_project, quiet, report_evaluation
 from salon_train.run.checkpoints import Checkpoint, undamaged, writing
 from salon_train.run.completion_parsing import SampledCompletions
 from salon_train.run.early_abort import ASSESSOR_HINTS, DegeneratedError, DegenerationMonitor, Hints
@@ -174,9 +174,9 @@ def run_stage(
             open_project(configuration, stage)
         for note in setting.notes:
             watchers.happened(TrainingEvent("noted", 0, trainer.args.max_steps, {"note": note}))
-        trainer.salon(DegenerationMonitor(configuration.degeneration, hints), configuration.checkpoints.keep)
+        trainer.set_guards(DegenerationMonitor(configuration.degeneration, hints), configuration.checkpoints.keep)
         trainer.remove_callback(PrinterCallback)
-        trainer.add_callback(EventTeller(watchers, resumed=checkpoint is not None))
+        trainer.add_callback(WatcherCallback(watchers, resumed=checkpoint is not None))
         evaluation = None if measuring is None else _evaluation(setting, measuring, trainer)
         if evaluation is not None:
             trainer.add_callback(evaluation)

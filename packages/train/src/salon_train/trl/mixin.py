@@ -1,9 +1,9 @@
 """Extend any of TRL's trainers: whole checkpoints, no NaN step, no telemetry.
 
-    class AssessorTrainer(Learning, SFTTrainer): …
+    class WarmUpTrainer(Learning, SFTTrainer): …
     class PolicyTrainer(Learning, GRPOTrainer): …
 
-The private hooks of transformers and TRL that it takes hold of are held by a contract test.
+A contract test checks that the private hooks of transformers and TRL that it overrides are still there.
 """
 
 import math
@@ -20,14 +20,14 @@ _Trainer: Any = object
 
 
 class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the class that mixes it in
-    """Stands before a trainer of TRL among the bases of a class; call :meth:`salon` before training."""
+    """Goes before a trainer of TRL among the bases of a class; call :meth:`set_guards` before training."""
 
     monitor: DegenerationMonitor
     checkpoints_kept: int
     _worst_loss: float = 0.0
 
-    def salon(self, monitor: DegenerationMonitor, checkpoints_kept: int) -> None:
-        """Say who looks at losses and gradients, and how many checkpoints are kept."""
+    def set_guards(self, monitor: DegenerationMonitor, checkpoints_kept: int) -> None:
+        """Set what checks losses and gradients, and how many checkpoints are kept."""
         self.monitor = monitor
         self.checkpoints_kept = checkpoints_kept
 

@@ -1,6 +1,6 @@
 """Are the differences between subjects more than chance, and would fewer items rank them alike?
 
-R³-Bench, appendix C.3 and Table 10: paired bootstrap over items with shared indices (B = 1,000, seed 42), 95 %
+R³-Bench, appendix C.3 and Table 10: paired bootstrap over items with shared indices (B = 1,000, seed 42), 95%
 intervals; 500 stratified subsamples per size, Kendall's τ against the full ranking, with and without ties.
 """
 

@@ -79,13 +79,13 @@ def falls_with_difficulty(tallies: Tallies, task: QuestionTask) -> bool | None:
 
 
 def interval(tally: AccuracyCounts) -> tuple[float | None, float | None]:
-    """Wilson's 95 % interval of the accuracy, in percent."""
+    """Wilson's 95% interval of the accuracy, in percent."""
     low, high = share_with_wilson(tally.right, tally.counted)[1]
     return None if low is None else round(100 * low, 9), None if high is None else round(100 * high, 9)
 
 
 def average_interval(tallies: Tallies, task: QuestionTask) -> tuple[float | None, float | None]:
-    """Return the 95 % interval of ``Avg``, in percent.
+    """Return the 95% interval of ``Avg``, in percent.
 
     The distances of the levels' Wilson intervals to the value are combined as independent ones (the method of
     variance estimates recovery, Zou and Donner 2008, doi:10.1002/sim.3095).

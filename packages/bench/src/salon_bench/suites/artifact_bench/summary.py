@@ -169,8 +169,9 @@ def _notes(scores: "pl.DataFrame", tallies: Tallies, confused: "pl.DataFrame") -
         left_out = int(thinned["value"].sum())
         yield f"In {thinned.height} questions {left_out} frames were thinned out, because the judge takes no more."
     yield (
-        "Intervals: 95 %, Wilson's for shares of questions, combined over levels for Avg (Zou and Donner 2008); none where "
-        "options of one question hang together. Human accuracy is the published row (001:2), about the released questions."
+        "Intervals: 95%, Wilson's for shares of questions, combined over levels for Avg (Zou and Donner 2008); none where "
+        "options of one question hang together. Human accuracy is the published row (artifact-bench:2), about the "
+        "released questions."
     )
 
 

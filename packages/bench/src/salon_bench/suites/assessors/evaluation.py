@@ -76,7 +76,7 @@ class Evaluation:
         text = f"Images: {self.images:,}. Answers read: {self.valid:,}, not read: {self.images - self.valid:,}"
         text += f" ({unread}; {how})." if unread else "."
         if self.replicates:
-            percent = f"{100 * self.confidence:.4g} %"
+            percent = f"{100 * self.confidence:.4g}%"
             text += f" {percent} intervals: percentile bootstrap over images, {self.replicates} replicates, seed {self.seed}."
         return text
 

@@ -50,8 +50,8 @@ class SuiteBase(ABC):
         return one_picture_cases(self.name, prompts, generations)
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """Return the mean of every dimension, over all tasks and per task, with 95 % bootstrap intervals over rows."""
+        """Return the mean of every dimension, over all tasks and per task, with 95% bootstrap intervals over rows."""
         from salon_bench.suites.contract.tables import mean_lines, summary_of  # heavy: polars and numpy
 
-        note = "95 % intervals: percentile bootstrap over rows, 1000 replicates, seed 0; none from a single row."
+        note = "95% intervals: percentile bootstrap over rows, 1000 replicates, seed 0; none from a single row."
         return summary_of(mean_lines(scores), [note])

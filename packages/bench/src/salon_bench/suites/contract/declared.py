@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 OVERALL: Final = "overall"
 """The dimension of the number over all questions."""
-_RULES_VERSION: Final = 1  # raised by hand when instructions, parsers or rows change their meaning
+_RULES_VERSION: Final = 2  # raised by hand when instructions, parsers or rows change their meaning
 _QUESTION: Final = "question"
 _EACH: Final = "each"
 _ITEMS: Final = "An item is a text, or a table of text and needs: numbers, from 1, of other items of a yes-or-no question."
@@ -126,7 +126,8 @@ class DeclaredSuite(SuiteBase):
         self.questions = tuple(questions)
         self.file = file.resolve()
         self.steps = tuple(question.id for question, _ in questions)
-        self.reward = RewardSpec(of=self._reward)
+        none_paid = None if any(self._spans.values()) or self._means else "no answer to its questions is a number"
+        self.reward = RewardSpec(of=self._reward, why_not=none_paid)
         whole: dict[str, Digestible] = {"table": table.model_dump(mode="json"), "rules": _RULES_VERSION}
         asked = [question.model_dump(mode="json") for question, _ in questions]
         self.version = digest("declared suite", {**whole, "questions": asked})
@@ -243,6 +244,10 @@ class DeclaredSuite(SuiteBase):
     def _spans(self) -> dict[str, tuple[float, float] | None]:
         return {each.id + name: span for each, form in self.questions for name, span in form.spans.items()}
 
+    @property
+    def _means(self) -> set[str]:
+        return set(self._spans) - {each.id + name for each, form in self.questions for name in form.shares}
+
     def _metric(self, dimension: str) -> str:
         """Return the number that a row counts in: ``detail`` for ``detail.3``, the third item of the question ``detail``."""
         repeated = "|".join(re.escape(each.id) for each, _ in self.questions if each.each)
@@ -255,7 +260,9 @@ class DeclaredSuite(SuiteBase):
     def _reward(self, row: Score) -> float | None:
         if self.table.overall is not None:
             return row.value if row.dimension == OVERALL else None
-        return self._worth(row)
+        if any(self._spans.values()):
+            return self._worth(row)
+        return row.value if self._metric(row.dimension) in self._means else None  # in units that only the user can scale
 
 
 def _asked(table: QuestionTable, form: Form, facts: Mapping[str, Digestible], prompt: str) -> list[PictureQuestion]:

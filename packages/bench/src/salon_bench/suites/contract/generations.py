@@ -16,7 +16,7 @@ from pathlib import Path
 
 from salon_bench.suites.contract.generation_tables import read_table
 from salon_bench.suites.contract.table_rows import TABLE_ENDINGS
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, missing_path
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif")
 """Extensions of the files that count in a folder; others are left out and counted."""
@@ -143,7 +143,7 @@ def read_generations(
         return _read_folder(source, model, known, frozenset(suffixes))
     if not source.exists():
         hint = f"Give a folder of pictures, or a table of paths ({', '.join(TABLE_ENDINGS)})."
-        raise InputError("there is no such folder or file", source=source, hint=hint)
+        raise missing_path(source, "file or folder", meaning=hint)
     return _read_table(source, model, known, absolute_paths=absolute_paths)
 
 

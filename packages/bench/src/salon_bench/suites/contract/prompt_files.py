@@ -105,7 +105,7 @@ def _folder(source: Path, suite: str) -> Iterator[SuitePrompt]:
 
 
 def _lines(source: Path, suite: str) -> Iterator[SuitePrompt]:
-    for number, line in enumerate(_text(source).splitlines(), start=1):
+    for number, line in enumerate(_text(source).split("\n"), start=1):
         if len(line) > LONGEST_PROMPT:
             raise InputError(f"has more than {LONGEST_PROMPT} characters:", source=source, line=number, value=line)
         if line.strip():

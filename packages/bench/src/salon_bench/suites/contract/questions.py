@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from salon_bench.judges.scorer import ScoreAnswer, parse_score
 from salon_bench.suites.contract.suite import Case, Inquiry
 from salon_bench.suites.contract.templates import foreign
-from salon_taxonomy.answers import OffMenuError, Outcome, parse_choice, parse_object, parse_scale, parse_yes_or_no
+from salon_taxonomy.answers import OffMenuError, Outcome, Parsed, parse_choice, parse_object, parse_scale, parse_yes_or_no
 from salon_taxonomy.answers.strict_json import Json, JsonError
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Question
@@ -228,7 +228,11 @@ class Fields(Form):
         return {f".{name}": float(value) for name, value in found if isinstance(value, int | float)}
 
     def _checked(self, members: dict[str, Json]) -> Mapping[str, Json]:
-        for error in sorted(self._validator.iter_errors(members), key=lambda error: error.validator in _OFF_MENU):
+        try:
+            errors = list(self._validator.iter_errors(members))
+        except RecursionError as deep:  # a schema that contains itself has no depth of its own
+            raise JsonError("the object is nested too deeply") from deep
+        for error in sorted(errors, key=lambda error: error.validator in _OFF_MENU):
             place = ".".join(map(str, error.absolute_path)) or "the object"
             problem = f"{place}: {error.message[:120]}"
             raise OffMenuError(problem) if error.validator in _OFF_MENU else JsonError(problem)
@@ -280,6 +284,11 @@ def _choice(labels: list[object], score: Mapping[str, float] | None) -> Choice:
     texts = [label.strip() for label in labels if isinstance(label, str) and "\n" not in label]
     if len(texts) < len(labels) or len({text.lower() for text in texts if text}) < max(2, len(labels)):
         raise InputError("labels are two or more different texts of one line, not", key="answer", value=labels)
+    for label in texts:
+        outcome = parse_choice(f"Answer: {label}", texts)
+        answer = outcome.answer if isinstance(outcome, Parsed) else "nothing"
+        if answer != label:
+            raise InputError(f"a reply with this label would be read as {answer}:", key="answer", value=label)
     if score is None:
         return Choice(tuple(texts))
     if set(score) != set(texts):
@@ -300,11 +309,38 @@ def _fields(schema: Mapping[str, Any]) -> Fields:
     except SchemaError as error:
         place = ".".join(map(str, error.absolute_path)) or "its top"
         raise InputError(f"is no JSON schema; at {place}: {error.message[:200]}", key="answer") from error
+    try:
+        json.dumps(schema, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"cannot be written as JSON ({error})", key="answer") from error
+    _check_references(schema)
     form = Fields(dict(schema))
     if schema.get("type") != "object" or not form.spans:
         problem = 'a JSON schema needs type = "object" and a property whose type is one of'
         raise InputError(problem, key="answer", value=list(_NUMBERS))
     return form
+
+
+def _check_references(schema: Mapping[str, Any]) -> None:
+    """Refuse references to what the schema does not contain: a reply would find them, in the middle of a run.
+
+    Raises:
+        InputError: names the reference.
+    """
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    resolver = Registry().resolver_with_root(DRAFT202012.create_resource(schema))
+    waiting: list[Any] = [schema]
+    while waiting:
+        each = waiting.pop()
+        waiting += each.values() if isinstance(each, Mapping) else each if isinstance(each, list) else ()
+        for reference in (each.get("$ref"), each.get("$dynamicRef")) if isinstance(each, Mapping) else ():
+            try:
+                resolver.lookup(reference if isinstance(reference, str) else "#")
+            except Unresolvable as error:
+                raise InputError("there is no such place in the JSON schema:", key="answer", value=reference) from error
 
 
 def _span(property_: Mapping[str, Any]) -> tuple[float, float] | None:

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from salon_bench.suites.contract.declared import DeclaredSuite
 from salon_bench.suites.contract.suite import Suite
 from salon_taxonomy.digest import digest, file_sha256
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.plugins import checked_load, installed, module_of_file, package_of, plugin
 
 GROUP: Final = "salon.suites"
@@ -61,7 +61,7 @@ def suite_named(name: str) -> Suite:
         ...     suite_named("no-such-suite")
         ... except InputError as error:
         ...     print(error.problem, error.value)
-        no installed package brings no-such-suite
+        no installed package brings the suite no-such-suite
     """
     if name.endswith(_FILES):
         return suite_of_file(Path(name))
@@ -80,7 +80,7 @@ def suite_of_file(path: Path) -> Suite:
         InputError: the file is missing or wrong, its code fails, it has no ``suite``, or an installed suite has its name.
     """
     if not path.is_file():
-        raise InputError("there is no such suite file", source=path, hint="A suite file ends in .py or .toml.")
+        raise missing_path(path, "suite file")
     suite = DeclaredSuite.read(path) if path.suffix == ".toml" else _of_code(path.resolve())
     if suite.name in suite_names():
         raise InputError(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from salon_taxonomy.answers.reading import without_surrogates
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, missing_path
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -334,7 +334,7 @@ def _parquet(path: Path) -> Iterator[TableRow | BadRow]:
     import polars as pl
 
     if not path.is_file():
-        raise InputError("there is no such file", source=path)
+        raise missing_path(path)
     try:
         number = 0
         for batch in pl.scan_parquet(path, glob=False).collect_batches(maintain_order=True, chunk_size=_BATCH_ROWS):

@@ -36,9 +36,9 @@ def summarize_marks(scores: pl.DataFrame) -> Summary:
     """
     rows = [*_marks(scores), *_checks(scores)]
     notes = (
-        "Marks are means over prompts of means over pictures (1 to 5); their 95 % intervals know the spread between a prompt's "
+        "Marks are means over prompts of means over pictures (1 to 5); their 95% intervals know the spread between a prompt's "
         "pictures alone, and one picture per prompt has no interval.",
-        "Test points are shares of checks that are met in full; 95 % intervals by Wilson, checks taken for independent.",
+        "Test points are shares of checks that are met in full; 95% intervals by Wilson, checks taken for independent.",
         *reasons_sentence(scores.filter(pl.col("task").is_in([MOS, TEST_POINTS])), "Rows without a verdict"),
     )
     return summary_of(rows, notes)
@@ -123,8 +123,8 @@ def _battle_notes(leaning: pl.DataFrame, rule: OrderRule) -> Iterator[str]:
     left, right = int((lean > 0).sum()), int((lean < 0).sum())
     p = float(sign_test([left], [left + right])[0])
     yield f"Position: {left} pairs lean to the left, whichever picture it is, {right} to the right; exact binomial p {p:.3g}."
-    yield f"Win rates: 95 % percentile bootstrap over prompts, {REPLICATES} replicates, seed {SEED}."
-    yield "Shares: 95 % intervals by Wilson, showings taken for independent."
+    yield f"Win rates: 95% percentile bootstrap over prompts, {REPLICATES} replicates, seed {SEED}."
+    yield "Shares: 95% intervals by Wilson, showings taken for independent."
 
 
 def _win_rate(opponent: str | None, won: pl.DataFrame) -> Line:

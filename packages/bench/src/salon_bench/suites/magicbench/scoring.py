@@ -53,7 +53,7 @@ class _Metric:
 
 
 def summarize(scores: pl.DataFrame, fidelity: Fidelity) -> Summary:
-    """The five scores and eight sub-scores of one subject model, with 95 % intervals.
+    """The five scores and eight sub-scores of one subject model, with 95% intervals.
 
     Args:
         scores: rows that :meth:`MagicBench.examine` made, columns as in the store; other rows are left alone.
@@ -178,10 +178,10 @@ def _notes(pictures: pl.DataFrame, scores: pl.DataFrame, fidelity: Fidelity, one
     unknown = f" Of {nobody} more it is not known: no picture, or no reply." if nobody else ""
     yield f"{absent} of {there} images lack their subject.{unknown}"
     yield from reasons_sentence(scores.filter(pl.col("dimension") == str(Dimension.OVERALL)), "Left out")
-    wilson = "Wilson's score intervals, 95 %"
+    wilson = "Wilson's score intervals, 95%"
     bootstrap = f"percentile bootstrap over prompts within sub-categories, {REPLICATES} replicates, seed {SEED}"
     if not one_each:
-        yield f"Several images per prompt: 95 % intervals by {bootstrap}."
+        yield f"Several images per prompt: 95% intervals by {bootstrap}."
     elif strange:
         yield f"{wilson}; scores that count flags on images of other classes have a {bootstrap}."
     else:

@@ -261,4 +261,4 @@ def _once(frame: pl.DataFrame, key: list[str], problem: str) -> None:
 def _how(drawn: str, replicates: int, seed: int) -> tuple[str, ...]:
     if not replicates:
         return ()
-    return (f"95 % intervals: percentile bootstrap over {drawn}, {replicates} replicates, seed {seed}.",)
+    return (f"95% intervals: percentile bootstrap over {drawn}, {replicates} replicates, seed {seed}.",)

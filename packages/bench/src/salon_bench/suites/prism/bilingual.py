@@ -49,7 +49,7 @@ def side_by_side(
 
     Returns:
         One row per number of :func:`~.scoring.summarize`: both values, ``difference`` (Chinese less English, in points of
-        100) with its 95 % interval, and the verdicts behind each. Null where a language has no value.
+        100) with its 95% interval, and the verdicts behind each. Null where a language has no value.
 
     Raises:
         InputError: as :func:`~.scoring.summarize`.
@@ -111,6 +111,6 @@ def _note(shared: int, english: int, chinese: int, replicates: int, seed: int) -
     if not replicates:
         return pairs
     return (
-        f"{pairs} 95 % intervals of the difference: percentile bootstrap over prompts within tracks, those in both "
+        f"{pairs} 95% intervals of the difference: percentile bootstrap over prompts within tracks, those in both "
         f"languages drawn together, {replicates} replicates, seed {seed}."
     )

@@ -58,7 +58,7 @@ class Sums:
 
 
 def summarize(scores: pl.DataFrame, fidelity: Fidelity = "paper", *, replicates: int = REPLICATES, seed: int = SEED) -> Summary:
-    """Overall and the seven tracks of one subject model: average, alignment and aesthetics, with 95 % intervals.
+    """Overall and the seven tracks of one subject model: average, alignment and aesthetics, with 95% intervals.
 
     Args:
         scores: rows that :meth:`PrismBench.examine` made, columns as in the store; rows of other dimensions are left alone.
@@ -214,4 +214,4 @@ def _notes(found: Sums, scores: pl.DataFrame, fidelity: Fidelity, replicates: in
     ours = scores.filter(pl.col("dimension").is_in([str(axis) for axis in _AXES]))
     yield from reasons_sentence(ours, "Missing verdicts")
     if replicates:
-        yield f"95 % intervals: percentile bootstrap over prompts within tracks, {replicates} replicates, seed {seed}."
+        yield f"95% intervals: percentile bootstrap over prompts within tracks, {replicates} replicates, seed {seed}."

@@ -37,7 +37,9 @@ def ask_for_score(image: Media, prompt: str) -> Inquiry[ScoreAnswer]:
 def score_rows(case: Case, task: str, said: Verdict[ScoreAnswer]) -> list[Score]:
     """Return the rows of one answer: the score in its own unit, and its share of a bounded range."""
     answer = said.value if isinstance(said, Scored) else ScoreAnswer(said)
-    own = f"{'-' if answer.lower_is_better else ''}{case.context.judge}"
+    judge = case.context.judge
+    name = f"scorer {judge}" if judge == SCALED or judge.startswith("-") else judge  # both mean something else in tables
+    own = f"-{name}" if answer.lower_is_better else name
     rows = [case.score(task, own, answer.verdict)]
     if not isinstance(answer.verdict, Scored):
         rows.append(case.score(task, SCALED, answer.verdict))
@@ -80,7 +82,7 @@ class ScorerSuite(SuiteBase):
         if shares["value"].is_not_null().any():
             several = own["dimension"].n_unique() > 1
             lines = [*mean_lines(shares), *lines] if several else [*lines, *mean_lines(shares)]
-        notes = ["95 % intervals: percentile bootstrap over pictures, 1000 replicates, seed 0; none from a single picture."]
+        notes = ["95% intervals: percentile bootstrap over pictures, 1000 replicates, seed 0; none from a single picture."]
         lower = sorted(name[1:] for name in own["dimension"].unique() if name.startswith("-"))
         notes += [f"Lower is better for {name}: its scores have the other sign here." for name in lower]
         return summary_of(lines, [*notes, *reasons_sentence(own, "Without a score")])

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from salon_bench.suites.artifact_bench.rows import LEVEL_NAMES, TASK_TYPES, BenchRow, QuestionTask
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import write_whole
 
 
 def export_rows(rows: Sequence[BenchRow], path: Path) -> None:
     """Write questions as one JSON array (replaced); :func:`~..rows.read_rows` gives the same rows back.
 
     Raises:
-        InputError: when the file cannot be written, or there is no question.
+        InputError: the file cannot be written, or there is no question.
 
     Example:
         >>> import tempfile
@@ -26,10 +27,7 @@ def export_rows(rows: Sequence[BenchRow], path: Path) -> None:
     if not rows:
         raise InputError("there is no question to write", source=path)
     text = json.dumps([_released(row) for row in rows], ensure_ascii=False, indent=1)
-    try:
-        path.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", source=path) from error
+    write_whole(path, text + "\n")
 
 
 def _released(row: BenchRow) -> dict[str, object]:

@@ -46,7 +46,7 @@ def check_text(cases: Iterable[Case], reader: TextReader, *, run_id: str = "ocr"
 
 
 def summarize_text(scores: pl.DataFrame, *, replicates: int = REPLICATES, seed: int = SEED) -> Summary:
-    """The mean of each dimension over pictures, in points of 100, with 95 % intervals.
+    """The mean of each dimension over pictures, in points of 100, with 95% intervals.
 
     Args:
         scores: rows of :func:`check_text`, columns as in the store; rows of other dimensions are left alone.
@@ -67,7 +67,7 @@ def summarize_text(scores: pl.DataFrame, *, replicates: int = REPLICATES, seed: 
         scored = int(sums[:, 1].sum())
         mean = POINTS * float(sums[:, 0].sum()) / scored if scored else None
         rows.append(line(dimension, str(Track.TEXT_RENDERING), mean, ends, scored=scored, unscored=mine.height - scored))
-    note = f"95 % intervals: percentile bootstrap over prompts, {replicates} replicates, seed {seed}."
+    note = f"95% intervals: percentile bootstrap over prompts, {replicates} replicates, seed {seed}."
     return summary_of(rows, (note,) if replicates else ())
 
 

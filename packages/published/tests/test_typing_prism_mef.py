@@ -1,4 +1,4 @@
-"""The typed tables of papers 003 and 004 stay as they were when every cell had been compared with the paper."""
+"""The typed tables of PRISM-Bench and MEF stay as they were when every cell had been compared with the paper."""
 
 import csv
 import hashlib
@@ -14,22 +14,22 @@ DATA = Path(registry.__file__).parent / "data"
 
 # table: data rows, columns that are not keys, sum of all cells with the digits as printed, head of the file's SHA-256
 PINNED = {
-    "003:1": (19, 24, "31343.0", "782cb6123fbb1c89"),
-    "003:2": (7, 24, "11727.4", "7f8eaf0102004336"),
-    "003:3": (4, 14, "33.492", "b6be2211ce4a666b"),
-    "003:4": (19, 24, "30279.8", "24d39eba7be948b1"),
-    "003:5": (7, 24, "10724.90", "7e14f7c3744d7a65"),
-    "003:6": (3, 24, "4958.7", "f9cb916cd482ab3e"),
-    "003:7": (3, 7, "17.55", "e5a78702dfb1c1e6"),
-    "004:2": (18, 1, "266", "a2a3067c6d141005"),
-    "004:3": (3, 4, "2.133", "056a3cde3dbaa3ad"),
-    "004:4": (12, 12, "74765", "3badd93754a6fe00"),
-    "004:5": (12, 12, "73659", "62abe48cf6bc30cf"),
-    "004:6": (11, 3, "35059", "d9cd2629fc78b8f4"),
-    "004:7": (6, 18, "390.99", "4a01a14282126a69"),
-    "004:8": (6, 21, "88.44", "793b19f4dbd92d27"),
-    "004:9": (3, 3, "141.2", "64df1158efc21508"),
-    "004:10": (5, 4, "5051.0", "0f37cf4a0d9b27ef"),
+    "prism:1": (19, 24, "31343.0", "782cb6123fbb1c89"),
+    "prism:2": (7, 24, "11727.4", "7f8eaf0102004336"),
+    "prism:3": (4, 14, "33.492", "b6be2211ce4a666b"),
+    "prism:4": (19, 24, "30279.8", "24d39eba7be948b1"),
+    "prism:5": (7, 24, "10724.90", "7e14f7c3744d7a65"),
+    "prism:6": (3, 24, "4958.7", "f9cb916cd482ab3e"),
+    "prism:7": (3, 7, "17.55", "e5a78702dfb1c1e6"),
+    "mef:2": (18, 1, "266", "a2a3067c6d141005"),
+    "mef:3": (3, 4, "2.133", "056a3cde3dbaa3ad"),
+    "mef:4": (12, 12, "74765", "3badd93754a6fe00"),
+    "mef:5": (12, 12, "73659", "62abe48cf6bc30cf"),
+    "mef:6": (11, 3, "35059", "d9cd2629fc78b8f4"),
+    "mef:7": (6, 18, "390.99", "4a01a14282126a69"),
+    "mef:8": (6, 21, "88.44", "793b19f4dbd92d27"),
+    "mef:9": (3, 3, "141.2", "64df1158efc21508"),
+    "mef:10": (5, 4, "5051.0", "0f37cf4a0d9b27ef"),
 }
 PRISM = [
     "SD1.5",
@@ -70,18 +70,18 @@ BOARD = [
 SIX = ["Seedream 3.0", "GPT-4o", "Imagen 3", "Ideogram 3.0", "Flux 1.1 [pro]", "Midjourney V6.1"]
 # table, row, column, cell: where a typist would tidy what the paper prints
 AS_PRINTED = [
-    ("003:5", "SEEDream 3.0", "composition.alignment", "90.30"),
-    ("003:4", "Bagel", "overall.aesthetic", "56.6"),
-    ("003:4", "Bagel-CoT", "overall.aesthetic", "56.5"),
-    ("003:7", "+ FLUX-Reason-6M", "single_object", "1.00"),
-    ("004:3", "Structural Accuracy & Aesthetic Quality", "expert_c", "0.27"),
-    ("004:4", "GPT-4o", "film.elo", "1159"),
-    ("004:8", "GPT-4o", "text_expression_form.pronoun_reference", "1.00"),
+    ("prism:5", "SEEDream 3.0", "composition.alignment", "90.30"),
+    ("prism:4", "Bagel", "overall.aesthetic", "56.6"),
+    ("prism:4", "Bagel-CoT", "overall.aesthetic", "56.5"),
+    ("prism:7", "+ FLUX-Reason-6M", "single_object", "1.00"),
+    ("mef:3", "Structural Accuracy & Aesthetic Quality", "expert_c", "0.27"),
+    ("mef:4", "GPT-4o", "film.elo", "1159"),
+    ("mef:8", "GPT-4o", "text_expression_form.pronoun_reference", "1.00"),
 ]
 
 
 def test_exactly_these_tables_of_the_two_papers_are_published() -> None:
-    assert [each.id for each in tables() if each.id.startswith(("003:", "004:"))] == list(PINNED)
+    assert [each.id for each in tables() if each.id.startswith(("prism:", "mef:"))] == list(PINNED)
 
 
 @pytest.mark.parametrize("table", PINNED)
@@ -101,7 +101,7 @@ def test_a_typed_table_has_not_changed_since_it_was_compared_with_the_paper(tabl
 
 @pytest.mark.parametrize(
     ("table", "names"),
-    [("003:1", PRISM), ("003:2", PRISM_ZH), ("004:4", BOARD), ("004:5", BOARD), ("004:7", SIX), ("004:8", SIX)],
+    [("prism:1", PRISM), ("prism:2", PRISM_ZH), ("mef:4", BOARD), ("mef:5", BOARD), ("mef:7", SIX), ("mef:8", SIX)],
 )
 def test_rows_are_called_what_the_paper_calls_them_in_its_order(table: str, names: list[str]) -> None:
     assert next(list(each.names) for each in tables() if each.id == table) == names
@@ -109,8 +109,8 @@ def test_rows_are_called_what_the_paper_calls_them_in_its_order(table: str, name
 
 def test_both_judges_of_prism_score_the_same_models() -> None:
     rows = {each.id: set(each.names) for each in tables()}
-    assert rows["003:4"] == rows["003:1"]
-    assert rows["003:5"] == rows["003:2"]
+    assert rows["prism:4"] == rows["prism:1"]
+    assert rows["prism:5"] == rows["prism:2"]
 
 
 @pytest.mark.parametrize(("table", "row", "column", "cell"), AS_PRINTED)
@@ -120,18 +120,18 @@ def test_digits_stand_as_printed_even_where_they_look_odd(table: str, row: str, 
 
 
 def test_the_agreement_of_the_two_prism_judges_comes_out_exactly() -> None:
-    assert [result.agreement for result in check("003:3").results] == [MatchWithPrinted.EXACT] * 14
+    assert [result.agreement for result in check("prism:3").results] == [MatchWithPrinted.EXACT] * 14
 
 
 def test_every_average_of_prism_follows_from_its_parts() -> None:
-    for table in ("003:1", "003:2", "003:4", "003:5", "003:6", "003:7"):
+    for table in ("prism:1", "prism:2", "prism:4", "prism:5", "prism:6", "prism:7"):
         assert check(table).findings == ()
 
 
 def test_elo_agrees_with_artificial_analysis_as_closely_as_the_paper_says() -> None:
     plain = {
         result.column.split(" with ")[0]: result.recomputed.plain
-        for result in check("004:6").results
+        for result in check("mef:6").results
         if "Pearson" in result.column
     }
     assert {name: round(value or 0, 3) for name, value in plain.items()} == {
@@ -141,9 +141,9 @@ def test_elo_agrees_with_artificial_analysis_as_closely_as_the_paper_says() -> N
 
 
 def test_what_the_mef_paper_contradicts_is_found_and_explained() -> None:
-    findings = [finding for table in PINNED if table.startswith("004:") for finding in check(table).findings]
-    counted = {table: sum(finding.table == table for finding in findings) for table in ("004:4", "004:5", "004:7")}
-    assert counted == {"004:4": 1, "004:5": 21, "004:7": 1}
+    findings = [finding for table in PINNED if table.startswith("mef:") for finding in check(table).findings]
+    counted = {table: sum(finding.table == table for finding in findings) for table in ("mef:4", "mef:5", "mef:7")}
+    assert counted == {"mef:4": 1, "mef:5": 21, "mef:7": 1}
     assert len(findings) == 23
     assert all(finding.reason for finding in findings)
 
@@ -159,11 +159,11 @@ def test_track_columns_hold_one_score_per_benchmark_track_and_judge() -> None:
                 assert seen.setdefault(rater, f"{each.id}!{column}") == f"{each.id}!{column}"
     counted = {each.id: sum(place.startswith(f"{each.id}!") for place in seen.values()) for each in tables()}
     assert {table: number for table, number in counted.items() if number} == {
-        **dict.fromkeys(("003:1", "003:2", "003:4", "003:5"), 7),
-        **dict.fromkeys(("004:4", "004:5"), 5),
-        "004:6": 1,
-        "004:7": 3,
-        "004:8": 21,
+        **dict.fromkeys(("prism:1", "prism:2", "prism:4", "prism:5"), 7),
+        **dict.fromkeys(("mef:4", "mef:5"), 5),
+        "mef:6": 1,
+        "mef:7": 3,
+        "mef:8": 21,
     }
 
 
