@@ -94,6 +94,6 @@ def _usual() -> Mapping[str, object]:
     usual |= dotted(RefinerConfiguration.model_validate(refiner).model_dump(mode="json"))
     needs = {"policy": {"model": "-"}, "prompts": {"file": "-"}, "paid": {"reward": "-"}}
     usual |= dotted(ImageConfiguration.model_validate({"run": given["run"], **needs}).model_dump(mode="json"))
-    needed = ("run.folder", "model.name", "data.train", "sft.steps", "grpo.steps", "rows.file", "editor.name")
-    needed += ("policy.model", "prompts.file", "paid.reward")
+    needed = {"run.folder", "model.name", "data.train", "sft.steps", "grpo.steps", "rows.file", "editor.name"}
+    needed |= {"policy.model", "prompts.file", "paid.reward"}
     return {key: value for key, value in usual.items() if key not in needed}
