@@ -320,6 +320,7 @@ def test_shuffled_rewards_are_the_same_numbers_in_another_order() -> None:
 
 def test_wrong_settings_of_a_model_are_named_by_their_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("prompts.txt").write_text("a red cube\n")
     needed = ("--model", "none", "--prompts", "prompts.txt", "--reward", "scorer:clip-score", "--output", "run")
     for words, option, problem in (
         (("--kl", "-1"), "--kl", "greater than or equal to 0"),
