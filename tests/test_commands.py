@@ -8,7 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -271,6 +271,55 @@ def test_no_command_writes_a_new_table_into_a_folder_that_it_reads(
             done = CliRunner().invoke(main, [*words[1:], *both[0], *both[1]])
             assert (done.exit_code, "would become a file of" in done.stderr) == (2, True), done.stderr
             assert [path for path in folder.rglob("*") if path.is_file()] == [table]
+
+
+def known_sets() -> dict[str, Iterable[str]]:
+    """Command lines with a wrong name in place of ``{}``, and all names that would have been right there."""
+    from salon_bench.judges.specification import judge_kinds
+    from salon_curate.cluster_engines import ENGINES
+    from salon_curate.presets import PRESETS
+    from salon_taxonomy import Taxonomy
+    from salon_taxonomy.plugins import EDITORS, SCORERS, installed
+    from salon_taxonomy.records import TABLES
+
+    suites, tables, taxonomies = installed("salon.suites"), list(TABLES), Taxonomy.names()
+    pictures = "--model a --generations ."
+    return {
+        f"bench run {{}} {pictures} --judge pixels:": suites,
+        f"bench run prism {pictures} --judge {{}}": judge_kinds(),
+        f"bench run scorer {pictures} --scorer {{}}": installed(SCORERS),
+        "bench generate --suite {} --generator draw: --output o": suites,
+        "results leaderboard {}": suites,
+        "refine --prompt a --image votes.csv --judge pixels: --editor {}": installed(EDITORS),
+        "curate init d --preset {}": PRESETS,
+        "curate run set --engine {}": ENGINES,
+        "curate yield set --selection {}": ("default", "sharp"),
+        "taxonomy show {}": taxonomies,
+        "taxonomy export {}": taxonomies,
+        "taxonomy crosswalk mef {}": taxonomies,
+        "store schema {}": tables,
+        "store sql results 'SELECT * FROM {}'": tables,
+        "reward score votes.csv --reward {}": ("l1", "l2", "l3", "magicmirror"),
+    }
+
+
+@pytest.mark.slow
+def test_a_name_of_a_known_set_is_answered_with_all_of_the_set_and_the_nearest(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("votes.csv").write_bytes(CONTENT)
+    Path("p.csv").write_text("prompt\na\n")
+    for made in ("store init results", "curate init set"):
+        assert CliRunner().invoke(main, shlex.split(made)).exit_code == 0
+    conditions = '[[stage]]\nuse = "look"\n[selection.default]\na = "sharpness > 1"\n[selection.sharp]\na = "sharpness > 2"\n'
+    Path("set/pipeline.toml").write_text(conditions)
+    for line, names in known_sets().items():
+        near = next(iter(names))
+        done = CliRunner().invoke(main, shlex.split(line.format(f"{near}x")))
+        assert done.exit_code == 2, (line, done.output)
+        assert [name for name in names if name not in done.stderr] == [], (line, done.stderr)
+        assert re.search(rf"Did you mean ['\"]{near}", done.stderr), (line, done.stderr)
 
 
 READ = [

@@ -222,7 +222,9 @@ def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, dr
     try:
         plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError("there is no audit", source=dataset.folder / "audits", value=name) from error
+        there = sorted(each.parent.name for each in folder.parent.glob("*/plan.json"))
+        hint = f"Draw one: salon curate audit sample {dataset.folder} --selection default --name {name}"
+        raise InputError("there is no audit", source=folder.parent, value=name, found=there, hint=hint) from error
     rated = _collected(answers, plan["stratum"], plan["pictures"])
     if not rated:
         raise InputError("contains no answer about a picture of the audit", source=answers, value=name)
@@ -352,7 +354,7 @@ def _careless(path: Path, pictures: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _arena_checks(path: Path, pictures: Mapping[str, str]) -> list[tuple[str, str, float, bool]]:
-    """Picture, rater, value and whether it was blank, of this audit's checks in a result store; other arenas' are left out."""
+    """Picture, rater, value and whether the picture was blank: this audit's checks in a result store."""
     import polars as pl
 
     from salon_store import ResultStore

@@ -64,7 +64,9 @@ class StorageError(IncompleteError):
 
 
 def is_refused_write(error: OSError) -> bool:
-    """Return whether the operating system refused to write a file: the disk is full, or a file that is named is not writable.
+    """Return whether the operating system refused to write a file.
+
+    True for a full disk, and for a file that the error names and that is not writable.
 
     Example:
         >>> is_refused_write(OSError(errno.EROFS, "Read-only file system", "out.csv"))

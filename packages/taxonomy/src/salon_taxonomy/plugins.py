@@ -10,9 +10,10 @@
 The name of the entry point is the word before the colon on a command line: ``--judge pixels:blur=2``.
 """
 
+import asyncio
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
@@ -36,6 +37,7 @@ SCORERS: Final = "salon.scorers"
 
 _OWN_FILES: Final = (".py", ".toml")
 _Kind = TypeVar("_Kind")
+T = TypeVar("T")
 
 
 class Closing(ABC):
@@ -205,7 +207,7 @@ def plugin(group: str, name: str, expected: type[_Kind], *, members: Sequence[st
 
 
 def own_file_hint(name: str) -> str:
-    """Return a sentence about a file of the working folder that has a wrong name but for its ending; empty without one."""
+    """Return a sentence about files of the working folder that have this name and an ending; empty without one."""
     own = sorted(f"./{file.name}" for ending in _OWN_FILES for file in Path().glob(f"*{ending}") if file.stem == name)
     return f"A file of your own is named with its ending: {' or '.join(own)}" if own else ""
 
@@ -264,6 +266,24 @@ def module_of_file(path: Path) -> ModuleType:
             del sys.modules[name]
             raise
     return sys.modules[name]
+
+
+async def in_thread(call: Callable[[], T]) -> T:
+    """Run a function of a user's or of a library in a thread, and return what it returns or raise what it raises.
+
+    StopIteration becomes RuntimeError: asyncio cannot pass it on, and would wait for ever.
+
+    Example:
+        >>> asyncio.run(in_thread(lambda: next(iter([]))))
+        Traceback (most recent call last):
+        ...
+        RuntimeError: generator raised StopIteration
+    """
+
+    def once() -> Iterator[T]:
+        yield call()
+
+    return await asyncio.to_thread(next, once())
 
 
 def package_of(entry: EntryPoint) -> str:

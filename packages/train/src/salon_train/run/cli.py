@@ -162,7 +162,7 @@ def changes_of(given: tuple[str, ...]) -> Mapping[str, Any]:
     for each in given:
         key, sign, value = each.partition("=")
         if not sign or not key.strip():
-            raise InputError("is no KEY=VALUE", source="--set", value=each)
+            raise InputError("is no KEY=VALUE", source="--set", value=each, hint="Such as --set grpo.steps=10.")
         try:
             changes[key.strip()] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:

@@ -30,7 +30,7 @@ def read_scores(source: str, store: StoreAddress) -> pl.DataFrame:
         return frame_of(rows)
     found = RunView(store, source).scores
     if found.is_empty():
-        hint = f"Give a run that has scores, or a table ({', '.join(TABLE_ENDINGS)})."
+        hint = f"Give a run that has scores (`salon bench runs` lists them), or a table ({', '.join(TABLE_ENDINGS)})."
         raise InputError("the store has no score of the run", source=store, value=source, hint=hint)
     return found
 
