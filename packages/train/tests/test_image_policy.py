@@ -28,11 +28,13 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import checked_scorer
 from salon_train.image_policy import study as studies
 from salon_train.image_policy import training
+from salon_train.image_policy.diffusers_policy import checked_device
 from salon_train.image_policy.flow import draw, even_times, spread, step_distribution
 from salon_train.image_policy.network import TinyUNet
 from salon_train.image_policy.pictures import HELD_OUT, LEARNED, PROMPTS, Obedience, teach
+from salon_train.image_policy.policy import DrawnPolicy, PromptedBatch
 from salon_train.image_policy.study import QUICK, ImageStudySettings, PolicyArm, adapted_reward, run_image_study
-from salon_train.image_policy.training import BestOfGroup, FlowGRPO, ImitationSettings, RewardSettings, shown
+from salon_train.image_policy.training import BestOfGroup, FlowGRPO, ImitationSettings, RewardSettings
 from salon_train.over_seeds import SeedProgress
 
 SMALL = RewardSettings(group=2, ways=4, window=2)
@@ -59,6 +61,10 @@ class Alike(Brightness):
 
     def __call__(self, images: Sequence[Image.Image], prompts: Sequence[str]) -> list[float | None]:
         return [0.5] * len(images)
+
+
+def shown(pictures: torch.Tensor) -> torch.Tensor:
+    return DrawnPolicy(TinyUNet(8)).pictures(pictures)
 
 
 def adapted(kind: type[Brightness]) -> FlowGRPOReward:
@@ -152,6 +158,26 @@ def test_a_step_has_the_distribution_and_the_density_that_the_papers_print(time:
     assert ordinary.width == 0
 
 
+# Numbers of Flow-GRPO's released sde_step_with_logprob (noise_level 0.7) with a FlowMatchEulerDiscreteScheduler of shift 3 and
+# 10 steps, in float32: time, next time, σ, log density of each of two pictures, three values of the mean.
+RELEASED = (
+    (1.0, 0.9601293206214905, 3.5056713, (-0.9850815, -1.6767436), (-0.0398707, -0.7039655, -0.2906505)),
+    (0.7903682589530945, 0.7072784900665283, 1.3592027, (-1.4856386, -4.1835265), (-0.1034468, -0.7890095, -0.3506423)),
+    (0.008928571827709675, 0.0, 0.0664411, (-6257.0801, -17599.834), (-0.0111161, -0.9697492, -0.3818377)),
+)
+
+
+def test_an_sde_step_is_that_of_the_released_code_of_flow_grpo() -> None:
+    places = torch.arange(24, dtype=torch.float64).reshape(2, 3, 2, 2)
+    x, velocity, after = (places * 0.7).sin().float(), (places * 1.3).cos().float(), (places * 0.4).cos().float()
+    for time, following, sigma, densities, means in RELEASED:
+        found = step_distribution(velocity, x, time, following, noise="sde", level=0.7)
+        assert spread(time, following, 0.7) == pytest.approx(sigma, rel=1e-6)
+        assert found.width == pytest.approx(sigma * math.sqrt(time - following), rel=1e-6)
+        assert found.log_density(after).tolist() == pytest.approx(densities, rel=1e-6)
+        assert found.mean.flatten()[[0, 7, 23]].tolist() == pytest.approx(means, abs=1e-6)
+
+
 def gaussian(time: float, data: float) -> float:
     """The variance of x at a time, for pictures of that standard deviation around 0."""
     return ((1 - time) * data) ** 2 + time**2
@@ -200,7 +226,7 @@ def test_the_ode_leads_to_the_distribution_of_the_pictures() -> None:
 
 
 def moved(learner: training.PolicyLearner, before: dict[str, Any]) -> float:
-    return max(float((now - before[name]).abs().max()) for name, now in learner.network.state_dict().items())
+    return max(float((now - before[name]).abs().max()) for name, now in learner.policy.state().items())
 
 
 def kept(monkeypatch: pytest.MonkeyPatch, change: Callable[[list[Any]], None] = lambda _: None) -> list[Any]:
@@ -231,13 +257,13 @@ def test_one_step_makes_the_better_picture_of_a_group_likelier_and_the_worse_one
         paid[:] = scores["avg"]
         return scores, info
 
-    learner = FlowGRPO(TinyUNet(8), reward, settings, seed=3)
-    before = deepcopy(learner.network)
-    learner.step(0)
+    learner = FlowGRPO(DrawnPolicy(TinyUNet(8)), reward, settings, seed=3)
+    assert learner.step(0)["ratio_error"] == 0
+    batch = PromptedBatch.of(learner.policy, learner._asked(0))
     gain = torch.zeros(len(paid))
     for each in sampled:
-        now, then = (learner._distribution(network, each).log_density(each.after) for network in (learner.network, before))
-        gain += each.time * spread(each.time, each.next_time, 1.0) * (now - then).detach()
+        now = learner._distribution(batch, slice(None), each).log_density(each.after)
+        gain += each.time * spread(each.time, each.next_time, 1.0) * (now - each.log_density).detach()
     better = torch.tensor(paid).reshape(-1, 2).argmax(1, keepdim=True)
     rise = gain.reshape(-1, 2).gather(1, better) - gain.reshape(-1, 2).gather(1, 1 - better)
     assert float((rise > 0).float().mean()) > 0.8
@@ -246,17 +272,17 @@ def test_one_step_makes_the_better_picture_of_a_group_likelier_and_the_worse_one
 
 @pytest.mark.parametrize("learner_of", [FlowGRPO, BestOfGroup])
 def test_pictures_without_a_reward_do_not_move_the_policy(learner_of: Any) -> None:
-    learner = learner_of(TinyUNet(8), adapted(Silent), SMALL, seed=0)
-    before = deepcopy(learner.network.state_dict())
-    assert learner.step(0) is None
+    learner = learner_of(DrawnPolicy(TinyUNet(8)), adapted(Silent), SMALL, seed=0)
+    before = deepcopy(learner.policy.state())
+    assert learner.step(0)["reward"] is None
     assert moved(learner, before) == 0
 
 
 def test_equal_rewards_do_not_move_the_policy_and_other_rewards_do() -> None:
     for kind, still in ((Alike, True), (Brightness, False)):
-        learner = FlowGRPO(TinyUNet(8), adapted(kind), SMALL, seed=0)
-        before = deepcopy(learner.network.state_dict())
-        assert learner.step(0) is not None
+        learner = FlowGRPO(DrawnPolicy(TinyUNet(8)), adapted(kind), SMALL, seed=0)
+        before = deepcopy(learner.policy.state())
+        assert learner.step(0)["reward"] is not None
         assert (moved(learner, before) == 0) == still
 
 
@@ -275,18 +301,62 @@ def test_what_a_picture_without_a_reward_looked_like_on_its_way_changes_nothing(
 
         kept(monkeypatch, changed)
         torch.manual_seed(0)
-        learner = FlowGRPO(TinyUNet(8), paid, RewardSettings(group=4, ways=4, window=2), seed=0)
+        learner = FlowGRPO(DrawnPolicy(TinyUNet(8)), paid, RewardSettings(group=4, ways=4, window=2), seed=0)
         learner.step(0)
-        ends.append(torch.cat([each.flatten() for each in learner.network.state_dict().values()]))
+        ends.append(torch.cat([each.flatten() for each in learner.policy.state().values()]))
     assert torch.equal(*ends)
 
 
 def test_shuffled_rewards_are_the_same_numbers_in_another_order() -> None:
     paid = [float(place) for place in range(2 * len(LEARNED))]
     settings = RewardSettings(group=2, shuffled=True)
-    learner = FlowGRPO(TinyUNet(8), lambda *_: ({"avg": paid}, {}), settings, seed=0)
-    dealt = learner._paid(torch.zeros(len(paid), 3, 16, 16), torch.Generator().manual_seed(0)).tolist()
+    learner = FlowGRPO(DrawnPolicy(TinyUNet(8)), lambda *_: ({"avg": paid}, {}), settings, seed=0)
+    dealt = learner._paid(torch.zeros(len(paid), 3, 16, 16), learner._asked(0), torch.Generator().manual_seed(0)).tolist()
     assert sorted(dealt) == paid != dealt
+
+
+# ----------------------------------------------------------------------------------------------- a model of a user's own
+
+
+def test_wrong_settings_of_a_model_are_named_by_their_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("prompts.txt").write_text("a red cube\n")
+    needed = ("--model", "none", "--prompts", "prompts.txt", "--reward", "scorer:clip-score", "--output", "run")
+    for words, option, problem in (
+        (("--kl", "-1"), "--kl", "greater than or equal to 0"),
+        (("--noise", "ode"), "--noise", "allowed: cps, sde"),
+        (("--window", "10"), "--window", "at most 9 with 10 sampling steps of cps"),
+        (("--sampling-steps", "2", "--noise", "sde"), "--window", "at most 2 with 2 sampling steps of sde"),
+        (("--level", "1.5"), "--level", "at most 1"),
+        (("--group", "1"), "--group", "greater than or equal to 2"),
+        (("--width", "20"), "--width", "multiple of 8"),
+        (("--guidance", "0.5"), "--guidance", "greater than or equal to 1"),
+        (("--on-unscored", "zero"), "--on-unscored", "allowed: nan, mean, raise"),
+        (("--dtype", "float16"), "--dtype", "allowed: float32, bfloat16"),
+        (("--seed", "-1"), "--seed", "greater than or equal to 0"),
+    ):
+        called = CliRunner().invoke(main, ["train", "image", *needed, *words])
+        assert called.exit_code == 2, called.output
+        assert f"Error: {option}: " in called.output
+        assert problem in " ".join(called.output.split())
+    assert not Path("run").exists()
+
+
+def test_a_device_that_torch_does_not_find_is_named_with_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for name, problem in (
+        ("tpu", "allowed: cpu, cuda, cuda:0"),
+        ("cuda", "Type --device cpu"),
+        ("cuda:1", "Type --device cpu"),
+    ):
+        with pytest.raises(InputError, match=problem) as raised:
+            checked_device(name)
+        assert raised.value.source == "--device"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(InputError, match=r"allowed: cuda:0\)"):
+        checked_device("cuda:1")
+    assert checked_device("cuda:0") == torch.device("cuda", 0)
 
 
 # ---------------------------------------------------------------------------------------------------------------- study

@@ -250,7 +250,10 @@ def test_a_gap_is_no_line_and_a_lone_number_is_a_dot() -> None:
     [
         ("missing", "missing: there is no such file or folder"),
         ("file", "file: is a file, not the folder of a run\nGive the folder of the run: "),
-        ("empty", "empty: is empty: there is no log of a run (allowed: sft/log.jsonl, grpo/log.jsonl, refine/log.jsonl)"),
+        (
+            "empty",
+            "empty: is empty: there is no log of a run (allowed: sft/log.jsonl, grpo/log.jsonl, refine/log.jsonl, image/log",
+        ),
         ("other", "other: holds no log of a run (allowed: sft/log.jsonl"),
         ("begun", "log.jsonl: nothing is logged yet"),
         ("prose", "log.jsonl, line 2: is no JSON object (not JSON at character 0: expecting value)"),

@@ -29,6 +29,10 @@ _COMMANDS = {
         "salon_train.assessor.cli:grpo",
         "Let a model write answers and learn from their rewards (group relative policy optimization).",
     ),
+    "image": LazyCommand(
+        "salon_train.image_policy.cli:image",
+        "Train a text-to-image model of your own on a reward of its pictures: Flow-GRPO with adapters (LoRA).",
+    ),
     "image-demo": LazyCommand(
         "salon_train.image_policy.cli:image_demo",
         "See an image policy learn from a reward of its pictures: Flow-GRPO on a processor, offline, beside its controls.",

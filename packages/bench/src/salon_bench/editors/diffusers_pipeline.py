@@ -105,21 +105,40 @@ class LocalPipeline(Closing):
         return stream.getvalue()
 
     def _loaded(self) -> Any:
-        if self._pipeline is not None:
-            return self._pipeline
-        try:
-            diffusers, torch = import_module("diffusers"), import_module("torch")
-        except ImportError as error:
-            raise InputError("pipelines on this machine need diffusers", value=self._model, hint=_INSTALL) from error
-        options = {} if self._dtype is None else {"torch_dtype": getattr(torch, self._dtype)}
-        try:
-            pipeline = diffusers.DiffusionPipeline.from_pretrained(self._model, **options)
-        except (OSError, ValueError) as error:
-            raise InputError(f"no pipeline can be loaded ({str(error)[:200]})", value=self._model) from error
-        device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
-        pipeline.set_progress_bar_config(disable=True)
-        self._pipeline = pipeline.to(device)
+        if self._pipeline is None:
+            self._pipeline = load_pipeline(self._model, device=self._device, dtype=self._dtype)
         return self._pipeline
+
+
+def load_pipeline(model: str, *, device: str | None = None, dtype: str | None = None, **options: object) -> Any:
+    """Load a pipeline of diffusers, of any class, without progress bars.
+
+    Args:
+        model: a folder, or a name on the Hugging Face hub.
+        device: of torch; None takes CUDA where there is one.
+        dtype: the name of a torch type, such as ``bfloat16``; None keeps the pipeline's.
+        options: further arguments of ``from_pretrained``, such as ``revision``.
+
+    Raises:
+        InputError: diffusers is not installed, or the pipeline cannot be loaded.
+    """
+    try:
+        diffusers, torch = import_module("diffusers"), import_module("torch")
+    except ImportError as error:
+        raise InputError("pipelines on this machine need diffusers", value=model, hint=_INSTALL) from error
+    if dtype is not None:
+        options["torch_dtype"] = getattr(torch, dtype)
+    bars = diffusers.utils.logging.is_progress_bar_enabled()
+    diffusers.utils.logging.disable_progress_bar()
+    try:
+        pipeline = diffusers.DiffusionPipeline.from_pretrained(model, **options)
+    except (OSError, ValueError) as error:
+        raise InputError(f"no pipeline can be loaded ({str(error)[:200]})", value=model) from error
+    finally:
+        if bars:
+            diffusers.utils.logging.enable_progress_bar()
+    pipeline.set_progress_bar_config(disable=True)
+    return pipeline.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
 class DiffusersEditor(LocalPipeline):

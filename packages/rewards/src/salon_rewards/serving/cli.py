@@ -86,8 +86,7 @@ def serve(
     if host not in LOOPBACK and token is None:
         hint = "Write a long random text into a file: --token-file token.txt."
         raise InputError("other machines need a token", source="--host", value=host, allowed=LOOPBACK, hint=hint)
-    parameters = _parameters(given) | ({} if judge is None else {"judge": judge})
-    reward = make_reward(name, **parameters)
+    reward = make_reward(name, **reward_parameters(given, judge))
     _refuse_other_columns(reward)
     limits = ServingLimits(max_body_mb << 20, max_pictures, batch=batch, concurrency=concurrency)
     server = RewardServer(reward, token=token, limits=limits, on_unscored=_policy(on_unscored))
@@ -106,8 +105,20 @@ def _token(path: Path) -> str:
     return token
 
 
-def _parameters(given: tuple[str, ...]) -> dict[str, Any]:
-    """Read KEY=VALUE; a value that is no JSON is a text."""
+def reward_parameters(given: tuple[str, ...], judge: str | None) -> dict[str, Any]:
+    """Read the parameters of a reward from the options ``--parameter`` and ``--judge``.
+
+    Args:
+        given: ``KEY=VALUE`` each; a value that is not JSON is a text.
+        judge: becomes the parameter ``judge``; None: there is none.
+
+    Raises:
+        InputError: a text is not ``KEY=VALUE``.
+
+    Example:
+        >>> reward_parameters(("scale=[0,1]", "rubric=Is it red?"), None)
+        {'scale': [0, 1], 'rubric': 'Is it red?'}
+    """
     parameters: dict[str, Any] = {}
     for each in given:
         key, equals, text = each.partition("=")
@@ -117,7 +128,7 @@ def _parameters(given: tuple[str, ...]) -> dict[str, Any]:
             parameters[key] = json.loads(text)
         except ValueError:
             parameters[key] = text
-    return parameters
+    return parameters if judge is None else parameters | {"judge": judge}
 
 
 def _refuse_other_columns(reward: object) -> None:

@@ -506,14 +506,25 @@ class StoreSection(ConfigurationTable):
         return self
 
 
-class StageConfiguration(ConfigurationTable):
-    """Settings that every stage has.
+class RunConfiguration(ConfigurationTable):
+    """Settings that every run has.
 
     Attributes:
         run: where, and which seed.
-        model: which one learns.
         checkpoints: what a killed run goes on from.
         degeneration: when a run is given up.
+    """
+
+    run: RunSection
+    checkpoints: CheckpointSection = CheckpointSection()
+    degeneration: DegenerationSection = DegenerationSection()
+
+
+class StageConfiguration(RunConfiguration):
+    """Settings that every stage of a vision-language model has.
+
+    Attributes:
+        model: which one learns.
         log: what is logged, and where.
         evaluation: of the model on what is held out, while it learns.
         monitors: who looks for a policy that games its reward.
@@ -522,10 +533,7 @@ class StageConfiguration(ConfigurationTable):
 
     preset: ClassVar[str] = "NAME"
 
-    run: RunSection
     model: ModelSection
-    checkpoints: CheckpointSection = CheckpointSection()
-    degeneration: DegenerationSection = DegenerationSection()
     log: LogSection = LogSection()
     evaluation: EvaluationSection = EvaluationSection()
     monitors: MonitorsSection = MonitorsSection()

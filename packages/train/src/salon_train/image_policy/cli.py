@@ -1,18 +1,50 @@
-"""``salon train image-demo``: an image policy learns from a reward of its pictures. Parse, one library call, print."""
+"""``salon train image`` and ``image-demo``: an image policy learns from a reward. Parse, one library call, print."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, resumable
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, Decorator, resumable, several
 from salon_taxonomy.cli.output import as_json, deliver, print_continues
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.table_files import Table
 from salon_taxonomy.whole_files import write_whole
 from salon_train.report.cli import check_page_libraries
+from salon_train.run.cli import report_once, show_trained
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _ARMS = ["cps", "sde", "cps-without-kl", "shuffled", "imitation", "best-of-group"]
+
+_OF_MODEL = (
+    ("--width", "policy__width", int, "Of a picture in pixels. Default: the model's own."),
+    ("--height", "policy__height", int, "Likewise."),
+    ("--guidance", "policy__guidance", float, "Scale of classifier-free guidance; 1: none. Default: 4.5."),
+    ("--rank", "policy__rank", int, "Of the adapters (LoRA). Default: 32."),
+    ("--alpha", "policy__alpha", int, "Their scale is alpha / rank. Default: twice the rank."),
+)
+"""Options of ``salon train image`` that are numbers: name, section and setting, type, help. Here those of the model."""
+_OF_STEP = (
+    ("--steps", "image__steps", int, "Updates. Default: 300."),
+    ("--group", "image__group", int, "Pictures of each prompt in a step. Default: 8."),
+    ("--prompts-per-step", "image__prompts_per_step", int, "Different prompts in a step. Default: 6."),
+    ("--sampling-steps", "image__sampling_steps", int, "From noise to a picture. Default: 10."),
+    ("--window", "image__window", int, "How many of these have chance. Default: 3."),
+    ("--level", "image__level", float, "How much chance. Default: 0.7."),
+)
+"""What a step is."""
+_OF_RUN = (
+    ("--learning-rate", "image__learning_rate", float, "Default: 3e-4."),
+    ("--kl", "image__kl", float, "Weight of the divergence from the model as it was. Default: 0.03."),
+    ("--at-once", "image__at_once", int, "Pictures that the network computes at once. Default: 4."),
+    ("--every", "evaluation__every", int, "Steps between two measurements. Default: 50."),
+    ("--checkpoint-every", "checkpoints__every", int, "Steps between two checkpoints. Default: 50."),
+)
+"""How the run goes."""
 
 
 @click.command("image-demo")
@@ -77,3 +109,95 @@ def image_demo(
         further=[CAPTION, f"page: {folder / 'report.html'}"],
         json=lambda: as_json(numbers),
     )
+
+
+def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
+    return several(*(click.option(name, setting, type=kind, help=words) for name, setting, kind, words in rows))
+
+
+@click.command("image")
+@click.option(
+    "--model", "policy__model", required=True, metavar="NAME", help="Stable Diffusion 3 or 3.5: of the hub, or a folder."
+)
+@click.option(
+    "--prompts",
+    "prompts__file",
+    required=True,
+    metavar="FILE",
+    type=InputPath(),
+    help="Prompts that earn a reward, one in a line; or a table.",
+)
+@click.option(
+    "--reward", "paid__reward", required=True, metavar="NAME", help="scorer:NAME, scorer:./metrics.py:FUNCTION, suite:NAME."
+)
+@click.option("--output", "run__folder", required=True, type=InputPath(file_okay=False, made=True), help="Folder of the run.")
+@click.option("--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="Of the reward, as JSON or text; repeat.")
+@click.option("--judge", metavar="SPEC", help="The judge of a reward that asks one: KIND:MODEL@URL or a TOML file.")
+@click.option(
+    "--on-unscored",
+    "paid__on_unscored",
+    metavar="POLICY",
+    help="For a missing score: nan (it takes no part), mean, raise, a number. Default: nan.",
+)
+@click.option(
+    "--held-out",
+    "evaluation__held_out",
+    metavar="FILE",
+    type=InputPath(),
+    help="Prompts that earn no reward, for measurements.",
+)
+@click.option("--device", "policy__device", metavar="NAME", help="cuda, cuda:1, or cpu for a small model. Default: cuda.")
+@click.option(
+    "--dtype", "policy__dtype", metavar="NAME", help="Of the frozen weights: bfloat16 or float32. Default: by the device."
+)
+@click.option("--revision", "policy__revision", metavar="NAME", help="Branch, tag or commit of the model on the hub.")
+@_numbers(_OF_MODEL)
+@click.option("--negative-prompt", "policy__negative_prompt", metavar="TEXT", help="What guidance leads away from.")
+@click.option("--activation-checkpointing", "policy__activation_checkpointing", is_flag=True, help="Less memory, more time.")
+@_numbers(_OF_STEP)
+@click.option("--noise", "image__noise", metavar="KIND", help="cps (coefficients-preserving sampling) or sde. Default: cps.")
+@_numbers(_OF_RUN)
+@click.option("--seed", "run__seed", type=int, help="Of adapters, prompts, noise and windows. Default: 0.")
+@click.option("--again", is_flag=True, help="Remove what the run has done before, and begin again.")
+@FORMAT
+@resumable
+def image(parameters: tuple[str, ...], judge: str | None, again: bool, form: str, **given: Any) -> None:
+    """Train a text-to-image model of your own on a reward of its pictures: Flow-GRPO with adapters (LoRA).
+
+    A second call continues from the last checkpoint. The result is OUTPUT/image/model/pytorch_lora_weights.safetensors, for
+    pipeline.load_lora_weights; `salon train report OUTPUT` draws the curves.
+
+    \b
+    Example:
+      salon train image --model stabilityai/stable-diffusion-3.5-medium --prompts prompts.txt --held-out held_out.txt \\
+          --reward scorer:pickscore --device cuda --width 512 --height 512 --output run
+      salon train image --model ./tiny-sd3 --prompts prompts.txt --reward scorer:./metrics.py:redness --device cpu --output run
+    """
+    from rich.console import Console
+
+    from salon_rewards.serving.cli import reward_parameters
+    from salon_train.configuration.image import configured
+    from salon_train.run.display import ConsoleWatcher, said
+
+    console = Console(stderr=True)
+    values: dict[str, dict[str, Any]] = {"paid": {"parameters": reward_parameters(parameters, judge)}}
+    for name, value in given.items():
+        section, _, setting = name.partition("__")
+        if value is not None:
+            values.setdefault(section, {})[setting] = str(value) if isinstance(value, Path) else value
+    try:
+        configuration = configured(values)
+    except InputError as error:
+        raise _of_option(error) from error
+    with said(console, "loading PyTorch and diffusers"):
+        from salon_train.image_policy.stage import train_image_policy
+    with report_once(), ConsoleWatcher(console) as watcher:
+        trained = train_image_policy(configuration, watcher=watcher, again=again)
+    show_trained(trained, form)
+
+
+def _of_option(error: InputError) -> InputError:
+    """Return the error of a setting with the name of its option."""
+    options = {each.name: each.opts[0] for each in image.params}
+    option = options.get(str(error.key).replace(".", "__"))
+    return InputError(error.problem, source=option, key=None if option else error.key, value=error.value, allowed=error.allowed)

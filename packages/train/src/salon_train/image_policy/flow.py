@@ -8,21 +8,22 @@ needs chance, which the ordinary differential equation (ODE) does not have. Two 
   distribution at every time in the limit of many steps; σ = a · √(t / (1 - t)).
 - ``cps``: coefficients-preserving sampling (Flow-CPS, arXiv 2509.05952): the next x has the shares of picture and noise that
   its time prescribes, and part of that noise is new. The distribution is the ODE's, in steps of any length, as far as the
-  network predicts picture and noise exactly. The last step has no chance.
+  network predicts picture and noise exactly. Steps that end near the picture have no chance (:func:`chance_steps`).
 """
 
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Final, Literal
 
 import torch
 from torch import Tensor
 
 Velocity = Callable[[Tensor, float], Tensor]
-"""Noisy pictures and their time to velocities of the same shape."""
+"""Noisy pictures and their time to velocities of the same shape, in float32."""
 Noise = Literal["sde", "cps"]
+_LEAST_TIME: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,14 @@ class SampledStep:
         after: those that the step led to.
         time: of ``before``, above 0 and at most 1.
         next_time: of ``after``.
+        log_density: of ``after`` when the step was taken, shape (batch,).
     """
 
     before: Tensor
     after: Tensor
     time: float
     next_time: float
+    log_density: Tensor
 
 
 def even_times(steps: int) -> list[float]:
@@ -109,6 +112,23 @@ def spread(time: float, next_time: float, level: float) -> float:
     return level * math.sqrt(time / (1 - time if time < 1 else 1 - next_time))
 
 
+def chance_steps(times: Sequence[float], noise: Noise) -> int:
+    """Return how many steps, counted from the first, may have chance.
+
+    A step of ``cps`` may if it ends at time 0.05 or before: one that ends nearer to the picture adds next to no noise, and its
+    density would outweigh those of all other steps. Schedulers of diffusers end with such a step.
+
+    Args:
+        times: from 1 to 0.
+        noise: how chance is added.
+
+    Example:
+        >>> chance_steps(even_times(8), "sde"), chance_steps(even_times(8), "cps"), chance_steps([1, 0.6, 0.009, 0], "cps")
+        (8, 7, 1)
+    """
+    return sum(noise == "sde" or following >= _LEAST_TIME for following in times[1:])
+
+
 def draw(
     velocity: Velocity,
     start: Tensor,
@@ -127,20 +147,20 @@ def draw(
         times: from 1 to 0, as :func:`even_times` returns them.
         noise: how chance is added to the noisy steps.
         level: how much; as for :func:`step_distribution`.
-        noisy: places, from 0, of the steps with chance. The last step of ``cps`` never has any.
-        generator: of the chance.
+        noisy: places, from 0, of the steps with chance; all below :func:`chance_steps`, others have none.
+        generator: of the chance, on the processor, so that every device draws the same numbers.
 
     Returns:
         The pictures, and the noisy steps that led to them.
     """
-    x, sampled = start, []
+    x, sampled, most = start, [], chance_steps(times, noise)
     for place, (time, next_time) in enumerate(pairwise(times)):
-        chance = noise if place in noisy and (noise == "sde" or next_time > 0) else None
+        chance = noise if place in noisy and place < most else None
         with torch.no_grad():
             step = step_distribution(velocity(x, time), x, time, next_time, noise=chance, level=level)
         after = step.mean
         if chance is not None:
-            after = after + step.width * torch.randn(x.shape, generator=generator)
-            sampled.append(SampledStep(x, after, time, next_time))
+            after = after + step.width * torch.randn(x.shape, generator=generator).to(x.device)
+            sampled.append(SampledStep(x, after, time, next_time, step.log_density(after)))
         x = after
     return x, sampled

@@ -116,7 +116,7 @@ def _number(point: PolicyPoint, metric: str) -> float | None:
 def _sheets(results: Sequence[PolicyResult], folder: Path, seed: int) -> "list[str | Fragment]":
     from salon_ranking.report.page import Fragment, page_template
 
-    template = page_template("salon_train.image_policy", "sheet.html.jinja")
+    template = page_template("salon_train.report", "sheet.html.jinja")
     blocks: list[str | Fragment] = [
         "Four pictures of each prompt, all from the same noise; the four prompts on the right are held out. Prompts from the "
         f"left: {', '.join(LEARNED)}; then {', '.join(HELD_OUT)}."

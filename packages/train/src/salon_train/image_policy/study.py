@@ -16,8 +16,7 @@ calls for different seeds may share a folder at the same time.
 
 import json
 import pickle
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from io import BytesIO
@@ -33,8 +32,9 @@ from salon_rewards import make_reward
 from salon_rewards.adapters import FlowGRPOReward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
-from salon_train.image_policy.network import TinyUNet, words_of
+from salon_train.image_policy.network import TinyUNet
 from salon_train.image_policy.pictures import HELD_OUT, LEARNED, SIDE, Obedience, diversity, teach
+from salon_train.image_policy.policy import DrawnPolicy, FlowPolicy, draw_with
 from salon_train.image_policy.training import (
     BestOfGroup,
     FlowGRPO,
@@ -43,8 +43,7 @@ from salon_train.image_policy.training import (
     PolicyLearner,
     RewardFunction,
     RewardSettings,
-    draw_with,
-    shown,
+    one_thread,
 )
 from salon_train.over_seeds import SeedProgress, Tell
 
@@ -171,7 +170,7 @@ def run_image_study(
     _note(folder, settings)
     wanted = [(folder / f"seed-{seed}", arm, seed) for seed in seeds for arm in PolicyArm if arm in (PolicyArm.START, *arms)]
     on_start(sum((own / f"{arm}.json").exists() for own, arm, _ in wanted), len(wanted))
-    with _one_thread():
+    with one_thread():
         return [_run(own, arm, seed, settings, tell) for own, arm, seed in wanted]
 
 
@@ -190,7 +189,7 @@ def _run(folder: Path, arm: PolicyArm, seed: int, settings: ImageStudySettings, 
     points = [PolicyPoint(**point) for point in state["points"]] or [measure(learner.policy, settings, seed=seed, step=0)]
     paid: list[float | None] = list(state["paid"])
     for number in range(state["step"], steps):
-        paid.append(learner.step(number))
+        paid.append(learner.step(number).get("reward"))
         done = number + 1
         tell(SeedProgress(seed, arm, done, steps))
         if done % every == 0 or done == steps:
@@ -202,7 +201,7 @@ def _run(folder: Path, arm: PolicyArm, seed: int, settings: ImageStudySettings, 
             state = {"step": done, "points": [asdict(point) for point in points], "paid": paid, "learner": learner.state()}
             _write_checkpoint(checkpoint, state | {"cpu_s": process_time() - began})
     result = PolicyResult(arm, seed, points, round(process_time() - began, 1))
-    write_whole(folder / f"{arm}.safetensors", save(learner.policy.state_dict()), parents=True)
+    write_whole(folder / f"{arm}.safetensors", save(learner.policy.state()), parents=True)
     write_whole(folder / f"{arm}.png", sheet(learner.policy, settings, seed=seed))
     write_whole(numbers, json.dumps(asdict(result), indent=1) + "\n")
     checkpoint.unlink(missing_ok=True)
@@ -225,7 +224,7 @@ def _learner(folder: Path, arm: PolicyArm, seed: int, settings: ImageStudySettin
         return Imitation(network, lessons, imitation, seed=seed), imitation.steps, every
     rewarded = replace(settings.reward, **_CHANGES[arm])
     kind = BestOfGroup if arm is PolicyArm.BEST else FlowGRPO
-    return kind(network, adapted_reward(), rewarded, seed=seed), rewarded.steps, settings.every
+    return kind(DrawnPolicy(network), adapted_reward(), rewarded, seed=seed), rewarded.steps, settings.every
 
 
 _CHANGES: Final[dict[PolicyArm, dict[str, Any]]] = {
@@ -243,30 +242,30 @@ def adapted_reward() -> RewardFunction:
 
 
 def measure(
-    network: TinyUNet, settings: ImageStudySettings, *, seed: int, step: int, reward: float | None = None
+    policy: FlowPolicy, settings: ImageStudySettings, *, seed: int, step: int, reward: float | None = None
 ) -> PolicyPoint:
     """Measure obedience and diversity on pictures of the ODE, from the same noise at every step of a seed."""
     found = {}
     for name, prompts in (("learned", LEARNED), ("held_out", HELD_OUT)):
         asked = [prompt for prompt in prompts for _ in range(settings.per_prompt)]
-        pictures = _drawn(network, asked, settings, seed)
-        scores, _ = adapted_reward()(shown(pictures), asked, [{}] * len(asked))
-        found[name] = sum(score == 1 for score in scores["avg"]) / len(asked), diversity(pictures, asked)
+        drawn, pictures = _drawn(policy, asked, settings, seed)
+        scores, _ = adapted_reward()(pictures, asked, [{}] * len(asked))
+        found[name] = sum(score == 1 for score in scores["avg"]) / len(asked), diversity(drawn, asked)
     (learned, spread), (held_out, held_out_spread) = found["learned"], found["held_out"]
     return PolicyPoint(step, learned, held_out, spread, held_out_spread, reward)
 
 
-def _drawn(network: TinyUNet, prompts: Sequence[str], settings: ImageStudySettings, seed: int) -> Tensor:
-    start = torch.randn((len(prompts), 3, SIDE, SIDE), generator=torch.Generator().manual_seed(_EVALUATION + seed))
-    return draw_with(network, words_of(prompts), start, steps=settings.reward.ways)
+def _drawn(policy: FlowPolicy, prompts: Sequence[str], settings: ImageStudySettings, seed: int) -> tuple[Tensor, Tensor]:
+    start = torch.randn((len(prompts), *policy.shape), generator=torch.Generator().manual_seed(_EVALUATION + seed))
+    return draw_with(policy, prompts, start, steps=settings.reward.ways)
 
 
-def sheet(network: TinyUNet, settings: ImageStudySettings, *, seed: int) -> bytes:
+def sheet(policy: FlowPolicy, settings: ImageStudySettings, *, seed: int) -> bytes:
     """Return a PNG with four pictures of each prompt; those held out are on the right, after a gap."""
     from PIL import Image
 
     prompts = [*LEARNED, *HELD_OUT]
-    pictures = shown(_drawn(network, prompts * _SHEET_ROWS, settings, seed)).mul(255).round().to(torch.uint8)
+    pictures = _drawn(policy, prompts * _SHEET_ROWS, settings, seed)[1].mul(255).round().to(torch.uint8)
     cell = SIDE * _MAGNIFIED + 2
     whole = Image.new("RGB", ((len(prompts) + 1) * cell, _SHEET_ROWS * cell), "gray")
     for place, picture in enumerate(pictures):
@@ -277,17 +276,6 @@ def sheet(network: TinyUNet, settings: ImageStudySettings, *, seed: int) -> byte
     stream = BytesIO()
     whole.save(stream, "PNG")
     return stream.getvalue()
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Run torch on one thread: sums of floats depend on how they are shared out."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _note(folder: Path, settings: ImageStudySettings) -> None:

@@ -11,16 +11,20 @@ computes the same bits.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from salon_train.image_policy.flow import Noise, SampledStep, StepDistribution, draw, even_times, spread, step_distribution
+from salon_taxonomy.errors import InputError
+from salon_train.image_policy.flow import Noise, SampledStep, StepDistribution, chance_steps, draw, spread, step_distribution
 from salon_train.image_policy.network import TinyUNet, words_of
-from salon_train.image_policy.pictures import LEARNED, SIDE
+from salon_train.image_policy.pictures import LEARNED, diversity
+from salon_train.image_policy.policy import DrawnPolicy, FlowPolicy, PromptedBatch, draw_with
+from salon_train.run.early_abort import check_finite
 
 RewardFunction = Callable[[Tensor, Sequence[str], Sequence[Mapping[str, Any]]], tuple[Mapping[str, Sequence[float]], Any]]
 """Flow-GRPO's ``reward_fn``: pictures from 0 to 1, prompts and metadata to scores under ``avg``; NaN where missing."""
@@ -68,6 +72,8 @@ class RewardSettings:
         kl: weight of the divergence from the policy that learning began with.
         shuffled: deal the rewards out to the pictures of a batch at random, for the control.
         updates: of ``BestOfGroup`` after each round of drawing.
+        prompts: different prompts of a step, which take turns in an order of the seed's; None: all of them.
+        at_once: pictures that the network computes at once; None: all of a step.
     """
 
     steps: int = 120
@@ -80,24 +86,33 @@ class RewardSettings:
     kl: float = 0.03
     shuffled: bool = False
     updates: int = 4
+    prompts: int | None = None
+    at_once: int | None = None
 
 
 class PolicyLearner(ABC):
-    """A network and its optimizer, which learn step by step.
+    """A policy and its optimizer, which learn step by step.
+
+    Args:
+        policy: changed in place.
+        parameters: what learns.
+        learning_rate: of AdamW.
+        seed: of every draw.
 
     Attributes:
-        network: what learns; changed in place.
-        policy: the network to draw with; for an imitation the mean of the last weights.
+        policy: to draw with; for an imitation the mean of the last weights.
+        optimizer: of the weights that learn.
     """
 
-    def __init__(self, network: TinyUNet, learning_rate: float, *, seed: int) -> None:
-        self.network = self.policy = network
-        self.optimizer = torch.optim.AdamW(network.parameters(), learning_rate, weight_decay=0.0)
+    def __init__(self, policy: FlowPolicy, parameters: list[nn.Parameter], learning_rate: float, *, seed: int) -> None:
+        self.policy = policy
+        self.optimizer = torch.optim.AdamW(parameters, learning_rate, weight_decay=0.0)
+        self._parameters = parameters
         self._seed = seed
 
     @abstractmethod
-    def step(self, number: int) -> float | None:
-        """Learn from one step's draws; return the mean reward, None where there was none.
+    def step(self, number: int) -> Mapping[str, float | None]:
+        """Learn from one step's draws; return its numbers: ``reward`` is the mean reward, None where there was none.
 
         Args:
             number: from 0.
@@ -105,37 +120,51 @@ class PolicyLearner(ABC):
 
     def state(self) -> dict[str, Any]:
         """Return what a learner needs to continue."""
-        return {
-            "network": self.network.state_dict(),
-            "policy": self.policy.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-        }
+        return {"policy": self.policy.state(), "optimizer": self.optimizer.state_dict()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a saved state."""
-        self.network.load_state_dict(state["network"])
-        self.policy.load_state_dict(state["policy"])
+        self.policy.restore(state["policy"])
         self.optimizer.load_state_dict(state["optimizer"])
 
     def _chance(self, number: int) -> torch.Generator:
         return torch.Generator().manual_seed(self._seed * _LONGEST + number)
 
-    def _update(self, losses: Iterable[Tensor]) -> None:
-        """Update once along the gradient of a sum; each loss is computed when it is needed, and then forgotten."""
+    def _update(self, losses: Iterable[Tensor], number: int) -> tuple[float, float]:
+        """Update once along the gradient of a sum; each loss is computed when it is needed, and then forgotten.
+
+        Returns:
+            The sum, and the norm of its gradient.
+
+        Raises:
+            DegeneratedError: the norm is not finite; the weights are as before.
+        """
         self.optimizer.zero_grad()
+        whole = 0.0
         for loss in losses:
             loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+            whole += loss.item()
+        norm = float(nn.utils.clip_grad_norm_(self._parameters, 1.0))
+        check_finite("gradient", norm, step=number, hint="Lower the learning rate, or compute in float32.")
         self.optimizer.step()
+        return whole, norm
 
-    def _flow_loss(self, pictures: Tensor, words: Tensor, generator: torch.Generator) -> Tensor:
-        """Return the rectified flow's loss, with times of a logit-normal distribution."""
-        time = torch.sigmoid(torch.randn(len(pictures), generator=generator))
-        noise = torch.randn(pictures.shape, generator=generator)
-        share = time[:, None, None, None]
-        predicted = self.network((1 - share) * pictures + share * noise, time, words)
-        loss: Tensor = ((predicted - (noise - pictures)) ** 2).mean()
-        return loss
+
+def flow_loss(network: TinyUNet, pictures: Tensor, words: Tensor, generator: torch.Generator) -> Tensor:
+    """Return the rectified flow's loss, with times of a logit-normal distribution.
+
+    Args:
+        network: predicts the velocity.
+        pictures: shape (batch, 3, 16, 16), values from -1 to 1.
+        words: of their prompts, shape (batch, 2).
+        generator: of times and noise.
+    """
+    time = torch.sigmoid(torch.randn(len(pictures), generator=generator))
+    noise = torch.randn(pictures.shape, generator=generator)
+    share = time[:, None, None, None]
+    predicted = network((1 - share) * pictures + share * noise, time, words)
+    loss: Tensor = ((predicted - (noise - pictures)) ** 2).mean()
+    return loss
 
 
 class Imitation(PolicyLearner):
@@ -151,22 +180,33 @@ class Imitation(PolicyLearner):
     def __init__(
         self, network: TinyUNet, lessons: tuple[Tensor, Sequence[str]], settings: ImitationSettings, *, seed: int
     ) -> None:
-        super().__init__(network, settings.learning_rate, seed=seed)
-        self.policy = deepcopy(network).requires_grad_(False)
+        self._mean = deepcopy(network).requires_grad_(False)
+        super().__init__(DrawnPolicy(self._mean), list(network.parameters()), settings.learning_rate, seed=seed)
+        self.network = network
         self._pictures, self._words = lessons[0], words_of(lessons[1])
         self._settings = settings
 
-    def step(self, number: int) -> None:
-        """Learn from the batches of one step."""
+    def step(self, number: int) -> Mapping[str, float | None]:
+        """Learn from the batches of one step; there is no reward."""
         settings, generator = self._settings, self._chance(number)
         for update in range(number * settings.updates, (number + 1) * settings.updates):
             for group in self.optimizer.param_groups:
                 group["lr"] = settings.learning_rate * _schedule(update / (settings.steps * settings.updates))
             chosen = torch.randint(len(self._pictures), (settings.batch,), generator=generator)
-            self._update([self._flow_loss(self._pictures[chosen], self._words[chosen], generator)])
+            self._update([flow_loss(self.network, self._pictures[chosen], self._words[chosen], generator)], number)
             share = 1 / min(update + 1, _REMEMBERED)
-            for mean, now in zip(self.policy.parameters(), self.network.parameters(), strict=True):
+            for mean, now in zip(self._mean.parameters(), self.network.parameters(), strict=True):
                 mean.lerp_(now.detach(), share)
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        """Return what a learner needs to continue, and the weights that learn."""
+        return super().state() | {"network": self.network.state_dict()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a saved state."""
+        super().restore(state)
+        self.network.load_state_dict(state["network"])
 
 
 def _schedule(done: float) -> float:
@@ -174,19 +214,47 @@ def _schedule(done: float) -> float:
 
 
 class _LearnsFromReward(PolicyLearner):
-    """Draws groups of pictures of the prompts :data:`LEARNED` and has them rewarded."""
+    """Draws groups of pictures of prompts and has them rewarded; arguments as for :class:`FlowGRPO`."""
 
-    def __init__(self, network: TinyUNet, reward: RewardFunction, settings: RewardSettings, *, seed: int) -> None:
-        super().__init__(network, settings.learning_rate, seed=seed)
-        self._reward, self._settings = reward, settings
-        self._prompts = [prompt for prompt in LEARNED for _ in range(settings.group)]
-        self._words = words_of(self._prompts)
+    def __init__(
+        self,
+        policy: FlowPolicy,
+        reward: RewardFunction,
+        settings: RewardSettings,
+        *,
+        prompts: Sequence[str] = LEARNED,
+        seed: int,
+        sampled: Callable[[Sequence[Sequence[float]], int], object] = lambda groups, number: None,
+    ) -> None:
+        super().__init__(policy, policy.parameters(), settings.learning_rate, seed=seed)
+        self._reward, self._settings, self._prompts, self._sampled = reward, settings, prompts, sampled
+        self._times = policy.times(settings.ways)
+        self._places = chance_steps(self._times, settings.noise) - settings.window + 1
+        if self._places < 1:
+            problem = f"only {self._places + settings.window - 1} of {settings.ways} steps may have chance; the window is"
+            hint = "Raise the steps from noise to picture, shorten the window, or take the noise sde."
+            raise InputError(problem, column="window", value=settings.window, hint=hint)
 
-    def _start(self, generator: torch.Generator) -> Tensor:
-        return torch.randn((len(self._prompts), 3, SIDE, SIDE), generator=generator)
+    def _asked(self, number: int) -> list[str]:
+        """Return the prompt of each picture of a step, group by group."""
+        count = self._settings.prompts or len(self._prompts)
+        if count >= len(self._prompts):
+            chosen = list(self._prompts)
+        else:
+            chosen = [self._turn(place) for place in range(number * count, (number + 1) * count)]
+        return [prompt for prompt in chosen for _ in range(self._settings.group)]
 
-    def _paid(self, pictures: Tensor, generator: torch.Generator) -> Tensor:
-        scores, _ = self._reward(shown(pictures), self._prompts, [{"prompt_id": prompt} for prompt in self._prompts])
+    def _turn(self, place: int) -> str:
+        """Return the prompt at a place; each pass over the prompts has its own order."""
+        turn, within = divmod(place, len(self._prompts))
+        order = torch.randperm(len(self._prompts), generator=torch.Generator().manual_seed(self._seed * _LONGEST + turn))
+        return self._prompts[int(order[within])]
+
+    def _start(self, count: int, generator: torch.Generator) -> Tensor:
+        return torch.randn((count, *self.policy.shape), generator=generator).to(self.policy.device)
+
+    def _paid(self, pictures: Tensor, prompts: Sequence[str], generator: torch.Generator) -> Tensor:
+        scores, _ = self._reward(pictures, prompts, [{"prompt_id": prompt} for prompt in prompts])
         paid = torch.tensor(list(scores["avg"]))
         return paid[torch.randperm(len(paid), generator=generator)] if self._settings.shuffled else paid
 
@@ -199,55 +267,98 @@ class FlowGRPO(_LearnsFromReward):
     picture without a reward takes no part, nor does a group whose rewards are equal.
 
     Args:
-        network: begins with these weights.
+        policy: begins with its weights, and is changed in place.
         reward: pays a number for each picture, NaN where it is missing.
         settings: of the run.
-        seed: of noise, windows and chance.
+        prompts: of the pictures.
+        seed: of prompts, noise, windows and chance.
+        sampled: called with the rewards of each group and the step's number, before anything is learned.
+
+    Raises:
+        InputError: the window is longer than the steps that may have chance.
     """
 
-    def __init__(self, network: TinyUNet, reward: RewardFunction, settings: RewardSettings, *, seed: int) -> None:
-        super().__init__(network, reward, settings, seed=seed)
-        self._before = deepcopy(network).requires_grad_(False)
+    def step(self, number: int) -> Mapping[str, float | None]:
+        """Draw groups, have them rewarded, and update once.
 
-    def step(self, number: int) -> float | None:
-        """Draw groups, have them rewarded, and update once; return the mean reward."""
+        Returns:
+            ``reward``, ``unscored`` and ``frac_reward_zero_std`` (shares of pictures and groups), ``diversity`` of the
+            pictures; where there was something to learn ``loss``, ``kl``, ``grad_norm``, and ``ratio_error``, the largest
+            distance from 1 of the ratio of densities with which steps are learned from and were taken.
+        """
         settings, generator = self._settings, self._chance(number)
-        places = settings.ways - settings.window + (settings.noise == "sde")
-        first = int(torch.randint(places, (), generator=generator))
-        pictures, sampled = draw(
-            lambda x, time: self._velocity(self.network, x, time),
-            self._start(generator),
-            times=even_times(settings.ways),
+        prompts = self._asked(number)
+        batch = PromptedBatch.of(self.policy, prompts, settings.at_once)
+        first = int(torch.randint(self._places, (), generator=generator))
+        drawn, sampled = draw(
+            batch.velocity,
+            self._start(len(prompts), generator),
+            times=self._times,
             noise=settings.noise,
             level=settings.level,
             noisy=range(first, first + settings.window),
             generator=generator,
         )
-        paid = self._paid(pictures, generator)
+        pictures = batch.pictures(drawn)
+        paid = self._paid(pictures, prompts, generator)
+        groups = paid.reshape(-1, settings.group)
         advantage = advantages(paid, settings.group)
+        facts: dict[str, float | None] = {
+            "reward": mean_reward(paid),
+            "unscored": float(paid.isnan().float().mean()),
+            "frac_reward_zero_std": float((advantage.reshape(groups.shape) == 0).all(1).float().mean()),
+            "diversity": diversity(pictures * 2 - 1, prompts) if settings.group > 1 else None,
+        }
+        self._sampled(groups.tolist(), number)
         if not advantage.any():
-            return _mean(paid)
-        self._update(self._losses(sampled, advantage, ~paid.isnan()))
-        return _mean(paid)
+            return facts
+        seen = _Seen()
+        advantage, scored = advantage.to(drawn.device), ~paid.isnan().to(drawn.device)
+        loss, norm = self._update(self._losses(batch, sampled, advantage, scored, seen), number)
+        return facts | {"loss": loss, "kl": seen.kl, "grad_norm": norm, "ratio_error": seen.ratio_error}
 
-    def _losses(self, sampled: Sequence[SampledStep], advantage: Tensor, scored: Tensor) -> Iterator[Tensor]:
+    def _losses(
+        self, batch: PromptedBatch, sampled: Sequence[SampledStep], advantage: Tensor, scored: Tensor, seen: "_Seen"
+    ) -> Iterator[Tensor]:
         weights = [each.time * spread(each.time, each.next_time, 1.0) for each in sampled]
         for each, weight in zip(sampled, weights, strict=True):
-            now = self._distribution(self.network, each)
-            loss = -advantage * now.log_density(each.after)
-            if self._settings.kl:
-                far = self._distribution(self._before, each)
-                loss = loss + self._settings.kl * ((now.mean - far.mean) ** 2).flatten(1).mean(1) / (2 * now.width**2)
-            yield loss[scored].mean() * weight / sum(weights)
+            for part in batch.parts:
+                among = scored[part]
+                if not among.any():
+                    continue
+                share = float(among.sum() / scored.sum())
+                far = self._distribution(batch, part, each, reference=True) if self._settings.kl else None
+                now = self._distribution(batch, part, each)
+                density = now.log_density(each.after[part])
+                loss = -advantage[part] * density
+                if far is not None:
+                    square, twice = ((now.mean - far.mean) ** 2).flatten(1).mean(1), 2 * now.width**2
+                    loss = loss + self._settings.kl * square / twice
+                    seen.kl += float(square.detach()[among].mean()) / twice * share / len(sampled)
+                change = (density.detach() - each.log_density[part]).exp() - 1
+                seen.ratio_error = max(seen.ratio_error, float(change.abs().max()))
+                yield loss[among].mean() * share * weight / sum(weights)
 
-    def _distribution(self, network: TinyUNet, step: SampledStep) -> StepDistribution:
-        velocity = self._velocity(network, step.before, step.time)
-        noise, level = self._settings.noise, self._settings.level
-        return step_distribution(velocity, step.before, step.time, step.next_time, noise=noise, level=level)
+    def _distribution(
+        self, batch: PromptedBatch, part: slice, step: SampledStep, *, reference: bool = False
+    ) -> StepDistribution:
+        before, settings = step.before[part], self._settings
+        with torch.set_grad_enabled(not reference):
+            velocity = batch.velocity_of(part, before, step.time, reference=reference)
+        return step_distribution(velocity, before, step.time, step.next_time, noise=settings.noise, level=settings.level)
 
-    def _velocity(self, network: TinyUNet, x: Tensor, time: float) -> Tensor:
-        velocity: Tensor = network(x, torch.full((len(x),), time), self._words)
-        return velocity
+
+@dataclass(slots=True)
+class _Seen:
+    """What the loss of a step came across.
+
+    Attributes:
+        kl: mean divergence from the reference, per pixel.
+        ratio_error: see :meth:`FlowGRPO.step`.
+    """
+
+    kl: float = 0.0
+    ratio_error: float = 0.0
 
 
 class BestOfGroup(_LearnsFromReward):
@@ -257,24 +368,27 @@ class BestOfGroup(_LearnsFromReward):
     soon draws few different ones. Arguments as for :class:`FlowGRPO`; ``noise``, ``level``, ``window`` and ``kl`` play no part.
     """
 
-    def __init__(self, network: TinyUNet, reward: RewardFunction, settings: RewardSettings, *, seed: int) -> None:
-        super().__init__(network, reward, settings, seed=seed)
-        self._best = torch.empty((0, 3, SIDE, SIDE)), self._words[:0]
+    def __init__(self, policy: DrawnPolicy, reward: RewardFunction, settings: RewardSettings, *, seed: int) -> None:
+        super().__init__(policy, reward, settings, seed=seed)
+        self._network = policy.network
+        self._best = torch.empty((0, *policy.shape)), torch.empty((0, 2), dtype=torch.long)
 
-    def step(self, number: int) -> float | None:
-        """Draw groups, have them rewarded, keep the best of each, and learn from what was kept; return the mean reward."""
-        settings, generator = self._settings, self._chance(number)
-        pictures = draw_with(self.network, self._words, self._start(generator), steps=settings.ways)
-        paid = self._paid(pictures, generator)
+    def step(self, number: int) -> Mapping[str, float | None]:
+        """Draw groups, have them rewarded, keep the best of each, and learn from what was kept; return ``reward``."""
+        settings, generator, prompts = self._settings, self._chance(number), self._asked(number)
+        drawn, pictures = draw_with(self.policy, prompts, self._start(len(prompts), generator), steps=settings.ways)
+        paid = self._paid(pictures, prompts, generator)
         grouped = paid.reshape(-1, settings.group).nan_to_num(-math.inf)
         best = grouped.argmax(1) + settings.group * torch.arange(len(grouped))
         best = best[paid[best].isfinite()]
-        self._best = torch.cat([self._best[0], pictures[best].clamp(-1, 1)]), torch.cat([self._best[1], self._words[best]])
+        kept, words = self._best
+        self._best = torch.cat([kept, drawn[best].clamp(-1, 1)]), torch.cat([words, words_of(prompts)[best]])
         if len(self._best[0]):
             for _ in range(settings.updates):
                 chosen = torch.randint(len(self._best[0]), (len(paid),), generator=generator)
-                self._update([self._flow_loss(self._best[0][chosen], self._best[1][chosen], generator)])
-        return _mean(paid)
+                loss = flow_loss(self._network, self._best[0][chosen], self._best[1][chosen], generator)
+                self._update([loss], number)
+        return {"reward": mean_reward(paid)}
 
     def state(self) -> dict[str, Any]:
         """Return what a learner needs to continue, and the pictures that were kept."""
@@ -303,23 +417,18 @@ def advantages(rewards: Tensor, group: int) -> Tensor:
     return torch.where(deviation > 1e-6, centred / deviation, 0.0).nan_to_num(0.0).flatten()
 
 
-def shown(pictures: Tensor) -> Tensor:
-    """Return pictures with values from -1 to 1 as adapters of rewards take them, from 0 to 1."""
-    return pictures.clamp(-1, 1) / 2 + 0.5
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run torch on one thread: sums of floats depend on how they are shared out."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
-def draw_with(network: TinyUNet, words: Tensor, start: Tensor, *, steps: int) -> Tensor:
-    """Return the pictures to which the ODE of a network leads.
-
-    Args:
-        network: of the policy.
-        words: of their prompts, shape (pictures, 2).
-        start: standard normal noise, shape (pictures, 3, 16, 16).
-        steps: from noise to picture.
-    """
-    return draw(lambda x, time: network(x, torch.full((len(x),), time), words), start, times=even_times(steps))[0]
-
-
-def _mean(paid: Tensor) -> float | None:
+def mean_reward(paid: Tensor) -> float | None:
+    """Return the mean of the rewards that there are; None without any."""
     scored = paid[~paid.isnan()]
     return float(scored.mean()) if len(scored) else None

@@ -119,6 +119,11 @@ def _all(names: Collection[str]) -> Iterable[CurveGroup]:
     equal |= _begin(names, "groups/zero_variance/", label_text)  # a bucket is absent where the batch had none of it
     yield _group(sampled, "Share of groups whose rewards are all equal, by bucket", equal, share=True, quiet=True)
 
+    drawn = "Sampled pictures"
+    yield _group(drawn, "Mean difference between two pictures of a prompt", _present(names, {"diversity": "diversity"}))
+    unscored = _present(names, {"unscored": "unscored"})
+    yield _group(drawn, "Share of pictures without a reward", unscored, share=True, quiet=True)
+
     learning = "Optimizer"
     yield _group(learning, "Loss", _present(names, {"loss": "loss"}))
     yield _group(learning, "Learning rate", _present(names, {"learning_rate": "learning rate"}))
@@ -129,6 +134,8 @@ def _all(names: Collection[str]) -> Iterable[CurveGroup]:
     yield _group(learning, "Divergence from the first weights (KL)", _present(names, {"kl": "KL"}))
     clipped = _present(names, {"clip_ratio/region_mean": "clipped"})
     yield _group(learning, "Share of tokens whose probability ratio is clipped", clipped, share=True, quiet=True)
+    ratio = _present(names, {"ratio_error": "largest"})
+    yield _group(learning, "Distance of the density ratio from 1 when steps are learned from", ratio, quiet=True)
     for name, called in _some(_begin(names, "refiner/")):
         yield _group("Refiner", called, {name: called})
     for name, called in _some(_begin(names, MONITOR)):

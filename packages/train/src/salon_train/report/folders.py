@@ -10,7 +10,7 @@ from salon_taxonomy.answers.strict_json import Json
 from salon_taxonomy.errors import InputError, missing_path
 from salon_train.report.history import History, State, read_history
 
-STAGES: Final[Mapping[str, str]] = {"sft": "Cold start", "grpo": "GRPO", "refine": "Refiner"}
+STAGES: Final[Mapping[str, str]] = {"sft": "Cold start", "grpo": "GRPO", "refine": "Refiner", "image": "Image policy"}
 """Stages by the name of their folder, in their order, with their headings."""
 MOST: Final = 8
 """Runs that colours can distinguish."""
@@ -53,7 +53,7 @@ def read_runs(folders: Sequence[Path]) -> list[ReportedRun]:
     """The runs of some folders, in their order.
 
     Args:
-        folders: each a run's, with ``sft``, ``grpo`` or ``refine`` in it, or one such stage's.
+        folders: each a run's, with ``sft``, ``grpo``, ``refine`` or ``image`` in it, or one such stage's.
 
     Raises:
         InputError: a folder is missing, given twice, or without a log; a log or configuration is broken; or there are too many.
@@ -83,7 +83,7 @@ def _stages(folder: Path) -> dict[str, StageRun]:
         return {str(name): _stage(folder, str(name))}
     stages = {name: _stage(folder / name, name) for name in STAGES if (folder / name / _LOG).exists()}
     if not stages:
-        hint = "`salon train sft`, `grpo` and `refine` write it when they begin."
+        hint = "`salon train sft`, `grpo`, `refiner` and `image` write it when they begin."
         problem = "holds no log of a run" if any(folder.iterdir()) else "is empty: there is no log of a run"
         raise InputError(problem, source=folder, allowed=[f"{name}/{_LOG}" for name in STAGES], hint=hint)
     if all(stage.history.state is State.EMPTY for stage in stages.values()):

@@ -4,6 +4,7 @@ Runs stand side by side: one chart holds all of them, on one axis. Words of logs
 templates escape them, and what acts unseen is made visible.
 """
 
+import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -25,6 +26,10 @@ _LONGEST_SENTENCE: Final = 1000
 _LEAD: Final = (
     "What was trained, how it went, and what it wrote. A rising reward is no evidence that a model gets better: look at F1 on "
     "held-out pictures, at the share of answers that say normal, and at their lengths."
+)
+_LEAD_OF_PICTURES: Final = (
+    "What was trained, how it went, and what it drew. A rising reward is no evidence that pictures get better: look at the "
+    "prompts held out, at the pictures themselves, and at how much two of one prompt still differ."
 )
 
 
@@ -48,12 +53,15 @@ def training_page(runs: Sequence[ReportedRun], *, title: str = "") -> str:
             if _of(runs, stage)
         ),
     ]
+    if drawn := list(_pictures(runs)):
+        sections.append(PageSection("What the policy drew", tuple(drawn)))
     samples = list(_samples(runs))
     if samples:
         sections.append(PageSection("What the policy wrote", tuple(samples)))
     sections.append(PageSection("Last numbers", tuple(_last_numbers(runs))))
     facts = [("Folder" if len(runs) == 1 else shown(run.name), shown(str(run.folder), _LONGEST_SENTENCE)) for run in runs]
-    return render_page(shown(title) or f"Training: {names}", lead=_LEAD, facts=facts, sections=sections)
+    lead = _LEAD_OF_PICTURES if all(run.stages.keys() == {"image"} for run in runs) else _LEAD
+    return render_page(shown(title) or f"Training: {names}", lead=lead, facts=facts, sections=sections)
 
 
 def _of(runs: Sequence[ReportedRun], stage: str) -> list[tuple[int, ReportedRun, StageRun]]:
@@ -231,6 +239,17 @@ def _chart(
         levels = list(dict.fromkeys(found))
     left_out = f"{group.left_out} more stand under the last numbers." if group.left_out else ""
     return LineChart(group.title, lines, keys, levels, uprights, (0, max(1, reach)), left_out)
+
+
+def _pictures(runs: Sequence[ReportedRun]) -> Iterator[Block]:
+    """Show the first, a middle and the last sheet of each run's pictures."""
+    template = page_template("salon_train.report", "sheet.html.jinja")
+    for _, run, of in _of(runs, "image"):
+        sheets = sorted((of.folder / "pictures").glob("step-*.png"))
+        for path in dict.fromkeys(sheets[place] for place in (0, len(sheets) // 2, -1) if sheets):
+            words = f"{_name(runs, run, 'image')}: step {int(path.stem.removeprefix('step-')):,}"
+            encoded = base64.b64encode(path.read_bytes()).decode()
+            yield Fragment(str(template.render(words=words, encoded=encoded)))
 
 
 def _samples(runs: Sequence[ReportedRun]) -> Iterator[Block]:

@@ -82,6 +82,7 @@ def _all(stage: StageRun) -> dict[str, object]:
 @cache
 def _usual() -> Mapping[str, object]:
     """The schema's own values; keys that every file has to give are left out."""
+    from salon_train.configuration.image import ImageConfiguration
     from salon_train.configuration.reading import dotted
     from salon_train.configuration.schema import Configuration
     from salon_train.refiner.settings import RefinerConfiguration
@@ -91,5 +92,8 @@ def _usual() -> Mapping[str, object]:
     refiner = {**given, "rows": {"file": "-"}, "editor": {"name": "-"}}
     usual = dotted(Configuration.model_validate(assessor).model_dump(mode="json"))
     usual |= dotted(RefinerConfiguration.model_validate(refiner).model_dump(mode="json"))
-    needed = ("run.folder", "model.name", "data.train", "sft.steps", "grpo.steps", "rows.file", "editor.name")
+    needs = {"policy": {"model": "-"}, "prompts": {"file": "-"}, "paid": {"reward": "-"}}
+    usual |= dotted(ImageConfiguration.model_validate({"run": given["run"], **needs}).model_dump(mode="json"))
+    needed = {"run.folder", "model.name", "data.train", "sft.steps", "grpo.steps", "rows.file", "editor.name"}
+    needed |= {"policy.model", "prompts.file", "paid.reward"}
     return {key: value for key, value in usual.items() if key not in needed}

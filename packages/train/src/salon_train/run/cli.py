@@ -70,15 +70,19 @@ def train_and_show(
         return
     from rich.console import Console
 
-    from salon_train.run.display import HELD_OUT, ConsoleWatcher, facts_of, said
+    from salon_train.run.display import ConsoleWatcher, said
 
     console = Console(stderr=True, quiet=not processes.first)
     with said(console, "loading PyTorch and transformers"):
         training = train()
     with report_once(), ConsoleWatcher(console) as watcher:
         trained = training(environment=os.environ, watcher=watcher, again=again)
-    if not processes.first:
-        return
+    if processes.first:
+        show_trained(trained, form)
+
+
+def show_trained(trained: "Trained", form: str) -> None:
+    """Print what a stage ended with, as a few lines or as JSON."""
     if trained.already:
         print_continues(trained.steps, trained.steps, "steps", trained.model.parent)
     if form == "json":
@@ -98,6 +102,8 @@ def train_and_show(
     paid = f", reward {rewards[0]:.3f} to {rewards[1]:.3f}" if len(rewards) == 2 else ""
     click.echo(f"{'Finished before' if trained.already else 'Finished'}: {trained.steps} steps{paid}.")
     if trained.evaluation:
+        from salon_train.run.display import HELD_OUT, facts_of
+
         click.echo(f"Held out: {facts_of(trained.evaluation, HELD_OUT)}")
     click.echo(f"Model: {trained.model}")
 

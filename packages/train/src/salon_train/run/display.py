@@ -11,10 +11,13 @@ from salon_train.run.events import Fact, TrainingEvent
 if TYPE_CHECKING:
     from rich.console import Console
 
-HELD_OUT: Final = ("f1_macro", "f1_micro", "f1_binary", "normal", "helpful", "verdict", "matches", "illusory", "invalid")
-"""Numbers of an evaluation that fit on a line, of assessors and of refiners."""
+HELD_OUT: Final = (
+    *("f1_macro", "f1_micro", "f1_binary", "normal", "helpful", "verdict", "matches", "illusory", "invalid"),
+    *("reward", "unscored", "diversity"),
+)
+"""Numbers of an evaluation that fit on a line, of assessors, refiners and image policies."""
 _SHOWN = {
-    "learned": ("loss", "reward", "answers/invalid", "answers/normal", "answers/matches"),
+    "learned": ("loss", "reward", "unscored", "diversity", "answers/invalid", "answers/normal", "answers/matches"),
     "evaluated": HELD_OUT,
     "warned": ("monitor", "verdict", "value", "detail"),
     "degenerated": ("reason",),

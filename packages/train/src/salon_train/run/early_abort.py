@@ -57,11 +57,19 @@ class SampledBatch:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What to do about each way to degenerate, in the words of the command that ran."""
+    """What to do about each way to degenerate, in the words of the command that ran.
+
+    Attributes:
+        invalid_answers: no completion can be read.
+        unscored: no reward scores any completion.
+        equal_rewards: all rewards of every group are equal.
+        made: the word for a completion.
+    """
 
     invalid_answers: str
     unscored: str
     equal_rewards: str
+    made: str = "completion"
 
 
 ASSESSOR_HINTS: Final = Hints(
@@ -104,10 +112,11 @@ class DegenerationMonitor:
         self._unscored = self._unscored + 1 if all_unscored else 0
         self._equal = self._equal + 1 if not all_unscored and batch.equal == len(batch.groups) else 0
         self._invalid = self._invalid + 1 if not batch.readable else 0
-        equal = "the completions of every group earned the same, so nothing is learned"
+        made = self._hints.made
+        equal = f"the {made}s of every group earned the same, so nothing is learned"
         for reason, times, what in (
-            ("invalid_answers", self._invalid, "no completion could be read as an answer"),
-            ("unscored", self._unscored, "no reward scored any completion"),
+            ("invalid_answers", self._invalid, f"no {made} could be read as an answer"),
+            ("unscored", self._unscored, f"no reward scored any {made}"),
             ("equal_rewards", self._equal, equal),
         ):
             limit = getattr(self._limits, reason)
@@ -120,7 +129,7 @@ class DegenerationMonitor:
         Raises:
             DegeneratedError: when it is not finite.
         """
-        _finite("loss", value, step)
+        check_finite("loss", value, step=step)
 
     def gradient(self, norm: float, *, step: int) -> None:
         """Look at the norm of a gradient, before the weights are changed by it.
@@ -128,15 +137,26 @@ class DegenerationMonitor:
         Raises:
             DegeneratedError: when it is not finite.
         """
-        _finite("gradient", norm, step)
+        check_finite("gradient", norm, step=step)
 
 
-def _finite(what: str, value: float, step: int) -> None:
+def check_finite(
+    what: str, value: float, *, step: int, hint: str = "Lower the learning rate, or compute in float32 (model.compute)."
+) -> None:
+    """End a run at a number that is not finite.
+
+    Args:
+        what: ``loss`` or ``gradient``.
+        value: the number.
+        step: optimizer steps done.
+        hint: what to change.
+
+    Raises:
+        DegeneratedError: it is not finite.
+    """
     if not math.isfinite(value):
-        raise DegeneratedError(
-            what, step, f"ended at step {step}: the {what} is {value}; the weights were not changed by it.\n"
-            "Lower the learning rate, or compute in float32 (model.compute); the last checkpoint is from before.",
-        )  # fmt: skip
+        said = f"ended at step {step}: the {what} is {value}; the weights were not changed by it."
+        raise DegeneratedError(what, step, f"{said}\n{hint} The last checkpoint is from before.")
 
 
 def degenerated(reason: str, step: int, batches: int, what: str, hint: str) -> DegeneratedError:

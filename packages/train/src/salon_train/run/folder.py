@@ -1,6 +1,6 @@
 """Where the files of one stage of a run lie, and who may write there.
 
-FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/
+FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/, FOLDER/image/
   configuration.json   what the stage was told; a second call with another one is refused
   begun.json           when it was begun: which run this is, in a store
   changeable.json      what the latest call was told besides: it may be another thing in the next
@@ -28,15 +28,15 @@ from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypeVar
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.reading import dotted
-from salon_train.configuration.schema import CHANGEABLE, StageConfiguration
+from salon_train.configuration.schema import CHANGEABLE, RunConfiguration
 from salon_train.run.checkpoints import Checkpoint, whole_checkpoints
 
-Stage: TypeAlias = Literal["sft", "grpo", "refine"]
+Stage: TypeAlias = Literal["sft", "grpo", "refine", "image"]
 Row = TypeVar("Row")
 FINISHED: Final = "finished.json"
 """The file of a finished stage."""
 _BEGUN: Final = "begun.json"
-_OTHER_STAGES: Final = {"sft": ("grpo", "refine", "editor"), "grpo": ("sft",), "refine": ("sft",)}
+_OTHER_STAGES: Final = {"sft": ("grpo", "refine", "editor"), "grpo": ("sft",), "refine": ("sft",), "image": ()}
 """Sections of other stages, which may change between two calls of this one."""
 
 
@@ -70,7 +70,7 @@ class RunFolder:
     _notes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, configuration: StageConfiguration, stage: Stage) -> Self:
+    def of(cls, configuration: RunConfiguration, stage: Stage) -> Self:
         """The folder of a stage of a configured run; nothing is written."""
         return cls(Path(configuration.run.folder) / stage, stage)
 
@@ -102,7 +102,7 @@ class RunFolder:
         """What a killed run goes on from."""
         return next(reversed(whole_checkpoints(self.path)), None) if self.path.is_dir() else None
 
-    def hold_against(self, configuration: StageConfiguration) -> None:
+    def hold_against(self, configuration: RunConfiguration) -> None:
         """Hold what shapes the weights against what the stage was begun with.
 
         Raises:
@@ -136,7 +136,7 @@ class RunFolder:
             hint = "Give it the old files again, choose another run.folder, or begin again with --again."
             raise InputError(problem, source=self.path, key="data", value=len(rows.examples), hint=hint)
 
-    def begin(self, configuration: StageConfiguration) -> None:
+    def begin(self, configuration: RunConfiguration) -> None:
         """Write the settings and the digest of the rows, just before the first step."""
         for name, value in {self._note.name: _told(configuration, self.stage), **self._notes}.items():
             if name == _BEGUN and self.last_checkpoint() is not None:
@@ -199,14 +199,14 @@ def _noted(path: Path) -> dict[str, Any]:
     return noted
 
 
-def _told(configuration: StageConfiguration, stage: Stage) -> dict[str, Any]:
+def _told(configuration: RunConfiguration, stage: Stage) -> dict[str, Any]:
     """What shapes the weights of a stage, by dotted key."""
     sections = configuration.model_dump(mode="json")
     kept = {name: value for name, value in sections.items() if name not in (*CHANGEABLE, *_OTHER_STAGES[stage], "run")}
     return {"stage": stage, **dotted({**kept, "run": {"seed": configuration.run.seed}})}
 
 
-def _told_besides(configuration: StageConfiguration) -> dict[str, Any]:
+def _told_besides(configuration: RunConfiguration) -> dict[str, Any]:
     """Return the sections that do not shape the weights; an infinite threshold is written as ``inf``."""
     sections = configuration.model_dump(mode="json", include=set(CHANGEABLE))
     for name, pair in sections.get("monitors", {}).get("thresholds", {}).items():

@@ -4,8 +4,8 @@ configuration ──► folder ──► model ──► make(setting): trainer 
 A second call goes on from the last whole checkpoint, or says that the stage is finished.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypedDict, Unpack
@@ -14,7 +14,7 @@ import torch
 from transformers import PrinterCallback, set_seed
 
 from salon_taxonomy.errors import IncompleteError, InputError, SalonError
-from salon_train.configuration.schema import StageConfiguration
+from salon_train.configuration.schema import RunConfiguration, StageConfiguration
 from salon_train.models.loading import LoadedModel, line, load_model
 from salon_train.run import arguments
 from salon_train.run.arguments import missing
@@ -141,27 +141,26 @@ def run_stage(
     processes = Processes.of(environment)
     with ExitStack() as kept, quiet():
         processes.join(on_cpu=arguments.on_processor(configuration.model))
-        begun = processes.decided(lambda: _begun(kept, folder, configuration, processes, again))
-        if begun.finished is not None:
-            facts = begun.finished
-            return Trained(folder.model, facts["steps"], None, facts["evaluation"], True, *_first_and_last(folder))
-        checkpoint = begun.checkpoint
+        found = processes.decided(lambda: begun(kept, folder, configuration, processes, again))
+        if found.finished is not None:
+            facts = found.finished
+            return Trained(folder.model, facts["steps"], None, facts["evaluation"], True, *first_and_last(folder))
+        checkpoint, passed = found.checkpoint, found.passed
         watchers = TrainingWatchers([LogFile(folder.log), call.get("watcher", NO_WATCHER)] if processes.first else [])
 
         def ready() -> tuple[Setting[Row], Measure | None, Any]:
             for problem in missing(configuration, stage):
                 raise problem
-            notes = list(begun.passed)
-            found = rows()
-            if not found.examples:
+            examples = rows()
+            if not examples.examples:
                 raise InputError("there is nothing to learn from", column="rows", value=0)
-            notes += found.notes
+            notes = [*passed, *examples.notes]
             if processes.first:
-                folder.learn_from(found)
+                folder.learn_from(examples)
             measuring = measure(notes)
             set_seed(configuration.run.seed)  # adapters begin at random
             loaded = load_model(configuration.model, start=start())
-            setting = Setting(configuration, folder, loaded, watchers, [], environment, processes, notes, found.examples)
+            setting = Setting(configuration, folder, loaded, watchers, [], environment, processes, notes, examples.examples)
             return setting, measuring, make(setting)
 
         setting, measuring, trainer = processes.agreed(ready)
@@ -186,11 +185,11 @@ def run_stage(
         _keep(trainer, setting.loaded, folder, numbers)
         watchers.happened(TrainingEvent("finished", trainer.state.global_step, trainer.state.max_steps, {}))
         resumed = None if checkpoint is None else checkpoint.step
-        return Trained(folder.model, trainer.state.global_step, resumed, numbers, False, *_first_and_last(folder))
+        return Trained(folder.model, trainer.state.global_step, resumed, numbers, False, *first_and_last(folder))
 
 
-def _first_and_last(folder: RunFolder) -> tuple[dict[str, float], dict[str, float]]:
-    """The training numbers of the first and of the last step that was logged."""
+def first_and_last(folder: RunFolder) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the training numbers of the first and of the last step that was logged."""
     learned = [row for row in read_log(folder.log) if row["what"] == "learned"] if folder.log.is_file() else []
     first, last = (
         {name: value for name, value in row.items() if isinstance(value, int | float) and name not in _NO_NUMBERS}
@@ -200,22 +199,39 @@ def _first_and_last(folder: RunFolder) -> tuple[dict[str, float], dict[str, floa
 
 
 @dataclass(frozen=True, slots=True)
-class _Begun:
-    """How a stage stands when it is called: what it had ended with, or what it goes on from."""
+class BegunStage:
+    """How a stage stands when it is called.
+
+    Attributes:
+        finished: what it had ended with; None where it has not.
+        checkpoint: what it continues from; None where it begins.
+        passed: a sentence about each damaged checkpoint that was passed over.
+    """
 
     finished: Mapping[str, Any] | None
     checkpoint: Checkpoint | None
     passed: list[str]
 
 
-def _begun(kept: ExitStack, folder: RunFolder, configuration: StageConfiguration, processes: Processes, again: bool) -> _Begun:
-    """Take the folder, until ``kept`` is closed; the first process does it for all."""
+def begun(kept: ExitStack, folder: RunFolder, configuration: RunConfiguration, processes: Processes, again: bool) -> BegunStage:
+    """Take the folder, until ``kept`` is closed; the first process does it for all.
+
+    Args:
+        kept: holds the folder's lock.
+        folder: of the stage.
+        configuration: compared with the one that the stage was begun with.
+        processes: that train together.
+        again: remove what the stage has done before.
+
+    Raises:
+        InputError: another process trains there, a setting changed, or no checkpoint is whole.
+    """
     kept.enter_context(folder)
     if again:
         folder.clear()
     folder.hold_against(configuration)
     if folder.finished is not None:
-        return _Begun(folder.finished, None, [])
+        return BegunStage(folder.finished, None, [])
     checkpoint, passed = undamaged(folder.path)
     if checkpoint is not None and checkpoint.processes not in (None, processes.count):
         hint = "Start as many, or begin again with --again: others would be given other prompts."
@@ -223,36 +239,65 @@ def _begun(kept: ExitStack, folder: RunFolder, configuration: StageConfiguration
             f"{checkpoint.processes} processes trained here, and now there are", source=folder.path, value=processes.count,
             hint=hint,
         )  # fmt: skip
-    return _Begun(None, checkpoint, passed)
+    return BegunStage(None, checkpoint, passed)
 
 
 def _train(trainer: Any, checkpoint: str | None, setting: Setting[Any]) -> None:
-    """Train to the end; an earlier end is logged with its reason, and raised."""
+    """Train to the end."""
+    with logged_end(
+        setting.watchers,
+        lambda: (trainer.state.global_step, max(trainer.state.max_steps, 0)),
+        memory="Lower device_batch, or compute activations again (model.activation_checkpointing); then call it again.",
+        unreadable="If a picture cannot be read, `salon train data check` says which; what was whole before stays.",
+        same=setting.processes.same,
+    ):
+        trainer.train(resume_from_checkpoint=checkpoint)
+
+
+@contextmanager
+def logged_end(
+    watchers: TrainingWatchers,
+    at: Callable[[], tuple[int, int]],
+    *,
+    memory: str,
+    unreadable: str,
+    same: Callable[[DegeneratedError], SalonError] = lambda error: error,
+) -> Iterator[None]:
+    """Log the reason of training that ends early, and raise it for people.
+
+    Args:
+        watchers: receive the event.
+        at: returns optimizer steps done, and those of the whole stage.
+        memory: what to do where the device has no memory left.
+        unreadable: what to do about a file that cannot be read or written.
+        same: the error that all processes raise together.
+
+    Raises:
+        IncompleteError: no memory, or a file.
+    """
 
     def told(what: str, step: int, facts: Mapping[str, Fact]) -> None:
         with suppress(OSError, SalonError):  # a full disk takes no event either
-            setting.watchers.happened(TrainingEvent(what, step, max(trainer.state.max_steps, 0), facts))
+            watchers.happened(TrainingEvent(what, step, at()[1], facts))
 
     try:
-        trainer.train(resume_from_checkpoint=checkpoint)
+        yield
     except DegeneratedError as error:
         told("degenerated", error.step, {"reason": error.reason, "said": str(error)})
-        raise setting.processes.same(error) from None
+        raise same(error) from None
     except torch.OutOfMemoryError as error:
-        step = trainer.state.global_step
+        step, _ = at()
         told("stopped", step, {"reason": "out of memory"})
-        hint = "Lower device_batch, or compute activations again (model.activation_checkpointing); then call it again."
-        raise IncompleteError(f"the device has no memory left at step {step}\n{hint}") from error
+        raise IncompleteError(f"the device has no memory left at step {step}\n{memory}") from error
     except OSError as error:  # of a picture, or of the folder
-        step = trainer.state.global_step
+        step, _ = at()
         told("stopped", step, {"reason": type(error).__name__, "said": str(error)})
-        hint = "If a picture cannot be read, `salon train data check` says which; what was whole before stays."
-        raise IncompleteError(f"ended at step {step}: {line(error)}\n{hint}") from error
+        raise IncompleteError(f"ended at step {step}: {line(error)}\n{unreadable}") from error
     except KeyboardInterrupt:
-        told("stopped", trainer.state.global_step, {"reason": "interrupted"})
+        told("stopped", at()[0], {"reason": "interrupted"})
         raise
     except Exception as error:  # of anybody's code: its words may hold a secret, so only its kind is kept
-        told("stopped", trainer.state.global_step, {"reason": type(error).__name__})
+        told("stopped", at()[0], {"reason": type(error).__name__})
         raise
 
 

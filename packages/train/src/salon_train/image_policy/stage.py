@@ -1,0 +1,222 @@
+"""Train a text-to-image model of a user's own on a reward: ``salon train image``.
+
+FOLDER/image/
+  log.jsonl, configuration.json, checkpoint-N/, finished.json   as in every stage (:mod:`~salon_train.run.folder`)
+  pictures/step-000050.png   what the policy draws of a few prompts, from the same noise every time
+  model/pytorch_lora_weights.safetensors   the result, for ``pipeline.load_lora_weights(FOLDER/image/model)``
+"""
+
+import math
+from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from salon_bench.suites.contract.prompt_files import read_prompts
+from salon_rewards import make_reward
+from salon_rewards.adapters import FlowGRPOReward
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import write_whole
+from salon_train.configuration.image import ImageConfiguration, ImageSection
+from salon_train.image_policy.diffusers_policy import DiffusersPolicy, load_policy
+from salon_train.image_policy.pictures import diversity
+from salon_train.image_policy.policy import draw_with
+from salon_train.image_policy.training import FlowGRPO, RewardFunction, RewardSettings, mean_reward, one_thread
+from salon_train.run.callbacks import quiet
+from salon_train.run.checkpoints import Checkpoint, declare_whole, remove_unfinished, writing
+from salon_train.run.early_abort import DegenerationMonitor, Hints, SampledBatch
+from salon_train.run.events import NO_WATCHER, Fact, LogFile, TrainingEvent, TrainingWatcher, TrainingWatchers
+from salon_train.run.folder import RunFolder, StageRows
+from salon_train.run.processes import Processes
+from salon_train.run.stage import Trained, begun, first_and_last, logged_end
+
+_STAGE: Final = "image"
+_STATE: Final = "state.pt"
+_EVALUATION: Final = 2**40
+"""The seed of the noise that all measurements of a run begin with, apart from those of learning."""
+_SHEET_PROMPTS: Final = 6
+_SHEET_CELL: Final = 192
+_HINTS: Final = Hints(
+    invalid_answers="",
+    unscored="Look at the reward: it gives no picture a score.",
+    equal_rewards="Raise --level or --group, or choose a reward that tells the pictures of a prompt apart.",
+    made="picture",
+)
+
+
+def train_image_policy(
+    configuration: ImageConfiguration, *, watcher: TrainingWatcher = NO_WATCHER, again: bool = False
+) -> Trained:
+    """Train a pipeline of diffusers on a reward, from the beginning or the last checkpoint to the end.
+
+    On the processor everything runs on one thread, and a resumed run ends with the bytes of one that was not interrupted.
+
+    Args:
+        configuration: of the run (:func:`~salon_train.configuration.image.configured`).
+        watcher: receives the events, beside the log file.
+        again: remove what the run has done before, and begin again.
+
+    Raises:
+        InputError: a setting, the model, the prompts, the reward or the folder cannot be used.
+        IncompleteError: training ended early; the folder keeps what was whole.
+        UnscoredError: a picture has no score, and ``on_unscored`` is ``raise``.
+    """
+    folder = RunFolder.of(configuration, _STAGE)
+    with ExitStack() as kept, quiet():
+        stands = begun(kept, folder, configuration, Processes.of({}), again)
+        if stands.finished is not None:
+            facts = stands.finished
+            return Trained(folder.model, facts["steps"], None, facts["evaluation"], True, *first_and_last(folder))
+        kept.enter_context(one_thread() if configuration.policy.device == "cpu" else nullcontext())
+        run = _ImageRun(configuration, folder, TrainingWatchers([LogFile(folder.log), watcher]))
+        return run.train(stands.checkpoint, stands.passed)
+
+
+class _ImageRun:
+    """One run: its policy, its learner and its folder.
+
+    Args:
+        configuration: of the run.
+        folder: held by this process.
+        watchers: receive the events.
+    """
+
+    def __init__(self, configuration: ImageConfiguration, folder: RunFolder, watchers: TrainingWatchers) -> None:
+        self._configuration, self._folder, self._watchers = configuration, folder, watchers
+        prompts, self._notes = _prompts(configuration.prompts.file)
+        self._held_out: tuple[str, ...] = ()
+        if configuration.evaluation.held_out is not None:
+            self._held_out, notes = _prompts(configuration.evaluation.held_out)
+            self._notes += notes
+        if both := set(prompts) & set(self._held_out):
+            hint = "A prompt that earns a reward is not held out; take it out of one of the files."
+            raise InputError("is in both files of prompts:", source="--held-out", value=min(both), hint=hint)
+        folder.learn_from(StageRows(prompts, (), identity=lambda prompt: [prompt]))
+        paid, seed = configuration.paid, configuration.run.seed
+        self._reward: RewardFunction = FlowGRPOReward(make_reward(paid.reward, **paid.parameters), paid.on_unscored)
+        self._policy: DiffusersPolicy = load_policy(configuration.policy, seed=seed)
+        self._monitor = DegenerationMonitor(configuration.degeneration, _HINTS)
+        self._learner = FlowGRPO(
+            self._policy, self._reward, _learning(configuration.image), prompts=prompts, seed=seed, sampled=self._sampled
+        )
+        self._shown = (self._held_out or prompts)[:_SHEET_PROMPTS]
+        self._step = 0
+
+    def train(self, checkpoint: Checkpoint | None, passed: Sequence[str]) -> Trained:
+        """Train to the end."""
+        configuration, folder, steps = self._configuration, self._folder, self._configuration.image.steps
+        if checkpoint is not None:
+            self._learner.restore(torch.load(checkpoint.folder / _STATE, weights_only=True))
+            self._step = checkpoint.step
+        folder.begin(configuration)
+        for note in (*passed, *self._notes):
+            self._tell("noted", {"note": note})
+        self._tell("started" if checkpoint is None else "resumed")
+        numbers: dict[str, float | None] = {}
+        with logged_end(
+            self._watchers,
+            lambda: (self._step, steps),
+            memory="Lower --at-once, --height and --width, or add --activation-checkpointing; then give the command again.",
+            unreadable="What was whole before stays; the same command continues.",
+        ):
+            if checkpoint is None:
+                numbers = self._evaluated()
+            for number in range(self._step, steps):
+                facts = self._learner.step(number)
+                self._step = number + 1
+                self._tell("learned", facts)
+                if self._step % configuration.evaluation.every == 0 or self._step == steps:
+                    numbers = self._evaluated()
+                if self._step % configuration.checkpoints.every == 0 and self._step < steps:
+                    self._save()
+            with writing(folder.model):
+                self._policy.save(folder.model)
+                folder.finish({"steps": steps, "evaluation": numbers})
+            self._tell("finished")
+        resumed = None if checkpoint is None else checkpoint.step
+        return Trained(folder.model, steps, resumed, numbers, False, *first_and_last(folder))
+
+    def _sampled(self, groups: Sequence[Sequence[float]], number: int) -> None:
+        self._monitor.sampled(SampledBatch(groups, readable=len(groups)), step=number)
+
+    def _evaluated(self) -> dict[str, float | None]:
+        """Draw without chance after the first noise, write a sheet of pictures, and measure the prompts held out."""
+        section, image = self._configuration.evaluation, self._configuration.image
+        asked = [prompt for prompt in self._held_out or self._shown for _ in range(section.pictures)]
+        noise = torch.Generator().manual_seed(_EVALUATION + self._configuration.run.seed)
+        start = torch.randn((len(asked), *self._policy.shape), generator=noise)
+        _, pictures = draw_with(self._policy, asked, start, steps=image.sampling_steps, at_once=image.at_once)
+        shown = pictures[: len(self._shown) * section.pictures]
+        write_whole(
+            self._folder.path / "pictures" / f"step-{self._step:06d}.png", _sheet(shown, section.pictures), parents=True
+        )
+        if not self._held_out:
+            return {}
+        scores, _ = self._reward(pictures, asked, [{"prompt_id": prompt} for prompt in asked])
+        paid = torch.tensor(list(scores["avg"]))
+        numbers: dict[str, float | None] = {
+            "reward": mean_reward(paid),
+            "unscored": float(paid.isnan().float().mean()),
+            "diversity": diversity(pictures * 2 - 1, asked),
+        }
+        self._tell("evaluated", numbers)
+        return numbers
+
+    def _save(self) -> None:
+        """Write a checkpoint: the learner's state, and the adapters as the result has them."""
+        path = self._folder.path / f"checkpoint-{self._step}"
+        with writing(path):
+            remove_unfinished(self._folder.path)
+            path.mkdir()
+            torch.save(self._learner.state(), path / _STATE)
+            self._policy.save(path)
+            declare_whole(path, self._step, keep=self._configuration.checkpoints.keep)
+        self._tell("saved")
+
+    def _tell(self, what: str, facts: Any = None) -> None:
+        numbers: dict[str, Fact] = {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in (facts or {}).items()
+        }
+        self._watchers.happened(TrainingEvent(what, self._step, self._configuration.image.steps, numbers))
+
+
+def _learning(section: ImageSection) -> RewardSettings:
+    return RewardSettings(
+        steps=section.steps,
+        group=section.group,
+        ways=section.sampling_steps,
+        window=section.window,
+        noise=section.noise,
+        level=section.level,
+        learning_rate=section.learning_rate,
+        kl=section.kl,
+        prompts=section.prompts_per_step,
+        at_once=section.at_once,
+    )
+
+
+def _prompts(file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the different prompts of a file or folder, and a sentence about each unused row."""
+    rows = read_prompts(Path(file), _STAGE)
+    return tuple(dict.fromkeys(row.prompt.text for row in rows)), tuple(rows.remarks())
+
+
+def _sheet(pictures: torch.Tensor, columns: int) -> bytes:
+    """Return a PNG of pictures, a prompt's in a row, none larger than 192 pixels."""
+    from PIL import Image
+
+    images = [Image.fromarray(each.permute(1, 2, 0).contiguous().numpy()) for each in pictures.mul(255).round().to(torch.uint8)]
+    for each in images:
+        each.thumbnail((_SHEET_CELL, _SHEET_CELL))
+    width, height = images[0].size
+    whole = Image.new("RGB", (columns * (width + 2), len(images) // columns * (height + 2)), "gray")
+    for place, each in enumerate(images):
+        row, column = divmod(place, columns)
+        whole.paste(each, (column * (width + 2) + 1, row * (height + 2) + 1))
+    stream = BytesIO()
+    whole.save(stream, "PNG")
+    return stream.getvalue()
