@@ -34,10 +34,10 @@ def leaderboard(folder: Path) -> Path:
 
 
 def run_report(folder: Path) -> Path:
-    """Make the page of two subjects of ``examples/small_bench``."""
+    """Make the page of two models of ``examples/small_bench``."""
     shell(folder, f"python {ROOT / 'examples' / 'small_bench' / 'prepare.py'} .")
-    for subject in ("steady", "hasty"):
-        judged = f"--subject {subject} --generations {subject} --prompts magicbench.jsonl --judge replay:replies.jsonl"
+    for model in ("steady", "hasty"):
+        judged = f"--model {model} --generations {model} --prompts magicbench.jsonl --judge replay:replies.jsonl"
         shell(folder, f"salon bench run magicbench {judged}")
     runs = re.findall(r"magicbench-[\w.-]+-[0-9a-f]{8}", shell(folder, "salon bench runs --format json"))
     shell(folder, f"salon results report {' '.join(dict.fromkeys(runs))} --output page.html")

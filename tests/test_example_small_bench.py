@@ -68,7 +68,7 @@ def test_both_suites_judge_all_pictures_and_count_what_they_could_not_read(work:
 
 def test_magicbenchs_scores_are_what_the_drawn_mistakes_make_them(work: Path) -> None:
     [board] = json.loads(salon(f"salon results leaderboard magicbench --store {work / 'results'} --format json").stdout)
-    scores = {(row["subject"], row["metric"]): row for row in board["rows"] if row["group"] is None}
+    scores = {(row["model"], row["metric"]): row for row in board["rows"] if row["group"] is None}
     assert {
         metric: scores["steady", metric]["value"] for metric in ("overall", "human", "animal", "object", "interaction")
     } == dict.fromkeys(("overall", "human", "animal", "object", "interaction"), 100.0)

@@ -241,7 +241,7 @@ def test_a_run_gives_each_picture_its_score_whatever_the_names_the_order_and_the
     (tmp_path / "prompts.csv").write_text("prompt_id,prompt\n" + "".join(f'p{place},"{PROMPTS[place]}"\n' for place in order))
     for place in order:
         PICTURES[place].save(pictures / f"p{place}.png")
-    named = ("--prompts", tmp_path / "prompts.csv", "--subject", "our model", "--generations", pictures)
+    named = ("--prompts", tmp_path / "prompts.csv", "--model", "our model", "--generations", pictures)
     panel = [word for name in ("other", "light") for word in ("--scorer", f"{tmp_path / 'metrics.py'}:{name}")]
     store = ("--store", tmp_path / "store")
     told = invoked("bench", "run", tmp_path / suite if "." in suite else suite, *named, *panel, *store, "--format", "json")

@@ -99,7 +99,7 @@ def bench_files(folder: Path, prompts: int) -> list[str]:
     (folder / "ours").mkdir()
     for place, row in enumerate(rows):
         Image.new("RGB", (16, 16), (place, 2 * place, 90)).save(folder / "ours" / f"{row['prompt_id']}.png")
-    return ["--subject", "ours", "--generations", str(folder / "ours"), "--prompts", str(folder / "prompts.jsonl")]
+    return ["--model", "ours", "--generations", str(folder / "ours"), "--prompts", str(folder / "prompts.jsonl")]
 
 
 def score(asked: Asked) -> str:

@@ -260,7 +260,7 @@ def test_an_extractor_is_asked_only_where_the_rules_find_nothing_and_is_counted(
     def second(asked: Asked) -> str:
         return "Answer: <Video A>" if "Of the two, A" in asked.text else "Answer: B"
 
-    words = ["bench", "run", "artifact-bench", "--subject", "artifact-bench", "--generations", str(bench.parent)]
+    words = ["bench", "run", "artifact-bench", "--model", "artifact-bench", "--generations", str(bench.parent)]
     words += ["--prompts", str(bench), "--re-asks", "0", "--format", "json"]
     with serving(Script(rule=judge)) as one, serving(Script(rule=second)) as two:
         words += ["--judge", f"vllm:rambler@{one.url}", "--extractor", f"vllm:reader@{two.url}"]
@@ -273,7 +273,7 @@ def test_an_extractor_is_asked_only_where_the_rules_find_nothing_and_is_counted(
     extracted = calls.filter(pl.col("step").str.ends_with("#extract"))
     assert (calls.height, extracted.height) == (78 + 48, 48)
     assert sorted(extracted["parse_status"].value_counts().rows()) == [("malformed", 24), ("parsed", 24)]
-    table = {(row["metric"], row["group"]): row for row in report["subjects"][0]["table"]}
+    table = {(row["metric"], row["group"]): row for row in report["models"][0]["table"]}
     assert table["accuracy", "total"]["unscored"] == 24, "no diagnosis is taken that the reply does not hold"
     assert (table["chose the first", "pvrc"]["value"], table["chose the first", "pvrc"]["scored"]) == (100.0, 24)
 

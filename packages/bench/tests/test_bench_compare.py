@@ -139,7 +139,7 @@ def test_a_run_that_is_not_there_and_the_same_run_twice_are_refused(made: Verdic
     a = made.run("a", values([1, 2]))
     with pytest.raises(InputError, match="no run"):
         compare(made.path, a, "nothing")
-    with pytest.raises(InputError, match="same subject in the same run"):
+    with pytest.raises(InputError, match="same model in the same run"):
         compare(made.path, a, a)
     assert salon("results", "compare", a, a, "--store", made.path / "elsewhere").exit_code == 2
 
@@ -147,12 +147,12 @@ def test_a_run_that_is_not_there_and_the_same_run_twice_are_refused(made: Verdic
 def test_a_run_of_several_subjects_must_say_whose_rows(made: VerdictStore) -> None:
     made.run("a", values([1, 2]), subject="one")
     made.run("a", values([2, 2]), subject="two")
-    with pytest.raises(InputError, match="several subjects") as caught:
+    with pytest.raises(InputError, match="several models") as caught:
         compare(made.path, "a", "a")
-    assert "--subject-a" in str(caught.value)
-    with pytest.raises(InputError, match="has no subject"):
-        compare(made.path, "a", "a", subject_a="three", subject_b="one")
-    assert compare(made.path, "a", "a", subject_a="two", subject_b="one").gaps[0].difference == 0.5
+    assert "--model-a" in str(caught.value)
+    with pytest.raises(InputError, match="has no model"):
+        compare(made.path, "a", "a", model_a="three", model_b="one")
+    assert compare(made.path, "a", "a", model_a="two", model_b="one").gaps[0].difference == 0.5
 
 
 def test_a_run_that_is_not_finished_is_compared_and_said_to_be_so(made: VerdictStore) -> None:

@@ -43,7 +43,7 @@ def test_subjects_are_ranked_by_the_suites_overall_number_and_ties_share_a_rank(
         made.run(f"run-{subject}", judged(points), subject=subject, suite="prism")
     [board] = boards(made)
     assert board.metric == "average"
-    assert [each.subject for each in board.entries] == ["fine", "good", "bad"]
+    assert [each.model for each in board.entries] == ["fine", "good", "bad"]
     assert board.ranks() == [1, 1, 3]
     assert board.table().filter(pl.col("group").is_null(), pl.col("metric") == "average")["value"].to_list() == [
         90.0,
@@ -75,7 +75,7 @@ def test_the_latest_run_of_a_subject_counts_and_other_prompts_are_said(made: Ver
     made.run("second", judged(3.0, prompts=("p1",)), subject="a", suite="prism")
     made.run("third", judged(4.0), subject="b", suite="prism")
     [board] = boards(made)
-    assert [(each.subject, each.run_id) for each in board.entries] == [("b", "third"), ("a", "second")]
+    assert [(each.model, each.run_id) for each in board.entries] == [("b", "third"), ("a", "second")]
     assert any("different prompts" in note for note in board.notes)
     assert any("1 older result of" in note for note in board.notes)
 
@@ -85,7 +85,7 @@ def test_a_subject_without_the_ranking_number_has_no_rank_and_stands_last(made: 
     lacking = {key: ("timeout" if key[0] == "style" else 9.0) for key in judged(1.0)}
     made.run("part", lacking, subject="a", suite="prism")
     [board] = boards(made)
-    assert list(zip(board.ranks(), (each.subject for each in board.entries), strict=True)) == [(1, "z"), (None, "a")]
+    assert list(zip(board.ranks(), (each.model for each in board.entries), strict=True)) == [(1, "z"), (None, "a")]
     shown = salon("results", "leaderboard", "prism", "--store", made.path)
     assert (shown.exit_code, "–" in shown.stdout, "unscored" in shown.stdout) == (0, True, True)
 

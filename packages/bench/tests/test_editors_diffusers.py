@@ -4,14 +4,16 @@ import asyncio
 import sys
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from salon_bench.editors import DiffusersEditor
 from salon_bench.generators import DiffusersGenerator, PictureGenerator
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Editor, Media
+from salon_taxonomy.protocols import Edit, Editor, Media
 from salon_taxonomy.records import CallStatus
 
 WRITTEN = BytesIO()
@@ -118,6 +120,34 @@ def test_a_call_that_the_pipeline_cannot_take_is_an_edit_without_a_picture(pipel
     made = asyncio.run(editor.edit(PICTURE, "make it red."))
     assert made.status == CallStatus.REJECTED
     assert "TypeError" in (made.error or "")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        *({"images": images} for images in ([], None, [None], [np.zeros((4, 4, 3))], [[1, 2]], "ab")),
+        *(StopIteration(), KeyError("unet"), AssertionError(), OSError("no file"), NotImplementedError()),
+    ],
+    ids=repr,
+)
+def test_whatever_a_pipeline_returns_or_raises_is_an_edit_without_a_picture(made: object) -> None:
+    pytest.importorskip("torch")
+
+    def pipeline(**inputs: object) -> SimpleNamespace:
+        if isinstance(made, dict):
+            return SimpleNamespace(**made)
+        assert isinstance(made, Exception)
+        raise made
+
+    async def main() -> Edit:
+        generator = DiffusersGenerator("any/model")
+        generator._pipeline = pipeline
+        async with asyncio.timeout(5):
+            return await generator.generate("a red star", seed=1)
+
+    found = asyncio.run(main())
+    assert (found.image, found.status) == (None, CallStatus.REJECTED)
+    assert "the pipeline failed" in (found.error or "")
 
 
 def test_a_folder_that_holds_no_pipeline_is_an_error(tmp_path: Path) -> None:

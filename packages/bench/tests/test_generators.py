@@ -72,11 +72,11 @@ def test_generate_run_report_are_three_commands(folder: Path) -> None:
     (folder / "star.toml").write_text('name = "stars"\n[[question]]\nid = "q"\nask = "Is there a star?"\nanswer = "yes/no"\n')
     made = generate("--generator", "draw:0", "--samples", 2)
     assert (made.exit_code, "8 pictures made, 0 kept" in made.stdout) == (0, True)
-    words = ("--subject", "drawn", "--generations", "pictures", "--prompts", "prompts.txt", "--judge", "pixels:")
+    words = ("--model", "drawn", "--generations", "pictures", "--prompts", "prompts.txt", "--judge", "pixels:")
     run = salon("bench", "run", "./star.toml", *words, "--format", "json")
     assert run.exit_code == 0, run.output
     [report] = json.loads(run.stdout)
-    [line] = report["subjects"][0]["table"]
+    [line] = report["models"][0]["table"]
     truths = [
         any(item.shape == "star" for item in imagine(text, seed=seed, slips=0).items) for text in PROMPTS for seed in (0, 1)
     ]

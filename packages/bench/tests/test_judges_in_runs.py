@@ -63,7 +63,7 @@ def salon(*words: object) -> Result:
 
 
 def run(pictures: Path, *words: object) -> Result:
-    return salon("run", "numbers", "--subject", "ours", "--generations", pictures, "--format", "json", *words)
+    return salon("run", "numbers", "--model", "ours", "--generations", pictures, "--format", "json", *words)
 
 
 def plan(suite: NumberSuite, pictures: Path, judge: Judge, **more: object):  # type: ignore[no-untyped-def]
@@ -78,14 +78,14 @@ def test_a_second_run_with_a_cache_pays_for_nothing_and_has_the_same_scores(pict
         judge = f"cache:replies=vllm:mock@{server.url}"
         reports = [json.loads(run(pictures, "--judge", judge, "--store", store).stdout)[0] for store in ("one", "two")]
         assert server.stats.requests == 6
-    assert reports[0]["subjects"] == reports[1]["subjects"]
+    assert reports[0]["models"] == reports[1]["models"]
     assert (reports[0]["progress"]["cached"], reports[1]["progress"]["cached"]) == (0, 6)
     assert set(RunView(Path("two"), reports[1]["run_id"]).rows("judge_calls")["cached"]) == {True}
     with closing(sqlite3.connect("replies/replies.sqlite3")) as database, database:
         database.execute("UPDATE replies SET body = CAST('torn' AS BLOB)")
     with serving(Script(rule=fixed("3"))) as server:
         third = run(pictures, "--judge", f"cache:replies=vllm:mock@{server.url}", "--store", "three")
-    assert json.loads(third.stdout)[0]["subjects"] == reports[0]["subjects"]
+    assert json.loads(third.stdout)[0]["models"] == reports[0]["models"]
     assert "6 damaged entries of the cache were not used" in third.stderr
     shown = json.loads(salon("cache", "show", "replies", "--format", "json").stdout)
     assert shown["entries"] == 6
@@ -98,7 +98,7 @@ def test_a_recorded_run_is_replayed_under_the_same_name_without_a_server(picture
     replayed = run(pictures, "--judge", "replay:calls.jsonl", "--store", "two")
     assert replayed.exit_code == 0, replayed.output
     report = json.loads(replayed.stdout)[0]
-    assert (report["run_id"], report["subjects"]) == (live["run_id"], live["subjects"])
+    assert (report["run_id"], report["models"]) == (live["run_id"], live["models"])
 
 
 def test_a_replay_that_lacks_replies_leaves_work_and_says_so(pictures: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_run_goes_through_batch_files_step_by_step_to_the_rows_of_a_live_one(p
         assert (taken.exit_code, "3 replies" in taken.stdout) == (0, True), taken.output
         resumed = salon("resume", run_id, "--format", "json")
     assert resumed.exit_code == 0, resumed.output
-    assert json.loads(resumed.stdout)[0]["subjects"] == live["subjects"]
+    assert json.loads(resumed.stdout)[0]["models"] == live["models"]
     assert "0 requests wait, 6 were answered" in salon("batch", "status", "calls").stdout
     calls = RunView(Path("results"), run_id).rows("judge_calls")
     assert Counter(calls["status"]) == {"ok": 6, "cancelled": 6}

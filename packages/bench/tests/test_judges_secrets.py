@@ -362,7 +362,7 @@ def test_a_refused_address_does_not_repeat_its_secret(text: str) -> None:
 
 @pytest.mark.parametrize("text", SECRET_URLS[::9])
 def test_a_command_does_not_repeat_the_secret_of_a_refused_address(text: str) -> None:
-    result = CliRunner().invoke(main, ["bench", "run", "prism", "--judge", text, "--subject", "s", "--generations", "."])
+    result = CliRunner().invoke(main, ["bench", "run", "prism", "--judge", text, "--model", "s", "--generations", "."])
     assert result.exit_code == 2
     assert leaks(result.output.encode()) is None, result.output
 
@@ -416,7 +416,7 @@ def test_whole_runs_write_the_key_nowhere(echo: str, tmp_path: Path, monkeypatch
         assert result.exit_code != 2, result.output
         said.append(result.output)
 
-    run = ("bench", "run", "numbers", "--subject", "s", "--generations", "pictures", "--allow-incomplete")
+    run = ("bench", "run", "numbers", "--model", "s", "--generations", "pictures", "--allow-incomplete")
     salon(*run, "--store", "results", "--judge", "judge.toml")
     salon(*run, "--store", "others", "--judge", "cache:replies=record:taken.jsonl=judge.toml")
     salon("bench", "runs", "--store", "results")

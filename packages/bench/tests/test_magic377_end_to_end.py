@@ -157,12 +157,12 @@ def test_the_suites_own_numbers_say_the_same(results: Path) -> None:
     runs = ResultStore.open(results, read_only=True).read("runs").collect()
     by_suite = dict(runs.select("suite", "run_id").iter_rows())
     marks = [
-        {"model": each.subject, "value": each.summary.table["value"][0]}
+        {"model": each.model, "value": each.summary.table["value"][0]}
         for each in RunView(results, by_suite[suite.name]).summaries(suite)
     ]
     assert ordered(marks, "value")
     found = RunView(results, by_suite[battles.name]).summaries(battles)
-    assert ordered([{"model": each.subject, "value": each.summary.table["value"][0]} for each in found], "value")
+    assert ordered([{"model": each.model, "value": each.summary.table["value"][0]} for each in found], "value")
     for each in found:
         assert each.unscored == 0
         agree = each.summary.table.filter(pl.col("metric") == "orders agree")["value"][0]
@@ -189,7 +189,7 @@ def test_a_comparison_of_one_model_is_refused_before_anything_is_written(folder:
         "bench",
         "run",
         battles.name,
-        "--subject",
+        "--model",
         "fine",
         "--generations",
         folder / "fine",

@@ -52,7 +52,7 @@ def bench(*words: object) -> Result:
     return salon("bench", "magic-bench-377", *words)
 
 
-SUBJECTS = ("--subject", "x", "--generations", "x", "--subject", "y", "--generations", "y")
+SUBJECTS = ("--model", "x", "--generations", "x", "--model", "y", "--generations", "y")
 
 
 def test_a_list_goes_to_people_and_back_into_test_points(folder: Path) -> None:
@@ -156,7 +156,7 @@ def test_draft_writes_a_file_with_battles_and_may_look_at_those_that_were_had(fo
         (["coverage", "x/pond.png"], "unknown kind of file"),
         (["draft", "--prompts", "prompts.csv", *SUBJECTS, "--battles", "5", "--output", "a.csv"], "JSON Lines"),
         (["draft", "--prompts", "prompts.csv", *SUBJECTS[:4], "--battles", "5", "--output", "a.jsonl"], "2 to"),
-        (["checklist", "--prompts", "prompts.csv", *SUBJECTS[:6], "--output", "a.csv"], "2 --subject but 1 --generations"),
+        (["checklist", "--prompts", "prompts.csv", *SUBJECTS[:6], "--output", "a.csv"], "2 --model but 1 --generations"),
         (["import-checks", "none.csv", "--prompts", "prompts.csv"], "there is no such file"),
     ],
 )

@@ -236,9 +236,9 @@ def test_vqa_score_of_a_model_on_this_machine_runs_as_a_suite(tmp_path, monkeypa
     Path("prompts.txt").write_text("a red ball\n")
     Path("pictures").mkdir()
     PICTURES[0].save("pictures/0001.png")
-    given = ["--subject", "ours", "--generations", "pictures", "--prompts", "prompts.txt", "--format", "json"]
+    given = ["--model", "ours", "--generations", "pictures", "--prompts", "prompts.txt", "--format", "json"]
     done = CliRunner().invoke(main, ["bench", "run", "scorer", "--scorer", "vqa-score:transformers:llava", *given])
     assert done.exit_code == 0, done.output
-    report = json.loads(done.stdout)[0]["subjects"][0]
+    report = json.loads(done.stdout)[0]["models"][0]
     assert (report["scored"], report["unscored"]) == (0, 2)
     assert "Without a score: 1 off_menu." in report["notes"]

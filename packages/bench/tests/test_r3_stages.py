@@ -272,7 +272,7 @@ def test_the_pixel_judge_and_the_draw_editor_put_eyes_in_their_known_order(tmp_p
         runs.append(Workspace.open(work).run_of("images"))
     [table] = score_tables(read_scores(store, runs), "s_rect", missing="zero")
     found = compare(table, sizes=[8], rounds=50)
-    assert [each.subject for each in found.standings] == ["pixels", "pixels:width=48"]
+    assert [each.model for each in found.standings] == ["pixels", "pixels:width=48"]
     assert found.differences[0].significant
 
 

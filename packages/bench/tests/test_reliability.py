@@ -51,7 +51,7 @@ def drawn(seed, items=120):
 def test_the_known_order_comes_out_with_its_intervals_and_its_tie():
     [table] = score_tables(frame(scores(drawn(2))), "s_rect")
     found = compare(table, sizes=[40, 80, 120], rounds=100)
-    assert found.standings[0].subject == "good"
+    assert found.standings[0].model == "good"
     assert [each.rank_with_ties for each in found.standings] == [1, 2, 2]
     assert [each.significant for each in found.differences] == [True, True, False]
     assert all(each.value >= 0 and each.ci_low <= each.value <= each.ci_high for each in found.differences)
@@ -90,7 +90,7 @@ def test_two_versions_of_a_judge_are_never_mixed():
 def test_a_dimension_that_nobody_scored_names_those_there_are():
     with pytest.raises(InputError, match="allowed: s_rect"):
         score_tables(frame(scores({"a": [1.0, 0.0], "b": [1.0, 0.0]})), "beauty")
-    with pytest.raises(InputError, match="1 subjects"):
+    with pytest.raises(InputError, match="1 models"):
         score_tables(frame(scores({"a": [1.0, 0.0]})), "s_rect")
 
 
@@ -117,11 +117,11 @@ def test_ranks_share_the_better_place():
 
 def test_a_subject_that_only_one_judge_scored_is_left_out_and_named():
     found = swap_evaluators({"one": {"a": 1, "b": 2, "c": 3}, "two": {"a": 1, "b": 1}})
-    assert (found.left_out, found.subjects) == (("c",), ("b", "a"))
+    assert (found.left_out, found.models) == (("c",), ("b", "a"))
     assert found.agreements[0].spearman is None, "the second judge tells nobody apart"
     with pytest.raises(InputError, match="two judges"):
         swap_evaluators({"one": {"a": 1, "b": 2}})
-    with pytest.raises(InputError, match="fewer than two subjects"):
+    with pytest.raises(InputError, match="fewer than two models"):
         swap_evaluators({"one": {"a": 1}, "two": {"a": 1}})
 
 
@@ -155,7 +155,7 @@ def test_a_metric_that_ranks_as_people_do_has_a_correlation_of_one_and_kappa_say
     found = validate({"good": 0.9, "fair": 0.1, "absent": 0.5}, frame(ratings(OPINIONS)), "s_rect")
     assert (found.srocc, found.krocc, found.raters, found.ratings) == (1.0, 1.0, 3, 12)
     assert found.fleiss == pytest.approx(1 / 3)
-    assert found.subjects == ("good", "fair")
+    assert found.models == ("good", "fair")
     other = validate({"good": 0.1, "fair": 0.9}, frame(ratings(OPINIONS)), "s_rect")
     assert other.srocc == -1.0
 
@@ -165,8 +165,8 @@ def test_every_judge_is_held_against_the_same_people():
     found = validate_all(metrics, frame(ratings(OPINIONS)), "s_rect")
     assert list(found) == ["one", "two", "three"]
     assert (found["one"].srocc, found["two"].srocc) == (1.0, -1.0)
-    assert "fewer than two subjects" in str(found["three"])
-    with pytest.raises(InputError, match="fewer than two subjects"):
+    assert "fewer than two models" in str(found["three"])
+    with pytest.raises(InputError, match="fewer than two models"):
         validate_all({"three": {"good": 0.5}}, frame(ratings(OPINIONS)), "s_rect")
 
 
@@ -177,7 +177,7 @@ def test_kappa_says_why_it_does_not_exist():
     assert "number of raters" in found.fleiss_problem
     with pytest.raises(InputError, match="no rating of this dimension"):
         validate({"good": 1.0}, frame(ratings(OPINIONS)), "beauty")
-    with pytest.raises(InputError, match="fewer than two subjects"):
+    with pytest.raises(InputError, match="fewer than two models"):
         validate({"good": 1.0, "x": 0.0}, frame(ratings(OPINIONS)), "s_rect")
 
 
@@ -208,14 +208,14 @@ def test_the_command_prints_differences_stability_judges_and_people(store, tmp_p
     assert shown.exit_code == 0, shown.output
     for words in ("paired bootstrap, 100 replicates", "Rank stability: 20", "judge and other: Spearman 1.0000", "SROCC 1.0000"):
         assert words in shown.stdout
-    assert "other, 2 subjects: SROCC" in shown.stdout
+    assert "other, 2 models: SROCC" in shown.stdout
     document = json.loads(salon(*runs, *how, "--format", "json").stdout)
     assert [(each["judge"], each["srocc"], each["problem"]) for each in document["human"]] == [
         ("judge", 1.0, None),
         ("other", 1.0, None),
     ]
     assert [each["judge"] for each in document["judges"]] == ["judge", "other"]
-    assert document["judges"][0]["standings"][0]["subject"] == "good"
+    assert document["judges"][0]["standings"][0]["model"] == "good"
 
 
 def test_a_wrong_run_size_or_dimension_is_a_typed_error(store):

@@ -47,7 +47,7 @@ def salon(*words: object) -> Result:
 
 def run(pictures: Path, url: str, *more: object) -> Result:
     judge = f"vllm:mock@{url}"
-    return salon("run", "numbers", "--subject", "ours", "--generations", pictures, "--judge", judge, "--format", "json", *more)
+    return salon("run", "numbers", "--model", "ours", "--generations", pictures, "--judge", judge, "--format", "json", *more)
 
 
 def test_a_run_prints_the_suites_numbers_and_a_second_one_asks_nobody(pictures: Path) -> None:
@@ -59,10 +59,10 @@ def test_a_run_prints_the_suites_numbers_and_a_second_one_asks_nobody(pictures: 
     assert (first.exit_code, second.exit_code) == (0, 0), first.output
     report = json.loads(first.stdout)[0]
     assert report["complete"] is True
-    assert report["subjects"][0]["table"][0]["value"] == 6.0
+    assert report["models"][0]["table"][0]["value"] == 6.0
     assert report["progress"]["done"] == 4
     assert "nothing is left to do" in second.stderr
-    assert json.loads(second.stdout)[0]["subjects"] == report["subjects"]
+    assert json.loads(second.stdout)[0]["models"] == report["models"]
 
 
 def test_work_that_is_left_is_exit_code_one_and_can_be_resumed(pictures: Path) -> None:
@@ -155,12 +155,12 @@ class ThreeSuite(NumberSuite):
 def test_several_judges_are_runs_of_their_own_and_a_panel(pictures: Path) -> None:
     with serving(Script(rule=fixed("3"))) as one, serving(Script(rule=fixed("5"))) as two:
         result = salon(
-            *("run", "numbers", "--subject", "ours", "--generations", pictures, "--format", "json"),
+            *("run", "numbers", "--model", "ours", "--generations", pictures, "--format", "json"),
             *("--judge", f"vllm:one@{one.url}", "--judge", f"vllm:two@{two.url}"),
         )
     assert result.exit_code == 0, result.output
     first, second, panel = json.loads(result.stdout)
-    assert [each["subjects"][0]["table"][0]["value"] for each in (first, second, panel)] == [6.0, 10.0, 8.0]
+    assert [each["models"][0]["table"][0]["value"] for each in (first, second, panel)] == [6.0, 10.0, 8.0]
     assert panel["agreement"][0]["same"] == 0
     assert panel["agreement"][0]["pairs"] == 4
     assert set(ResultStore.open("results", read_only=True).read("scores").collect()["judge"]) == {"one", "two", "panel"}
@@ -183,7 +183,7 @@ def test_a_limit_on_cost_without_prices_is_refused_before_anybody_is_asked(pictu
 def test_a_panel_of_which_one_judge_answers_says_that_nothing_is_agreed(pictures: Path) -> None:
     with serving(Script(rule=fixed("3"))) as one, serving(Script(rule=fixed("Lovely!"))) as two:
         result = salon(
-            *("run", "numbers", "--subject", "ours", "--generations", pictures),
+            *("run", "numbers", "--model", "ours", "--generations", pictures),
             *("--judge", f"vllm:one@{one.url}", "--judge", f"vllm:two@{two.url}"),
         )
     assert result.exit_code == 0, result.output
@@ -214,10 +214,10 @@ def test_a_server_that_comes_back_is_asked_for_the_rest(pictures: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run", "no-such", "--subject", "a", "--generations", ".", "--judge", "vllm:m@h:1"], "no installed package brings"),
-        (["run", "numbers", "--subject", "a", "--generations", "nowhere", "--judge", "vllm:m@h:1"], "no such file or folder"),
-        (["run", "numbers", "--subject", "a", "--generations", "pictures", "--judge", "who?"], "no such kind of judge"),
-        (["run", "numbers", "--subject", "a", "--subject", "b", "--generations", ".", "--judge", "vllm:m@h:1"], "2 --subject"),
+        (["run", "no-such", "--model", "a", "--generations", ".", "--judge", "vllm:m@h:1"], "no installed package brings"),
+        (["run", "numbers", "--model", "a", "--generations", "nowhere", "--judge", "vllm:m@h:1"], "no such file or folder"),
+        (["run", "numbers", "--model", "a", "--generations", "pictures", "--judge", "who?"], "no such kind of judge"),
+        (["run", "numbers", "--model", "a", "--model", "b", "--generations", ".", "--judge", "vllm:m@h:1"], "2 --model"),
         (["resume", "nothing", "--store", "results"], "no such store"),
         (["runs", "--store", "pictures"], "no store"),
         (["status", "x", "--store", "empty"], "there is no run"),
@@ -255,7 +255,7 @@ def test_draws_are_runs_of_their_own_that_ask_with_seeds_of_their_own_and_resume
     with serving(Script(rule=fixed("3"))) as server:
         within = f'[judge]\nkind = "vllm"\nmodel = "mock"\nbase_url = "{server.url}"\n[judge.decoding]\ntemperature = 0.7\n'
         Path("judge.toml").write_text(f'kind = "cache"\npath = "replies"\n{within}', encoding="utf-8")
-        words = ("run", "numbers", "--subject", "ours", "--generations", pictures, "--judge", "judge.toml")
+        words = ("run", "numbers", "--model", "ours", "--generations", pictures, "--judge", "judge.toml")
         once = json.loads(salon(*words, "--format", "json").stdout)
         assert salon(*words, "--repeat", 3, "--max-calls", 3).exit_code == 1
         done = salon(*words, "--repeat", 3, "--format", "json")
@@ -282,7 +282,7 @@ def test_draws_that_could_only_be_one_are_refused_before_anything_is_written(pic
     Path("judge.toml").write_text(f"{judge}[decoding]\n{decoding}\n", encoding="utf-8")
     within = f'kind = "cache"\npath = "replies"\n[judge]\n{judge}[judge.decoding]\n{decoding}\n'
     Path("cached.toml").write_text(within, encoding="utf-8")
-    words = ("run", "numbers", "--subject", "ours", "--generations", pictures, "--repeat", 2)
+    words = ("run", "numbers", "--model", "ours", "--generations", pictures, "--repeat", 2)
     for judge in ("judge.toml", "cached.toml"):
         result = salon(*words, "--judge", judge)
         assert result.exit_code == 2

@@ -113,7 +113,7 @@ def salon(*words: object) -> Result:
 
 def run(file: str, url: str, *more: object, subject: str = "ours") -> Result:
     prompts = ("--prompts", "prompts.csv") if file.endswith(".py") else ()
-    subject_words = ("--subject", subject, "--generations", subject)
+    subject_words = ("--model", subject, "--generations", subject)
     return salon("bench", "run", file, *subject_words, *prompts, "--judge", f"vllm:mock@{url}", "--format", "json", *more)
 
 
@@ -127,7 +127,7 @@ def test_a_declared_suite_of_under_thirty_lines_gives_every_number_with_its_inte
     with serving(Script(rule=answer)) as server:
         report = report_of(run("./posters.toml", server.url))
         assert server.stats.requests == 16
-    [ours] = report["subjects"]
+    [ours] = report["models"]
     lines = {(row["metric"], row["group"]): row for row in ours["table"]}
     assert lines["legible", None]["value"] == 0.75
     assert lines["legible", "bold"]["value"] == 0.5
@@ -417,7 +417,7 @@ def test_a_suite_file_resumes_shards_compares_ranks_and_reports(folder: Path, fi
         or salon("results", "compare", run_id, theirs["run_id"]).exit_code == 0
     )
     [board] = json.loads(salon("results", "leaderboard", file, "--format", "json").stdout)
-    assert (board["suite"], len({row["subject"] for row in board["rows"]})) == (name, 2)
+    assert (board["suite"], len({row["model"] for row in board["rows"]})) == (name, 2)
     [whole] = [
         each["run_id"] for each in json.loads(salon("bench", "runs", "--format", "json").stdout) if "2shards" in each["run_id"]
     ]

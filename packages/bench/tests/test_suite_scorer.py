@@ -68,13 +68,13 @@ def salon(*words: object) -> Result:
 
 
 def run(*words: object, subject: str = "ours", prompts: str = "prompts.txt") -> Result:
-    given = ("--subject", subject, "--generations", subject, "--prompts", prompts)
+    given = ("--model", subject, "--generations", subject, "--prompts", prompts)
     return salon("bench", "run", "scorer", *given, "--format", "json", *words)
 
 
 def numbers(result: Result, place: int = 0) -> dict[str, float]:
     assert result.exit_code == 0, result.output
-    return {row["metric"]: row["value"] for row in json.loads(result.stdout)[place]["subjects"][0]["table"]}
+    return {row["metric"]: row["value"] for row in json.loads(result.stdout)[place]["models"][0]["table"]}
 
 
 def test_a_function_of_a_file_is_a_suite_with_leaderboard_comparison_and_report(world: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_function_of_a_file_is_a_suite_with_leaderboard_comparison_and_report(
     board = salon("results", "leaderboard", "scorer", "--format", "json")
     [found] = json.loads(board.stdout)
     assert found["metric"] == "red"
-    ranked = [row["subject"] for row in found["rows"] if row["metric"] == "red"]
+    ranked = [row["model"] for row in found["rows"] if row["metric"] == "red"]
     assert ranked == ["ours", "theirs"]
 
 
@@ -100,7 +100,7 @@ def test_one_picture_with_a_wrong_score_is_unscored_with_its_reason_and_the_othe
     )
     done = run("--scorer", "./metrics.py:hostile", prompts="prompts.jsonl")
     assert numbers(done) == {"hostile": 0.5, "scaled": 0.5}
-    report = json.loads(done.stdout)[0]["subjects"][0]
+    report = json.loads(done.stdout)[0]["models"][0]
     assert (report["scored"], report["unscored"]) == (2, 6)
     assert "Without a score: 1 abstained, 1 malformed, 1 off_menu." in report["notes"]
 
@@ -119,9 +119,7 @@ def test_a_scorer_that_raises_leaves_work_that_a_resume_finishes(world: Path) ->
 def test_lower_is_better_has_the_other_sign_and_the_note_says_so(world: Path) -> None:
     done = run("--scorer", "./metrics.py:error")
     assert numbers(done) == {"-error": -130.0, "scaled": pytest.approx(125 / 255)}
-    assert (
-        "Lower is better for error: its scores have the other sign here." in json.loads(done.stdout)[0]["subjects"][0]["notes"]
-    )
+    assert "Lower is better for error: its scores have the other sign here." in json.loads(done.stdout)[0]["models"][0]["notes"]
 
 
 @pytest.mark.parametrize("name", ["scaled", "-error", "--scaled"])
@@ -130,7 +128,7 @@ def test_a_scorer_whose_name_tables_use_for_something_else_keeps_its_numbers_and
         source.write(f"\nred.name = {name!r}\n")
     done = run("--scorer", "./metrics.py:red")
     assert numbers(done) == {f"scorer {name}": pytest.approx(125 / 255), "scaled": pytest.approx(125 / 255)}
-    assert not any("Lower is better" in note for note in json.loads(done.stdout)[0]["subjects"][0]["notes"])
+    assert not any("Lower is better" in note for note in json.loads(done.stdout)[0]["models"][0]["notes"])
 
 
 def test_scorers_and_a_judge_are_a_panel_that_has_the_scaled_scores_in_common(world: Path) -> None:
@@ -157,7 +155,7 @@ def test_another_version_of_the_function_is_another_run(world: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        ((), "give --judge SPEC, or --scorer SPEC"),
+        ((), "name a judge: --judge"),
         (("--scorer", "./metrics.py:absent"), "has no such function"),
         (("--scorer", "red"), "no such scorer"),
         (("--scorer", "./metrics.py:red", "--scorer", "./metrics.py:red"), "the same judge was named twice"),
@@ -173,7 +171,7 @@ def test_a_wrong_command_is_refused_before_anything_is_written(world: Path, word
 
 def test_a_scorer_refuses_the_questions_of_other_suites(world: Path) -> None:
     Path("prism.jsonl").write_text(json.dumps({"prompt": "a cat", "track": "style", "prompt_id": "0001"}) + "\n")
-    given = ("--subject", "ours", "--generations", "ours", "--prompts", "prism.jsonl")
+    given = ("--model", "ours", "--generations", "ours", "--prompts", "prism.jsonl")
     refused = salon("bench", "run", "prism", *given, "--judge", "scorer:./metrics.py:red")
     assert refused.exit_code == 2
     assert "answers no other question" in refused.output

@@ -37,7 +37,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_run_has_every_number_with_its_interval_and_its_facts(store: Path) -> None:
     (run,) = tracked_runs(store, ["one", "one"])
-    assert (run.facts["subject"], run.facts["suite"], run.facts["run"]) == (HOSTILE, "prism", "one")
+    assert (run.facts["model"], run.facts["suite"], run.facts["run"]) == (HOSTILE, "prism", "one")
     assert run.numbers["alignment/style"] == 60.0
     assert run.numbers["alignment/style.ci_low"] <= 60.0 <= run.numbers["alignment/style.ci_high"]
     assert run.numbers["scored"] == 6.0

@@ -19,7 +19,7 @@ def test_the_demonstration_ends_with_a_release_that_its_truth_confirms(tmp_path)
     released = pl.concat([pl.read_parquet(each) for each in (tmp_path / "d/dataset/releases/v1/data").iterdir()])
     assert len(released) > 0 and all(truth[key] for key in released["key"])
     page = (tmp_path / "d" / "demo.html").read_text()
-    assert "Precision" in page and "sharpness, at least" in page and "Content-Security-Policy" in page
+    assert "Precision" in page and "where sharpness is at least" in page and "Content-Security-Policy" in page
 
 
 def test_the_filter_study_keeps_right_labels_and_leaves_the_training_files_it_says(tmp_path, monkeypatch):
@@ -45,7 +45,7 @@ def test_the_filter_study_keeps_right_labels_and_leaves_the_training_files_it_sa
     assert len(rows) == last.kept == found.pictures["filtered"] < found.pictures["unfiltered"]
     assert all((tmp_path / "seed0" / row["images"]).exists() for row in rows)
     page = (tmp_path / "filter-study.html").read_text()
-    assert "sharpness, at least" in page and "Recall" in page and "0.500" in page
+    assert "where sharpness is at least" in page and "Recall" in page and "0.500" in page
 
 
 @pytest.mark.study

@@ -125,7 +125,7 @@ def test_the_demo_runs_the_seeds_that_were_asked_for_and_compares_rewards_within
     def result(arm, seed, s_ref, s_rect):
         return ArmResult(arm, seed, SceneEvaluation(s_ref, s_rect, 0.9, 0.0, 0.0, 0, 400, 241), {}, {}, 1.0)
 
-    def studied(folder, *, seeds, arms, settings, told):
+    def studied(folder, *, seeds, arms, settings, told, on_start):
         asked.update(seeds=list(seeds), arms=arms)
         cold = [result(Arm.COLD_START, seed, 0.7, 0.4 + seed / 100) for seed in seeds]
         return cold + [result(Arm.HRM, seed, 0.9, 0.9 + seed / 100) for seed in seeds]

@@ -138,7 +138,7 @@ def embedded(tasks: Sequence[ShardTask], workers: int) -> Iterator[TaskResult]:
 
 @dataclass(frozen=True, slots=True)
 class _GivenTask:
-    """A task that a worker has: which attempt it is, when it was given, and whether the worker was started for it."""
+    """A task that a worker has: its attempt, when it was given, and whether the worker was started for it."""
 
     task: ShardTask
     attempt: int

@@ -37,7 +37,9 @@ def publish_text(path: Path, text: str) -> None:
 
 
 def append_line(descriptor: int, line: Mapping[str, Any]) -> None:
-    """Append a line of JSON to a file that is open for appending; a line that a kill or a full disk cut off is ended first.
+    """Append a line of JSON to a file that is open for appending.
+
+    A line that a kill or a full disk cut off is ended first.
 
     Raises:
         OSError: the disk is full or read-only.

@@ -378,7 +378,7 @@ def read_receipt(path: Path) -> dict[str, Any]:
 
 
 class ExpectedPart(NamedTuple):
-    """Where a stage's part of one shard lies below the data set, and the parts and columns that it is made from."""
+    """Where a stage's part of one shard lies below the data set, and what it is made from."""
 
     path: str
     inputs: dict[str, list[str]]

@@ -10,9 +10,10 @@
 The name of the entry point is the word before the colon on a command line: ``--judge pixels:blur=2``.
 """
 
+import asyncio
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
@@ -36,6 +37,7 @@ SCORERS: Final = "salon.scorers"
 
 _OWN_FILES: Final = (".py", ".toml")
 _Kind = TypeVar("_Kind")
+T = TypeVar("T")
 
 
 class Closing(ABC):
@@ -264,6 +266,24 @@ def module_of_file(path: Path) -> ModuleType:
             del sys.modules[name]
             raise
     return sys.modules[name]
+
+
+async def in_thread(call: Callable[[], T]) -> T:
+    """Run a function of a user's or of a library in a thread, and return what it returns or raise what it raises.
+
+    StopIteration becomes RuntimeError: asyncio cannot pass it on, and would wait for ever.
+
+    Example:
+        >>> asyncio.run(in_thread(lambda: next(iter([]))))
+        Traceback (most recent call last):
+        ...
+        RuntimeError: generator raised StopIteration
+    """
+
+    def once() -> Iterator[T]:
+        yield call()
+
+    return await asyncio.to_thread(next, once())
 
 
 def package_of(entry: EntryPoint) -> str:

@@ -14,7 +14,7 @@ import asyncio
 import importlib
 import inspect
 import math
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
@@ -26,7 +26,16 @@ from typing import Any, Final
 
 from salon_taxonomy.digest import Digestible, digest, file_sha256
 from salon_taxonomy.errors import InputError, missing_path, picture_failures
-from salon_taxonomy.plugins import SCORERS, ScorerKind, checked_load, installed, module_of_file, own_file_hint, plugin
+from salon_taxonomy.plugins import (
+    SCORERS,
+    ScorerKind,
+    checked_load,
+    in_thread,
+    installed,
+    module_of_file,
+    own_file_hint,
+    plugin,
+)
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -124,11 +133,11 @@ class CheckedScorer:
     async def _returned(self, images: list[Any], prompts: list[str]) -> object:
         """Return the results as Python's own numbers; reading those of a GPU can raise what went wrong there."""
 
-        def call() -> Iterator[object]:  # a generator turns StopIteration, which no future can hold, into RuntimeError
+        def call() -> object:
             returned = self.function(images, prompts)
-            yield returned if isinstance(returned, Awaitable) else _plain(returned)
+            return returned if isinstance(returned, Awaitable) else _plain(returned)
 
-        returned = await asyncio.to_thread(next, call())
+        returned = await in_thread(call)
         return _plain(await returned) if isinstance(returned, Awaitable) else returned
 
 

@@ -31,8 +31,8 @@ def compare(
     run_a: str,
     run_b: str,
     *,
-    subject_a: str | None = None,
-    subject_b: str | None = None,
+    model_a: str | None = None,
+    model_b: str | None = None,
     across_versions: bool = False,
     replicates: int = 1000,
     confidence: float = 0.95,
@@ -43,8 +43,8 @@ def compare(
 
     Args:
         store: the results' directory.
-        run_a, run_b: which runs; one run twice for two of its subjects.
-        subject_a, subject_b: whose rows; needed where a run has several subjects.
+        run_a, run_b: which runs; one run twice for two of its models.
+        model_a, model_b: whose rows; needed where a run has several models.
         across_versions: compare although judge, suite or the rule of asking differ between the two.
         replicates: of the paired bootstrap over prompts; 0: no intervals.
         confidence: of the intervals.
@@ -53,14 +53,14 @@ def compare(
 
     Raises:
         InputError: a run is not there or holds no scores, the suites differ, the versions do and that was not allowed, a
-            subject is missing or ambiguous, both sides are the same, they have no prompt in common, or an id means another
+            model is missing or ambiguous, both sides are the same, they have no prompt in common, or an id means another
             prompt in either run.
         SalonError: options outside their range, or a store that cannot be read.
     """
     if replicates < 0 or biggest < 0:
         raise InputError("must be 0 or more", key="replicates" if replicates < 0 else "biggest", value=min(replicates, biggest))
     view_a, view_b = (RunView(store, run_status(store, each)) for each in (run_a, run_b))
-    (side_a, rows_a), (side_b, rows_b) = _side(view_a, subject_a), _side(view_b, subject_b)
+    (side_a, rows_a), (side_b, rows_b) = _side(view_a, model_a), _side(view_b, model_b)
     _refuse(side_a, side_b, across_versions=across_versions)
     texts = _same_texts(view_a.prompts, view_b.prompts)
     pairs = _paired(rows_a, rows_b)
@@ -86,16 +86,16 @@ def compare(
 # ---------------------------------------------------------------------------------------------------------------- the sides
 
 
-def _side(view: RunView, subject: str | None) -> tuple[ComparedSide, pl.DataFrame]:
-    subjects = view.subjects
-    if not subjects:
+def _side(view: RunView, model: str | None) -> tuple[ComparedSide, pl.DataFrame]:
+    models = view.models
+    if not models:
         raise InputError("the run holds no scores yet", value=view.run_id, hint="salon bench status says how far it is.")
-    if subject is None and len(subjects) > 1:
-        hint = "Say whose rows: --subject-a NAME, --subject-b NAME."
-        raise InputError("the run has several subjects", value=view.run_id, allowed=subjects, hint=hint)
-    if subject is not None and subject not in subjects:
-        raise InputError(f"the run {view.run_id} has no subject", value=subject, allowed=subjects)
-    mine = view.of(subject or subjects[0])
+    if model is None and len(models) > 1:
+        hint = "Say whose rows: --model-a NAME, --model-b NAME."
+        raise InputError("the run has several models", value=view.run_id, allowed=models, hint=hint)
+    if model is not None and model not in models:
+        raise InputError(f"the run {view.run_id} has no model", value=model, allowed=models)
+    mine = view.of(model or models[0])
     first = mine.row(0, named=True)
     side = ComparedSide(view.run_id, first["suite"], first["subject_model"], first["judge"], first["judge_version"] or "")
     return side, mine
@@ -104,8 +104,8 @@ def _side(view: RunView, subject: str | None) -> tuple[ComparedSide, pl.DataFram
 def _refuse(a: ComparedSide, b: ComparedSide, *, across_versions: bool) -> None:
     if a.suite != b.suite:
         raise InputError("the runs are of different suites", value=f"{a.suite}, {b.suite}")
-    if (a.run_id, a.subject) == (b.run_id, b.subject):
-        raise InputError("both sides are the same subject in the same run", value=a.run_id)
+    if (a.run_id, a.model) == (b.run_id, b.model):
+        raise InputError("both sides are the same model in the same run", value=a.run_id)
     if a.judge_version != b.judge_version and not across_versions:
         raise InputError(
             "the runs were judged by different versions of judge, suite or rule of asking",
@@ -214,7 +214,7 @@ def _notes(
     if a.judge_version != b.judge_version:
         notes.append(
             f"The judge versions differ: A by {a.judge} {a.judge_version}, B by {b.judge} {b.judge_version}. A difference may "
-            "be the judge's, not the subjects'."
+            "be the judge's, not the models'."
         )
     for mark, stand in zip("AB", stands, strict=True):
         if stand.state in (RunState.RUNNING, RunState.UNFINISHED):

@@ -14,17 +14,17 @@ GAP_COLUMNS: Final = ("Dimension", "Of", "A", "B", "A − B", "Interval", "Paire
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
-    """One of the two: a subject in a run, under one judge version."""
+    """One of the two: a model in a run, under one judge version."""
 
     run_id: str
     suite: str
-    subject: str
+    model: str
     judge: str
     judge_version: str
 
     def __str__(self) -> str:
-        """Subject, judge and the judge's version."""
-        return f"{self.subject}, judged by {self.judge} {self.judge_version}"
+        """Model, judge and the judge's version."""
+        return f"{self.model}, judged by {self.judge} {self.judge_version}"
 
 
 @dataclass(frozen=True, slots=True)

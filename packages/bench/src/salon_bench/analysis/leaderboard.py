@@ -1,7 +1,7 @@
 """Leaderboards of a suite: the suite's own numbers for all its finished runs, one board for every judge and version.
 
 Runs under different judge versions are never in one board. The shards of a run count as one, once all of them are finished.
-Where a subject was judged several times under one version, its latest run counts. These numbers are no ratings, so they are not
+Where a model was judged several times under one version, its latest run counts. These numbers are no ratings, so they are not
 rows of the store's table ``leaderboards`` (which is about battles: matches, win rates); they can be computed again from
 ``scores`` at any time.
 """
@@ -30,10 +30,10 @@ _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A subject's line: the run that counts, its numbers, and the prompts that they are about."""
+    """A model's line: the run that counts, its numbers, and the prompts that they are about."""
 
     run_id: str
-    subject: str
+    model: str
     numbers: SubjectSummary
     prompts: frozenset[str]
 
@@ -59,17 +59,17 @@ class SuiteBoard(ShownResult):
     notes: tuple[str, ...]
 
     def view(self) -> ResultView:
-        """Return the short table (rank, subject, ranking number, other numbers, counts) and a chart of the ranking number."""
+        """Return the short table (rank, model, ranking number, other numbers, counts) and a chart of the ranking number."""
         others = [name for name in self.metrics() if name != self.metric]
-        columns = ("rank", "subject", self.metric, "interval", *others, "scored", "unscored")
+        columns = ("rank", "model", self.metric, "interval", *others, "scored", "unscored")
         rows, points = [], []
         for rank, each in zip(self.ranks(), self.entries, strict=True):
             value, *ends = (number(each, self.metric, column) for column in ("value", "ci_low", "ci_high"))
-            points.append(PlotRow(each.subject, value, *ends))
+            points.append(PlotRow(each.model, value, *ends))
             rows.append(
                 (
                     MISSING if rank is None else str(rank),
-                    each.subject,
+                    each.model,
                     number_text(value),
                     interval_text(*ends),
                     *(number_text(number(each, name, "value")) for name in others),
@@ -78,14 +78,14 @@ class SuiteBoard(ShownResult):
                 )
             )
         header = f"{self.suite}, judged by {self.judge}, version {self.judge_version}; {self.metric}: higher is better."
-        table = Table(columns, rows, frozenset(columns) - {"subject"})
+        table = Table(columns, rows, frozenset(columns) - {"model"})
         return ResultView(header, table, ForestPlot(self.metric, points), self.notes)
 
     def table(self) -> pl.DataFrame:
-        """One row per subject and number, best subject first.
+        """One row per model and number, best model first.
 
-        Columns: ``suite``, ``judge``, ``judge_version``, ``rank`` (of the subject; null without the ranking metric),
-        ``subject``, ``run_id``, ``metric``, ``group``, ``value``, ``ci_low``, ``ci_high``, ``scored``, ``unscored``.
+        Columns: ``suite``, ``judge``, ``judge_version``, ``rank`` (of the model; null without the ranking metric),
+        ``model``, ``run_id``, ``metric``, ``group``, ``value``, ``ci_low``, ``ci_high``, ``scored``, ``unscored``.
         """
         ranks = self.ranks()
         frames = [
@@ -94,7 +94,7 @@ class SuiteBoard(ShownResult):
                 pl.lit(self.judge).alias("judge"),
                 pl.lit(self.judge_version).alias("judge_version"),
                 pl.lit(rank, dtype=pl.Int64).alias("rank"),
-                pl.lit(each.subject).alias("subject"),
+                pl.lit(each.model).alias("model"),
                 pl.lit(each.run_id).alias("run_id"),
                 *(_column(each.numbers.summary.table, name, dtype) for name, dtype in SUMMARY_COLUMNS.items()),
             )
@@ -131,7 +131,7 @@ def leaderboards(
     Args:
         store: the results' directory.
         suite: whose runs.
-        metric: ranks the subjects; default: ``overall``, ``average``, or the suite's first number about everything.
+        metric: ranks the models; default: ``overall``, ``average``, or the suite's first number about everything.
         all_versions: older judge versions too, each on a board of its own.
 
     Raises:
@@ -172,12 +172,12 @@ def _board(
     for run in sorted(members, key=lambda each: (each.started_at or _LONG_AGO, each.run_id)):
         view = RunView(store, run)
         for each in view.summaries(suite):
-            repeated += each.subject in latest
-            mine = view.of(each.subject)["prompt_id"].drop_nulls()
-            latest[each.subject] = Entry(run.run_id, each.subject, each, frozenset(mine))
+            repeated += each.model in latest
+            mine = view.of(each.model)["prompt_id"].drop_nulls()
+            latest[each.model] = Entry(run.run_id, each.model, each, frozenset(mine))
     entries = list(latest.values())
     chosen = _ranking_metric(entries, metric)
-    entries.sort(key=lambda each: (_merit(each, chosen), each.subject))
+    entries.sort(key=lambda each: (_merit(each, chosen), each.model))
     return SuiteBoard(suite.name, judge, version, chosen, tuple(entries), tuple(_notes(entries, repeated, older, suite.name)))
 
 
@@ -200,11 +200,11 @@ def _notes(entries: Sequence[Entry], repeated: int, older: int, suite: str) -> l
     if len({each.prompts for each in entries}) > 1:
         shared = frozenset.intersection(*(each.prompts for each in entries))
         notes.append(
-            f"The subjects were judged on different prompts ({len(shared)} are common to all): their order may be the "
+            f"The models were judged on different prompts ({len(shared)} are common to all): their order may be the "
             "prompts'. `salon results compare` pairs two of them prompt by prompt."
         )
     if repeated:
-        notes.append(f"{counted(repeated, 'older result')} of the same subject and version left out; the latest run counts.")
+        notes.append(f"{counted(repeated, 'older result')} of the same model and version left out; the latest run counts.")
     if older:
         notes.append(
             f"{counted(older, 'older version')} of this judge not shown, each a board of its own: "

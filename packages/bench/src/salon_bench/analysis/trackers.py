@@ -19,12 +19,12 @@ from salon_taxonomy.store_address import StoreAddress
 
 @dataclass(frozen=True, slots=True)
 class TrackedRun:
-    """One subject of a run as trackers take it.
+    """One model of a run as trackers take it.
 
     Attributes:
-        name: the run's id and the subject.
+        name: the run's id and the model.
         key: the same for the same numbers, so that a second log can be recognised.
-        facts: suite, judge, judge version, subject, run.
+        facts: suite, judge, judge version, model, run.
         numbers: ``metric/group`` (the group ``all``: everything); ``….ci_low`` and ``….ci_high`` are its interval's ends.
         started_ms: when the run began, in milliseconds since 1970.
     """
@@ -37,7 +37,7 @@ class TrackedRun:
 
 
 def tracked_runs(store: StoreAddress, run_ids: Sequence[str]) -> list[TrackedRun]:
-    """Read the suites' numbers of runs, one entry per run and subject.
+    """Read the suites' numbers of runs, one entry per run and model.
 
     Raises:
         InputError: no run is named, or one is missing, has no numbers, or is of a suite that is not installed.
@@ -49,8 +49,8 @@ def tracked_runs(store: StoreAddress, run_ids: Sequence[str]) -> list[TrackedRun
     for run_id in dict.fromkeys(run_ids):
         view = RunView(store, run_id)
         for each in view.summaries():
-            first = view.of(each.subject).row(0, named=True)
-            facts = {"run": run_id, "suite": view.status.suite, "subject": each.subject}
+            first = view.of(each.model).row(0, named=True)
+            facts = {"run": run_id, "suite": view.status.suite, "model": each.model}
             facts |= {"judge": first["judge"], "judge_version": first["judge_version"] or ""}
             numbers = {"scored": float(each.scored), "unscored": float(each.unscored)}
             for row in each.summary.table.to_dicts():
@@ -62,7 +62,7 @@ def tracked_runs(store: StoreAddress, run_ids: Sequence[str]) -> list[TrackedRun
             began = view.status.started_at
             started = 0 if began is None else round(1000 * began.timestamp())
             key = digest("tracked run", [facts, sorted(numbers.items())], length=16)
-            found.append(TrackedRun(f"{run_id} {each.subject}", key, facts, numbers, started))
+            found.append(TrackedRun(f"{run_id} {each.model}", key, facts, numbers, started))
     if not found:
         raise InputError("the run holds no scores yet", value=run_ids[0], hint="salon bench status says how far it is.")
     return found

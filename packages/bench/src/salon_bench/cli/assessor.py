@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import OUTPUT, bootstrap_option, confidence_option, seed_option
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, bootstrap_option, confidence_option, seed_option
 from salon_taxonomy.cli.output import as_json, deliver, number_text
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from salon_bench.suites.assessors import AssessorComparison, Evaluation, Statistics
 
 _FILE = InputPath(dir_okay=False)
-_FORMAT = click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print."
-)
-_PIPED_WIDTH = 140
 
 
 @click.group()
@@ -51,7 +47,7 @@ def assessor() -> None:
 @confidence_option()
 @seed_option("Of the bootstrap.")
 @OUTPUT
-@_FORMAT
+@FORMAT
 def evaluate(
     truth: Path,
     answers: Path,
@@ -96,7 +92,7 @@ def evaluate(
 @assessor.command()
 @click.argument("files", type=_FILE, nargs=-1, required=True, metavar="FILE...")
 @OUTPUT
-@_FORMAT
+@FORMAT
 def statistics(files: tuple[Path, ...], output: Path | None, form: str) -> None:
     """Count the labels in files of MagicData340K, as the paper's Table 5 does.
 

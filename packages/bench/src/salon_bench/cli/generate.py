@@ -1,12 +1,13 @@
 """``salon bench generate``: drive a generator over a file of prompts. Parse, one library call, print."""
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import watch_options
+from salon_bench.cli.options import watch_options, watching
 from salon_taxonomy.cli.options import FORMAT, resumable
 from salon_taxonomy.cli.output import print_continues, print_json
 from salon_taxonomy.errors import IncompleteError
@@ -86,21 +87,19 @@ def generate(
     import asyncio
     from dataclasses import asdict
 
-    from salon_bench.cli.options import watching
     from salon_bench.cli.reporting import counted
     from salon_bench.generators import generate_pictures
     from salon_bench.runs.plan import drawn
     from salon_bench.suites.contract.prompt_files import read_prompts
     from salon_bench.suites.contract.registry import suite_named
 
-    if suite_name is None and prompts is None:
-        raise click.UsageError("give a file of PROMPTS, or --suite")
-    chosen = _generator(generator, command, timeout_s, settings, dtype)
     if suite_name is not None:
         found = suite_named(suite_name).prompts(prompts)
-    else:
-        assert prompts is not None  # noqa: S101 — checked above
+    elif prompts is not None:
         found = read_prompts(prompts, "prompts")
+    else:
+        raise click.UsageError("give a file of PROMPTS, or --suite")
+    chosen = _generator(generator, command, timeout_s, settings, dtype)
     for words in getattr(found, "remarks", tuple)():
         click.echo(words, err=True)
     limits = getattr(getattr(chosen, "settings", None), "limits", None)
@@ -133,8 +132,6 @@ def _generator(
     generator: str | None, command: str | None, timeout_s: float | None, settings: tuple[str, ...], dtype: str | None
 ) -> "PictureGenerator":
     """Return the generator that the options name."""
-    import os
-
     from salon_bench.generators import CommandGenerator, open_generator
 
     if (generator is None) == (command is None):

@@ -25,7 +25,7 @@ def cache() -> None:
 
     \b
     Example:
-      salon bench run prism --subject ours --generations a/ --judge cache:replies=vllm:qwen2.5-vl@localhost:8000
+      salon bench run prism --model ours --generations a/ --judge cache:replies=vllm:qwen2.5-vl@localhost:8000
       salon bench cache show replies
     """
 
@@ -75,7 +75,7 @@ def batch() -> None:
 
     \b
     Example:
-      salon bench run prism --subject ours --generations a/ --judge batch:calls=openai:gpt-4o --quiet
+      salon bench run prism --model ours --generations a/ --judge batch:calls=openai:gpt-4o --quiet
       (submit calls/requests-001.jsonl, fetch what comes back)
       salon bench batch ingest calls output.jsonl errors.jsonl
       salon bench resume RUN

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from salon_bench.suites.contract.generations import Generations
     from salon_bench.suites.contract.suite import SuitePrompt
     from salon_bench.suites.magic_bench_377.label_coverage import Coverage
+    from salon_ranking.scheduling import Rule
 
 _file = InputPath(dir_okay=False)
 _prompts = click.option("--prompts", "prompt_file", required=True, type=_file, help="Your copy of the prompts.")
 _language = click.option(
     "--language", type=click.Choice(["en", "zh"]), help="Of the prompts. Default: all; the English ones of the released file."
 )
-_subjects = click.option("--subject", "names", multiple=True, required=True, help="A model; repeat for each.")
+_MODELS = click.option("--model", "names", multiple=True, required=True, help="A model; repeat for each.")
 
 
 @click.group("magic-bench-377")
@@ -34,7 +35,7 @@ def magic_bench_377() -> None:
     \b
     Example:
       salon bench magic-bench-377 coverage prompts.csv
-      salon bench magic-bench-377 draft --prompts prompts.csv --subject a --generations a/ --subject b --generations b/ \\
+      salon bench magic-bench-377 draft --prompts prompts.csv --model a --generations a/ --model b --generations b/ \\
         --battles 500 --output battles.jsonl
     """
 
@@ -77,7 +78,7 @@ def coverage(prompts: Path, language: str | None, form: str, output: Path | None
 @magic_bench_377.command()
 @_prompts
 @_language
-@_subjects
+@_MODELS
 @GENERATIONS
 @click.option("--battles", "number", required=True, type=click.IntRange(1, 1 << 22), help="How many battles to draw.")
 @click.option(
@@ -96,7 +97,7 @@ def draft(
     names: tuple[str, ...],
     sources: tuple[Path, ...],
     number: int,
-    rule: str,
+    rule: "Rule",
     seed: int,
     before: Path | None,
     output: Path,
@@ -107,7 +108,7 @@ def draft(
 
     \b
     Example:
-      salon bench magic-bench-377 draft --prompts prompts.csv --subject a --generations a/ --subject b --generations b/ \\
+      salon bench magic-bench-377 draft --prompts prompts.csv --model a --generations a/ --model b --generations b/ \\
         --battles 500 --output battles.jsonl
     """
     from salon_bench.suites.magic_bench_377.pairing import draft as drafted
@@ -116,7 +117,7 @@ def draft(
 
     items, generations = _loaded(prompt_file, language, names, sources)
     had = None if before is None else Battles.read(before)
-    found = drafted(items, generations, number, rule=rule, seed=seed, before=had)  # type: ignore[arg-type]
+    found = drafted(items, generations, number, rule=rule, seed=seed, before=had)
     save_draft(items, found, output)
     click.echo(
         f"{found.count} battles over {len(found.pairs)} prompts in {output}; {found.repeats} repeated ones were dropped."
@@ -126,7 +127,7 @@ def draft(
 @magic_bench_377.command()
 @_prompts
 @_language
-@_subjects
+@_MODELS
 @GENERATIONS
 @click.option("--output", required=True, type=OutputPath(), help="The CSV file to write (replaced).")
 def checklist(prompt_file: Path, language: str | None, names: tuple[str, ...], sources: tuple[Path, ...], output: Path) -> None:
@@ -136,7 +137,7 @@ def checklist(prompt_file: Path, language: str | None, names: tuple[str, ...], s
 
     \b
     Example:
-      salon bench magic-bench-377 checklist --prompts prompts.csv --subject a --generations a/ --output checks.csv
+      salon bench magic-bench-377 checklist --prompts prompts.csv --model a --generations a/ --output checks.csv
     """
     from salon_bench.suites.magic_bench_377.people import write_list
 
@@ -176,7 +177,7 @@ def _loaded(
     from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
 
     if len(names) != len(sources):
-        raise click.UsageError(f"{len(names)} --subject but {len(sources)} --generations: give one for each, in the same order")
+        raise click.UsageError(f"{len(names)} --model but {len(sources)} --generations: give one for each, in the same order")
     items = announced(read_prompts(prompt_file, language))
     ids = [item.prompt.prompt_id for item in items]
     found = [read_generations(source, name, ids) for name, source in zip(names, sources, strict=True)]

@@ -36,11 +36,7 @@ def contact_sheet_(video: Path, output: Path, rate: float, columns: int, width: 
     if isinstance(ready, Unscored) or ready.media.film is None:
         raise InputError(f"this video cannot be shown: {ready.detail if isinstance(ready, Unscored) else ''}", source=video)
     film = ready.media.film
-    _write(output, contact_sheet(film, columns=columns, width=width, most_frames=most_frames))
+    write_whole(output, contact_sheet(film, columns=columns, width=width, most_frames=most_frames))
     notes = "".join(f"; {note}" for note in film.notes)
     size = f"{ready.original_width} × {ready.original_height}"
     click.echo(f"{output}: {film.duration_s:.2f} s of {size} pixels, {len(film.frames)} frames at {rate:g} per second{notes}")
-
-
-def _write(path: Path, data: bytes) -> None:
-    write_whole(path, data)

@@ -1,14 +1,16 @@
 """Options that several commands of ``salon bench`` have in common, and the judges, limits and watchers that they mean."""
 
 import math
+import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
 
+from salon_taxonomy.cli.options import several
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.file_options import InputPath, OutputPath
 
@@ -26,7 +28,7 @@ GENERATIONS: Final = click.option(
     multiple=True,
     required=True,
     type=InputPath(),
-    help="Its pictures: a folder or a table; one for each --subject, in the same order.",
+    help="Its pictures: a folder or a table; one for each --model, in the same order.",
 )
 LANGUAGE: Final = click.option(
     "--language",
@@ -43,53 +45,36 @@ def output_of(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]
     return click.option("--output", required=True, type=OutputPath(), help=words)
 
 
-def work_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of every command that asks a judge: concurrency, limits, progress output."""
-    options = (
-        click.option(
-            "--concurrency", type=click.IntRange(1, 4096), help="Questions in flight. Default: what the judge allows."
-        ),
-        limit_options,
-        click.option(
-            "--allow-incomplete",
-            is_flag=True,
-            help="Exit with 0 though work is left; questions without a reply are unscored for good.",
-        ),
-        watch_options,
-    )
-    return _with(options, command)
+limit_options: Final = several(
+    click.option("--max-cost", type=float, metavar="USD", help="Ask nothing more once this much was spent."),
+    click.option("--max-tokens", type=int, help="Ask nothing more once so many tokens were read and written."),
+    click.option("--max-calls", type=int, help="Ask at most so many questions."),
+    click.option("--deadline", type=float, metavar="SECONDS", help="Ask nothing more after this time."),
+)
+"""Limits on cost, tokens, calls and time."""
 
+watch_options: Final = several(
+    click.option("--log-json", metavar="FILE", help="Append the log as JSON lines; - is standard error."),
+    click.option("--quiet", is_flag=True, help="No progress bar."),
+)
+"""What to show meanwhile."""
 
-def limit_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options for limits on cost, tokens, calls and time."""
-    options = (
-        click.option("--max-cost", type=float, metavar="USD", help="Ask nothing more once this much was spent."),
-        click.option("--max-tokens", type=int, help="Ask nothing more once so many tokens were read and written."),
-        click.option("--max-calls", type=int, help="Ask at most so many questions."),
-        click.option("--deadline", type=float, metavar="SECONDS", help="Ask nothing more after this time."),
-    )
-    return _with(options, command)
-
-
-def watch_options(command: Callable[..., None]) -> Callable[..., None]:
-    """What to show meanwhile."""
-    options = (
-        click.option("--log-json", metavar="FILE", help="Append the log as JSON lines; - is standard error."),
-        click.option("--quiet", is_flag=True, help="No progress bar."),
-    )
-    return _with(options, command)
-
-
-def _with(options: Sequence[Callable[..., Any]], command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(options):
-        command = option(command)
-    return command
-
+work_options: Final = several(
+    click.option("--concurrency", type=click.IntRange(1, 4096), help="Questions in flight. Default: what the judge allows."),
+    limit_options,
+    click.option(
+        "--allow-incomplete",
+        is_flag=True,
+        help="Exit with 0 though work is left; questions without a reply are unscored for good.",
+    ),
+    watch_options,
+)
+"""The options of every command that asks a judge."""
 
 _LIMITS: Final = ("max_cost", "max_tokens", "max_calls", "deadline")
 
 
-def opened(settings: Any, work: Mapping[str, Any], environment: Mapping[str, str]) -> "ManagedJudge":
+def opened(settings: Any, work: Mapping[str, Any]) -> "ManagedJudge":
     """The judge that has these settings, with the concurrency that was asked for.
 
     Raises:
@@ -101,7 +86,7 @@ def opened(settings: Any, work: Mapping[str, Any], environment: Mapping[str, str
         hint = "Give the judge as a TOML file with [prices], or limit --max-tokens or --max-calls."
         raise InputError("a limit on cost needs a judge with prices", source="--max-cost", value=settings.title, hint=hint)
     concurrency = work["concurrency"]
-    return open_settings(settings if concurrency is None else with_concurrency(settings, concurrency), environment)
+    return open_settings(settings if concurrency is None else with_concurrency(settings, concurrency), os.environ)
 
 
 def limits_of(work: Mapping[str, Any]) -> "RunLimits":

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_bench.cli.options import LANGUAGE, output_of
-from salon_taxonomy.cli.options import OUTPUT
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE, bootstrap_option, seed_option
 from salon_taxonomy.cli.output import MISSING, as_json, deliver
-from salon_taxonomy.file_options import InputPath, StorePath
+from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.table_files import Table
 
@@ -18,20 +18,8 @@ if TYPE_CHECKING:
 
     from salon_taxonomy.answers.reading import Fidelity
 
-_STORE = click.option(
-    "--store",
-    type=StorePath(file_okay=False),
-    default=Path("results"),
-    show_default=True,
-    help="The results in which runs are looked for: a directory or a URL.",
-)
-_FORMAT = click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="For people or programs."
-)
-_SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed draws otherwise.")
-_REPLICATES = click.option(
-    "--bootstrap", type=click.IntRange(min=0), default=1000, show_default=True, help="Replicates; 0 gives no intervals."
-)
+_SEED = seed_option("Another seed draws otherwise.")
+_REPLICATES = bootstrap_option()
 
 
 @click.group()
@@ -57,18 +45,18 @@ def prism() -> None:
     show_default=True,
     help="Over what two judges are compared.",
 )
-@_STORE
+@STORE
 @_REPLICATES
 @_SEED
 @OUTPUT
-@_FORMAT
+@FORMAT
 def agreement(
     sources: tuple[str, ...],
     people: Path | None,
     dimension: str | None,
     level: str,
     store: StoreAddress,
-    bootstrap: int,
+    replicates: int,
     seed: int,
     output: Path | None,
     form: str,
@@ -90,7 +78,7 @@ def agreement(
         raise click.UsageError("Give --scores with --people, or --scores twice.")
     if dimension is not None and people is None:
         raise click.UsageError("--dimension is about the marks of --people.")
-    options = {"replicates": bootstrap, "seed": seed}
+    options = {"replicates": replicates, "seed": seed}
     scores = [read_scores(source, store) for source in sources]
     if people is not None:
         found = study.judge_beside_people(scores[0], read_marks(people, dimension), **options)
@@ -103,17 +91,17 @@ def agreement(
 @click.option("--english", required=True, metavar="RUN|FILE", help="Scores of one model on PRISM-Bench.")
 @click.option("--chinese", required=True, metavar="RUN|FILE", help="Scores of the same model on PRISM-Bench-ZH.")
 @click.option("--fidelity", type=click.Choice(["paper", "released"]), default="paper", show_default=True, help="Whose rules.")
-@_STORE
+@STORE
 @_REPLICATES
 @_SEED
 @OUTPUT
-@_FORMAT
+@FORMAT
 def bilingual(
     english: str,
     chinese: str,
     fidelity: "Fidelity",
     store: StoreAddress,
-    bootstrap: int,
+    replicates: int,
     seed: int,
     output: Path | None,
     form: str,
@@ -129,21 +117,21 @@ def bilingual(
     from salon_bench.suites.prism.score_rows import read_scores
 
     one, other = read_scores(english, store), read_scores(chinese, store)
-    found = side_by_side(one, other, fidelity, replicates=bootstrap, seed=seed)
+    found = side_by_side(one, other, fidelity, replicates=replicates, seed=seed)
     _show(found.table, found.notes, form, output)
 
 
 @prism.command()
 @click.option("--prompts", required=True, type=InputPath(), help="The file or folder of prompts.")
 @click.option("--generations", required=True, type=InputPath(), help="The folder or table of pictures.")
-@click.option("--subject", required=True, help="The model that made them.")
+@click.option("--model", required=True, help="The model that made them.")
 @LANGUAGE
 @output_of("scores")
 @_REPLICATES
 @_SEED
-@_FORMAT
+@FORMAT
 def ocr(
-    prompts: Path, generations: Path, subject: str, language: str, output: Path, bootstrap: int, seed: int, form: str
+    prompts: Path, generations: Path, model: str, language: str, output: Path, replicates: int, seed: int, form: str
 ) -> None:
     """Compare the text in pictures of the text rendering track with the quoted text of the prompt.
 
@@ -151,7 +139,7 @@ def ocr(
 
     \b
     Example:
-      salon bench prism ocr --prompts prompts.jsonl --generations pictures --subject our-model --output ocr.jsonl
+      salon bench prism ocr --prompts prompts.jsonl --generations pictures --model our-model --output ocr.jsonl
     """
     from salon_bench.cli.reporting import announced
     from salon_bench.suites.contract.generations import read_generations
@@ -162,10 +150,10 @@ def ocr(
 
     suite, reader = PrismBench(language), OcrReader()
     found = announced(suite.prompts(prompts))
-    pictures = read_generations(generations, subject, [each.prompt.prompt_id for each in found])
+    pictures = read_generations(generations, model, [each.prompt.prompt_id for each in found])
     rows = list(check_text(suite.cases(found, pictures), reader))
     write_json_lines(output, (row.model_dump(mode="json") for row in rows))
-    summary = summarize_text(frame_of(rows), replicates=bootstrap, seed=seed)
+    summary = summarize_text(frame_of(rows), replicates=replicates, seed=seed)
     _show(summary.table, (*summary.notes, f"Read by {reader.version}; rows: {output}"), form, None)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import rich_click as click
 
-from salon_bench.cli.options import work_options
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE
+from salon_bench.cli.options import limits_of, opened, pace_of, watching, work_options
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE, seed_option
 from salon_taxonomy.cli.output import as_json, cells, deliver, print_table
 from salon_taxonomy.errors import IncompleteError
 from salon_taxonomy.file_options import InputPath
@@ -52,7 +52,7 @@ _FIDELITY = click.option(
     help="How the policy's replies are read; released: as the authors' script does (\"false\" in quotation marks counts).",
 )
 _EDITOR = click.option("--editor", required=True, metavar="SPEC", help="Who changes pictures: draw, or KIND:MODEL@URL.")
-_SEED = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For editors that take one.")
+_SEED = seed_option("For editors that take one.")
 _POLICY = click.option("--policy", required=True, metavar="SPEC", help="The model under test: KIND:MODEL@URL or a TOML file.")
 _JUDGE = click.option(
     "--judge", required=True, metavar="SPEC", help="Who judges, one judge for the whole stage: KIND:MODEL@URL or a TOML file."
@@ -220,8 +220,8 @@ def run(
     space = _begun(rows, images, limit, model, folder)
     chain.stage(space, "reflect", model, settings, fidelity)
     chain.edit(space, opened_editor, seed)
-    for stage, (opened, judge_settings) in judges.items():
-        chain.stage(space, stage, opened, judge_settings)
+    for stage, (opened_judge, judge_settings) in judges.items():
+        chain.stage(space, stage, opened_judge, judge_settings)
     _show(space, store, form, output)
 
 
@@ -245,7 +245,6 @@ class _Chain:
     """
 
     def __init__(self, store: StoreAddress, work: Mapping[str, Any]) -> None:
-        from salon_bench.cli.options import limits_of
         from salon_bench.runs.limits import Spending
 
         self._store = store
@@ -253,11 +252,10 @@ class _Chain:
         self._spending = Spending(limits_of(work))
 
     def opened(self, specification: str) -> "tuple[Judge, JudgeSettings]":
-        from salon_bench.cli.options import opened
         from salon_bench.judges.specification import read_settings
 
         settings = read_settings(specification)
-        return opened(settings, self._work, os.environ), settings
+        return opened(settings, self._work), settings
 
     def judged(self, folder: Path, stage: str, specification: str) -> None:
         from salon_bench.suites.r3_bench.workspace import Workspace
@@ -268,7 +266,6 @@ class _Chain:
     def stage(
         self, space: "Workspace", stage: str, judge: "Judge", settings: "JudgeSettings", fidelity: "Fidelity" = "paper"
     ) -> None:
-        from salon_bench.cli.options import pace_of
         from salon_bench.cli.reporting import announce_start
         from salon_bench.judges.wrapping import remarks_of
         from salon_bench.runs.checkpoint import fold_apart
@@ -324,8 +321,6 @@ class _Chain:
         self._ended("edit", "rows", done.progress, done.stopped, f"; {states or 'nothing to edit'}")
 
     def _watching(self, stage: str) -> "AbstractContextManager[Watcher]":
-        from salon_bench.cli.options import watching
-
         return watching(self._work, stage)
 
     def _left(self, stage: str) -> "RunLimits":

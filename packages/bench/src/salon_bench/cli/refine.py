@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import limit_options, watch_options
+from salon_bench.cli.options import limit_options, limits_of, opened, watch_options, watching
 from salon_taxonomy.cli.options import FORMAT, STORE
 from salon_taxonomy.cli.output import print_json
 from salon_taxonomy.errors import IncompleteError, InputError
@@ -102,7 +102,6 @@ def refine(
       salon refine --items rows.jsonl --method best-of-n --candidates 4 --scorer judge.toml --editor draw:prompt --output best
       salon refine --items rows.jsonl --judge judge.toml --editor openai:gpt-image-1 --max-cost 5 --max-calls 400
     """
-    from salon_bench.cli.options import limits_of, watching
     from salon_bench.cli.reporting import announce_start
     from salon_bench.editors import open_editor
     from salon_bench.judges.routing import step_and_judge
@@ -198,14 +197,13 @@ def _items(prompt: str | None, image: Path | None, items: Path | None, images: P
 
 def _judge(specifications: Sequence[str], work: Mapping[str, Any]) -> "Judge | None":
     """The one judge that is meant; None for none."""
-    from salon_bench.cli.options import opened
     from salon_bench.judges.specification import read_judges
 
     judges = read_judges(specifications)
     if len(judges) > 1:
         hint = "One scorer serves all, or one for each step: --scorer decompose=SPEC --scorer check=SPEC."
         raise InputError("two scorers cannot both decide", value=specifications[1], hint=hint)
-    return opened(judges[0], {**work, "concurrency": None}, os.environ) if judges else None
+    return opened(judges[0], {**work, "concurrency": None}) if judges else None
 
 
 def _show(refined: "Refined", page: Path, form: str, models: "RefineModels") -> None:
@@ -220,7 +218,7 @@ def _show(refined: "Refined", page: Path, form: str, models: "RefineModels") -> 
     both = [(one.value, two.value) for one, two in checked if isinstance(one, Scored) and isinstance(two, Scored)]
     document = {
         "run_id": refined.run_id,
-        "subject": refined.subject,
+        "model": refined.subject,
         "items": len(refined.traces),
         "edits": sum(trace.edits for trace in refined.traces),
         "illusory": sum(trace.illusory for trace in refined.traces),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     type=click.Choice(["leave-out", "zero"]),
     default="leave-out",
     show_default=True,
-    help="An item without a verdict for a subject: leave it out for all, or count 0.",
+    help="An item without a verdict for a model: leave it out for all, or count 0.",
 )
 @click.option("--sizes", help="Items per subsample: 200,400. Default: a quarter, a half and three quarters of all.")
 @click.option("--rounds", type=click.IntRange(1), default=500, show_default=True, help="Subsamples per size.")
@@ -59,7 +59,7 @@ def reliability(
     output: Path | None,
     form: str,
 ) -> None:
-    """Are the differences between the subjects of some RUNs more than chance, and would another judge say the same?
+    """Are the differences between the models of some RUNs more than chance, and would another judge say the same?
 
     Paired bootstrap of every pair on the same items, ranks with ties, and how the ranking fares on stratified subsamples.
     With runs of several judges: a rank table. With --ratings: does the metric, by each judge, rank as people do, and do they
@@ -146,12 +146,10 @@ def _people(judge: str, found: "HumanValidation | InputError") -> dict[str, Any]
 
 
 def _show(table: "ScoreTable", comparison: "SubjectComparison") -> None:
-    share = f", {table.left_out} left out because a subject has no verdict on them" if table.left_out else ""
+    share = f", {table.left_out} left out because a model has no verdict on them" if table.left_out else ""
     click.echo(f"{table.dimension} by {table.judge}: {len(table.items)} items{share}")
-    header = ["rank", "with ties", "subject", "mean", "unscored"]
-    _show_rows(
-        header, [[e.rank, e.rank_with_ties, e.subject, e.value, table.unscored[e.subject]] for e in comparison.standings]
-    )
+    header = ["rank", "with ties", "model", "mean", "unscored"]
+    _show_rows(header, [[e.rank, e.rank_with_ties, e.model, e.value, table.unscored[e.model]] for e in comparison.standings])
     first = comparison.differences[0]
     click.echo(
         f"\nDifferences: paired bootstrap, {first.replicates} replicates, {first.confidence:.0%} intervals, seed {first.seed}"
@@ -160,7 +158,7 @@ def _show(table: "ScoreTable", comparison: "SubjectComparison") -> None:
     print_table(cells.columns, cells.rows, right=cells.numeric)
     found = comparison.stability
     if found is None:
-        click.echo("\nNo ranking to be stable: all subjects have the same mean.")
+        click.echo("\nNo ranking to be stable: all models have the same mean.")
         return
     click.echo(f"\nRank stability: {found.rounds} stratified subsamples of each size ({found.strata} strata)")
     names = ["items", "tau", "tau_low", "tau_high", "exact", "tau_significant", "exact_significant"]
@@ -170,11 +168,11 @@ def _show(table: "ScoreTable", comparison: "SubjectComparison") -> None:
 
 
 def _show_swap(swap: "JudgeSwap") -> None:
-    click.echo("\nThe same subjects by several judges (score and rank)")
-    header = ["subject", *(f"{judge} {what}" for judge in swap.judges for what in ("score", "rank"))]
+    click.echo("\nThe same models by several judges (score and rank)")
+    header = ["model", *(f"{judge} {what}" for judge in swap.judges for what in ("score", "rank"))]
     lines = [
         [name, *(cell for judge in swap.judges for cell in (swap.scores[judge][name], swap.ranks[judge][name]))]
-        for name in swap.subjects
+        for name in swap.models
     ]
     _show_rows(header, lines)
     for each in swap.agreements:
@@ -187,14 +185,14 @@ def _show_swap(swap: "JudgeSwap") -> None:
 
 
 def _show_human(human: "_People") -> None:
-    """Each subject by people and by each judge; then each judge's correlations, and how far the people agree."""
+    """Each model by people and by each judge; then each judge's correlations, and how far the people agree."""
     found = {judge: each for judge, each in human.items() if not isinstance(each, InputError)}
     first = next(iter(found.values()))
     click.echo(f"\nPeople on {first.dimension}: {first.ratings} ratings by {first.raters} raters")
     opinion = {name: value for each in found.values() for name, value in each.opinion.items()}
     order = sorted(opinion, key=lambda name: (-opinion[name], name))
     _show_rows(
-        ["subject", "people", *(f"by {judge}" for judge in found)],
+        ["model", "people", *(f"by {judge}" for judge in found)],
         [[name, opinion[name], *(each.metric.get(name) for each in found.values())] for name in order],
     )
     for judge, each in human.items():
@@ -203,7 +201,7 @@ def _show_human(human: "_People") -> None:
             continue
         kappa = _number(each.fleiss) if each.fleiss_problem is None else f"none ({each.fleiss_problem})"
         click.echo(
-            f"{judge}, {len(each.subjects)} subjects: SROCC {_number(each.srocc)}, KROCC {_number(each.krocc)}, "
+            f"{judge}, {len(each.models)} models: SROCC {_number(each.srocc)}, KROCC {_number(each.krocc)}, "
             f"Fleiss' kappa of their raters {kappa}"
         )
 

@@ -39,8 +39,8 @@ _SIDE = click.option(
 @click.argument("run_a", metavar="RUN_A")
 @click.argument("run_b", metavar="RUN_B")
 @STORE
-@click.option("--subject-a", metavar="NAME", help="Whose rows of RUN_A; needed where it has several subjects.")
-@click.option("--subject-b", metavar="NAME", help="Whose rows of RUN_B.")
+@click.option("--model-a", metavar="NAME", help="Whose rows of RUN_A; needed where it has several models.")
+@click.option("--model-b", metavar="NAME", help="Whose rows of RUN_B.")
 @click.option("--across-versions", is_flag=True, help="Compare although judge, suite or rule of asking have other versions.")
 @bootstrap_option()
 @confidence_option()
@@ -53,8 +53,8 @@ def compare(
     run_a: str,
     run_b: str,
     store: StoreAddress,
-    subject_a: str | None,
-    subject_b: str | None,
+    model_a: str | None,
+    model_b: str | None,
     across_versions: bool,
     replicates: int,
     confidence: float,
@@ -66,8 +66,8 @@ def compare(
 ) -> None:
     """Compare RUN_A with RUN_B, prompt by prompt: mean differences with intervals, by category, and the biggest changes.
 
-    Prompts that are scored on both sides are paired, the others are counted. Two subjects under one judge, or two judges of
-    one subject (with --across-versions).
+    Prompts that are scored on both sides are paired, the others are counted. Two models under one judge, or two judges of
+    one model (with --across-versions).
 
     \b
     Example:
@@ -81,8 +81,8 @@ def compare(
         store,
         run_a,
         run_b,
-        subject_a=subject_a,
-        subject_b=subject_b,
+        model_a=model_a,
+        model_b=model_b,
         across_versions=across_versions,
         replicates=replicates,
         confidence=confidence,
@@ -117,7 +117,7 @@ def compare(
 def leaderboard(
     suite_name: str, store: StoreAddress, metric: str | None, all_versions: bool, form: str | None, output: Path | None
 ) -> None:
-    """Rank the subjects of all finished runs of SUITE by the suite's own numbers; one board for every judge version.
+    """Rank the models of all finished runs of SUITE by the suite's own numbers; one board for every judge version.
 
     Shows the newest version of each judge. json and csv have every number with its interval and how much was scored.
 
@@ -219,7 +219,7 @@ def report(
 ) -> None:
     """Write one self-contained page about runs: their numbers, and every picture with its verdicts and the judge's own words.
 
-    With two subjects the pictures stand side by side, prompt by prompt. The page fetches nothing and can be mailed.
+    With two models the pictures stand side by side, prompt by prompt. The page fetches nothing and can be mailed.
 
     \b
     Example:

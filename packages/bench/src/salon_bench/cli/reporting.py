@@ -28,14 +28,14 @@ def report_of(suite: Suite, store: StoreAddress, run_id: str, outcome: SessionRe
         "complete": outcome is None or outcome.complete,
         "stopped": None if outcome is None else outcome.stopped,
         "progress": None if outcome is None else outcome.progress.fields(),
-        "subjects": [_numbers(each) for each in RunView(store, run_id).summaries(suite)],
+        "models": [_numbers(each) for each in RunView(store, run_id).summaries(suite)],
     }
 
 
 def _numbers(each: SubjectSummary) -> dict[str, Any]:
     table = each.summary.table.to_dicts()
     return {
-        "subject": each.subject,
+        "model": each.model,
         "scored": each.scored,
         "unscored": each.unscored,
         "table": table,

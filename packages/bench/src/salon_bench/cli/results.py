@@ -18,7 +18,7 @@ _COMMANDS = {
     ),
     "leaderboard": LazyCommand(
         "salon_bench.cli.report:leaderboard",
-        "Rank the subjects of all finished runs of SUITE by the suite's own numbers; one board for every judge version.",
+        "Rank the models of all finished runs of SUITE by the suite's own numbers; one board for every judge version.",
     ),
     "log": LazyCommand(
         "salon_bench.cli.publishing:log",
@@ -30,7 +30,7 @@ _COMMANDS = {
     ),
     "reliability": LazyCommand(
         "salon_bench.cli.reliability:reliability",
-        "Are the differences between the subjects of some RUNs more than chance, and would another judge say the same?",
+        "Are the differences between the models of some RUNs more than chance, and would another judge say the same?",
     ),
     "report": LazyCommand(
         "salon_bench.cli.report:report",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import GENERATIONS, work_options
+from salon_bench.cli.options import GENERATIONS, limits_of, opened, pace_of, watching, work_options
 from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE
 from salon_taxonomy.cli.output import MISSING, as_json, cells, deliver, print_parts
 from salon_taxonomy.errors import IncompleteError, InputError
@@ -76,7 +76,7 @@ def bench() -> None:
     \b
     Example:
       salon bench list
-      salon bench run prism --subject our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
+      salon bench run prism --model our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
       salon bench runs
       salon bench resume RUN
     """
@@ -84,7 +84,7 @@ def bench() -> None:
 
 @bench.command("run")
 @click.argument("suite_name", metavar="SUITE")
-@click.option("--subject", "names", multiple=True, required=True, help="The model under test; repeat for a comparison.")
+@click.option("--model", "names", multiple=True, required=True, help="The model under test; repeat for a comparison.")
 @GENERATIONS
 @click.option(
     "--judge",
@@ -163,11 +163,11 @@ def run(
 
     \b
     Example:
-      salon bench run prism --subject our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
-      salon bench run magicbench --subject a --generations a/ --judge judge.toml --limit 50 --max-cost 2.50
-      salon bench run ./posters.toml --subject a --generations a/ --judge judge.toml
-      salon bench run magic-bench-377 --subject a --generations a/ --subject b --generations b.csv --judge judge.toml
-      salon bench run scorer --subject a --generations a/ --prompts prompts.csv --scorer ./metrics.py:clip_score
+      salon bench run prism --model our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
+      salon bench run magicbench --model a --generations a/ --judge judge.toml --limit 50 --max-cost 2.50
+      salon bench run ./posters.toml --model a --generations a/ --judge judge.toml
+      salon bench run magic-bench-377 --model a --generations a/ --model b --generations b.csv --judge judge.toml
+      salon bench run scorer --model a --generations a/ --prompts prompts.csv --scorer ./metrics.py:clip_score
     """
     from salon_bench.judges.specification import read_judges, read_settings
     from salon_bench.runs.plan import SubjectModel, planned
@@ -180,17 +180,17 @@ def run(
             "or --scorer SPEC with the suite scorer"
         )
     if len(names) != len(sources):
-        raise click.UsageError(f"{len(names)} --subject but {len(sources)} --generations: give one for each, in the same order")
+        raise click.UsageError(f"{len(names)} --model but {len(sources)} --generations: give one for each, in the same order")
     suite = suite_named(suite_name)
-    subjects = [SubjectModel(name, source) for name, source in zip(names, sources, strict=True)]
+    models = [SubjectModel(name, source) for name, source in zip(names, sources, strict=True)]
     second = None if extractor is None else read_settings(extractor)
     plans = []
     for draw, settings in product(range(repeat), read_judges(judges)):
-        judge = _opened(settings, work)
-        helper = None if second is None else _opened(second, work)
+        judge = opened(settings, work)
+        helper = None if second is None else opened(second, work)
         planned_run = planned(
             suite,
-            subjects,
+            models,
             judge,
             judge_settings=settings.model_dump(mode="json"),
             prompts=prompts,
@@ -242,10 +242,10 @@ def resume_(run_id: str, store: StoreAddress, output: Path | None, form: str, **
 
     view = RunView(store, run_id)
     plan = view.plan
-    judge = _opened(restore_settings(plan.judge_settings), work)
+    judge = opened(restore_settings(plan.judge_settings), work)
     helper = None
     if plan.extractor_settings is not None:
-        helper = _opened(restore_settings(plan.extractor_settings), work)
+        helper = opened(restore_settings(plan.extractor_settings), work)
     again = view.planned(judge, helper)
     refuse_another_run(run_id, plan, again.plan)
     reports = [_judged(again, judge, helper, store, work=work)]
@@ -312,14 +312,6 @@ def _refuse_twins(plans: "Sequence[RunPlan]") -> None:
         raise InputError("two judges of a panel have the name", source="--judge", value=alike, hint=hint)
 
 
-def _opened(settings: Any, work: Mapping[str, Any]) -> "Judge":
-    import os
-
-    from salon_bench.cli.options import opened
-
-    return opened(settings, work, os.environ)
-
-
 def _judged(
     planned: "LoadedPlan",
     judge: "Judge",
@@ -331,7 +323,6 @@ def _judged(
     """Start the run or go on with it, and report; a finished one is reported as it stands."""
     import asyncio
 
-    from salon_bench.cli.options import limits_of, pace_of, watching
     from salon_bench.cli.reporting import MOST_NAMED, announce_continues, announce_start, problem_of, report_of, shortened
     from salon_bench.judges.wrapping import remarks_of
     from salon_bench.runs.checkpoint import fold_apart
@@ -391,11 +382,11 @@ def _panel(plans: "Sequence[LoadedPlan]", suite: "Suite", store: StoreAddress) -
 
 def _show(reports: list[dict[str, Any]], form: str, output: Path | None) -> None:
     """Print every report; a file has the numbers of all runs and models as one table."""
-    of_models = [(report["run_id"], each) for report in reports for each in report["subjects"]]
-    values = [{"run_id": run_id, "subject": each["subject"], **row} for run_id, each in of_models for row in each["table"]]
-    columns = tuple(dict.fromkeys(["run_id", "subject", *(name for row in values for name in row)]))
+    of_models = [(report["run_id"], each) for report in reports for each in report["models"]]
+    values = [{"run_id": run_id, "model": each["model"], **row} for run_id, each in of_models for row in each["table"]]
+    columns = tuple(dict.fromkeys(["run_id", "model", *(name for row in values for name in row)]))
     texts = [
-        {"run_id": run_id, "subject": each["subject"], **dict(zip(row, line, strict=True))}
+        {"run_id": run_id, "model": each["model"], **dict(zip(row, line, strict=True))}
         for run_id, each in of_models
         for row, line in zip(each["table"], cells(each["table"]), strict=True)
     ]
@@ -408,9 +399,9 @@ def _print(reports: list[dict[str, Any]]) -> None:
 
     for report in reports:
         click.echo(f"Run {report['run_id']}")
-        for each in report["subjects"]:
+        for each in report["models"]:
             numbers = Table(tuple(each["table"][0]) if each["table"] else (), cells(each["table"]))
-            counted = f"\n{each['subject']}: {each['scored']} rows scored, {each['unscored']} unscored"
+            counted = f"\n{each['model']}: {each['scored']} rows scored, {each['unscored']} unscored"
             print_parts(counted, numbers, *each["notes"])
         for line in report.get("agreement", ()):
             click.echo(line["sentence"])

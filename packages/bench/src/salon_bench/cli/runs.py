@@ -94,7 +94,7 @@ def _say(found: "Sequence[RunStatus]") -> None:
 
 def _deliver(found: "Sequence[RunStatus]", form: str, output: Path | None, *, show: Callable[[], None] | None = None) -> None:
     """Print runs, and write them to a file; only JSON has their settings."""
-    table = Table(("run", "suite", "subject", "judge", "version", "state", "cases"), [_line(each) for each in found])
+    table = Table(("run", "suite", "model", "judge", "version", "state", "cases"), [_line(each) for each in found])
     document = [_fields(each) for each in found]
     values = [{name: value for name, value in fields.items() if name != "settings"} for fields in document]
     deliver(table, values, form=form, output=output, show=show, json=lambda: as_json(document))

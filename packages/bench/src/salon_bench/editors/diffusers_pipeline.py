@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -13,7 +13,7 @@ from salon_bench.judges.local_weights import pipeline_digest
 from salon_bench.media.decoding import decode
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.plugins import Closing
+from salon_taxonomy.plugins import Closing, in_thread
 from salon_taxonomy.protocols import Edit, Media
 from salon_taxonomy.records import CallStatus, MediaKind
 from salon_taxonomy.verdict import Unscored
@@ -80,25 +80,29 @@ class LocalPipeline(Closing):
         """
         self._lock = self._lock or asyncio.Lock()
         async with self._lock:
-            return await asyncio.to_thread(self._run, seed, inputs)
+            pipeline = await asyncio.to_thread(self._loaded)
+            began = perf_counter()
+            called = in_thread(partial(self._called, pipeline, seed, inputs))
+            [made] = await asyncio.gather(called, return_exceptions=True)  # pipelines raise anything on bad calls
+            latency_ms = (perf_counter() - began) * 1000
+        if isinstance(made, bytes):
+            return Edit(Media.from_bytes(made), version=self.version, latency_ms=latency_ms)
+        if not isinstance(made, Exception):
+            raise made
+        failed = f"the pipeline failed ({type(made).__name__}: {str(made)[:200]})"
+        full = isinstance(
+            made, MemoryError | import_module("torch").OutOfMemoryError
+        )  # says nothing of the picture or the words
+        return Edit(None, CallStatus.UNREACHABLE if full else CallStatus.REJECTED, self.version, latency_ms, failed)
 
-    def _run(self, seed: int | None, inputs: Mapping[str, object]) -> Edit:
-        pipeline = self._loaded()
-        torch = import_module("torch")
+    def _called(self, pipeline: Any, seed: int | None, inputs: Mapping[str, object]) -> bytes:
+        """Return the first picture as PNG."""
         options = dict(self._options)
         if seed is not None:
-            options["generator"] = torch.Generator("cpu").manual_seed(seed)
-        began = perf_counter()
-        try:
-            made = pipeline(**inputs, **options).images[0]
-        except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:  # what pipelines raise on bad calls
-            failed = f"the pipeline failed ({type(error).__name__}: {str(error)[:200]})"
-            full = isinstance(error, torch.OutOfMemoryError)  # says nothing of the picture or the instruction
-            status = CallStatus.UNREACHABLE if full else CallStatus.REJECTED
-            return Edit(None, status, self.version, (perf_counter() - began) * 1000, failed)
+            options["generator"] = import_module("torch").Generator("cpu").manual_seed(seed)
         stream = BytesIO()
-        made.convert("RGB").save(stream, "PNG")
-        return Edit(Media.from_bytes(stream.getvalue()), version=self.version, latency_ms=(perf_counter() - began) * 1000)
+        pipeline(**inputs, **options).images[0].convert("RGB").save(stream, "PNG")
+        return stream.getvalue()
 
     def _loaded(self) -> Any:
         if self._pipeline is not None:

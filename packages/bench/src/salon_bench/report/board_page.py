@@ -10,7 +10,7 @@ from salon_ranking import numbers
 from salon_ranking.report.page import Block, PageSection, Table, render_page
 
 _LEAD = (
-    "The suite's own numbers for every subject that was judged. Verdicts of different judge versions are never on one board. A "
+    "The suite's own numbers for every model that was judged. Verdicts of different judge versions are never on one board. A "
     "missing verdict is no score: it is counted as unscored."
 )
 
@@ -22,16 +22,16 @@ def board_page(boards: Sequence[SuiteBoard]) -> str:
 
 
 def suite_notes(board: SuiteBoard) -> list[str]:
-    """What the suite says of its numbers; said once where all subjects share it."""
+    """What the suite says of its numbers; said once where all models share it."""
     said = [(each, note) for each in board.entries for note in each.numbers.summary.notes]
     shared = {note for _, note in said if all(note in each.numbers.summary.notes for each in board.entries)}
     common = [note for note in dict.fromkeys(note for _, note in said) if note in shared]
-    return [plain(note) for note in (*common, *(f"{each.subject}: {note}" for each, note in said if note not in shared))]
+    return [plain(note) for note in (*common, *(f"{each.model}: {note}" for each, note in said if note not in shared))]
 
 
 def _blocks(board: SuiteBoard) -> list[Block]:
     short = replace(board.view().table, caption=f"Ranked by {plain(board.metric)}, higher is better")
-    columns = ("Subject", "Number", "Of", "Value", "95% interval", "Scored", "Unscored")
+    columns = ("Model", "Number", "Of", "Value", "95% interval", "Scored", "Unscored")
     rows = [row for each in board.entries for row in _all_numbers(each)]
     whole = Table(columns, rows, frozenset(columns[3:]), "Every number")
     return [short, *map(plain, board.notes), *suite_notes(board), whole]
@@ -40,7 +40,7 @@ def _blocks(board: SuiteBoard) -> list[Block]:
 def _all_numbers(entry: Entry) -> list[list[str]]:
     return [
         [
-            plain(entry.subject),
+            plain(entry.model),
             plain(row["metric"]),
             plain(row.get("group") or "all"),
             number_text(row.get("value")),

@@ -35,9 +35,9 @@ def comparison_page(store: StoreAddress, comparison: Comparison, *, side: int = 
     )
     blocks: tuple[Block, ...] = (_drawn(comparison), *map(plain, comparison.notes))
     sections = [PageSection("Differences", blocks), PageSection("Biggest changes", (_changes(store, comparison, side),))]
-    title = f"{plain(a.suite)}: {plain(a.subject)} and {plain(b.subject)}"
-    if a.subject == b.subject:
-        title = f"{plain(a.suite)}: {plain(a.subject)} by {plain(a.judge)} and by {plain(b.judge)}"
+    title = f"{plain(a.suite)}: {plain(a.model)} and {plain(b.model)}"
+    if a.model == b.model:
+        title = f"{plain(a.suite)}: {plain(a.model)} by {plain(a.judge)} and by {plain(b.judge)}"
     return render_page(title, lead=lead, facts=facts, sections=sections)
 
 
@@ -87,7 +87,7 @@ def _changes(store: StoreAddress, comparison: Comparison, side: int) -> Fragment
     sources = {generation_id: JudgedFile(uri, sha256) for generation_id, uri, sha256 in found.iter_rows()}
     small = thumbnails(sources.values(), side, folders_of(folder for view in views for folder in view.generation_folders))
     pictures = {generation_id: small[source] for generation_id, source in sources.items()}
-    names = (plain(f"A: {comparison.a.subject}"), plain(f"B: {comparison.b.subject}"))
+    names = (plain(f"A: {comparison.a.model}"), plain(f"B: {comparison.b.model}"))
     changes = [_change(each, pictures, names) for each in comparison.changes]
     html = page_template("salon_bench.report", "comparison.html.jinja").module.changes(changes, comparison.changed)  # type: ignore[attr-defined]
     return Fragment(str(html), style=_style())

@@ -34,12 +34,12 @@ def value_text(value: float) -> str:
 
 
 def column_names(columns: Iterable[RunColumn]) -> list[str]:
-    """What each column is called: its subject, with judge or run where the subject alone would not tell."""
+    """What each column is called: its model, with judge or run where the model alone would not tell."""
     given = list(columns)
-    names = [each.subject for each in given]
+    names = [each.model for each in given]
     for more in (
-        [f"{each.subject} · {each.judge}" for each in given],
-        [f"{each.subject} · {each.judge} · {each.run.run_id}" for each in given],
+        [f"{each.model} · {each.judge}" for each in given],
+        [f"{each.model} · {each.judge} · {each.run.run_id}" for each in given],
     ):
         twice = {name for name, count in Counter(names).items() if count > 1}
         names = [longer if name in twice else name for name, longer in zip(names, more, strict=True)]
@@ -71,7 +71,7 @@ def _notes(gallery: SuiteGallery) -> Iterable[str]:
     if gallery.elsewhere:
         yield f"{_replies(gallery.elsewhere)} about several pictures at once (or none) on no card; see the table judge_calls."
     if len({(each.judge, each.judge_version) for each in gallery.columns}) > 1:
-        yield "Judge versions differ between these runs: what parts them may be the judges, not the subjects."
+        yield "Judge versions differ between these runs: what parts them may be the judges, not the models."
 
 
 def _prompt(prompt: PromptGroup, names: list[str]) -> dict[str, Any]:

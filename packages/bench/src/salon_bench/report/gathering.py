@@ -1,4 +1,4 @@
-"""Read what a page about runs shows: every picture of every subject, with its verdicts, by prompt."""
+"""Read what a page about runs shows: every picture of every model, with its verdicts, by prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -81,10 +81,10 @@ class PromptGroup:
 
 @dataclass(frozen=True, slots=True)
 class RunColumn:
-    """A subject in a run; ``summary`` is None when its suite is not installed here."""
+    """A model in a run; ``summary`` is None when its suite is not installed here."""
 
     run: RunStatus
-    subject: str
+    model: str
     judge: str
     judge_version: str
     summary: SubjectSummary | None
@@ -98,7 +98,7 @@ class SuiteGallery:
 
     Attributes:
         suite: its name.
-        columns: subjects in runs, in the order in which the runs were named.
+        columns: models in runs, in the order in which the runs were named.
         prompts: by id.
         left_out: pictures beyond the number that was asked for.
         elsewhere: replies on no card, because they name no picture.
@@ -155,7 +155,7 @@ def _gallery(suite: str, runs: Sequence[RunView], most: int, longest_reply: int,
         if not each.scores.height:
             raise InputError("the run holds no scores yet", value=each.run_id, hint="salon bench status says how far it is.")
     columns = [column for each in runs for column in _columns(each)]
-    places = {(each.run.run_id, each.subject): number for number, each in enumerate(columns)}
+    places = {(each.run.run_id, each.model): number for number, each in enumerate(columns)}
     rows = pl.concat([each.scores for each in runs]).filter(pl.col("prompt_id").is_not_null())
     key = ["prompt_id", "run_id", "subject_model", "generation_id"]
     cards = rows.group_by(key).agg(pl.struct("task", "dimension", "value", "unscored_reason").alias("numbers"))
@@ -174,11 +174,11 @@ def _gallery(suite: str, runs: Sequence[RunView], most: int, longest_reply: int,
 
 def _columns(run: RunView) -> list[RunColumn]:
     try:
-        numbers = {each.subject: each for each in run.summaries()}
+        numbers = {each.model: each for each in run.summaries()}
     except InputError:  # a suite of another package, or of another version: the rows are shown all the same
         numbers = {}
     found = []
-    for name in run.subjects:
+    for name in run.models:
         mine = run.of(name)
         first = mine.row(0, named=True)
         scored = mine["value"].count()
@@ -235,7 +235,7 @@ class _About:
         self._steps = {step: place for place, step in enumerate(known.steps if known else ())}
 
     def _whole_cases(self, cards: pl.DataFrame) -> pl.Series:
-        """The cases about everything that a subject has for a prompt, where the suite has such cases."""
+        """The cases about everything that a model has for a prompt, where the suite has such cases."""
         rows = cards.filter(pl.col("generation_id").is_null()).iter_rows(named=True) if self._names else ()
         found = [whole_case_id(self._suite, row["prompt_id"], row["subject_model"]) for row in rows]
         return pl.Series("generation_id", found, dtype=pl.String)
@@ -300,8 +300,8 @@ class _Whole:
     def pictures(self, card: Mapping[str, Any]) -> tuple[Thumbnail | NoThumbnail, ...]:
         """One for each sample; nothing where none is known.
 
-        Those of the run's own folder count, by any model (a picture before an edit is not the subject's), else those of
-        the subject; of several files under one number, one that can be shown.
+        Those of the run's own folder count, by any model (a picture before an edit is not the model's), else those of
+        the model; of several files under one number, one that can be shown.
         """
         found: dict[int, Thumbnail | NoThumbnail] = {}
         rows = self._rows.get(card["prompt_id"], [])

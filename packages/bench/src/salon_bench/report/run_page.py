@@ -1,4 +1,4 @@
-"""The page of runs: numbers, differences of two subjects, and a gallery of the pictures."""
+"""The page of runs: numbers, differences of two models, and a gallery of the pictures."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -47,8 +47,8 @@ def run_page(
         for each in galleries
         for section in _sections(store, each, f" · {plain(each.suite)}" if several else "", partial_means)
     ]
-    subjects = list(dict.fromkeys(plain(column.subject) for each in galleries for column in each.columns))
-    title = f"{', '.join(plain(each.suite) for each in galleries)}: {', '.join(subjects)}"
+    models = list(dict.fromkeys(plain(column.model) for each in galleries for column in each.columns))
+    title = f"{', '.join(plain(each.suite) for each in galleries)}: {', '.join(models)}"
     return render_page(title, lead=_LEAD, facts=_facts(galleries), sections=sections)
 
 
@@ -77,7 +77,7 @@ def _sections(store: StoreAddress, gallery: SuiteGallery, ending: str, partial_m
 
 
 _Numbers: TypeAlias = Mapping[str, Mapping[tuple[str, str | None], Mapping[str, Any]]]
-"""The rows of a suite's numbers by the name of the subject, then by metric and group (None: everything)."""
+"""The rows of a suite's numbers by the name of the model, then by metric and group (None: everything)."""
 
 
 def _numbers(gallery: SuiteGallery, partial_means: bool) -> list[Block]:
@@ -110,7 +110,7 @@ def _numbers(gallery: SuiteGallery, partial_means: bool) -> list[Block]:
 
 
 def _pivot(rows: _Numbers, keys: Sequence[tuple[str, str | None]], partial_means: bool) -> list[Block]:
-    """Return a table with a row for each group (track, category) and a column for each metric of each subject."""
+    """Return a table with a row for each group (track, category) and a column for each metric of each model."""
     groups = list(dict.fromkeys(group for _, group in keys if group is not None))
     metrics = [
         metric for metric in dict.fromkeys(metric for metric, _ in keys) if any((metric, each) in keys for each in groups)
@@ -175,7 +175,7 @@ def _differences(store: StoreAddress, gallery: SuiteGallery) -> list[Block]:
             "are not compared here: salon results compare --across-versions does it all the same."
         ]
     try:
-        found = compare(store, one.run.run_id, other.run.run_id, subject_a=one.subject, subject_b=other.subject)
+        found = compare(store, one.run.run_id, other.run.run_id, model_a=one.model, model_b=other.model)
     except InputError as error:
         return [f"Not compared: {plain(str(error).splitlines()[0])}."]
     names = column_names(gallery.columns)

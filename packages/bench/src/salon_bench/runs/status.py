@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from salon_bench.runs.checkpoint import may_have_parts
 from salon_store.journal import LockedFile, journal_path, read_journal
@@ -24,6 +24,20 @@ if TYPE_CHECKING:
 _Number = TypeVar("_Number", int, float)
 _SEGMENT = re.compile(r"~[0-9]+$")
 """The end of the name of a journal that holds replies and rows, not the rows that describe the run (``checkpoint.py``)."""
+_COLUMNS: Final = (
+    "run_id",
+    "suite",
+    "subject_model",
+    "judge",
+    "judge_version",
+    "settings",
+    "started_at",
+    "cases_done",
+    "cases_total",
+    "calls",
+    "detail",
+)
+"""What a status says as the store has it."""
 
 
 class RunState(StrEnum):
@@ -122,7 +136,8 @@ def _together(run_id: str, count: int, shards: dict[int, RunStatus]) -> RunStatu
     finished = len(members) == count and all(each.finished for each in members)
     missing = [str(place) for place in range(1, count + 1) if place not in shards]
     state = RunState.FINISHED if finished else RunState.UNFINISHED
-    begun, last = ([at for each in members if (at := getattr(each, name)) is not None] for name in ("started_at", "last_at"))
+    begun = [each.started_at for each in members if each.started_at is not None]
+    last = [each.last_at for each in members if each.last_at is not None]
     return replace(
         members[0],
         run_id=run_id,
@@ -198,18 +213,18 @@ def known_run(store: StoreAddress, run_id: str) -> RunStatus | None:
     return next((each for each in run_statuses(store) if each.run_id == run_id), None)
 
 
-def _status(store: StoreAddress, row: dict[str, object]) -> RunStatus:
-    shown = {
-        name: row[name] for name in ("run_id", "suite", "subject_model", "judge", "judge_version", "settings", "started_at")
-    }
-    counts = {name: row[name] for name in ("cases_done", "cases_total", "calls", "detail")}
-    cost = row["cost_usd"] if row["priced"] else None
-    ended = row["kind"] == RunEventKind.FINISHED.value
-    state = _state(store, row, finished=ended)
-    return RunStatus(**shown, **counts, cost_usd=cost, last_at=row["at"], state=state, finished=ended)  # type: ignore[arg-type]
+def _status(store: StoreAddress, row: dict[str, Any]) -> RunStatus:
+    finished = row["kind"] == RunEventKind.FINISHED.value
+    return RunStatus(
+        **{name: row[name] for name in _COLUMNS},
+        cost_usd=row["cost_usd"] if row["priced"] else None,
+        last_at=row["at"],
+        state=_state(store, row, finished=finished),
+        finished=finished,
+    )
 
 
-def _state(store: StoreAddress, row: dict[str, object], *, finished: bool) -> RunState:
+def _state(store: StoreAddress, row: dict[str, Any], *, finished: bool) -> RunState:
     if _at_work(store, str(row["run_id"])):
         return RunState.RUNNING
     if finished:

@@ -37,16 +37,16 @@ RESCORED: Final = "+rescore-"
 
 @dataclass(frozen=True, slots=True)
 class SubjectSummary(ShownResult):
-    """The numbers of one subject in one run, with the counts of its rows."""
+    """The numbers of one model in one run, with the counts of its rows."""
 
-    subject: str
+    model: str
     summary: Summary
     scored: int
     unscored: int
 
     def view(self) -> ResultView:
         """Return every number with its interval and counts, and a chart of the numbers that have an interval."""
-        return numbers_view(f"{self.subject}: {self.scored:,} rows scored, {self.unscored:,} unscored", self.summary)
+        return numbers_view(f"{self.model}: {self.scored:,} rows scored, {self.unscored:,} unscored", self.summary)
 
 
 def numbers_view(header: str, summary: Summary) -> ResultView:
@@ -201,10 +201,10 @@ class RunView:
             plans = [RunView(self.store, each).plan for each in self._ids] if self.status.parts else [self.plan]
         except InputError:
             return []
-        return list(dict.fromkeys(subject.generations for plan in plans for subject in plan.subjects))
+        return list(dict.fromkeys(model.generations for plan in plans for model in plan.subjects))
 
     @property
-    def subjects(self) -> list[str]:
+    def models(self) -> list[str]:
         """The models that have scores, in alphabetical order."""
         return sorted(self.scores["subject_model"].unique())
 
@@ -222,14 +222,14 @@ class RunView:
             rows = rows.with_columns(run_id=pl.lit(self.run_id))
         return rows.sort(_ORDERS[table], maintain_order=True) if table in _ORDERS else rows
 
-    def of(self, subject: str) -> "pl.DataFrame":
-        """Return the scores of one subject."""
+    def of(self, model: str) -> "pl.DataFrame":
+        """Return the scores of one model."""
         import polars as pl
 
-        return self.scores.filter(pl.col("subject_model") == subject)
+        return self.scores.filter(pl.col("subject_model") == model)
 
     def summaries(self, suite: Suite | None = None) -> list[SubjectSummary]:
-        """Return the suite's numbers for every subject with scores, in alphabetical order.
+        """Return the suite's numbers for every model with scores, in alphabetical order.
 
         Args:
             suite: the suite; None finds it by the run's.
@@ -243,14 +243,14 @@ class RunView:
         models = generations.select("generation_id", "model").unique("generation_id").collect()
         labelled = self.assessments.join(models, on="generation_id", how="left")
         found = []
-        for subject in self.subjects:
-            mine = self.of(subject)
-            labels = labelled.filter(pl.col("model") == subject).drop("model")
+        for model in self.models:
+            mine = self.of(model)
+            labels = labelled.filter(pl.col("model") == model).drop("model")
             scored = mine["value"].count()
             unscored = mine.height - scored
             summary = asked.aggregate(mine, labels)
             notes = (*summary.notes, *_warnings(scored, unscored), *self._left_out)
-            found.append(SubjectSummary(subject, replace(summary, notes=notes), scored, unscored))
+            found.append(SubjectSummary(model, replace(summary, notes=notes), scored, unscored))
         return found
 
     def planned(self, judge: Judge, extractor: Judge | None = None, *, suite: Suite | None = None) -> LoadedPlan:
@@ -298,7 +298,7 @@ class RunView:
 
 
 def run_numbers(store: StoreAddress, run_ids: Sequence[str]) -> "tuple[ResultView, pl.DataFrame]":
-    """Return the suites' numbers of every subject of several runs, as they are shown and as values.
+    """Return the suites' numbers of every model of several runs, as they are shown and as values.
 
     Raises:
         InputError: no run is named, or one has no scores or is of a suite that is not installed.
@@ -312,9 +312,9 @@ def run_numbers(store: StoreAddress, run_ids: Sequence[str]) -> "tuple[ResultVie
     if not found:
         raise InputError("the run holds no scores yet", value=run_ids[0], hint="salon bench status says how far it is.")
     several = len(set(run_ids)) > 1
-    names = [f"{each.subject} ({run_id})" if several else each.subject for run_id, each in found]
+    names = [f"{each.model} ({run_id})" if several else each.model for run_id, each in found]
     values = [
-        each.summary.table.select(pl.lit(run_id).alias("run_id"), pl.lit(each.subject).alias("subject"), pl.all())
+        each.summary.table.select(pl.lit(run_id).alias("run_id"), pl.lit(each.model).alias("model"), pl.all())
         for run_id, each in found
     ]
     return joined_views([each.view() for _, each in found], names), pl.concat(values, how="diagonal_relaxed")

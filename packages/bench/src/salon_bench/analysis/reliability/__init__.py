@@ -1,6 +1,6 @@
 """How far the numbers of a benchmark can be trusted: analyses of any runs in the store.
 
-* :func:`score_tables`: one number for each item and subject, from rows of scores.
+* :func:`score_tables`: one number for each item and model, from rows of scores.
 * :func:`compare`: paired bootstrap of every pair, ranks with ties, rank stability under subsampling.
 * :func:`swap_evaluators`: does another judge rank alike?
 * :func:`validate`, :func:`validate_all`: does the metric (of each judge) rank as people do, and do they agree?

@@ -1,4 +1,4 @@
-"""Are the differences between subjects more than chance, and would fewer items rank them alike?
+"""Are the differences between models more than chance, and would fewer items rank them alike?
 
 R³-Bench, appendix C.3 and Table 10: paired bootstrap over items with shared indices (B = 1,000, seed 42), 95%
 intervals; 500 stratified subsamples per size, Kendall's τ against the full ranking, with and without ties.
@@ -21,16 +21,16 @@ SEED = 42
 
 @dataclass(frozen=True, slots=True)
 class RankedSubject:
-    """One subject.
+    """One model.
 
     Attributes:
-        subject: its name.
+        model: its name.
         value: the mean over all items.
         rank: 1 is best; equal values share the better rank.
-        rank_with_ties: 1 + the number of subjects that are better by more than chance.
+        rank_with_ties: 1 + the number of models that are better by more than chance.
     """
 
-    subject: str
+    model: str
     value: float
     rank: int
     rank_with_ties: int
@@ -43,7 +43,7 @@ class SubjectComparison(ShownResult):
     Attributes:
         standings: best first.
         differences: of every pair, better first, most different first.
-        stability: of the ranking under subsampling; None when all subjects are equal, or no sizes were asked for.
+        stability: of the ranking under subsampling; None when all models are equal, or no sizes were asked for.
     """
 
     standings: tuple[RankedSubject, ...]
@@ -75,7 +75,7 @@ def compare(
     confidence: float = 0.95,
     seed: int = SEED,
 ) -> SubjectComparison:
-    """Compare all subjects of a table.
+    """Compare all models of a table.
 
     Args:
         table: scores on the same items.
@@ -93,17 +93,17 @@ def compare(
         >>> values = np.array([[1.0, 0.2], [0.9, 0.1], [0.8, 0.3], [1.0, 0.0]])
         >>> table = ScoreTable("match", "j", ("a", "b"), tuple("1234"), ("t",) * 4, values, 0, {"a": 0, "b": 0})
         >>> found = compare(table, sizes=[2], rounds=20)
-        >>> [(each.subject, each.rank_with_ties) for each in found.standings], found.stability.sizes[0].exact
+        >>> [(each.model, each.rank_with_ties) for each in found.standings], found.stability.sizes[0].exact
         ([('a', 1), ('b', 2)], 1.0)
     """
-    pairs = compare_all(table.values, table.subjects, replicates=replicates, confidence=confidence, seed=seed)
+    pairs = compare_all(table.values, table.models, replicates=replicates, confidence=confidence, seed=seed)
     differences = [each if each.value >= 0 else _turned(each) for each in pairs]
-    worse_than = {each.second: 0 for each in differences} | dict.fromkeys(table.subjects, 0)
+    worse_than = {each.second: 0 for each in differences} | dict.fromkeys(table.models, 0)
     for each in differences:
         worse_than[each.second] += each.significant
     means = table.means
     ranks = competition_ranks(means)
-    order = sorted(means, key=lambda subject: (-means[subject], subject))
+    order = sorted(means, key=lambda model: (-means[model], model))
     standings = tuple(RankedSubject(each, means[each], ranks[each], 1 + worse_than[each]) for each in order)
     items = len(table.items)
     asked = sizes if sizes is not None else sorted({max(1, items * part // 4) for part in (1, 2, 3)})
@@ -121,7 +121,7 @@ def _stability(
         return None
     how = {"rounds": rounds, "replicates": replicates, "seed": seed}
     try:
-        return rank_stability(table.values, sizes, strata=table.strata, systems=table.subjects, confidence=confidence, **how)
+        return rank_stability(table.values, sizes, strata=table.strata, systems=table.models, confidence=confidence, **how)
     except UndefinedError:
         return None
 

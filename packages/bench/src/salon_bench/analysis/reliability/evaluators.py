@@ -1,4 +1,4 @@
-"""Does another judge rank the subjects alike? One table of scores and ranks for any number of judges.
+"""Does another judge rank the models alike? One table of scores and ranks for any number of judges.
 
 R³-Bench, Table 8: S_rect of nine models by two judges, and the rank that each judge gives them.
 """
@@ -13,31 +13,31 @@ from salon_taxonomy.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class RankAgreement:
-    """Agreement of two judges' rankings; a coefficient is None where a judge gives all subjects one score."""
+    """Agreement of two judges' rankings; a coefficient is None where a judge gives all models one score."""
 
     first: str
     second: str
     spearman: float | None
     kendall: float | None
     same_rank: float
-    """Share of the subjects that have the same rank under both."""
+    """Share of the models that have the same rank under both."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeSwap:
-    """Subjects under several judges.
+    """Models under several judges.
 
     Attributes:
         judges: in the order given.
-        subjects: that all judges scored, best by the first judge first.
-        scores: for each judge, of each subject.
-        ranks: for each judge, of each subject; 1 is best, equal scores share the better rank.
+        models: that all judges scored, best by the first judge first.
+        scores: for each judge, of each model.
+        ranks: for each judge, of each model; 1 is best, equal scores share the better rank.
         agreements: of every pair of judges.
-        left_out: subjects that some judge did not score.
+        left_out: models that some judge did not score.
     """
 
     judges: tuple[str, ...]
-    subjects: tuple[str, ...]
+    models: tuple[str, ...]
     scores: Mapping[str, Mapping[str, float]]
     ranks: Mapping[str, Mapping[str, int]]
     agreements: tuple[RankAgreement, ...]
@@ -55,14 +55,14 @@ def competition_ranks(values: Mapping[str, float]) -> dict[str, int]:
 
 
 def swap_evaluators(scores: Mapping[str, Mapping[str, float]]) -> JudgeSwap:
-    """Rank the subjects under each judge, and say how alike the rankings are.
+    """Rank the models under each judge, and say how alike the rankings are.
 
     Args:
-        scores: for each judge, the metric of each subject; more is better. Give them as they are printed when ranks are to
+        scores: for each judge, the metric of each model; more is better. Give them as they are printed when ranks are to
             be those of a printed table: rounding makes ties.
 
     Raises:
-        InputError: fewer than two judges, or fewer than two subjects that all of them scored.
+        InputError: fewer than two judges, or fewer than two models that all of them scored.
 
     Example:
         >>> found = swap_evaluators({"one": {"a": 0.6, "b": 0.5}, "two": {"a": 0.7, "b": 0.1}})
@@ -74,7 +74,7 @@ def swap_evaluators(scores: Mapping[str, Mapping[str, float]]) -> JudgeSwap:
         raise InputError("a swap of evaluators needs two judges, not", value=len(judges))
     common = set.intersection(*(set(scores[judge]) for judge in judges))
     if len(common) < 2:
-        raise InputError("fewer than two subjects were scored by all judges:", value=sorted(common))
+        raise InputError("fewer than two models were scored by all judges:", value=sorted(common))
     kept = {judge: {name: value for name, value in scores[judge].items() if name in common} for judge in judges}
     ranks = {judge: competition_ranks(kept[judge]) for judge in judges}
     order = tuple(sorted(kept[judges[0]], key=lambda name: (-kept[judges[0]][name], name)))

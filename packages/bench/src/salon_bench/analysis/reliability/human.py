@@ -1,4 +1,4 @@
-"""Does a metric rank subjects as people do, and do the people agree? From rows of ratings.
+"""Does a metric rank models as people do, and do the people agree? From rows of ratings.
 
 R³-Bench, section 4.2 and Table 6: SROCC and KROCC over the models, Fleiss' κ over the annotators.
 """
@@ -21,11 +21,11 @@ class HumanValidation:
 
     Attributes:
         dimension: what people rated.
-        subjects: that have both a metric and ratings, best by people first.
-        metric: of each subject.
-        opinion: mean rating of each subject.
-        srocc: Spearman's ρ over the subjects; None where it does not exist.
-        krocc: Kendall's τ-b over the subjects; None where it does not exist.
+        models: that have both a metric and ratings, best by people first.
+        metric: of each model.
+        opinion: mean rating of each model.
+        srocc: Spearman's ρ over the models; None where it does not exist.
+        krocc: Kendall's τ-b over the models; None where it does not exist.
         fleiss: Fleiss' κ of the ratings as categories, a generation being a thing; None where it does not exist.
         fleiss_problem: why κ does not exist; None when it does.
         raters: different persons.
@@ -33,7 +33,7 @@ class HumanValidation:
     """
 
     dimension: str
-    subjects: tuple[str, ...]
+    models: tuple[str, ...]
     metric: Mapping[str, float]
     opinion: Mapping[str, float]
     srocc: float | None
@@ -48,13 +48,13 @@ def validate(metric: Mapping[str, float], ratings: "pl.DataFrame", dimension: st
     """Hold a metric against ratings.
 
     Args:
-        metric: of each subject; more is better.
+        metric: of each model; more is better.
         ratings: columns ``model``, ``generation_id``, ``rater_id``, ``dimension``, ``value`` (more is better), as in
             ``records.Rating``; several samples of a model are averaged over all their ratings.
         dimension: which of them.
 
     Raises:
-        InputError: there is no rating of that dimension, or fewer than two subjects have both a metric and ratings.
+        InputError: there is no rating of that dimension, or fewer than two models have both a metric and ratings.
 
     Example:
         >>> import polars as pl
@@ -74,7 +74,7 @@ def validate(metric: Mapping[str, float], ratings: "pl.DataFrame", dimension: st
     means = dict(both.group_by("model").agg(pl.col("value").mean()).sort("model").iter_rows())
     if len(means) < 2:
         allowed = sorted(ratings["model"].unique())
-        problem = "fewer than two subjects have both a metric and ratings:"
+        problem = "fewer than two models have both a metric and ratings:"
         raise InputError(problem, column="model", value=sorted(metric), allowed=allowed)
     order = tuple(sorted(means, key=lambda name: (-means[name], name)))
     x, y = [metric[name] for name in order], [means[name] for name in order]
@@ -85,7 +85,7 @@ def validate(metric: Mapping[str, float], ratings: "pl.DataFrame", dimension: st
     fleiss, problem_of_fleiss = _fleiss(both)
     return HumanValidation(
         dimension=dimension,
-        subjects=order,
+        models=order,
         metric={name: metric[name] for name in order},
         opinion=means,
         srocc=srocc,
@@ -103,12 +103,12 @@ def validate_all(
     """Hold the metric of each of several judges against the same ratings.
 
     Args:
-        metrics: judge → metric of each subject.
+        metrics: judge → metric of each model.
         ratings: as for :func:`validate`.
         dimension: which of them.
 
     Returns:
-        What :func:`validate` found for each judge, in their order; for one that scored fewer than two of the rated subjects,
+        What :func:`validate` found for each judge, in their order; for one that scored fewer than two of the rated models,
         the error that says so.
 
     Raises:

@@ -1,4 +1,4 @@
-"""One number for each item and subject, from rows of the store: what every analysis of this package starts from."""
+"""One number for each item and model, from rows of the store: what every analysis of this package starts from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     import polars as pl
 
 Missing: TypeAlias = Literal["leave-out", "zero"]
-"""What an item without a verdict for some subject does: it is left out for all of them, or counts 0 for that one."""
+"""What an item without a verdict for some model does: it is left out for all of them, or counts 0 for that one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """Scores of subjects on the same items, by one judge.
+    """Scores of models on the same items, by one judge.
 
     Attributes:
         dimension: what was scored.
         judge: who scored.
-        subjects: in alphabetical order.
+        models: in alphabetical order.
         items: prompt ids, in alphabetical order.
         strata: what each item counts as when subsamples are drawn: its task.
-        values: shape (items, subjects), finite; more is better.
-        left_out: items that are not in the table because a subject has no verdict on them.
-        unscored: verdicts that were missing, by subject, whatever became of them.
+        values: shape (items, models), finite; more is better.
+        left_out: items that are not in the table because a model has no verdict on them.
+        unscored: verdicts that were missing, by model, whatever became of them.
     """
 
     dimension: str
     judge: str
-    subjects: tuple[str, ...]
+    models: tuple[str, ...]
     items: tuple[str, ...]
     strata: tuple[str, ...]
     values: NDArray[np.float64]
@@ -44,23 +44,23 @@ class ScoreTable:
 
     @property
     def means(self) -> dict[str, float]:
-        """The metric of each subject: the mean over the items."""
-        return dict(zip(self.subjects, self.values.mean(axis=0).tolist(), strict=True))
+        """The metric of each model: the mean over the items."""
+        return dict(zip(self.models, self.values.mean(axis=0).tolist(), strict=True))
 
 
 def score_tables(scores: "pl.DataFrame", dimension: str, *, missing: Missing = "leave-out") -> list[ScoreTable]:
     """A table for each judge that scored the dimension, judges in alphabetical order.
 
-    Several scores of one subject for one item (several samples) are averaged first; one of them without a verdict leaves the
+    Several scores of one model for one item (several samples) are averaged first; one of them without a verdict leaves the
     item without one.
 
     Args:
         scores: rows with the columns of ``records.Score``.
         dimension: which of them.
-        missing: leave out items on which a subject has no verdict, or count them 0.
+        missing: leave out items on which a model has no verdict, or count them 0.
 
     Raises:
-        InputError: no row has that dimension; two versions of a judge are mixed; fewer than two subjects or items are left.
+        InputError: no row has that dimension; two versions of a judge are mixed; fewer than two models or items are left.
 
     Example:
         >>> import polars as pl
@@ -104,22 +104,22 @@ def _table(rows: "pl.DataFrame", dimension: str, judge: str, missing: Missing) -
     _one_version(rows, judge)
     value = pl.when(pl.col("value").is_null().any()).then(None).otherwise(pl.col("value").mean())
     each = rows.group_by("subject_model", "prompt_id").agg(value.alias("value"), pl.col("task").first())
-    subjects = sorted(each["subject_model"].unique())
-    wide = each.pivot("subject_model", index="prompt_id", values="value").sort("prompt_id").select("prompt_id", *subjects)
+    models = sorted(each["subject_model"].unique())
+    wide = each.pivot("subject_model", index="prompt_id", values="value").sort("prompt_id").select("prompt_id", *models)
     tasks = dict(each.select("prompt_id", "task").sort("prompt_id", "task").iter_rows())
-    unscored = {subject: wide[subject].null_count() for subject in subjects}
-    whole = wide.with_columns(pl.col(subjects).fill_null(0.0)) if missing == "zero" else wide.drop_nulls(subjects)
-    if len(subjects) < 2 or whole.height < 2:
-        counts = f"{len(subjects)} subjects and {whole.height} items with a verdict for all of them"
-        hint = "Name the runs of at least two subjects on the same prompts; --unscored zero keeps items without a verdict."
+    unscored = {model: wide[model].null_count() for model in models}
+    whole = wide.with_columns(pl.col(models).fill_null(0.0)) if missing == "zero" else wide.drop_nulls(models)
+    if len(models) < 2 or whole.height < 2:
+        counts = f"{len(models)} models and {whole.height} items with a verdict for all of them"
+        hint = "Name the runs of at least two models on the same prompts; --unscored zero keeps items without a verdict."
         raise InputError(f"there are {counts} for judge", value=judge, hint=hint)
     return ScoreTable(
         dimension=dimension,
         judge=judge,
-        subjects=tuple(subjects),
+        models=tuple(models),
         items=tuple(whole["prompt_id"]),
         strata=tuple(tasks[item] for item in whole["prompt_id"]),
-        values=whole.select(subjects).to_numpy().astype(np.float64),
+        values=whole.select(models).to_numpy().astype(np.float64),
         left_out=wide.height - whole.height,
         unscored=unscored,
     )

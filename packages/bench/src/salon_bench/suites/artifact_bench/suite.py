@@ -2,7 +2,7 @@
 
     row ── rvac | pvrc | aid ──► one question (pvrc in both orders: two) ──► right or wrong, and what was chosen
 
-Here the judge is what is under test: the *subject* of a run only names the videos (``--subject artifact-bench``),
+Here the judge is what is under test: the *subject* of a run only names the videos (``--model artifact-bench``),
 results differ by ``judge``.
 """
 

@@ -1,6 +1,6 @@
 """The evaluation of an assessor as a suite: any judge labels annotated pictures, and its labels are held against people's.
 
-    salon bench run magicdata --prompts test.jsonl --generations pictures.csv --subject magicdata --judge …
+    salon bench run magicdata --prompts test.jsonl --generations pictures.csv --model magicdata --judge …
 
 Here the judge is what is under test; the "subject" only names the pictures. The rows of one picture are sparse: one for the
 verdict, and one for each label that people or the judge gave. ``task`` says what people say of the label (``present`` or

@@ -96,7 +96,7 @@ class MagicBench377Battles(PromptFileSuite):
             InputError: for fewer than two models, or when the file lists no battle between them.
         """
         if len(generations.models) < 2:
-            hint = "Give --subject and --generations once for each model."
+            hint = "Give --model and --generations once for each model."
             raise InputError("a comparison needs two models or more, not", value=list(generations.models), hint=hint)
         if not any(True for item in prompts for _ in planned_pairs(item, generations)):
             raise InputError("the prompts list no battle between the models", column="battles", value=list(generations.models))
