@@ -303,7 +303,6 @@ def known_sets() -> dict[str, Iterable[str]]:
     }
 
 
-@pytest.mark.slow
 def test_a_name_of_a_known_set_is_answered_with_all_of_the_set_and_the_nearest(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
