@@ -110,7 +110,7 @@ def reward_parameters(given: tuple[str, ...], judge: str | None) -> dict[str, An
 
     Args:
         given: ``KEY=VALUE`` each; a value that is not JSON is a text.
-        judge: becomes the parameter ``judge``; None: there is none.
+        judge: becomes the parameter ``judge``; None: no such parameter.
 
     Raises:
         InputError: a text is not ``KEY=VALUE``.
