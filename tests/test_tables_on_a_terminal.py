@@ -191,6 +191,7 @@ NO_TABLE = {
     "curate verify",
     "train data check",
     "train grpo",
+    "train image",
     "train refiner",
     "train sft",
     "train tiny",

@@ -395,6 +395,7 @@ def echo() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.slow  # whole runs, every byte of them searched
 def test_whole_runs_write_the_key_nowhere(echo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suite = NumberSuite(30, with_pictures=True)
     monkeypatch.setattr(registry, "suite_named", lambda name: suite)

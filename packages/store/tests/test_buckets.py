@@ -187,6 +187,7 @@ def test_a_secret_in_an_endpoint_is_not_repeated(tmp_path: Path) -> None:
     assert "hidden" not in str(refused.value)
 
 
+@pytest.mark.slow  # one after the other, over HTTP
 def test_every_store_command_takes_a_url(url: str, battles: Battles, tmp_path: Path) -> None:
     battles(4).write_parquet(tmp_path / "votes.parquet")
     commands = [

@@ -370,6 +370,7 @@ def files_of(folder: Path) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow  # kills at length
 def test_a_study_that_is_killed_again_and_again_has_the_bytes_of_one_that_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
