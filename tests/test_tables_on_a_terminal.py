@@ -36,7 +36,7 @@ def ratings(path: Path) -> Path:
     lines = ["rating_id,prompt_id,generation_id,model,dimension,value,scale_min,scale_max,rater_id,scenario"]
     lines += [
         f"{model}{prompt}{dimension},p{prompt},{model}{prompt},{name},{dimension},"
-        f"{1 + (prompt * 7 + model) % 5},1,5,ann,s{prompt % 3}"
+        f"{1 + (prompt * (7 if dimension == 'beauty' else 3) + model) % 5},1,5,ann,s{prompt % 3}"
         for model, name in enumerate(NAMES)
         for prompt in range(9)
         for dimension in ("beauty", "truth")
@@ -139,8 +139,11 @@ def test_every_result_prints_and_is_html_with_its_chart(files: dict[str, str]) -
     from salon_bench.suites.contract.registry import suite_named
     from salon_ranking import Battles, compare_votes, rank
     from salon_ranking.agreement import label_statistics, paired_bootstrap
+    from salon_ranking.opinion.ratings import MosRatings
+    from salon_ranking.opinion.summary import summarise
+    from salon_ranking.opinion.weights import dimension_weights
 
-    battles, store = Battles.read(files["votes"]), Path(files["store"])
+    battles, ratings, store = Battles.read(files["votes"]), MosRatings.read(files["ratings"]), Path(files["store"])
     results = [
         rank(battles, replicates=10),
         compare_votes(battles, battles),
@@ -149,6 +152,8 @@ def test_every_result_prints_and_is_html_with_its_chart(files: dict[str, str]) -
         RunView(store, "run-0").summaries()[0],
         paired_bootstrap([1.0, 0.5, 0.75], [0.5, 0.25, 0.5], replicates=10),
         label_statistics({"t": [1, 1], "r": ["x", "y"], "l": ["a", "b"]}, thing="t", rater="r", label="l"),
+        summarise(ratings, replicates=10),
+        dimension_weights(battles, ratings),
     ]
     for result in results:
         text, html = str(result), result._repr_html_()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from salon_taxonomy.forest_plot import PlotRow
 from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
@@ -115,6 +116,30 @@ def listing_cells(row: Mapping[str, Any]) -> list[str]:
     missing = row["matches_needed"]
     verdict = "yes" if row["listed"] else "no" if missing is None else f"no: about {counted(missing, 'more match', 'es')}"
     return [points(row["width"]), points(row["match_effect"]), verdict]
+
+
+def mark(value: float | None) -> str:
+    """Return a mean of marks with two digits.
+
+    Example:
+        >>> mark(3.333)
+        '3.33'
+    """
+    return MISSING if value is None else f"{value:.2f}"
+
+
+def plot_rows(frame: "pl.DataFrame", value: str) -> list[PlotRow]:
+    """Return the rows of a chart: a value with its interval, named by the columns of words; a null among them is all.
+
+    Args:
+        frame: with ``value``, ``ci_low`` and ``ci_high``, and some of persona, scenario, dimension, test_point and model.
+    """
+    words = ("persona", "scenario", "dimension", "test_point", "model")
+    names = [name for name in words if name in frame.columns and frame[name].count()]
+    return [
+        PlotRow(", ".join(row[name] or "all" for name in names), row[value], row["ci_low"], row["ci_high"])
+        for row in frame.iter_rows(named=True)
+    ]
 
 
 def frame_cells(frame: "pl.DataFrame") -> Table:

@@ -10,10 +10,12 @@ import rich_click as click
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, seed_option, show
 from salon_ranking.cli.vote_options import table_options, vote_options
 from salon_ranking.extras import drawing
+from salon_ranking.numbers import plot_rows, share
 from salon_taxonomy.cli.options import output_option
 from salon_taxonomy.cli.output import deliver
 from salon_taxonomy.file_options import InputPath
-from salon_taxonomy.forest_plot import ForestPlot, PlotRow
+from salon_taxonomy.forest_plot import ForestPlot
+from salon_taxonomy.shown_result import ResultView
 from salon_taxonomy.table_files import RESULT_ENDINGS, Maker, Table
 
 if TYPE_CHECKING:
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from salon_ranking.opinion.weights import Weights
 
 _MOST_COLUMNS = 8
-_VALUES = (("Mean opinion score", "mean"), ("Rise of the win rate", "rise"), ("Share of checks passed", "share"))
-"""The axis of a chart, and the column with its values."""
 
 _prompts = click.option(
     "--prompts",
@@ -140,7 +140,7 @@ def mos(
             from salon_ranking.report.mos_page import mos_page
         return mos_page(summary, title=f"Mean opinion scores: {ratings.name}")
 
-    _deliver(summary, summary.scores, output, format_, page=page, cells=_mos_cells(summary), show=lambda: _show_mos(summary))
+    _deliver(summary, summary.view(), summary.scores, output, format_, page=page)
 
 
 @click.command(context_settings=HELP)
@@ -216,7 +216,7 @@ def drivers(
             from salon_ranking.report.mos_page import weights_page
         return weights_page(found, title=f"Weights: {battles.name}")
 
-    _deliver(found, found.table, output, format_, page=page, cells=_weight_cells(found), show=lambda: _show_weights(found))
+    _deliver(found, found.view(), found.table, output, format_, page=page)
 
 
 @click.command("pass-rates", context_settings=HELP)
@@ -250,125 +250,34 @@ def pass_rates(
             from salon_ranking.report.mos_page import checks_page
         return checks_page(found, title=f"Test points: {checks.name}", confidence=confidence)
 
-    _deliver(
-        found,
-        shares,
-        output,
-        format_,
-        page=page,
-        cells=_share_cells(shares),
-        show=lambda: show(found.header, _share_cells(shares)),
-        confidence=confidence,
-    )
+    chart = ForestPlot("Share of checks passed", plot_rows(shares, "share"))
+    view = ResultView(found.header, _share_cells(shares), chart)
+    _deliver(found, view, shares, output, format_, page=page, confidence=confidence)
 
 
 def _deliver(
     result: "MosSummary | Weights | Checks",
+    view: ResultView,
     table: "pl.DataFrame",
     output: Path | None,
     format_: str,
     *,
     page: Callable[[], str],
-    cells: Table,
-    show: Callable[[], None],
     confidence: float = 0.95,
 ) -> None:
     """Print a result in the wanted format, and write it to the file that was named."""
     from salon_ranking.opinion.output import to_json
 
-    chart = _chart(table, result)
-    made: dict[str, Maker] = {".html": page, ".svg": chart.svg, ".png": chart.png}
+    def shown() -> None:
+        show(view.header, view.table, *view.notes)
+
+    made: dict[str, Maker] = {".html": page, **view.makers()}
     json = partial(to_json, result, confidence=confidence)
-    deliver(cells, table, form=format_, output=output, show=show, json=json, made=made)
-
-
-def _chart(table: "pl.DataFrame", result: "MosSummary | Weights | Checks") -> ForestPlot:
-    """Return the values of all rows with their intervals; a row is named by its columns of text that say more than "all"."""
-    title, value = next(each for each in _VALUES if each[1] in table.columns)
-    names = [
-        name
-        for name in ("persona", "scenario", "dimension", "test_point", "model")
-        if name in table.columns and table[name].count()
-    ]
-    rows = [
-        PlotRow(", ".join(row[name] or "all" for name in names), row[value], row["ci_low"], row["ci_high"])
-        for row in table.iter_rows(named=True)
-    ]
-    return ForestPlot(title, rows, 0.0 if value == "rise" else None)
-
-
-def _mos_cells(summary: "MosSummary") -> Table:
-    """Return one row per dimension and model over all scenarios; the means of scenarios are columns."""
-    scenarios = [name for name in summary.scores["scenario"].unique().sort() if name is not None]
-    means = summary.scores.select("scenario", "dimension", "model", "mean")
-    there = {tuple(names): mean for *names, mean in means.iter_rows()}
-    rows = [
-        [
-            row["dimension"],
-            row["model"],
-            _mark(row["mean"]),
-            f"{_mark(row['ci_low'])} – {_mark(row['ci_high'])}" if row["ci_low"] is not None else "–",
-            *(f"{row[name]:,}" for name in ("prompts", "missing_prompts", "evaluations", "unscored")),
-            *(_mark(there.get((scenario, row["dimension"], row["model"]))) for scenario in scenarios),
-        ]
-        for row in summary.scores.iter_rows(named=True)
-        if row["scenario"] is None
-    ]
-    interval = f"{100 * summary.confidence:.4g}% CI"
-    heads = ("dimension", "model", "MOS", interval, "prompts", "missing", "evaluations", "unscored", *scenarios)
-    return Table(heads, rows, frozenset(heads[2:]))
-
-
-def _show_mos(summary: "MosSummary") -> None:
-    import polars as pl
-
-    from salon_ranking.numbers import share
-
-    show(summary.header, _mos_cells(summary))
-    compared, flagged = summary.comparisons, summary.correlations.filter("flagged")
-    if compared.height:
-        significant = int(compared["significant"].sum())
-        show(f"{significant:,} of {compared.height:,} comparisons differ at p < {summary.alpha:g} ({summary.test}, Holm).")
-    for samples, probability in (
-        summary.stability.group_by("samples").agg(pl.col("probability").mean()).sort("samples").iter_rows()
-    ):
-        word = "sample" if samples == 1 else "samples"
-        show(f"{samples} {word} per prompt: a model differs from itself by over {summary.threshold:g}: {share(probability)}")
-    pairs = summary.correlations.height
-    if pairs:
-        show(f"{flagged.height:,} of {pairs:,} correlations between dimensions reach {summary.correlation_limit:g}.")
-    for row in flagged.iter_rows(named=True):
-        show(f"  {row['rater_id']}: {row['dimension_a']} and {row['dimension_b']}, r = {row['pearson']:+.2f}")
-
-
-def _weight_cells(found: "Weights") -> Table:
-    """Return one row per persona, scenario and dimension."""
-    heads = ("persona", "scenario", "dimension", "rise", f"{100 * found.confidence:.4g}% CI", "battles", "ties")
-    rows = [
-        [
-            row["persona"] or "all",
-            row["scenario"] or "all",
-            row["dimension"],
-            f"{100 * row['rise']:+.1f}%",
-            f"{100 * row['ci_low']:+.1f} – {100 * row['ci_high']:+.1f}",
-            f"{row['battles']:,}",
-            f"{row['ties']:,}",
-        ]
-        for row in found.table.iter_rows(named=True)
-    ]
-    return Table(heads, rows, frozenset(heads[3:]))
-
-
-def _show_weights(found: "Weights") -> None:
-    show(found.header, _weight_cells(found))
-    for row in found.unfitted.iter_rows(named=True):
-        group = f"{row['persona'] or 'all'}, {row['scenario'] or 'all'}"
-        show(f"No weights for {group} ({row['battles']:,} battles): {row['reason']}")
+    deliver(view.table, table, form=format_, output=output, show=shown, json=json, made=made)
 
 
 def _share_cells(shares: "pl.DataFrame") -> Table:
     """Return one row per test point and a column per model; with many models, one row per pair."""
-    from salon_ranking.numbers import share
     from salon_ranking.opinion.checks import wide_shares
 
     if shares["model"].n_unique() < _MOST_COLUMNS:
@@ -378,7 +287,3 @@ def _share_cells(shares: "pl.DataFrame") -> Table:
     found = shares.select("test_point", "model", "share").iter_rows()
     cells = [[point or "all checks", model, share(value)] for point, model, value in found]
     return Table(("test_point", "model", "share"), cells, frozenset({"share"}))
-
-
-def _mark(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"

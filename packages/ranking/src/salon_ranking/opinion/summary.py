@@ -1,10 +1,12 @@
 """Everything about a set of ratings at once: scores, comparisons, stability, and how well raters keep dimensions apart."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
 
+from salon_ranking import numbers
 from salon_ranking.errors import OptionError
 from salon_ranking.opinion.dimension_correlation import WANTED_BELOW, dimension_correlations
 from salon_ranking.opinion.ratings import MosRatings
@@ -12,10 +14,13 @@ from salon_ranking.opinion.scores import Unit, mean_opinion_scores
 from salon_ranking.opinion.significance import COMPARISONS, TESTS, Test, paired_comparisons
 from salon_ranking.opinion.stability import NOTABLE_GAP, self_comparison
 from salon_ranking.options import checked
+from salon_taxonomy.forest_plot import ForestPlot
+from salon_taxonomy.shown_result import ResultView, ShownResult
+from salon_taxonomy.table_files import Table
 
 
 @dataclass(frozen=True, eq=False)
-class MosSummary:
+class MosSummary(ShownResult):
     """The tables of one set of ratings and how they were made.
 
     Attributes:
@@ -74,6 +79,44 @@ class MosSummary:
                 f"{without:,} means without an interval: one evaluation of one prompt, or the same mark on all prompts"
             )
         return "; ".join(parts) + "."
+
+    def view(self) -> ResultView:
+        """Return one row per dimension and model, with a column per scenario; every mean as a chart; the rest as notes."""
+        there = {
+            tuple(names): mean for *names, mean in self.scores.select("scenario", "dimension", "model", "mean").iter_rows()
+        }
+        scenarios = [name for name in self.scores["scenario"].unique().sort() if name is not None]
+        rows = [
+            (
+                row["dimension"],
+                row["model"],
+                numbers.mark(row["mean"]),
+                numbers.MISSING if row["ci_low"] is None else f"{numbers.mark(row['ci_low'])} – {numbers.mark(row['ci_high'])}",
+                *(f"{row[name]:,}" for name in ("prompts", "missing_prompts", "evaluations", "unscored")),
+                *(numbers.mark(there.get((scenario, row["dimension"], row["model"]))) for scenario in scenarios),
+            )
+            for row in self.scores.filter(pl.col("scenario").is_null()).iter_rows(named=True)
+        ]
+        interval = f"{100 * self.confidence:.4g}% CI"
+        heads = ("dimension", "model", "MOS", interval, "prompts", "missing", "evaluations", "unscored", *scenarios)
+        chart = ForestPlot("Mean opinion score", numbers.plot_rows(self.scores, "mean"))
+        return ResultView(self.header, Table(heads, rows, frozenset(heads[2:])), chart, tuple(self._notes()))
+
+    def _notes(self) -> Iterator[str]:
+        """Yield what comparisons, stability and correlations say."""
+        compared, flagged = self.comparisons, self.correlations.filter("flagged")
+        if compared.height:
+            significant = int(compared["significant"].sum())
+            yield f"{significant:,} of {compared.height:,} comparisons differ at p < {self.alpha:g} ({self.test}, Holm)."
+        stability = self.stability.group_by("samples").agg(pl.col("probability").mean()).sort("samples")
+        for samples, probability in stability.iter_rows():
+            often = f"a model differs from itself by over {self.threshold:g}: {numbers.share(probability)}"
+            yield f"{numbers.counted(samples, 'sample')} per prompt: {often}"
+        if self.correlations.height:
+            pairs = f"{flagged.height:,} of {self.correlations.height:,}"
+            yield f"{pairs} correlations between dimensions reach {self.correlation_limit:g}."
+        for row in flagged.iter_rows(named=True):
+            yield f"  {row['rater_id']}: {row['dimension_a']} and {row['dimension_b']}, r = {row['pearson']:+.2f}"
 
 
 @checked

@@ -23,6 +23,7 @@ from salon_ranking.battles.encoding import weight_of
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import reading
 from salon_ranking.leaderboard.board import NOT_GIVEN
+from salon_ranking.numbers import plot_rows
 from salon_ranking.opinion.design import Level, Marks, Terms, standardized_marks
 from salon_ranking.opinion.errors import WeightsError
 from salon_ranking.opinion.logistic import Integers, LogisticFit, fit_logistic, win_probability
@@ -30,6 +31,9 @@ from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.options import takes_battles
 from salon_ranking.uncertainty.sandwich import degrees_of_freedom
 from salon_ranking.uncertainty.student import two_sided_quantile
+from salon_taxonomy.forest_plot import ForestPlot
+from salon_taxonomy.shown_result import ResultView, ShownResult
+from salon_taxonomy.table_files import Table
 
 Floats = NDArray[np.float64]
 Ties: TypeAlias = Literal["half", "drop"]
@@ -59,7 +63,7 @@ _UNFITTED = {"persona": pl.String, "scenario": pl.String, "battles": pl.Int64, "
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class Weights(ShownResult):
     """Weights of the dimensions and how they were made. In all tables a null persona or scenario means all of them.
 
     Attributes:
@@ -91,6 +95,28 @@ class Weights:
     weight: str | None
     level: Level
     confidence: float
+
+    def view(self) -> ResultView:
+        """Return one row per persona, scenario and dimension, the rises as a chart, and the groups without weights as notes."""
+        heads = ("persona", "scenario", "dimension", "rise", f"{100 * self.confidence:.4g}% CI", "battles", "ties")
+        rows = [
+            (
+                row["persona"] or "all",
+                row["scenario"] or "all",
+                row["dimension"],
+                f"{100 * row['rise']:+.1f}%",
+                f"{100 * row['ci_low']:+.1f} – {100 * row['ci_high']:+.1f}",
+                f"{row['battles']:,}",
+                f"{row['ties']:,}",
+            )
+            for row in self.table.iter_rows(named=True)
+        ]
+        notes = tuple(
+            f"No weights for {persona or 'all'}, {scenario or 'all'} ({battles:,} battles): {reason}"
+            for persona, scenario, battles, reason in self.unfitted.iter_rows()
+        )
+        chart = ForestPlot("Rise of the win rate", plot_rows(self.table, "rise"), 0.0)
+        return ResultView(self.header, Table(heads, rows, frozenset(heads[3:])), chart, notes)
 
     @property
     def header(self) -> str:
