@@ -52,6 +52,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return folder
 
 
+@pytest.mark.slow  # judges all pictures of the example
 def test_both_suites_judge_all_pictures_and_count_what_they_could_not_read(work: Path) -> None:
     rows = pl.read_csv(work / "verdicts.csv")
     assert rows.height == 24

@@ -159,6 +159,7 @@ def run(bench: Path, judge: Any, store: Path, which: ArtifactBench = suite) -> d
     }
 
 
+@pytest.mark.slow  # simulated judges
 def test_judges_of_known_quality_come_out_in_their_order_with_their_intervals(bench: Path, tmp_path: Path) -> None:
     judges = [PixelJudge("sharp"), PixelJudge("dim", 0.5), PixelJudge("blind", 1.0)]
     sharp, dim, blind = (run(bench, judge, tmp_path / "results", both_orders) for judge in judges)

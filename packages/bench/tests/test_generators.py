@@ -126,6 +126,7 @@ def test_nobody_else_writes_the_manifest_while_lines_without_a_picture_are_taken
     assert len(tried) == 1 and len(manifest(folder)) == 4
 
 
+@pytest.mark.slow  # kills
 def test_a_killed_job_goes_on_and_makes_only_what_was_in_flight_again(folder: Path) -> None:
     (folder / "wait.txt").write_text("0.03")
     start = "from salon_taxonomy.cli import main; main()"

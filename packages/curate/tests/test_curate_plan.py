@@ -63,6 +63,7 @@ def stages_of(judge):
     return [look, duplicates, judge_stage(asks.alignment(), judge, when="contrast > 20 AND duplicate_of IS NULL")]
 
 
+@pytest.mark.slow  # a plan and its whole run
 def test_a_plan_of_some_shards_is_within_a_tenth_of_the_run_and_its_replies_are_not_paid_again(tmp_path, source):
     dataset, judge = made(tmp_path / "d", source, shard_rows=8), Priced()
     stages = stages_of(judge)

@@ -66,6 +66,7 @@ def stages_on_the_path(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path / "modules"))
 
 
+@pytest.mark.slow  # processes of every engine
 def test_every_engine_and_number_of_workers_gives_the_same_bytes(tmp_path):
     source = drawn(tmp_path / "in", 2)
     found = []

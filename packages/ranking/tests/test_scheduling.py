@@ -154,6 +154,7 @@ def test_a_new_model_plays_first(rule: Rule, least: float):
     assert least <= mean <= least + 0.6  # five of its pairs have no match yet, ten of the others have 40 each
 
 
+@pytest.mark.slow  # thousands of draws
 def test_proportional_draws_pairs_in_proportion_to_the_information_that_they_add():
     state = ScheduleState.of(some_votes(5, 80, 2))
     first, second = np.triu_indices(5, 1)

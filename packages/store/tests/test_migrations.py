@@ -95,7 +95,7 @@ class Killed(BaseException):
     """The process dies here."""
 
 
-@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.study)])
+@pytest.mark.parametrize("stride", [pytest.param(7, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.study)])
 def test_a_migration_that_is_killed_at_any_point_is_continued(
     old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stride: int
 ) -> None:

@@ -240,6 +240,7 @@ ENDLESS = (
 )
 
 
+@pytest.mark.slow  # interrupts at many moments
 def test_ctrl_c_always_ends_a_long_query_without_a_traceback(results: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, str(results), *ENDLESS], capture_output=True, text=True, timeout=120

@@ -542,6 +542,7 @@ def crashes(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> Iter
         yield call
 
 
+@pytest.mark.slow  # a crash at every step
 def test_a_crash_at_any_step_of_a_compaction_loses_and_doubles_no_row(
     filled: ResultStore, battles: Battles, monkeypatch: pytest.MonkeyPatch
 ) -> None:

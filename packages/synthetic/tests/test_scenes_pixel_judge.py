@@ -180,6 +180,7 @@ def right_answers(*settings: PixelSettings) -> list[int]:
     return [sum(row.answers for row in asyncio.run(measured(PixelJudge(one), items))) for one in settings]
 
 
+@pytest.mark.slow  # simulated judges
 def test_weaker_eyes_are_right_less_often_and_sharp_ones_nearly_always() -> None:
     sharp, hazy, dim = right_answers(PixelSettings(), PixelSettings(blur=2), PixelSettings(blur=4))
     total = sum(len(item.questions) for item in generate(6, seed=4))

@@ -106,6 +106,7 @@ def test_a_missing_picture_is_named_before_anything_is_loaded(folder):
         CliRunner().invoke(refiner, [str(folder / "refiner.toml")], catch_exceptions=False)
 
 
+@pytest.mark.slow  # two studies
 def test_a_study_goes_on_where_it_was_stopped_and_refuses_another_ones_folder(tmp_path):
     small = StudySettings(seeing=1, comparing=1, imitating=1, lessons=40, rows=8, held_out=6)
     small = replace(small, grpo=small.grpo.model_copy(update={"steps": 1, "prompts": 2, "micro_batch": 16, "most_tokens": 8}))
