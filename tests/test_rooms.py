@@ -181,7 +181,9 @@ def test_every_file_that_a_suite_names_in_its_readme_exists(root: Path) -> None:
         f"{page.parent.name}: {name}"
         for page in (root / "packages/bench/src/salon_bench/suites").glob("*/README.md")
         for row in page.read_text(encoding="utf-8").splitlines()
-        for name in re.findall(r"`([\w/*.]+(?:\.(?:py|jinja|toml|json)|/))`", row.split("|")[1] if row.startswith("| `") else "")
+        for name in re.findall(
+            r"`([\w/*.]+(?:\.(?:py|jinja|toml|json)|/))`", row.split("|")[1] if row.startswith("| `") else ""
+        )
         if not any(page.parent.glob(name))
     ]
     assert missing == []
