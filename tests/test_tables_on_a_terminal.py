@@ -4,6 +4,7 @@ import json
 import random
 import shlex
 import sys
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,9 @@ def test_every_result_prints_and_is_html_with_its_chart(files: dict[str, str]) -
         assert len(text.splitlines()) >= 2, type(result)
         assert "object at" not in text
         assert (html.count("<table>"), html.count("<svg")) == (1, 1), type(result)
+        view = result.view()
+        page = unescape(str(view.makers()[".html"]()))
+        assert view.header in page and all(note in page for note in view.notes), "the page says how the numbers were made"
 
 
 def test_tables_are_drawn_in_one_place(packages: dict[str, Path]) -> None:

@@ -41,8 +41,9 @@ class ResultView:
     notes: tuple[str, ...] = ()
 
     def makers(self) -> dict[str, Maker]:
-        """Return what makes the files of the chart, by their ending; none without a chart."""
-        return {} if self.chart is None else {".svg": self.chart.svg, ".png": self.chart.png}
+        """Return what makes the page, which says how the table was made, and the files of the chart, by their ending."""
+        charts: dict[str, Maker] = {} if self.chart is None else {".svg": self.chart.svg, ".png": self.chart.png}
+        return {".html": lambda: self.table.page(self.header, self.notes), **charts}
 
 
 def joined_views(views: Sequence[ResultView], names: Sequence[str]) -> ResultView:

@@ -61,7 +61,7 @@ _LATEX: Final = {
     "−": "$-$",
 }
 _STYLE: Final = (
-    "table { border-collapse: collapse; font: 1rem/1.4 system-ui, sans-serif; } caption { text-align: left; } "
+    "body { font: 1rem/1.4 system-ui, sans-serif; } table { border-collapse: collapse; } caption { text-align: left; } "
     "th, td { padding: .2em .5em; vertical-align: top; overflow-wrap: anywhere; border-bottom: 1px solid #8886; } "
     "th:not([align]) { text-align: left; } "
     "@media (max-width: 40rem) { thead { display: none; } td { display: block; border: 0; text-align: left; } "
@@ -141,8 +141,8 @@ class Table:
         head = f"<thead><tr>{self._html_cells(self.columns, 'th')}</tr></thead>\n"
         return f"<table>\n{caption}{head}<tbody>\n{rows}</tbody>\n</table>\n"
 
-    def page(self) -> str:
-        """Return a whole page with nothing but the table; it fetches nothing and has no script."""
+    def page(self, header: str = "", notes: Sequence[str] = ()) -> str:
+        """Return a whole page with the table, a header above it and notes beneath; it fetches nothing and has no script."""
         title = _html(self.caption or ", ".join(self.columns))
         style = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
         policy = f"default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"
@@ -152,7 +152,8 @@ class Table:
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
             f'<meta name="color-scheme" content="light dark">\n<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n'
         )
-        return f"{head}<body>\n{self._html_table(labels=True)}</body>\n</html>\n"
+        above, *beneath = (f"<p>{_html(text)}</p>\n" if text else "" for text in (header, *notes))
+        return f"{head}<body>\n{above}{self._html_table(labels=True)}{''.join(beneath)}</body>\n</html>\n"
 
     def _html_cells(self, row: Sequence[str], element: str, *, labels: bool = False) -> str:
         """Return the cells of a row or of the header."""

@@ -271,7 +271,7 @@ def _deliver(
     def shown() -> None:
         show(view.header, view.table, *view.notes)
 
-    made: dict[str, Maker] = {".html": page, **view.makers()}
+    made: dict[str, Maker] = {**view.makers(), ".html": page}
     json = partial(to_json, result, confidence=confidence)
     deliver(view.table, table, form=format_, output=output, show=shown, json=json, made=made)
 
