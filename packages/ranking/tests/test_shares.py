@@ -17,7 +17,7 @@ def test_wilson_and_the_sign_test_are_what_others_say(case, confidence):
     low, high = wilson_interval([heads], [tosses], confidence)
     expected = proportion_confint(heads, tosses, alpha=1 - confidence, method="wilson")
     assert (low[0], high[0]) == pytest.approx(expected, abs=1e-9)
-    assert sign_test([heads], [tosses])[0] == pytest.approx(stats.binomtest(heads, tosses).pvalue, rel=1e-7, abs=1e-290)
+    assert sign_test([heads], [tosses])[0] == pytest.approx(stats.binomtest(heads, tosses).pvalue, rel=1e-7, abs=1e-280)
 
 
 @given(st.floats(1e-3, 1e6), st.floats(0.5, 0.999))
