@@ -129,7 +129,7 @@ def mark(value: float | None) -> str:
 
 
 def plot_rows(frame: "pl.DataFrame", value: str) -> list[PlotRow]:
-    """Return the rows of a chart: a value with its interval, named by the columns of words; a null among them is all.
+    """Return the rows of a chart: values with their intervals, named by the columns of words (null: all).
 
     Args:
         frame: with ``value``, ``ci_low`` and ``ci_high``, and some of persona, scenario, dimension, test_point and model.

@@ -41,7 +41,7 @@ class ResultView:
     notes: tuple[str, ...] = ()
 
     def makers(self) -> dict[str, Maker]:
-        """Return what makes the page, which says how the table was made, and the files of the chart, by their ending."""
+        """Return what makes the page of the table and the files of the chart, by their ending."""
         charts: dict[str, Maker] = {} if self.chart is None else {".svg": self.chart.svg, ".png": self.chart.png}
         return {".html": lambda: self.table.page(self.header, self.notes), **charts}
 

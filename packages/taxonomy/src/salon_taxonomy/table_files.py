@@ -142,7 +142,7 @@ class Table:
         return f"<table>\n{caption}{head}<tbody>\n{rows}</tbody>\n</table>\n"
 
     def page(self, header: str = "", notes: Sequence[str] = ()) -> str:
-        """Return a whole page with the table, a header above it and notes beneath; it fetches nothing and has no script."""
+        """Return a page: header, table, notes. It fetches nothing and has no script."""
         title = _html(self.caption or ", ".join(self.columns))
         style = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
         policy = f"default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"

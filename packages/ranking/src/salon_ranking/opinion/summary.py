@@ -81,7 +81,7 @@ class MosSummary(ShownResult):
         return "; ".join(parts) + "."
 
     def view(self) -> ResultView:
-        """Return one row per dimension and model, with a column per scenario; every mean as a chart; the rest as notes."""
+        """Return means by dimension and model as table and chart; the other tables are told in notes."""
         there = {
             tuple(names): mean for *names, mean in self.scores.select("scenario", "dimension", "model", "mean").iter_rows()
         }
