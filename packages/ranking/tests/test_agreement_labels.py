@@ -78,3 +78,13 @@ def test_the_command_prints_and_writes_them(tmp_path: Path) -> None:
     assert written["value"].to_list() == pytest.approx(expected["value"].to_list())
     wrong = CliRunner().invoke(main, [*words, "--label", "mark"])
     assert (wrong.exit_code, "missing column 'mark'" in wrong.stderr) == (2, True)
+
+
+def test_neither_the_order_of_rows_nor_the_names_of_things_and_raters_change_an_interval() -> None:
+    numbers = ("statistic", "value", "ci_low", "ci_high", "things", "ratings")
+    expected = label_statistics(ROWS, **NAMES, level="ordinal").table.select(numbers)
+    assert expected["ci_low"].null_count() < expected.height
+    shuffled = ROWS.sample(fraction=1.0, shuffle=True, seed=3)
+    assert label_statistics(shuffled, **NAMES, level="ordinal").table.select(numbers).equals(expected)
+    renamed = ROWS.with_columns(*(pl.format("r-{}", NAMES[name]).alias(NAMES[name]) for name in ("thing", "rater")))
+    assert label_statistics(renamed, **NAMES, level="ordinal").table.select(numbers).equals(expected)
