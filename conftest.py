@@ -10,6 +10,7 @@ import asyncio
 import gc
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,6 +33,11 @@ os.environ.pop("COLUMNS", None)  # xdist sets it to 80; what is printed into a f
 settings.register_profile("salon", settings(), deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", settings.get_profile("salon"), max_examples=1000)
 settings.load_profile("salon")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts its background jobs deaf to Ctrl-C, and so do nohup and some CI machines; the programs that tests start
+    # would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 gc.disable()  # what is collected, a million objects, stays to the end; looking through it is a quarter of the time it takes
 

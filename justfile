@@ -19,6 +19,11 @@ slow:
 # studies that take many minutes: coverage of intervals, long crash tests
 study:
     uv run --all-packages pytest -m study -n 0
+    uv run --all-packages python tests/coverage_table.py
+
+# random changes of the code that no test sees: just mutants store --count 60
+mutants *ARGS:
+    uv run --all-packages --with pytest-cov python .ci/mutants.py {{ARGS}}
 
 # lint and formats
 lint:

@@ -46,7 +46,10 @@ def serve(folder: Path) -> None:
     import uvicorn
 
     from salon_arena import ArenaDatabase, create_app, read_material, vote_service
+    from salon_arena.blind import BUCKET, PICTURE_TYPE, BlindMedia, BlindSet
 
+    pair = BlindSet((bytes(BUCKET),) * 2, PICTURE_TYPE, ("0" * 64,) * 2)
+    BlindMedia.prepared = lambda self, files: pair  # type: ignore[method-assign]  # encoded before: votes are measured
     with ArenaDatabase.open(folder / "arena.db") as database:
         service = vote_service(database, read_material(folder / "pictures", folder / "prompts.jsonl"))
         tokens = [future.result().token for future in [service.people.join() for _ in range(RATERS)]]

@@ -164,7 +164,8 @@ MARKS = [(REAL, pytest.mark.real_store), (LONG, pytest.mark.slow)]
 def test_every_example_of_a_page_runs_and_prints_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    # Polars' own scan_delta, which a page shows, opens no path with a space.
+    monkeypatch.chdir(tmp_path if " " not in str(tmp_path) else tempfile.mkdtemp(dir="/tmp"))
     monkeypatch.setenv("COLUMNS", "120")
     assert [report(page, difference) for difference in run_page(page)] == []
 

@@ -66,17 +66,30 @@ def test_documented_parameters_exist(trees: dict[Path, ast.Module]) -> None:
     assert not unknown, "\n".join(unknown)
 
 
-def test_files_named_in_sources_exist(root: Path, trees: dict[Path, ast.Module]) -> None:
-    folders = [root / name for name in ("packages", "benchmarks", "examples", "tests")]
-    there = {"/" + path.relative_to(root).as_posix() for folder in folders for path in folder.rglob("*.py")}
-    missing = [
-        f"{path}:{number}: {name}"
+def stands_near(name: str, path: Path, root: Path) -> bool:
+    """Whether a file of that name is in the folder of the file that names it, or below one of the folders around it."""
+    return any((folder / name).is_file() for folder in path.parents if folder.is_relative_to(root))
+
+
+def test_files_named_in_sources_stand_where_a_reader_looks_for_them(root: Path, trees: dict[Path, ast.Module]) -> None:
+    named = [
+        (path, number, name)
         for path in trees
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
         for name in _FILE.findall(line)
-        if name != _YOURS and not any(each.endswith("/" + name) for each in there)
+        if name != _YOURS
     ]
-    assert not missing, "\n".join(missing)
+    missing = [f"{path}:{number}: {name}" for path, number, name in named if not stands_near(name, path, root)]
+    assert len(named) > 50 and not missing, "\n".join(missing)
+
+
+def test_a_file_of_the_same_name_elsewhere_is_not_the_one_that_is_named(tmp_path: Path) -> None:
+    for name in ("a/one.py", "b/two.py", "a/deep/three.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    for path, name, there in [("a/one.py", "one.py", True), ("a/one.py", "two.py", False), ("a/one.py", "b/two.py", True),
+                              ("a/one.py", "deep/three.py", True), ("a/deep/three.py", "one.py", True)]:  # fmt: skip
+        assert stands_near(name, tmp_path / path, tmp_path) is there
 
 
 def test_commands_named_in_sources_exist(trees: dict[Path, ast.Module]) -> None:
@@ -95,3 +108,13 @@ def test_commands_named_in_sources_exist(trees: dict[Path, ast.Module]) -> None:
                         break
                     command, context = found, click.Context(found, parent=context)
     assert not missing, "\n".join(missing)
+
+
+def test_no_text_installs_a_package_of_salon_by_its_name_from_an_index(root: Path) -> None:
+    """None is on one: the command would fail, or fetch a stranger's package of that name."""
+    pattern = re.compile(r"pip install [^`\n]*\bsalon[-_]\w+")
+    pages = [path for folder in ("packages", "docs", "examples") for path in (root / folder).rglob("*.*")]
+    texts = [path for path in [*pages, root / "README.md", root / "CONTRIBUTING.md"] if path.suffix in (".py", ".md", ".toml")]
+    assert len(texts) > 500
+    found = [f"{path}: {match[0]}" for path in texts for match in pattern.finditer(path.read_text("utf-8"))]
+    assert [each for each in found if "/packages/" not in each.partition(": ")[2]] == []

@@ -61,14 +61,15 @@ def test_both_suites_judge_all_pictures_and_count_what_they_could_not_read(work:
     assert hasty["alignment_unscored"].drop_nulls().to_list() == ["malformed", "malformed"]
     assert hasty["alignment"].drop_nulls().max() < 10.5
     assert hasty["alignment"].drop_nulls().mean() < 8.0
-    calls = salon(
-        f"salon store sql {work / 'results'} \"SELECT count(*) n FROM judge_calls WHERE step LIKE '%#2'\" --format json"
-    )
+    store = shlex.quote(str(work / "results"))
+    calls = salon(f"salon store sql {store} \"SELECT count(*) n FROM judge_calls WHERE step LIKE '%#2'\" --format json")
     assert json.loads(calls.stdout) == [{"n": 6}]  # each unread reply was asked for once more
 
 
 def test_magicbenchs_scores_are_what_the_drawn_mistakes_make_them(work: Path) -> None:
-    [board] = json.loads(salon(f"salon results leaderboard magicbench --store {work / 'results'} --format json").stdout)
+    [board] = json.loads(
+        salon(f"salon results leaderboard magicbench --store {shlex.quote(str(work / 'results'))} --format json").stdout
+    )
     scores = {(row["model"], row["metric"]): row for row in board["rows"] if row["group"] is None}
     assert {
         metric: scores["steady", metric]["value"] for metric in ("overall", "human", "animal", "object", "interaction")

@@ -189,3 +189,40 @@ def test_the_workspace_root_installs_the_quickstart_without_torch(root: Path) ->
     names = {name for name, _ in reached}
     assert "salon-published" in names
     assert names & (ONLY_TRAIN | {"salon-train", "salon-bench", "aiohttp", "pillow"}) == set()
+
+
+LOADED_BY_OTHERS = {
+    "accelerate": "transformers, to place a model on devices",
+    "httptools": "uvicorn",
+    "onnxruntime": "rapidocr",
+    "psycopg": "SQLAlchemy, by the address of a database",
+    "torchvision": "transformers, for the processors of the Qwen models",
+    "uvloop": "uvicorn",
+}
+"""Distributions that no package imports itself, and who does."""
+
+
+def test_every_distribution_that_a_package_declares_is_imported_by_it(root: Path, packages: dict[str, Path]) -> None:
+    """In its dependencies and in each extra: what nothing imports is installed for nobody."""
+    import tomllib
+    from importlib.metadata import packages_distributions
+
+    of = packages_distributions()
+    unused = []
+    for package, source in packages.items():
+        project = tomllib.loads((root / "packages" / package.removeprefix("salon_") / "pyproject.toml").read_text())["project"]
+        names = {fact.name for path in source.rglob("*.py") for fact in facts(path) if fact.does.startswith("import")}
+        names |= {text for path in source.rglob("*.py") for text in re.findall(r'"(\w+)(?:\.\w+)*"', path.read_text("utf-8"))}
+        imported = {distribution(each) for name in names for each in of.get(name, ())} | {distribution(project["name"])}
+        parts = {"dependencies": project["dependencies"], **project.get("optional-dependencies", {})}
+        unused += [
+            f"{package} ({part}): {name}"
+            for part, declared in parts.items()
+            for name in map(distribution, declared)
+            if name in map(distribution, all_installed(of)) and name not in imported | LOADED_BY_OTHERS.keys()
+        ]
+    assert unused == []
+
+
+def all_installed(of: dict[str, list[str]]) -> set[str]:
+    return {name for names in of.values() for name in names}

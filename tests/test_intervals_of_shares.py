@@ -34,8 +34,8 @@ def of_suites(counts: Counts) -> Iterator[Ends]:
     for good, all_ in counts:
         yield share_with_wilson(good, all_)[1]
         values = [1.0] * good + [0.0] * (all_ - good)
-        yield mean_with_interval(values, replicates=30)[1]
-        yield mean_with_interval([value / 3 + 2 / 3 for value in values], replicates=30)[1]
+        yield mean_with_interval(values, within=(0.0, 1.0))[1]
+        yield mean_with_interval([value / 3 + 2 / 3 for value in values], within=(0.0, 1.0))[1]
         known = pl.DataFrame({"prompt_id": [f"p{place // 2}" for place in range(all_)], "value": values})
         yield interval_over_prompts("d", known.cast({"prompt_id": pl.String, "value": pl.Float64}), shares=["d"])[1]
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return quickstart(tmp_path_factory.mktemp("results") / "store", replicates=40).report
+    return quickstart(tmp_path_factory.mktemp("results") / "store").report
 
 
 def opened(browser: Browser, report: Path, width: int = 1400, **options: object) -> tuple[Page, list[str], list[str]]:

@@ -157,14 +157,39 @@ def test_a_public_class_name_has_one_meaning_in_all_packages(packages: dict[str,
     assert {word: names for word, names in found.items() if len(names) > 1 and word not in ALIKE} == {}
 
 
-def test_every_room_is_in_the_architecture_page(root: Path, packages: dict[str, Path]) -> None:
-    """Every folder of a package, and every file of one without folders, has its place in the page."""
-    page = (root / "docs/architecture.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`(?:[\w/]+/)?(\w+)(?:\.py)?`", page))
-    rooms = {path.parent for source in packages.values() for path in source.glob("*/__init__.py")}
-    files = {path for name in ("salon_arena", "salon_store") for path in packages[name].glob("[a-z]*.py")}
-    missing = [path for path in rooms | files if path.stem not in named | {"cli", "errors"}]
-    assert sorted(path.relative_to(root).as_posix() for path in missing) == []
+def rooms_named(page: str) -> dict[str, set[str]]:
+    """Files and folders that the page's tables name, by the package whose rows they stand in."""
+    named: dict[str, set[str]] = defaultdict(set)
+    package, others = "", False
+    for line in page.splitlines():
+        if line.startswith("## "):
+            title = re.fullmatch(r"## Rooms of salon-(\w+)", line)
+            package, others = f"salon_{title[1]}" if title else "", line == "## Rooms of the other packages"
+        elif line.startswith("| ") and (package or others):
+            first, *rest = (cell.strip() for cell in line.strip("|").split("|"))
+            if others and first not in ("", "package", "---"):
+                package = f"salon_{first}"
+            for path in re.findall(r"`([\w/]+)(?:\.py)?`", " ".join(rest if others else (first, *rest))):
+                named[package] |= set(path.split("/"))
+    return named
+
+
+def test_every_room_is_in_the_architecture_page_among_those_of_its_package(root: Path, packages: dict[str, Path]) -> None:
+    """Every folder and file at the top of a package; the page says of all packages at once what ``cli`` and ``errors`` are."""
+    named = rooms_named((root / "docs/architecture.md").read_text(encoding="utf-8"))
+    missing = [
+        f"{package}/{path.name}"
+        for package, source in packages.items()
+        for path in sorted(source.iterdir())
+        if (path.suffix == ".py" or (path / "__init__.py").exists())
+        and path.stem not in named[package] | {"__init__", "cli", "errors"}
+    ]
+    assert missing == []
+
+
+def test_a_room_that_another_package_has_under_the_same_name_is_still_missing() -> None:
+    page = "## Rooms of salon-a\n| `one`, `two.py` | … |\n## Rooms of the other packages\n| b | `three` | `four.py` |\n"
+    assert rooms_named(page) == {"salon_a": {"one", "two"}, "salon_b": {"three", "four"}}
 
 
 def test_every_file_of_the_architecture_page_exists_and_the_walk_has_at_most_eleven_hops(root: Path) -> None:

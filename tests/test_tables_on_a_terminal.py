@@ -70,9 +70,9 @@ def runs(folder: Path) -> Path:
     from verdict_store import VerdictStore
 
     made = VerdictStore(folder)
-    made.prompts({f"p{place}": "text" for place in range(4)}, suite="prism")
+    made.prompts({f"p{place}": "text" for place in range(6)}, suite="prism")
     for number, name in enumerate(NAMES):
-        values = {("style", f"p{place}", "alignment"): 1.0 + (place + number) % 5 for place in range(4)}
+        values = {("style", f"p{place}", "alignment"): 1.0 + (place + number) % 5 for place in range(6)}
         made.run(f"run-{number}", values, subject=name, suite="prism", judge=f"judge-{NAMES[0]}")
     return made.path
 
@@ -121,7 +121,7 @@ def left_over(text: str, name: str) -> str:
 def test_no_command_cuts_a_name_or_prints_beyond_the_edge(files: dict[str, str]) -> None:
     cut, wide = [], []
     for command in COMMANDS:
-        words = shlex.split(command.format(**files))
+        words = shlex.split(command.format(**{name: shlex.quote(path) for name, path in files.items()}))
         done = CliRunner().invoke(main, words, env={"COLUMNS": "80"})
         assert done.exit_code == 0, f"{command}\n{done.output}"
         shown = [name for name in NAMES if name[:16] in done.stdout]
@@ -261,7 +261,7 @@ def test_a_table_is_the_same_in_json_and_in_every_file(files: dict[str, str], tm
     for number, line in enumerate(WRITERS):
         ending = TABLE_ENDINGS[number % len(TABLE_ENDINGS)]
         output = tmp_path / f"{number}{ending}"
-        words = shlex.split(line.format(**files))
+        words = shlex.split(line.format(**{name: shlex.quote(path) for name, path in files.items()}))
         done = CliRunner().invoke(main, [*words, "--format", "json", "--output", str(output)])
         if done.exit_code or not output.stat().st_size:
             wrong.append(f"{line}\n{done.output}\n{done.exception!r}")

@@ -13,7 +13,10 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from small_arena import write_material
 
 from salon_arena import ArenaDatabase, Material, WorkService, create_app, read_material, vote_service
+from salon_arena.board import LiveBoard
+from salon_arena.publishing import PublishedBoard
 from salon_arena.service import AnswerBody
+from salon_arena.settling import settle_due
 
 
 class Served:
@@ -85,11 +88,17 @@ def opened(rater: BrowserContext, served: Served, page: Page | None = None, read
 
 
 def settled_votes(served: Served, number: int) -> None:
-    """Votes of two further raters, all final; every model wins and loses."""
+    """Votes of two further raters, all final and published; every model wins and loses."""
     raters = [served.service.people.join().result().rater_id for _ in range(2)]
     for turn in range(number):
         rater = raters[turn % 2]
         task = served.service.lease(rater).result()["tasks"][0]
         choice = ["left", "right", "both_good"][turn % 3]
         body = AnswerBody(answer_id=uuid.uuid4(), assignment=task["assignment"], choice=choice, elapsed_ms=9)
+        served.service.look(rater, task["assignment"])
         served.service.answer(rater, body).result()
+    service = served.service
+    now = service.clock()
+    settle_due(service.database, now + 11_000_000).result()
+    if isinstance(service.task.board, LiveBoard):
+        PublishedBoard(service.task.board, hidden=not service.reveal).publish(now + 80_000_000)

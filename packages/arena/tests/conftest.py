@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from random import Random
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -14,6 +16,14 @@ from salon_arena.service import AnswerBody
 
 if TYPE_CHECKING:
     from browsing import Served
+
+
+@pytest.fixture(autouse=True)
+def known_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Databases of a test get the same secrets in every run, and so the same plans; no two get the same."""
+    generator = Random(5)
+    token = SimpleNamespace(token_hex=lambda size: generator.randbytes(size).hex())
+    monkeypatch.setattr("salon_arena.database.secrets", token)
 
 
 @pytest.fixture

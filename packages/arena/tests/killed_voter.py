@@ -29,6 +29,7 @@ def main(folder: Path, seed: int) -> None:
                 body = AnswerBody(
                     answer_id=uuid4(), assignment=pairs[0]["assignment"], choice=choice, elapsed_ms=1, supersedes=before
                 )
+                service.look(rater, body.assignment)
                 service.answer(rater, body).result()
                 before = body.answer_id
                 sys.stdout.write(f"{body.answer_id} {body.assignment} {choice}\n")

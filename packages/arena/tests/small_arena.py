@@ -3,8 +3,12 @@
 import json
 import random
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image
+
+if TYPE_CHECKING:
+    from salon_arena import WorkService
 
 MODELS = ("Canary-Alpha-7f3", "Canary-Beta-9c1", "Canary-Gamma-2e8")
 PROMPTS = {
@@ -48,3 +52,10 @@ def write_material(folder: Path, models: tuple[str, ...] = MODELS, samples: int 
                 colour = tuple(generator.randrange(256) for _ in range(3))
                 Image.new("RGB", (size, size), colour).save(folder / "pictures" / model / f"{key}.{sample}.png")
     return folder / "pictures", prompts
+
+
+def seen(service: "WorkService", rater: str) -> dict[str, Any]:
+    """The rater's first task, its files fetched as a page does."""
+    task: dict[str, Any] = service.lease(rater).result()["tasks"][0]
+    service.look(rater, task["assignment"])
+    return task

@@ -80,7 +80,7 @@ def every_get(service: WorkService, assignment: str) -> list[str]:
     """An address of every route that answers GET."""
     routes = [route for route in create_app(service).routes if isinstance(route, Route) and "GET" in (route.methods or ())]
     filled = [
-        route.path.replace("{task}", assignment).replace("{place:int}", "0").replace("{name}", "arena.css") for route in routes
+        route.path.replace("{task}", assignment).replace("{place}", "0").replace("{name}", "arena.css") for route in routes
     ]
     assert len(filled) >= 15 and not any("{" in path for path in filled)
     return filled
@@ -187,7 +187,7 @@ def test_what_people_or_prompts_write_is_no_formula_of_a_spreadsheet(tmp_path: P
         service = WorkService(database, check_task(read_material(pictures, prompts), raters=1), clock=clock)
         rater = service.people.join().result().rater_id
         task = service.lease(rater).result()["tasks"][0]
-        service.files(rater, task["assignment"])
+        service.look(rater, task["assignment"])
         service.answer(rater, body(task, [[1]])).result()
         clock.forward(11)
         service.settle_due().result()

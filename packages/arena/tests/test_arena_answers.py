@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from small_arena import MODELS, Clock, write_material
+from small_arena import MODELS, Clock, seen, write_material
 
 from salon_arena import (
     ArenaDatabase,
@@ -40,7 +40,7 @@ def count(database: ArenaDatabase, table: str, where: str = "1") -> int:
 
 
 def vote(service: WorkService, rater: str, body: Body, choice: str = "left") -> dict[str, Any]:
-    pair = service.lease(rater).result()["tasks"][0]
+    pair = seen(service, rater)
     service.answer(rater, body(pair, choice)).result()
     return pair
 
@@ -55,7 +55,7 @@ def test_the_same_answer_fifty_times_at_once_is_one_row_and_one_reply(
     service: WorkService, database: ArenaDatabase, body: Body
 ) -> None:
     rater = service.people.join().result().rater_id
-    sent = body(service.lease(rater).result()["tasks"][0])
+    sent = body(seen(service, rater))
     with ThreadPoolExecutor(16) as pool:
         replies = list(pool.map(lambda _: service.answer(rater, sent).result(), range(50)))
     assert all(reply == replies[0] for reply in replies)
@@ -66,7 +66,7 @@ def test_the_same_id_with_another_body_and_a_second_answer_are_refused(
     service: WorkService, database: ArenaDatabase, body: Body
 ) -> None:
     rater, other = (service.people.join().result().rater_id for _ in range(2))
-    pair = service.lease(rater).result()["tasks"][0]
+    pair = seen(service, rater)
     sent = body(pair)
     assert refused(lambda: service.answer(other, sent).result()) == "404 unknown_task"
     service.answer(rater, sent).result()
@@ -80,7 +80,7 @@ def test_an_undo_replaces_the_vote_until_it_is_settled(
     service: WorkService, database: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
 ) -> None:
     rater = service.people.join().result().rater_id
-    first = service.lease(rater).result()["tasks"][0]
+    first = seen(service, rater)
     sent = body(first, "left")
     service.answer(rater, sent).result()
     undo = body(first, "undo", supersedes=sent.answer_id)
@@ -112,6 +112,7 @@ def test_four_tasks_are_leased_and_stay_until_they_are_answered(service: WorkSer
     before = service.lease(rater).result()
     assert len(before["tasks"]) == 4
     assert service.lease(rater).result() == before
+    service.look(rater, before["tasks"][1]["assignment"])
     service.answer(rater, body(before["tasks"][1])).result()
     after = service.lease(rater).result()["tasks"]
     assert [pair["assignment"] for pair in after[:3]] == [before["tasks"][place]["assignment"] for place in (0, 2, 3)]
@@ -121,6 +122,7 @@ def test_a_rater_sees_every_pair_once_and_then_no_more(service: WorkService, dat
     rater = service.people.join().result().rater_id
     shown = 0
     while pairs := service.lease(rater).result()["tasks"]:
+        service.look(rater, pairs[0]["assignment"])
         service.answer(rater, body(pairs[0])).result()
         shown += 1
     assert shown == 3 * 4 * 2 * 2  # pairs of models, prompts, samples of either
@@ -141,7 +143,7 @@ def test_a_locked_or_full_database_acknowledges_nothing_and_the_answer_can_be_se
     service: WorkService, database: ArenaDatabase, body: Body
 ) -> None:
     rater = service.people.join().result().rater_id
-    sent = body(service.lease(rater).result()["tasks"][0])
+    sent = body(seen(service, rater))
     holder = sqlite3.connect(database.place, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(StorageError):
@@ -163,7 +165,7 @@ def test_one_bad_request_does_not_cost_those_that_share_its_commit(
     service: WorkService, database: ArenaDatabase, body: Body
 ) -> None:
     raters = [service.people.join().result().rater_id for _ in range(8)]
-    pairs = [service.lease(rater).result()["tasks"][0] for rater in raters]
+    pairs = [seen(service, rater) for rater in raters]
     sent = [service.answer(rater, body(pair)) for rater, pair in zip(raters, pairs, strict=True)]
     bad = service.answer(raters[0], body(pairs[1]))
     assert refused(bad.result) == "404 unknown_task"
@@ -186,6 +188,7 @@ def test_store_and_board_hold_exactly_the_settled_answers_whatever_is_done(
         for who, choice, then in steps:
             pairs = service.lease(raters[who]).result()["tasks"]
             sent = body(pairs[0], choice)
+            service.look(raters[who], pairs[0]["assignment"])
             service.answer(raters[who], sent).result()
             expected[sent.assignment] = choice
             if then == "undo":
@@ -268,7 +271,7 @@ def test_a_battle_says_what_was_shown_to_whom_and_when(
 ) -> None:
     session = service.people.join().result()
     pair = service.lease(session.rater_id).result()["tasks"][0]
-    service.files(session.rater_id, pair["assignment"])
+    service.look(session.rater_id, pair["assignment"])
     clock.forward(5)
     service.answer(session.rater_id, body(pair, "left", elapsed_ms=4000)).result()
     left = service.payload_of(pair["assignment"])["files"][0]["model"]

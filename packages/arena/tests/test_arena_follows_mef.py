@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,21 @@ from sqlalchemy import insert
 
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers, read_known_pairs, vote_service
 from salon_arena.battles import BattleRules
-from salon_arena.board import PERSONAL_VOTES, LiveBoard
+from salon_arena.board import LiveBoard
 from salon_arena.cli import _board_of
-from salon_arena.database import FLAGS
 from salon_arena.material import KnownPair
-from salon_arena.quality import LiveChecks, flagged, overview
+from salon_arena.publishing import PERSONAL_VOTES, PublishedBoard
+from salon_arena.quality import LiveChecks, audit_agreement, flagged, overview
 from salon_arena.release import release
 from salon_arena.service import AnswerBody
+from salon_arena.settling import end_study
+from salon_arena.tables import FLAGS
 from salon_arena.verify import verify_answers
 from salon_bench.suites.contract.generations import Generated
 from salon_ranking.battles import Battles
 from salon_ranking.raters import Votes, check_raters
 from salon_taxonomy.cli import main
+from salon_taxonomy.errors import StorageError
 from salon_taxonomy.records import Winner
 
 Body = Callable[..., AnswerBody]
@@ -60,6 +64,7 @@ def answer_next(service: WorkService, rater: str, body: Body, choose: Expected, 
     if not tasks:
         return None
     payload = service.payload_of(tasks[0]["assignment"])
+    service.look(rater, tasks[0]["assignment"])
     service.answer(rater, body(tasks[0], choose(payload), **changed)).result()
     return payload
 
@@ -161,6 +166,34 @@ def test_a_quarter_of_an_experts_battles_is_audited_and_contradiction_suspends(
         assert "suspended" not in "".join(person.line for person in database.read(lambda c: overview(c, clock.now)))
 
 
+def test_an_audit_that_an_auditor_left_goes_to_another_and_counts_once(
+    tmp_path: Path, material: Material, body: Body, clock: Clock
+) -> None:
+    with ArenaDatabase.open(tmp_path / "audits.db", mode="expert") as database:
+        service = vote_service(database, material, clock=clock)
+        rater, gone, auditor = expert(service), expert(service, "auditor"), expert(service, "auditor")
+        for _ in range(44):
+            answer_next(service, rater, body, lambda _: "left")
+        clock.forward(11)
+        service.settle_due().result()
+        left = service.lease(gone).result()["tasks"]
+        for task in left:
+            service.look(gone, task["assignment"])
+        answered = []
+        for _ in range(2):
+            answered.append(0)
+            while answer_next(service, auditor, body, lambda _: "left") is not None:
+                answered[-1] += 1
+            clock.forward(1801)
+        assert answered == [7, 4]
+        for task in left:
+            service.answer(gone, body(task, "right")).result()
+        clock.forward(11)
+        service.settle_due().result()
+        assert [audited for audited, _ in database.read(audit_agreement).values()] == [11]
+        assert service.lease(auditor).result()["tasks"] == service.lease(gone).result()["tasks"] == []
+
+
 # Anchors: 5% of tasks, not counted, and raters who miss them are flagged
 
 
@@ -245,6 +278,45 @@ def test_careless_raters_are_flagged_live_as_offline_and_leave_the_board(
     assert count == 36 * 9  # flags exclude, they never delete
 
 
+def test_a_raters_own_board_does_not_tell_which_tasks_were_anchors(
+    database: ArenaDatabase, material: Material, body: Body, clock: Clock
+) -> None:
+    """One vote more on it, and the task was a battle; none, and it was an anchor: so it has both."""
+    service = vote_service(database, material, rules=BattleRules(anchors=known_pairs(material, 16)), clock=clock)
+    raters = [service.people.join().result().rater_id for _ in range(4)]
+    assert isinstance(service.task.board, LiveBoard)
+    board = PublishedBoard(service.task.board, hidden=False)
+    for _ in range(PERSONAL_VOTES):
+        for rater in raters:
+            answer_next(service, rater, body, lambda payload: "left" if payload["side_a_shown"] == "left" else "right")
+    end_study(database, clock.now).result()
+    assert kinds(database)["anchor"] > 0
+    assert [board.personal(rater).votes for rater in raters] == [PERSONAL_VOTES] * 4
+
+
+def test_flags_that_could_not_be_written_are_written_the_next_time(
+    service: WorkService, database: ArenaDatabase, body: Body, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last votes of a study are checked though the disk was full in that minute."""
+    rater = service.people.join().result().rater_id
+    answer_next(service, rater, body, lambda _: "left")
+    end_study(database, service.clock()).result()
+    finding = {"rater_id": rater, "reason": "too_fast", "value": 0.1, "threshold": 0.5, "explanation": ""}
+    checked = []
+
+    def report(votes: pl.DataFrame, _: object) -> SimpleNamespace:
+        checked.append(votes.height)
+        return SimpleNamespace(findings=pl.DataFrame([finding]))
+
+    monkeypatch.setattr("salon_arena.quality.check_raters", report)
+    checks = LiveChecks(database, lambda: None)
+    with monkeypatch.context() as full:
+        full.setattr("salon_arena.quality._write_flags", lambda *_: (_ for _ in ()).throw(StorageError("the disk is full")))
+        with pytest.raises(StorageError):
+            checks.run()
+    assert (checks.run(), checks.run(), checked) == (1, 1, [1, 1])
+
+
 def test_published_votes_rebuild_the_board_without_anchors_and_flagged_raters(
     tmp_path: Path, database: ArenaDatabase, material: Material, body: Body, clock: Clock
 ) -> None:
@@ -317,11 +389,13 @@ def test_boards_of_all_of_a_scenario_and_of_one_rater_follow_mefs_columns(
     rater, other = (service.people.join().result().rater_id for _ in range(2))
     board = service.task.board
     assert board is not None
+    published = PublishedBoard(board, hidden=False)
     for turn in range(PERSONAL_VOTES + 4):
         for who in (rater, other):
             answer_next(service, who, body, lambda _, turn=turn: ["left", "right", "both_good", "both_bad"][turn % 4])  # type: ignore[misc]
         if turn == 20:
-            assert board.personal(rater).board is None and "30" in board.personal(rater).reason
+            few = published.personal(rater)
+            assert few.board is None and "30" in few.reason
     clock.forward(11)
     service.settle_due().result()
     found = board.ranked()
@@ -337,7 +411,11 @@ def test_boards_of_all_of_a_scenario_and_of_one_rater_follow_mefs_columns(
     [base] = [row for row in table.to_dicts() if row["model"] in found.board.baselines]
     assert base["rating"] == 1000 and base["ci_low"] == base["ci_high"] == 1000
     assert base["rank"] >= 2  # a lower ranked model
-    personal = board.personal(rater)
+    clock.forward(60)
+    assert published.publish(clock.now) == 1 and published.publish(clock.now) == 0
+    assert published.ranked().rows == found.rows and published.ranked("toys").rows == board.ranked("toys").rows
+    assert published.scenarios() == ["toys"]
+    personal = published.personal(rater)
     assert personal.votes == PERSONAL_VOTES + 4 and personal.board is not None
     assert board.scenarios() == ["toys"] and board.ranked("toys").votes == found.votes
 
@@ -370,7 +448,7 @@ def test_an_invite_works_once_even_when_sent_many_times_at_once(experts: WorkSer
     assert code.encode() not in stored and tries[0].result().token.encode() not in stored
 
 
-def test_models_are_named_after_settling_alone_and_never_for_anchors(
+def test_models_are_named_after_settling_alone_and_of_tests_as_of_others(
     database: ArenaDatabase, material: Material, body: Body, clock: Clock
 ) -> None:
     service = vote_service(database, material, rules=BattleRules(anchors=known_pairs(material, 16)), clock=clock)
@@ -388,7 +466,7 @@ def test_models_are_named_after_settling_alone_and_never_for_anchors(
         service.settle_due().result()
         payload = service.payload_of(task)
         names = [file["model"] for file in payload["files"]]
-        assert service.revealed(rater, task) == (None if "expected" in payload else names)
+        assert service.revealed(rater, task) == names
         assert service.revealed(other, task) is None
         told["expected" in payload] += 1  # type: ignore[index]
     assert told[True] and told[False]  # type: ignore[index]

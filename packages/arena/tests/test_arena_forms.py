@@ -37,7 +37,7 @@ def rate(service: WorkService, rater: str, body: Body, value: Callable[[str, str
     if not tasks:
         return None
     payload = service.payload_of(tasks[0]["assignment"])
-    service.files(rater, tasks[0]["assignment"])
+    service.look(rater, tasks[0]["assignment"])
     rated = payload["files"][payload["rated_from"] :]
     choice = [[value(file["model"], name) for name, _ in payload["questions"]] for file in rated]
     service.answer(rater, body(tasks[0], choice)).result()
@@ -107,7 +107,7 @@ def test_a_form_takes_whole_answers_on_its_scale_and_only_after_its_files_were_s
     whole = [[3, 4, 5]] * 3
     with pytest.raises(RefusedError, match="409 not_shown"):
         service.answer(rater, body(task, whole)).result()
-    service.files(rater, task["assignment"])
+    service.look(rater, task["assignment"])
     for wrong in ("left", [], [[3, 4, 5]] * 2, [[3, 4]] * 3, [[3, 4, 6]] * 3, [[3, 4, 2.5]] * 3, [[3, 4, True]] * 3, None):
         with pytest.raises(RefusedError, match="422 bad_answer"):
             service.answer(rater, body(task, wrong)).result()

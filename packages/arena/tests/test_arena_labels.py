@@ -45,7 +45,7 @@ def label_all(service: WorkService, rater: str, body: Body, clock: Clock, choose
     seen = []
     while tasks := service.lease(rater).result()["tasks"]:
         model = service.payload_of(tasks[0]["assignment"])["files"][0]["model"]
-        service.files(rater, tasks[0]["assignment"])
+        service.look(rater, tasks[0]["assignment"])
         service.answer(rater, body(tasks[0], choose(model))).result()
         seen.append(model)
     clock.forward(11)
@@ -85,7 +85,7 @@ def test_what_is_dealt_is_what_the_answers_so_far_ask_for(labelling: WorkService
         tasks = labelling.lease(rater).result()["tasks"]
         if tasks:
             task = generator.choice(tasks)
-            labelling.files(rater, task["assignment"])
+            labelling.look(rater, task["assignment"])
             said = (
                 marks(*generator.choice([(), (HAND,), (HAND, FACE)]))
                 if role != "auditor"
@@ -114,7 +114,7 @@ def test_an_answer_whose_transaction_was_undone_is_not_remembered(
     monkeypatch.setattr("salon_arena.database._LONGEST_TOGETHER", 60.0)
     one, other = join(labelling), join(labelling)
     task = labelling.lease(one).result()["tasks"][0]
-    labelling.files(one, task["assignment"])
+    labelling.look(one, task["assignment"])
     labelling.answer(one, body(task, marks(HAND))).result()
     busy, queued, runs = Event(), Event(), count()
 
@@ -186,7 +186,7 @@ def test_labels_outside_the_taxonomy_beyond_two_or_off_the_picture_are_refused(
     rater = join(labelling)
     task = labelling.lease(rater).result()["tasks"][0]
     assert not any(model in json.dumps(task) for model in MODELS)
-    labelling.files(rater, task["assignment"])
+    labelling.look(rater, task["assignment"])
     with pytest.raises(RefusedError, match="422 bad_answer"):
         labelling.answer(rater, body(task, wrong)).result()
     whole = {"marks": [{"label": HAND, "where": "left hand", "boxes": [[0.1, 0.2, 0.5, 1]]}]}

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from playwright.sync_api import Browser
 from postgres_server import PostgresServer, programs
-from small_arena import MODELS, Clock, write_material
+from small_arena import MODELS, Clock, seen, write_material
 from test_arena_commands import SALON
 
 from salon_arena import ArenaDatabase, WorkService, export_answers, read_material, vote_service
@@ -55,7 +55,7 @@ def test_an_arena_on_postgres_votes_tests_exports_and_verifies_like_a_file(
         raters = [service.people.join().result() for _ in range(3)]
         for turn in range(30):
             rater = raters[turn % 3].rater_id
-            task = service.lease(rater).result()["tasks"][0]
+            task = seen(service, rater)
             given = body(task, ["left", "right", "both_good"][turn % 3 - turn % 2])
             first = service.answer(rater, given).result()
             assert service.answer(rater, given).result() == first  # the same again
@@ -122,7 +122,7 @@ with ArenaDatabase.open(sys.argv[1]) as database:
             if not tasks:
                 open_raters.remove(rater)
                 continue
-            service.files(rater, tasks[0]["assignment"])
+            service.look(rater, tasks[0]["assignment"])
             body = AnswerBody(answer_id=uuid.uuid4(), assignment=tasks[0]["assignment"], choice=[[3, 3, 3]] * 3, elapsed_ms=5)
             service.answer(rater, body).result()
             print(body.answer_id, flush=True)
@@ -158,7 +158,7 @@ def test_a_restarted_server_costs_a_503_and_no_answer(server: PostgresServer, tm
         rater = service.people.join().result().rater_id
         first, second = service.lease(rater).result()["tasks"][:2]
         for task in (first, second):
-            service.files(rater, task["assignment"])
+            service.look(rater, task["assignment"])
         before = body(first, [[1, 2, 3]] * 3)
         service.answer(rater, before).result()
         server.stop()
@@ -166,7 +166,7 @@ def test_a_restarted_server_costs_a_503_and_no_answer(server: PostgresServer, tm
         with pytest.raises(StorageError):
             service.answer(rater, after).result()
         with pytest.raises(StorageError):
-            service.states()
+            database.read(lambda connection: connection.exec_driver_sql("SELECT 1").all())
         server.start()
         assert service.answer(rater, after).result() == {"answer_id": str(after.answer_id), "version": 1}
         assert service.answer(rater, before).result()["version"] == 1

@@ -66,7 +66,7 @@ def answer_all(service: WorkService, role: str, body: Body, clock: Clock, choose
     """A new person of a role answers everything there is; returns how many."""
     rater, count = join(service, role), 0
     while tasks := service.lease(rater).result()["tasks"]:
-        service.files(rater, tasks[0]["assignment"])
+        service.look(rater, tasks[0]["assignment"])
         payload = service.payload_of(tasks[0]["assignment"])
         service.answer(rater, body(tasks[0], choose(payload))).result()
         count += 1
@@ -118,7 +118,7 @@ def test_there_is_no_tie_no_second_answer_and_no_unknown_option(tmp_path: Path, 
         service = WorkService(database, BenchQuestionTask(read_questions(folder, folder / "pictures")[0]), clock=clock)
         rater, kinds = join(service), set()
         while tasks := service.lease(rater).result()["tasks"]:
-            service.files(rater, tasks[0]["assignment"])
+            service.look(rater, tasks[0]["assignment"])
             payload = service.payload_of(tasks[0]["assignment"])
             kind = payload["question"]["task"]
             kinds.add(kind)
@@ -240,7 +240,7 @@ def test_a_hidden_reference_is_rated_among_the_others_and_scores_are_differences
         rater = service.people.join().result().rater_id
         while tasks := service.lease(rater).result()["tasks"]:
             assert len(tasks[0]["media"]) == 3 and tasks[0]["rated_from"] == 0
-            service.files(rater, tasks[0]["assignment"])
+            service.look(rater, tasks[0]["assignment"])
             shown = [file["model"] for file in service.payload_of(tasks[0]["assignment"])["files"]]
             service.answer(rater, body(tasks[0], [marks[model] for model in shown])).result()
         clock.forward(11)

@@ -14,15 +14,16 @@ from sqlalchemy import select
 from test_arena_labels import FACE, HAND, join, label_all, marks
 
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, read_material
-from salon_arena.database import ASSIGNMENTS
 from salon_arena.forms import check_task, panel_task
 from salon_arena.label_studio import import_annotations
 from salon_arena.labels import LabelTask, label_states
 from salon_arena.prompt_tasks import PromptTask
 from salon_arena.release import FORMS, release
 from salon_arena.service import AnswerBody
+from salon_arena.tables import ASSIGNMENTS
 from salon_arena.verdicts import VerdictItem, VerdictTask, read_verdict_rows
 from salon_arena.verify import verify_answers
+from salon_bench.suites.artifact_bench.options import offer
 from salon_bench.suites.artifact_bench.rows import QuestionLevel, QuestionTask, read_rows
 from salon_bench.suites.assessors.label_file import read_labels
 from salon_bench.suites.assessors.magicdata import MagicDataRow, magicdata_rows
@@ -43,7 +44,7 @@ def answer_all(service: WorkService, rater: str, body: Body, clock: Clock, choos
     while tasks := service.lease(rater).result()["tasks"]:
         payload = service.payload_of(tasks[0]["assignment"])
         if payload["files"]:
-            service.files(rater, tasks[0]["assignment"])
+            service.look(rater, tasks[0]["assignment"])
         service.answer(rater, body(tasks[0], choose(payload))).result()
         count += 1
     clock.forward(11)
@@ -113,6 +114,17 @@ def test_accepted_labels_and_levels_are_artifact_benchs_rows(
         else:
             right = {leaf for place, leaf in enumerate(row.leaves) if "ABCDEF"[place] in row.answer}
             assert len(row.leaves) == 6 and right == {"spatial-clipping", "flickering-and-noise"}
+            assert row.leaves == offer(sorted(right), seed=0, sample_id=row.sample_id).leaves  # one rule, everywhere
+
+
+def test_labels_that_fill_all_options_make_no_question(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    leaves = [leaf.id for leaf in Taxonomy.load("artifact-bench").leaves()][:6]
+    marked = {"marks": [{"label": leaf} for leaf in leaves], "level": "L1"}
+    labelled(experts, material, "artifact-bench", body, clock, lambda _: marked)
+    release(experts, "artifact-bench", tmp_path / "release", real=MODELS[1])
+    assert {row.task for row in read_rows(tmp_path / "release")} == {QuestionTask.RVAC}
 
 
 def test_every_released_file_is_the_one_that_its_row_was_said_of(
@@ -210,7 +222,7 @@ def test_half_verdicts_are_refused(experts: ArenaDatabase, body: Body, tmp_path:
     service = WorkService(experts, VerdictTask(rows))
     rater = join(service)
     task = service.lease(rater).result()["tasks"][0]
-    service.files(rater, task["assignment"])
+    service.look(rater, task["assignment"])
     with pytest.raises(RefusedError, match="422 bad_answer"):
         service.answer(rater, body(task, wrong)).result()
 
@@ -394,7 +406,7 @@ def test_votes_are_a_data_set_and_cells_of_tables_are_no_formulas(
     rater = service.people.join(occupation="design").result().rater_id
     for _ in range(3):
         task = service.lease(rater).result()["tasks"][0]
-        service.files(rater, task["assignment"])
+        service.look(rater, task["assignment"])
         service.answer(rater, body(task, "left")).result()
     clock.forward(11)
     service.settle_due().result()

@@ -14,7 +14,7 @@ from small_arena import PROMPTS, write_prompts
 
 from salon_arena import read_material
 from salon_arena.blind import BUCKET
-from salon_arena.blind_video import blind_videos
+from salon_arena.blind_video import blind_video, filled
 from salon_synthetic.videos import encode
 from salon_taxonomy.verdict import Unscored
 
@@ -137,8 +137,9 @@ def test_blind_videos_keep_every_frame_and_stamp_and_tell_nothing_of_their_file(
     mixed = tmp_path / "other.webm"
     encode(mixed, numbered(COUNT), size=SIZE, rate=25)
     for group in (sources, [sources[0], (mixed.read_bytes(), [number / 25 for number in range(COUNT)])]):
-        made = blind_videos([data for data, _ in group], BUCKET)
-        assert not isinstance(made, Unscored)
+        videos = [blind_video(data) for data, _ in group]
+        made = filled([video for video in videos if not isinstance(video, Unscored)], BUCKET)
+        assert len(made) == len(group)
         assert len({len(one.data) for one in made}) == 1 and len(made[0].data) % BUCKET == 0
         for one, (data, stamps) in zip(made, group, strict=True):
             assert list(one.frames) == pytest.approx(stamps, abs=0.001)
@@ -156,4 +157,68 @@ def test_a_file_that_is_no_video_is_not_shown(tmp_path: Path) -> None:
     path = tmp_path / "short.mp4"
     write_numbered(path, "24")
     for data in (b"no video", path.read_bytes()[:900], b""):
-        assert isinstance(blind_videos([path.read_bytes(), data], BUCKET), Unscored)
+        assert isinstance(blind_video(data), Unscored)
+
+
+MAKERS = {
+    "baseline": ("libx264", {"profile": "baseline", "g": "7", "bf": "0"}, 1, 1),
+    "main, BT.601, full range": ("libx264", {"profile": "main", "g": "250", "bf": "3"}, 5, 2),
+    "high, level 6": ("libx264", {"profile": "high", "level": "6", "g": "12"}, 2, 1),
+    "VP9": ("libvpx-vp9", {"deadline": "realtime", "cpu-used": "8"}, 1, 1),
+}
+
+
+def of_maker(path: Path, name: str) -> bytes:
+    """The same frames as another maker's encoder writes them."""
+    codec, options, space, colour_range = MAKERS[name]
+    with av.open(str(path), "w", format="mp4") as target:
+        stream = target.add_stream(codec, rate=25, options=dict(options))
+        stream.width, stream.height = SIZE
+        stream.pix_fmt = "yuv420p"
+        context = stream.codec_context
+        context.colorspace, context.color_range, context.color_primaries, context.color_trc = space, colour_range, space, space
+        for image in numbered(COUNT):
+            frame = av.VideoFrame.from_image(image).reformat(
+                format="yuv420p", dst_colorspace=space, dst_color_range=colour_range
+            )
+            target.mux(stream.encode(frame))
+        target.mux(stream.encode())
+    return path.read_bytes()
+
+
+def facts(data: bytes) -> list[object]:
+    """All that a player can read of a stream but its pictures."""
+    with av.open(io.BytesIO(data)) as source:
+        stream = source.streams.video[0]
+        context = stream.codec_context
+        packets = [packet for packet in source.demux(stream) if packet.size]
+        named = (
+            "name",
+            "profile",
+            "level",
+            "pix_fmt",
+            "colorspace",
+            "color_range",
+            "color_primaries",
+            "color_trc",
+            "has_b_frames",
+        )
+        return [
+            stream.time_base, stream.codec.name, context.extradata, [getattr(context, name, None) for name in named],
+            [(packet.pts, packet.dts, packet.is_keyframe) for packet in packets], dict(source.metadata), dict(stream.metadata),
+        ]  # fmt: skip
+
+
+def test_videos_of_unlike_makers_are_sent_as_one_encoder_writes_them(tmp_path: Path) -> None:
+    sources = [of_maker(tmp_path / f"{place}.mp4", name) for place, name in enumerate(MAKERS)]
+    assert len({str(facts(data)) for data in sources}) == len(MAKERS)
+    made = [blind_video(data) for data in sources]
+    assert {str(facts(video.data)) for video in made if not isinstance(video, Unscored)} == {str(facts(made[0].data))}  # type: ignore[union-attr]
+    for video, data in zip(made, sources, strict=True):
+        assert not isinstance(video, Unscored)
+        with av.open(io.BytesIO(video.data)) as sent, av.open(io.BytesIO(data)) as source:
+            pairs = zip(sent.decode(video=0), source.decode(video=0), strict=True)
+            apart = [
+                abs(one.to_ndarray(format="gray").astype(int) - two.to_ndarray(format="gray")).mean() for one, two in pairs
+            ]
+        assert len(apart) == COUNT and max(apart) < 3  # whatever the numbers of the maker's colours meant

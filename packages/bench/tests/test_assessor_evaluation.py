@@ -209,7 +209,9 @@ def test_two_equal_assessors_do_not_differ_and_a_better_one_does():
     same = compare(truth, [Parsed(t) for t in truth], [Parsed(t) for t in truth], replicates=50)
     assert same.table["difference"].drop_nulls().to_list() == [0.0] * same.table["difference"].count()
     assert not same.table["significant"].any()
-    better = compare(truth, [Parsed(t) for t in truth], [UNREAD] * 60, replicates=50).table
+    # A difference of 1 in all of them has no interval; so the second finds one of thirty.
+    second = [Parsed(HAND), *[UNREAD] * 59]
+    better = compare(truth, [Parsed(t) for t in truth], second, replicates=500).table
     assert better.filter(pl.col("metric") == "recall", pl.col("label") == "artifact").row(0, named=True)["significant"]
 
 

@@ -158,7 +158,7 @@ def test_a_folder_that_holds_no_pipeline_is_an_error(tmp_path: Path) -> None:
 
 def test_without_diffusers_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "diffusers", None)
-    with pytest.raises(InputError, match=r"salon-bench\[diffusers\]"):
+    with pytest.raises(InputError, match=r"packages/bench\[diffusers\]"):
         asyncio.run(DiffusersEditor("any/model").edit(PICTURE, "make it red."))
 
 

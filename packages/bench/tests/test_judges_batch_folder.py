@@ -141,15 +141,24 @@ def test_lines_are_counted_as_what_they_are(folder: Path) -> None:
     assert reply.text == "yes"
 
 
-def test_a_failed_request_is_written_again_until_the_attempts_are_used_up(folder: Path) -> None:
+def test_a_refused_request_is_written_again_until_the_attempts_are_used_up_and_a_lost_one_until_it_is_answered(
+    folder: Path,
+) -> None:
     settings = SETTINGS.model_copy(update={"limits": SETTINGS.limits.model_copy(update={"attempts": 2})})
     for number in (1, 2):
         (reply,), (path,) = ask(folder, question(), settings=settings)
         assert (reply.status, path.name) == (CallStatus.CANCELLED, f"requests-00{number}.jsonl")
-        ingest(folder, output(requests(path)[0]["custom_id"], {"error": {"message": "overloaded"}}, 503))
+        ingest(folder, output(requests(path)[0]["custom_id"], {"error": {"message": "too large"}}, 400))
     (reply,), written = ask(folder, question(), settings=settings)
-    assert (reply.status, reply.http_status, written) == (CallStatus.REJECTED, 503, [])
-    assert "overloaded" in (reply.error or "")
+    assert (reply.status, reply.http_status, written) == (CallStatus.REJECTED, 400, [])
+    assert "too large" in (reply.error or "")
+    for _ in range(4):
+        (reply,), (path,) = ask(folder, question(1), settings=settings)
+        assert reply.status == CallStatus.CANCELLED
+        ingest(folder, output(requests(path)[0]["custom_id"], {"error": {"message": "overloaded"}}, 503))
+    (reply,), (path,) = ask(folder, question(1), settings=settings)
+    ingest(folder, output(requests(path)[0]["custom_id"], completion("yes")))
+    assert ask(folder, question(1), settings=settings)[0][0].text == "yes"
 
 
 @pytest.mark.parametrize("text", HOSTILE_REPLIES)

@@ -112,7 +112,7 @@ def test_a_name_that_begins_like_a_formula_comes_back_as_it_was(tmp_path: Path) 
     files = Generations([Generated("-1", "@x", 0, tmp_path / "a.png", tmp_path)])
     assert write_list(prompts, files, tmp_path / "list.csv") == 1
     text = (tmp_path / "list.csv").read_text()
-    assert "'-1,'@x,0," in text
+    assert "-1,'@x,0," in text
     (tmp_path / "list.csv").write_text(text.replace("Text,,,", "Text,,1,ann"))
     [score] = read_list(tmp_path / "list.csv", prompts).scores
     assert (score.prompt_id, score.subject_model) == ("-1", "@x")

@@ -143,7 +143,7 @@ def test_the_summary_averages_marks_as_the_paper_does_and_counts_what_is_missing
     table = {(row["metric"], row["group"]): row for row in summary.table.to_dicts()}
     marked = table["Aesthetic Quality", None]
     assert (marked["value"], marked["scored"], marked["unscored"]) == (4.0, 3, 1)
-    half = 1.959963984540054 * (1 / 3) ** 0.5  # Eq. 4: var 1 over k = 3 pictures of n = 1 prompt
+    half = 4.302652729911275 * (1 / 3) ** 0.5  # Eq. 4: var 1 over k = 3 pictures of n = 1 prompt, Student's t of 2
     assert marked["ci_low"] == pytest.approx(4.0 - half)
     assert 4.0 + half > 5.0 == marked["ci_high"], "the interval ends where the scale does"
     for group in (None, "State"):

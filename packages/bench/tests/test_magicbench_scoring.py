@@ -146,7 +146,7 @@ def test_a_score_with_flags_from_other_classes_has_a_bootstrap_and_the_others_ke
     assert score(summary, "human")["ci_low"] < score(summary, "human")["value"] == 90.0
     assert score(summary, "object")["ci_low"] is None
     assert score(summary, "overall")["ci_low"] == pytest.approx(76.63, abs=0.01)
-    assert "flags on images of other classes have a percentile bootstrap" in summary.notes[-1]
+    assert "flags on images of other classes have Student's t, bootstrap" in summary.notes[-1]
     alone = summarize(rows_of([picture("human_single")] * 20), "released")
     assert score(alone, "human")["ci_low"] == pytest.approx(83.89, abs=0.01)
 
@@ -185,7 +185,11 @@ def test_one_picture_per_prompt_has_wilson_intervals_and_several_have_a_bootstra
     sound, deformed = picture("human_single"), picture("human_single", normal=False, flags=("human",))
     several = summarize(rows_of([deformed, sound, sound, sound] * 10, per_prompt=4), "paper")
     assert any("bootstrap" in note for note in several.notes)
-    assert score(several, "human")["ci_low"] == score(several, "human")["ci_high"] == 75.0
+    assert (score(several, "human")["value"], score(several, "human")["ci_low"]) == (75.0, None), "prompts that are all alike"
+    varied = summarize(rows_of([deformed, sound, sound, sound] * 10 + [sound] * 40, per_prompt=4), "paper")
+    assert 75.0 < score(varied, "human")["ci_low"] < score(varied, "human")["value"] == 87.5
+    lone = summarize(rows_of([deformed, sound, sound, sound], per_prompt=4), "paper")
+    assert score(lone, "human")["ci_low"] is None, "one prompt says nothing about others"
 
 
 pictures = st.builds(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from salon_bench.media import PicturePolicy, prepare_picture
-from salon_bench.media.reading import read_inside
+from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.verdict import Reason, Unscored
 
 MOST = 1000

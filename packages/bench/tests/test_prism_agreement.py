@@ -85,7 +85,7 @@ def test_the_judge_is_compared_with_the_mean_of_the_raters_picture_by_picture():
     keys = [(f"m{model}", f"p{prompt}") for model in range(4) for prompt in range(8)]
     judged = {key: tuple(map(float, random.integers(0, 11, 2))) for key in keys}
     people = {key: dict(zip("abc", random.integers(1, 11, 3), strict=True)) for key in keys}
-    found = judge_beside_people(scores_of(judged), marks_of(people), replicates=50)
+    found = judge_beside_people(scores_of(judged), marks_of(people), replicates=400)
     first, second = [np.mean(judged[key]) for key in keys], [np.mean(list(people[key].values())) for key in keys]
     row = row_of(found)
     assert (row["spearman"], row["kendall"]) == pytest.approx((spearman(first, second), kendall(first, second)))

@@ -105,7 +105,9 @@ def test_an_unknown_track_or_a_missing_column_is_refused():
 
 
 def test_one_scored_prompt_among_many_has_no_interval():
-    verdicts = {track: [(6.0, 4.0), (7.0, 5.0)] for track in Track} | {Track.STYLE: [(6.0, 4.0), (None, 5.0), (None, 3.0)]}
+    several = [(6.0, 4.0), (7.0, 5.0), (5.0, 5.0), (6.0, 7.0), (8.0, 4.0)]
+    style = [(6.0, 4.0), *((None, aesthetic) for _, aesthetic in several)]
+    verdicts = dict.fromkeys(Track, several) | {Track.STYLE: style}
     summary = summarize(rows_of(verdicts))
     assert number(summary, "alignment", "style", "ci_low") is None
     assert number(summary, "aesthetic", "style", "ci_low") is not None
@@ -113,10 +115,11 @@ def test_one_scored_prompt_among_many_has_no_interval():
     assert number(summary, "average", column="ci_low") is None
 
 
-def test_a_single_prompt_has_no_interval_and_equal_prompts_have_one_without_width():
+def test_single_few_and_equal_prompts_have_no_interval():
     assert number(summarize(everywhere((5.0, 7.0))), "average", "style", "ci_low") is None
+    assert number(summarize(everywhere((5.0, 7.0), (6.0, 7.0), (7.0, 5.0))), "average", "style", "ci_low") is None
     same = summarize(everywhere(*[(5.0, 7.0)] * 10))
-    assert (number(same, "average", column="ci_low"), number(same, "average", column="ci_high")) == (60.0, 60.0)
+    assert (number(same, "average", column="ci_low"), number(same, "average", column="ci_high")) == (None, None)
 
 
 verdict = st.none() | st.integers(0, 20).map(lambda half: half / 2)
@@ -175,7 +178,10 @@ def test_prompts_that_are_hard_in_both_languages_cancel_in_the_difference():
     found = side_by_side(english, chinese)
     first = found.table.row(0, named=True)
     assert first["difference"] == pytest.approx(10.0)
-    assert (first["ci_low"], first["ci_high"]) == pytest.approx((10.0, 10.0))
+    assert (first["ci_low"], first["ci_high"]) == (None, None), "a difference that is the same everywhere"
+    noisy = everywhere(*map(tuple, scores + random.normal(1.0, 0.1, scores.shape)))
+    first = side_by_side(english, noisy.with_columns(pl.col("prompt_id") + "-zh")).table.row(0, named=True)
+    assert 9.8 < first["ci_low"] < first["ci_high"] < 10.2
     assert "280 prompts are in both languages" in found.notes[0]
 
 

@@ -171,6 +171,17 @@ def test_dead_ends_leave_items_open_and_a_second_start_goes_on(tmp_path):
     assert (again.open, editor.calls, again.run_id) == (0, 2, first.run_id)
 
 
+def test_a_picture_that_another_of_equal_size_replaced_is_refined_by_another_run(tmp_path):
+    write_rows(tmp_path)
+    picture, other = tmp_path / "images" / "2.png", png("white").ljust(200, b"\0")
+    picture.write_bytes(png("blue").ljust(200, b"\0"))
+    first = refined(tmp_path, RefineModels(Painter(), World()))
+    picture.write_bytes(other)
+    again = refined(tmp_path, RefineModels(Painter(), World()))
+    assert again.run_id != first.run_id
+    assert again.traces[2].rounds[0].picture.read_bytes() == other
+
+
 class Balker(Painter):
     """An editor that refuses its first edits, and cannot take the pictures of the next."""
 

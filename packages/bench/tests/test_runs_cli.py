@@ -1,6 +1,8 @@
 """``salon bench``: runs, resumes, rescores and lists, against the mock server and the small suite."""
 
 import json
+import os
+import signal
 from collections import Counter
 from pathlib import Path
 
@@ -9,9 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 from number_suite import NumberSuite
 
+from for_each import for_each
 from salon_bench.cli import run as bench_cli
 from salon_bench.suites.contract import registry
-from salon_bench.testing.mock_server import Script, ScriptLine, ServerFault, fixed, serving
+from salon_bench.testing.mock_server import Asked, Script, ScriptLine, ServerFault, fixed, serving
 from salon_store import ResultStore
 from salon_taxonomy.cli import main
 from salon_taxonomy.records import Run
@@ -105,6 +108,28 @@ def test_a_server_that_refuses_leaves_cases_open(pictures: Path) -> None:
         assert run(pictures, server.url).exit_code == 0
 
 
+@for_each(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_a_run_with_the_code_that_shells_expect_and_begins_no_further_one(
+    pictures: Path, tmp_path: Path, number: int, code: int
+) -> None:
+    asked: list[object] = []
+
+    def answer(question: Asked) -> str:
+        asked.append(question)
+        if len(asked) == 2:
+            os.kill(os.getpid(), number)
+        return "3"
+
+    with serving(Script(rule=answer)) as server:
+        words = ("--store", tmp_path / "store", "--concurrency", 1)
+        second = ("--judge", f"vllm:second@{server.url}")
+        stopped = run(pictures, server.url, *second, *words)
+        assert stopped.exit_code == code, stopped.output
+        assert "Stopping: questions in flight" in stopped.stderr and len(json.loads(stopped.stdout)) == 1
+        assert run(pictures, server.url, *words).exit_code == 0
+        assert run(pictures, server.url, *second, *words, "--allow-incomplete").exit_code == 0
+
+
 def test_the_log_is_json_lines(pictures: Path, tmp_path: Path) -> None:
     with serving(Script(rule=fixed("3"))) as server:
         assert run(pictures, server.url, "--log-json", tmp_path / "log.jsonl").exit_code == 0
@@ -163,7 +188,24 @@ def test_several_judges_are_runs_of_their_own_and_a_panel(pictures: Path) -> Non
     assert [each["models"][0]["table"][0]["value"] for each in (first, second, panel)] == [6.0, 10.0, 8.0]
     assert panel["agreement"][0]["same"] == 0
     assert panel["agreement"][0]["pairs"] == 4
-    assert set(ResultStore.open("results", read_only=True).read("scores").collect()["judge"]) == {"one", "two", "panel"}
+    store = ResultStore.open("results", read_only=True)
+    rows = store.sql("SELECT judge, made_of, avg(value) AS mean FROM scores GROUP BY ALL ORDER BY judge").rows()
+    assert rows == [("one", None, 4.5), ("panel", "panel of 2 judges", 6.0), ("two", None, 7.5)]
+    models = "SELECT model FROM generations UNION SELECT subject_model FROM runs"
+    assert store.sql(f"SELECT DISTINCT subject_model FROM scores WHERE subject_model NOT IN ({models})").is_empty()
+
+
+def test_no_log_is_added_to_a_picture_a_table_or_any_other_file_that_is_no_log(pictures: Path, tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"prompt_id": "p", "prompt": "a cat"}\n')
+    before = {path: path.read_bytes() for path in (prompts, *sorted(pictures.iterdir()))}
+    with serving(Script(rule=fixed("3"))) as server:
+        for path in before:
+            refused = run(pictures, server.url, "--log-json", path)
+            assert refused.exit_code == 2 and "is no log" in refused.output, refused.output
+        for _ in range(2):  # a log is added to
+            assert run(pictures, server.url, "--log-json", tmp_path / "log.jsonl").exit_code == 0
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_one_judge_named_twice_is_no_panel_and_nobody_is_asked(pictures: Path) -> None:

@@ -228,6 +228,17 @@ def test_lost_questions_are_unscored_for_good_when_that_is_allowed(store: Path) 
     assert totals(store, planned).count(None) == 1
 
 
+@for_each("usage", [Usage(), Usage(10, None, 0.1), Usage(None, 3, 0.1)])
+def test_a_limit_on_tokens_stops_at_the_first_reply_of_a_judge_that_reports_none(tmp_path: Path, usage: Usage) -> None:
+    planned = plan(4)
+    judge = Numbers(lambda question, times: Reply("1", usage=usage))
+    outcome = go(planned, judge, tmp_path, limits=RunLimits(tokens=10**9), pace=Pace(1))
+    assert (len(judge.asked), outcome.complete) == (1, False)
+    assert "the judge reports no tokens" in (outcome.stopped or "")
+    cached = Numbers(lambda question, times: Reply("1", usage=usage, cached=True))
+    assert go(planned, cached, tmp_path, limits=RunLimits(tokens=10**9)).complete, "what nothing was asked for has no tokens"
+
+
 def test_absurd_counts_and_broken_texts_of_a_judge_are_not_stored(store: Path) -> None:
     planned = plan(1)
     odd = Usage(-5, 10**30, float("nan"))
@@ -301,7 +312,7 @@ def test_no_more_is_asked_at_once_than_was_said(store: Path) -> None:
 
 def test_ctrl_c_lets_what_is_in_flight_come_home(store: Path) -> None:
     planned = plan(50)
-    said: list[str] = []
+    said: list[int] = []
     answered: list[Question] = []
 
     def answer(question: Question, times: int) -> Reply | None:
@@ -311,9 +322,15 @@ def test_ctrl_c_lets_what_is_in_flight_come_home(store: Path) -> None:
         return None
 
     judge = Numbers(answer, wait=0.01)
-    outcome = go(planned, judge, store, pace=Pace(4), on_start=lambda runner: stop_on_signals(runner, said.append))
+    outcome = go(
+        planned,
+        judge,
+        store,
+        pace=Pace(4),
+        on_start=lambda runner: stop_on_signals(runner, lambda words, number: said.append(number)),
+    )
     assert outcome.stopped == "stopped by Ctrl-C"
-    assert len(said) == 1
+    assert said == [signal.SIGINT]
     assert RunView(store, planned.plan.run_id).rows("judge_calls").height == len(judge.asked) <= 20
     assert go(planned, Numbers(), store).complete
 
@@ -328,7 +345,7 @@ def test_a_second_ctrl_c_stops_at_once_and_keeps_what_was_had(store: Path) -> No
 
     judge = Numbers(answer, wait=0.01)
     with pytest.raises(asyncio.CancelledError):
-        go(planned, judge, store, pace=Pace(1), on_start=lambda runner: stop_on_signals(runner, lambda words: None))
+        go(planned, judge, store, pace=Pace(1), on_start=lambda runner: stop_on_signals(runner, lambda words, number: None))
     assert RunView(store, planned.plan.run_id).rows("judge_calls").height >= 4
     rest = Numbers()
     assert go(planned, rest, store).complete

@@ -174,7 +174,7 @@ def test_the_mark_of_a_judge_is_a_reward_for_any_prompt_without_a_file():
 @for_each(
     ("name", "facts", "words"),
     [
-        ("suite:prism", {}, "of which is missing"),
+        ("suite:prism", {}, "needs a fact that is missing"),
         ("suite:prism", {"track": "no-such-track"}, "facts"),
         ("suite:magicdata", {}, "suites of pictures"),
     ],

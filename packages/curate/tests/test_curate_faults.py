@@ -93,7 +93,7 @@ def test_every_command_names_a_full_disk_and_the_same_command_continues_to_the_s
                 assert done.exit_code == 0, (words, done.output, done.exception)
         assert len(refused) == (7 if name == "disturbed" else 0), refused
         found[name] = {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*"))
-                       if path.is_file() and not {"journals", "costs.jsonl"} & set(path.parts)}  # fmt: skip
+                       if path.is_file() and not {"journals", "costs.jsonl", "cache"} & set(path.parts)}  # fmt: skip
     assert found["calm"] == found["disturbed"]
 
 
@@ -221,11 +221,13 @@ def little(number: int) -> bytes:
     return stream.getvalue()[: 300 if number % 20 == 13 else None]
 
 
-@pytest.mark.study
+@pytest.mark.parametrize(
+    ("count", "kills"), [pytest.param(120, 4, marks=pytest.mark.slow), pytest.param(600, 100, marks=pytest.mark.study)],
+    ids=["few", "many"],
+)  # fmt: skip
 @pytest.mark.timeout(0)
-def test_a_hundred_kills_at_random_moments_leave_the_bytes_of_an_undisturbed_run(tmp_path):
-    """``SALON_CURATE_PICTURES`` (600) and ``SALON_CURATE_KILLS`` (100) set its size; prints what it measured (``-s``)."""
-    count, kills = int(os.environ.get("SALON_CURATE_PICTURES", "600")), int(os.environ.get("SALON_CURATE_KILLS", "100"))
+def test_kills_at_random_moments_leave_the_bytes_of_an_undisturbed_run(tmp_path, count, kills):
+    """Prints what it measured (``-s``)."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(KILLED_AT_RENAME)
     (tmp_path / "driver.py").write_text(DRIVER)

@@ -3,16 +3,21 @@
 import io
 import json
 import math
+import os
 import tarfile
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from curate_world import drawn, jpeg, made
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
+from salon_curate.cli import curate
 from salon_curate.dataset import DataSet, Picture
 from salon_curate.importing import FORMATS, Columns, import_pictures
 from salon_curate.measures import fields, look, text_share
@@ -361,3 +366,61 @@ def test_writing_is_told_from_plain_pictures_and_its_share_grows_with_the_letter
     shape = Image.new("L", (512, 512), 230)
     ImageDraw.Draw(shape).ellipse((100, 100, 400, 400), fill=20)
     assert text_share(shape) == 0 and text_share(Image.new("L", (3, 5))) == 0
+
+
+def test_a_file_whose_name_cannot_be_a_key_is_left_out_by_name_and_the_others_stay(tmp_path):
+    (tmp_path / "p").mkdir()
+    good = Image.new("RGB", (9, 9))
+    good.save(tmp_path / "p" / "good.png")
+    content = (tmp_path / "p" / "good.png").read_bytes()
+    for name in (b"bad\xff.png", b"line\nbreak.png", b"x" * 220 + b".png"):
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/p/" + name)).write_bytes(content)
+    DataSet.create(tmp_path / "d")
+    done = CliRunner().invoke(curate, ["import", str(tmp_path / "d"), str(tmp_path / "p")])
+    assert (done.exit_code, done.stdout) == (0, "1 picture from p (folder), 0 with a problem; 1 in 1 shard\n")
+    assert "3 files left out, whose name cannot be a key: 'bad" in done.stderr and "line\\\\nbreak.png'" in done.stderr
+    [source] = DataSet.open(tmp_path / "d").sources
+    assert (source.rows, len(source.left_out)) == (1, 3)
+
+
+def test_an_archive_that_lost_any_of_its_end_is_refused_and_one_that_lost_padding_alone_is_whole(tmp_path):
+    """Whole: blocks of 512 bytes, of which the last two are empty (POSIX.1-2001, ustar); checked around every block."""
+    whole = archive(tmp_path / "whole.tar", [(f"{number}.jpg", jpeg(16, number)) for number in range(3)]).read_bytes()
+    samples = len(whole.rstrip(b"\0"))
+    lengths = {edge + step for edge in range(512, len(whole) + 1, 512) for step in (-1, 0, 1, 255)}
+    for number, length in enumerate(sorted(each for each in lengths if each <= len(whole))):
+        (tmp_path / "cut.tar").write_bytes(whole[:length])
+        dataset = DataSet.create(tmp_path / f"d{number}")
+        if length % 512 == 0 and length - samples >= 1024:
+            import_pictures(dataset, tmp_path / "cut.tar")
+            assert DataSet.open(dataset.folder).rows == 3, length
+        else:
+            with pytest.raises(InputError, match=r"cut\.tar"):
+                import_pictures(dataset, tmp_path / "cut.tar")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_damaged_table_is_named_in_one_line(tmp_path, ending):
+    path = tmp_path / f"t.{ending}"
+    frame = pl.DataFrame({"key": ["a", "b"], "image": [b"x", b"y"]})
+    frame.write_parquet(path) if ending == "parquet" else frame.write_ipc_stream(path)
+    data = path.read_bytes()
+    for place in range(0, len(data), 7):
+        path.write_bytes(data[:place] + b"\xff\xff\xff" + data[place + 3 :])
+        try:
+            import_pictures(DataSet.create(tmp_path / f"d{place}"), path)
+        except InputError as error:
+            assert "\n" not in error.problem and "\n" not in str(error), error
+            assert error.source == str(path)
+
+
+def test_a_video_with_a_wrong_name_is_named_by_its_place_among_the_videos(tmp_path):
+    rows = [
+        {"task_type": 1, "sample_id": number, "video_path": [name], "answer": "yes", "level": "easy"}
+        for number, name in enumerate(["a.mp4", "b.mp4", "c\u0007.mp4"])
+    ]
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "task1_meta.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError) as caught:
+        import_pictures(DataSet.create(tmp_path / "d"), tmp_path / "in" / "task1_meta.jsonl", layout="artifact-bench")
+    assert caught.value.row == 3, caught.value

@@ -7,23 +7,28 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from curate_world import drawn, made, tree
 
 from salon_bench.runs.limits import RunLimits
-from salon_bench.testing.mock_server import Script, serving
+from salon_bench.testing.mock_server import Script, ScriptLine, serving
 from salon_curate import asks
 from salon_curate.asks.ask import reads
 from salon_curate.asks.pictures import _Quality, _Score
-from salon_curate.judging import journal_path, judge_stage, read_journal
+from salon_curate.cli import curate
+from salon_curate.costs import COSTS
+from salon_curate.judging import ReplyJournal, journal_path, judge_stage, read_journal
 from salon_curate.lineage import why
-from salon_curate.measures import look
+from salon_curate.measures import fields, look
 from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.running import run
 from salon_curate.selection import predicate, read_columns
+from salon_curate.stages import expected_parts
 from salon_synthetic import PixelJudge
 from salon_taxonomy.answers.outcome import Parsed
 from salon_taxonomy.errors import InputError
@@ -150,6 +155,37 @@ def test_lost_replies_leave_the_shard_unfinished_and_only_they_are_asked_again(d
     judge.asked.clear()
     assert run(dataset, [stage]).made == 2
     assert len(judge.asked) == 8 - answered
+
+
+@pytest.mark.parametrize("status", [401, 429, 503])
+def test_a_server_that_answers_no_question_leaves_its_shards_open_and_the_next_run_asks_again(dataset, status):
+    judge, down = dataset.folder / "judge.toml", ScriptLine(body='{"error": "no"}', status=status)
+    (dataset.folder / PIPELINE).write_text(f'[[stage]]\nask = "alignment"\njudge = "{judge}"\n')
+
+    def ran(*lines):
+        with serving(Script(rule=lambda _: '{"score": 7}', lines=lines)) as server:
+            limits = "[limits]\nattempts = 2\nfirst_wait_s = 0.001\n"
+            judge.write_text(f'kind = "openai"\nmodel = "m"\nbase_url = "{server.url}"\n{limits}')
+            return CliRunner().invoke(curate, ["run", str(dataset.folder), "--quiet"])
+
+    lost, again = ran(down), ran()
+    assert lost.exit_code == 1 and "0 parts made" in lost.stdout, lost.output
+    assert "4 questions got no reply" in lost.stderr and f"HTTP {status}" in lost.stderr
+    assert (again.exit_code, again.stdout) == (0, "2 parts made with 0 rows without a value, 0 kept\n"), again.output
+
+
+def test_refused_questions_are_null_for_good_when_that_is_allowed_and_never_before(dataset):
+    judge = Counting(lambda _: Reply("", CallStatus.REJECTED, http_status=400, error="not this picture"))
+    stage = judge_stage(asks.alignment(), judge)
+    for shard in dataset.shards:  # as an earlier version left them
+        with ReplyJournal.open(journal_path(dataset.folder, "alignment", shard.name)) as journal:
+            journal.add("0" * 16, Reply("", CallStatus.REJECTED), "k")
+    assert run(dataset, [stage]).made == 0
+    kept = replace(stage, keep_lost=True)
+    assert (run(dataset, [kept]).made, len(judge.asked)) == (2, 16)
+    found = read_columns(dataset, [stage], ["alignment", "alignment_problem"]).collect()
+    assert found["alignment"].null_count() == 8
+    assert set(found["alignment_problem"]) == {"rejected: not this picture"}
 
 
 def test_a_limit_stops_the_run_and_nothing_paid_is_asked_again(dataset):
@@ -352,3 +388,53 @@ def test_the_pixel_judge_is_right_about_drawn_pictures(dataset):
     run(dataset, stages)
     found = read_columns(dataset, stages, ["good", "agrees"]).collect()
     assert found["good"].equals(found["agrees"])
+
+
+@pytest.mark.parametrize(("ask", "words"), [("agreement", "the row has no prompt"), ("alignment", "the row has no caption")])
+@pytest.mark.parametrize("empty", [None, ""])
+def test_a_row_without_its_text_is_not_asked_about_and_says_so(tmp_path, ask, words, empty):
+    table = drawn(tmp_path / "in", 1)
+    rows = [json.loads(line) for line in table.read_text().splitlines()]
+    rows[3]["prompt"] = empty
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    reply = {"answer": True, "explanation": "", "edit_prompt": ""} if ask == "agreement" else {"score": 4}
+    dataset, judge = made(tmp_path / "d", table), Counting(lambda _: json.dumps(reply))
+    stage = judge_stage(getattr(asks, ask)(), judge)
+    assert run(dataset, [stage]).problems == 1
+    own = [name for name in stage.writes if not name.endswith("_explored")]
+    found = read_columns(dataset, [stage], [*own, stage.problem]).collect()
+    missing = found.filter(found["key"] == rows[3]["key"]).row(0, named=True)
+    assert [missing[name] for name in own] == [None] * len(own)
+    assert missing[stage.problem] == f"abstained: {words}"
+    assert len(judge.asked) == len(rows) - 1
+
+
+def test_why_tells_of_every_picture_what_the_tables_hold(tmp_path):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 2), shard_rows=5)
+    stages = [look, judge_stage(asks.alignment(), Counting(scores))]
+    run(dataset, stages)
+    columns = [column for stage in stages for column in (*stage.writes, stage.problem)]
+    table = read_columns(dataset, stages, ["prompt", "sha256", *columns]).collect()
+    places = [(shard.name, row) for shard in dataset.shards for row in range(1, shard.rows + 1)]
+    for (shard, row), facts in zip(places, table.iter_rows(named=True), strict=True):
+        told = why(dataset, stages, facts["key"])
+        assert (told["shard"], told["row"]) == (shard, row)
+        assert (told["prompt"], told["sha256"]) == (facts["prompt"], facts["sha256"])
+        for stage, entry in zip(stages, told["stages"], strict=True):
+            values = {stage.problem if name == "problem" else name: each for name, each in entry["values"].items()}
+            assert values == {name: facts[name] for name in (*stage.writes, stage.problem)}
+
+
+def test_a_part_costs_the_bytes_that_it_reads_and_those_that_it_writes(tmp_path):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 2), shard_rows=5)
+    stages = [look, fields(good="bool"), judge_stage(asks.alignment(), Counting(scores), when="contrast > 0")]
+    run(dataset, stages)
+    expected = {}
+    for stage, parts in zip(stages, expected_parts(dataset, stages).values(), strict=True):
+        for shard, part in zip(dataset.shards, parts, strict=True):
+            picture = dataset.shard_path(shard.name).stat().st_size if "image" in stage.reads else 0
+            inputs = sum((dataset.folder / each).stat().st_size for each in part.inputs)
+            expected[stage.name, shard.name] = (inputs + picture, (dataset.folder / part.path).stat().st_size)
+    lines = [json.loads(line) for line in (dataset.folder / COSTS).read_text().splitlines()]
+    names = {stage.identity: stage.name for stage in stages}
+    assert {(names[line["stage"]], line["shard"]): (line["bytes_read"], line["bytes_written"]) for line in lines} == expected

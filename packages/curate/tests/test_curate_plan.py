@@ -12,7 +12,8 @@ from curate_world import drawn, made, tree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salon_bench.judges import CachedJudge, ResponseCache
+from salon_bench.judges import CachedJudge, ChatSettings, ResponseCache, RoutedJudge
+from salon_bench.judges.collecting import CollectingJudge
 from salon_bench.judges.replay import Recording, RecordingJudge, ReplayFileJudge
 from salon_curate import asks
 from salon_curate.cli import curate
@@ -256,6 +257,21 @@ def test_drift_refuses_a_judge_that_answers_from_a_cache_or_a_recording(tmp_path
         assert tree(dataset.folder, ".") == before
 
 
+@pytest.mark.parametrize("wrapped", ["alone", "routed", "cached"])
+def test_drift_refuses_a_judge_whose_replies_lie_in_a_batch_folder(tmp_path, few, wrapped):
+    dataset = made(tmp_path / "d", few, shard_rows=160)
+    stages = [look, judge_stage(asks.agreement(), PixelJudge())]
+    run(dataset, stages, engine=inline)
+    judge = CollectingJudge(ChatSettings(model="m", base_url="http://127.0.0.1:1"), tmp_path / "calls")
+    if wrapped == "routed":
+        judge = RoutedJudge({"*": judge})
+    elif wrapped == "cached":
+        judge = CachedJudge(judge, ResponseCache(tmp_path / "cache"))
+    with pytest.raises(InputError, match="answers from a batch folder, so drift cannot be seen"):
+        drift(dataset, stages, "agreement", now=judge_stage(asks.agreement(), judge))
+    assert not (tmp_path / "calls").exists()
+
+
 def test_drift_refuses_what_it_cannot_compare(tmp_path, few):
     dataset = made(tmp_path / "d", few, shard_rows=160)
     run(dataset, [look, duplicates], engine=inline)
@@ -281,8 +297,8 @@ def test_the_commands_print_plan_simulation_and_drift(tmp_path, few):
     assert json.loads(call("plan", folder, "--format", "json"))["stages"][1]["totals"]["calls"]["value"] == pytest.approx(64)
     assert len(json.loads(call("simulate", folder, "--workers", 1, "--workers", 4, "--format", "json"))) == 2
     assert "busy" in call("simulate", folder)
-    assert call("run", folder, "--quiet", "--engine", "inline").startswith("26 parts made, 6 kept")
+    assert call("run", folder, "--quiet", "--engine", "inline").startswith("26 parts made with 0 rows without a value, 6 kept")
     assert "agrees" in call("drift", folder, "--stage", "agreement", "--rows", 20)
     moved = call("drift", folder, "--stage", "agreement", "--now", "pixels:blur=8", "--at-most", 0.01)
-    assert "values changed, surely more than 0.01" in moved
+    assert "is above --at-most 0.01" in moved
     assert "asks no judge" in call("drift", folder, "--stage", "look", "--now", "pixels:blur=8")

@@ -4,6 +4,7 @@ import csv
 import itertools
 import json
 import math
+import os
 import random
 import shutil
 import tarfile
@@ -36,7 +37,7 @@ from salon_curate.judging import judge_stage
 from salon_curate.measures import fields, look
 from salon_curate.pipeline import PIPELINE
 from salon_curate.release import merkle_root, release, verify_release
-from salon_curate.running import run
+from salon_curate.running import run, verify
 from salon_curate.selection import read_columns, save_selection, select
 from salon_curate.stages import stage
 from salon_ranking.near_duplicates import near_duplicates
@@ -385,7 +386,7 @@ def test_the_arena_s_pages_and_label_studio_give_the_result_of_the_sheet(looked,
             while tasks := service.lease(rater).result()["tasks"]:
                 task = tasks[0]
                 payload = service.payload_of(task["assignment"])
-                service.files(rater, task["assignment"])
+                service.look(rater, task["assignment"])
                 blank = payload["files"][0]["model"] == "blank"
                 choice = [[int(name == "ben" if blank else said(keys[payload["prompt_id"]], name))]]
                 about = {"answer_id": UUID(int=next(numbers), version=4), "assignment": task["assignment"], "elapsed_ms": 900,
@@ -401,26 +402,32 @@ def test_the_arena_s_pages_and_label_studio_give_the_result_of_the_sheet(looked,
         score_audit(looked, other.folder.name, tmp_path / "store")
 
 
-def test_pictures_of_audits_of_one_name_have_one_name_only_where_they_are_the_same(looked, tmp_path):
+def test_no_picture_of_an_audit_has_the_name_of_one_of_another_audit(looked, tmp_path):
+    """Also of one audit name, and where other conditions chose the same sample; an equal audit of a copy is the same one."""
     other = made(tmp_path / "other", drawn(tmp_path / "in", 2, seed=5))
     run(other, STAGES, engine=inline)
     save_selection(other, STAGES, select(other, STAGES, {"good": "good"}, "v1"))
     shutil.copytree(looked.folder, tmp_path / "copy", ignore=shutil.ignore_patterns("audits"))
+    save_selection(looked, STAGES, select(looked, STAGES, {"good": "good", "all": "key IS NOT NULL"}, "v1 again"))
     found = []
     for dataset, options in (
         (looked, {}),
+        (looked, {"name": "again", "selection": "v1 again"}),
         (DataSet.open(tmp_path / "copy"), {}),
         (other, {}),
         (DataSet.open(tmp_path / "copy"), {"seed": 4, "name": "same"}),
         (other, {"question": "is it sharp", "name": "same"}),
     ):
         name = options.pop("name", "shared")
-        sampled = sample_audit(dataset, STAGES, "v1", name, per_stratum=5, **options)
+        if name == "again":
+            shutil.move(looked.folder / "audits/shared", tmp_path / "gone")
+            name = "shared"
+        sampled = sample_audit(dataset, STAGES, options.pop("selection", "v1"), name, per_stratum=5, **options)
         names = set(json.loads((sampled.folder / "plan.json").read_text())["pictures"])
         assert {path.stem for path in (sampled.folder / "pictures" / "sample").iterdir()} <= names
         found.append(names)
-    assert found[0] == found[1]
-    assert all(not one & two for one, two in itertools.combinations(found[1:], 2))
+    assert found.pop(2) == found[0]
+    assert all(not one & two for one, two in itertools.combinations(found, 2))
 
 
 def test_an_audit_of_other_conditions_or_with_wrong_answers_is_refused(looked, tmp_path):
@@ -465,17 +472,69 @@ def test_every_kept_row_is_in_a_release_once_whatever_its_format_and_split(tmp_p
     for column in (None, "part"):
         for form in ("datasets", "webdataset"):
             written = release(dataset, stages, "all", f"{form}-{column}", form=form, split=column)
-            assert sum(written.pictures.values()) == len(rows)
+            assert sum(written.pictures.values()) == len(rows) - 2  # without the file that is no picture, and the missing one
             again = DataSet.create(tmp_path / f"{form}-{column}")
             for file in sorted((written.folder / "data").iterdir()):
                 import_pictures(again, file, columns=Columns(key=None if form == "webdataset" else "key"))
             run(again, [look], engine=inline)
-            assert again.rows == len(rows)
+            assert again.rows == len(rows) - 2
             found = read_columns(again, [look], ["sha256", "width"]).collect()
             assert found["width"].is_not_null().sum() == 7
+    save_selection(dataset, stages, select(dataset, stages, {"all": "problem IS NOT NULL OR key <> ''"}, "broken"))
+    with pytest.raises(InputError, match=r"2 rows of the selection have no picture .* the first is 'junk'"):
+        release(dataset, stages, "broken", "broken")
+    assert not (dataset.folder / "releases" / "broken").exists()
     sampled = sample_audit(dataset, stages, "all", "formats")
     shown = read_material(sampled.folder / "pictures", sampled.folder / "prompts.jsonl")
     assert len({file.prompt_id for file in shown.files if file.model == "sample"}) == 7
+
+
+def test_whatever_is_changed_below_a_data_set_is_named_and_never_released(looked, tmp_path):
+    """One byte of each shard, part and copy, a rewritten copy, and two files that change places: verify names it, and a release
+    has the bytes of the undisturbed one or is refused."""
+    wanted = release(looked, STAGES, "v1", "undisturbed", columns=["sharpness"], split="split").merkle_root
+    assert verify(looked, STAGES) == []
+    generator = random.Random("bytes of a data set")
+    keys = select(looked, STAGES, {"good": "good"}).mask.tolist()
+
+    def changed(kind, change):
+        folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+        shutil.copytree(looked.folder, folder)
+        shutil.rmtree(folder / "releases")
+        dataset, path = DataSet.open(folder), generator.choice(sorted(folder.glob(f"{kind}/**/*.parquet")))
+        change(path)
+        return dataset, path
+
+    def one_byte(path):
+        data, stat = bytearray(path.read_bytes()), path.stat()
+        data[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
+        path.write_bytes(data)
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # the copies' names keep fitting
+
+    def rewritten(path):
+        rows = pl.read_parquet(path)
+        rows.reverse().write_parquet(path)
+
+    def another(path):
+        path.write_bytes(generator.choice([other for other in sorted(path.parent.iterdir()) if other != path]).read_bytes())
+
+    for kind, change, times in [
+        ("shards", one_byte, 12), ("columns", one_byte, 12), ("cache", one_byte, 6),
+        ("shards", another, 2), ("columns", another, 3), ("cache", rewritten, 3), ("cache", another, 3),
+    ]:  # fmt: skip
+        for _ in range(times):
+            dataset, path = changed(kind, change)
+            told = [line for line in verify(dataset, STAGES) if path.name in line]
+            if kind != "cache":
+                assert told, path
+                try:
+                    assert release(dataset, STAGES, "v1", "again", columns=["sharpness"], split="split").merkle_root == wanted
+                except InputError as error:
+                    assert path.name in str(error) or "damaged" in str(error)
+            else:  # a copy is made again from what it copies
+                assert told or change is another  # it is not even looked at under another name
+                assert select(dataset, STAGES, {"good": "good"}).mask.tolist() == keys
+                assert release(dataset, STAGES, "v1", "again", columns=["sharpness"], split="split").merkle_root == wanted
 
 
 @pytest.mark.parametrize("name", ["../out", "a/b", "train-big", "a b", "", "train:", "*"])
@@ -497,6 +556,40 @@ def test_a_split_is_a_plain_name_and_no_split_s_files_are_those_of_another(looke
         release(dataset, [look, part], "v1", "r", split="part")
     assert sorted(path for path in dataset.folder.parent.rglob("*") if "cache" not in path.parts) == [
         path for path in before if "cache" not in path.parts]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["no", "null", "1", "1e3", "true", "train"])
+def test_a_reader_of_the_card_finds_every_split_under_its_name(looked, tmp_path, monkeypatch, name):
+    import salon_curate.measures as module
+
+    yaml = pytest.importorskip("yaml")
+
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1))
+    part = stage(version="1", reads=[], writes={"part": pl.String})(lambda batch: batch.select("key", part=pl.lit(name)))
+    part = replace(part, name="part", where="salon_curate.measures:part")
+    monkeypatch.setattr(module, "part", part, raising=False)
+    run(dataset, [look, part], engine=inline)
+    save_selection(dataset, [look, part], select(dataset, [look, part], {"x": "contrast > 0"}, "v1"))
+    card = (release(dataset, [look, part], "v1", "r", split="part").folder / "card.md").read_text()
+    assert [each["split"] for each in yaml.safe_load(card.split("---")[1])["configs"][0]["data_files"]] == [name]
+
+
+def test_whatever_is_added_to_a_release_or_changed_in_it_is_named(looked, tmp_path):
+    folder = shutil.copytree(release(looked, STAGES, "v1", "whole").folder, tmp_path / "r")
+    assert verify_release(folder) == []
+    (tmp_path / "other").mkdir()
+    for target in (tmp_path / "other", tmp_path / "nowhere"):
+        (folder / "data" / "more").symlink_to(target)
+        assert verify_release(folder) == ["data/more: is not of this release"]
+        (folder / "data" / "more").unlink()
+    for name in ("card.md", "croissant.json"):
+        text = (folder / name).read_text()
+        (folder / name).write_text(f"{text} ")
+        assert verify_release(folder) == [f"{name}: has changed"]
+        (folder / name).unlink()
+        assert verify_release(folder) == [f"{name}: is missing"]
+        (folder / name).write_text(text)
+    assert verify_release(folder) == []
 
 
 def test_a_release_that_was_interrupted_leaves_nothing_in_the_next(looked, monkeypatch):

@@ -19,7 +19,18 @@ from salon_curate.measures import look
 from salon_curate.pages import yield_page, yield_section
 from salon_curate.pipeline import LOOK, PIPELINE
 from salon_curate.running import run
-from salon_curate.selection import LIGHT, YieldCurve, diff, predicate, read_columns, saved_predicates, select, sweep
+from salon_curate.selection import (
+    LIGHT,
+    YieldCurve,
+    diff,
+    predicate,
+    read_columns,
+    save_selection,
+    saved_predicates,
+    select,
+    sweep,
+    with_readable,
+)
 from salon_curate.stages import Stage, stage
 from salon_synthetic import PixelJudge
 from salon_taxonomy.errors import IncompleteError, InputError
@@ -41,8 +52,13 @@ NUMBERS = st.sampled_from(["sharpness", "noise", "contrast", "width"])
 
 @pytest.mark.parametrize("column", [*LIGHT, "look_problem", "width"])
 def test_a_condition_may_name_every_column_alone_or_beside_others(looked, column):
-    frame = read_columns(looked, [look], [column, "contrast"]).collect()
-    expected = [value is not None for value in frame[column]]
+    frame = read_columns(looked, [look], [column, "contrast", "problem"]).collect()
+    # The row whose file is no picture is out, unless a condition is about problems.
+    asked_for = column in ("problem", "look_problem")
+    expected = [
+        value is not None and (asked_for or problem is None)
+        for value, problem in zip(frame[column], frame["problem"], strict=True)
+    ]
     assert select(looked, [look], {"x": f"{column} IS NOT NULL"}).mask.tolist() == expected
     both = select(looked, [look], {"x": f"{column} IS NOT NULL", "y": "contrast > 1 OR contrast IS NULL"})
     assert both.rows == len(frame) and both.kept == sum(expected)
@@ -61,6 +77,7 @@ def test_a_selection_keeps_what_a_plain_filter_keeps(looked, conditions):
         expected = expected & each
     found = select(looked, [look], predicates)
     assert found.mask.tolist() == expected.to_list() and found.kept == expected.sum()
+    assert found.by_predicate["readable"] == (1, 0, 0)  # the conditions fail it as well
     for name, hold in zip(predicates, holds, strict=True):
         failed, null, only = found.by_predicate[name]
         assert failed + null == (~hold).sum() and null == 1 and only <= failed + null
@@ -72,6 +89,18 @@ def test_every_point_of_a_sweep_is_the_selection_at_that_threshold(looked):
         others = {name: sql for name, sql in predicates.items() if curve.column not in sql}
         for at, kept in zip(curve.thresholds, curve.kept, strict=True):
             assert select(looked, [look], {**others, "at": f"{curve.column} >= {at!r}"}).kept == kept
+
+
+def test_a_sweep_counts_the_rows_about_which_nobody_was_asked(looked):
+    """Below the threshold of a stage's ``when`` the curve is flat because the judge was not asked."""
+    stage = judge_stage(asks.alignment(), PixelJudge(), when="sharpness >= 700")
+    run(looked, [look, stage])
+    frame = read_columns(looked, [look, stage], ["sharpness", "alignment"]).collect()
+    [curve] = sweep(looked, [look, stage], {"aligned": "alignment >= 0"}, ["sharpness"], points=9)
+    for at, kept, unknown in zip(curve.thresholds, curve.kept, curve.unknown, strict=True):
+        rows = frame.filter(pl.col("sharpness") >= at)
+        assert (kept, unknown) == (rows["alignment"].count(), rows["alignment"].null_count())
+    assert curve.unknown[0] >= (frame["sharpness"] < 700).sum() > 0
 
 
 ODD = [math.nan, math.inf, -math.inf, 0.1, 60.1, None, 1e30, -0.0]
@@ -170,7 +199,7 @@ def test_a_stage_that_has_not_finished_is_named(tmp_path):
 def test_no_name_of_a_column_is_the_title_of_an_axis_and_no_name_is_markup(tmp_path):
     """A title cannot wrap: on a phone a long one leaves no width for the plot."""
     names = ["n" * 90, "<script>alert(1)</script>", "a'b\"c", "שלום", "${x}", "</script>"]
-    curves = [YieldCurve(name, 4, (1e-9, 1e12), (4, 1), (0.5, 0.1), (1.0, 0.7)) for name in names]
+    curves = [YieldCurve(name, 4, (1e-9, 1e12), (4, 1), (0.5, 0.1), (1.0, 0.7), (0, 2)) for name in names]
     yield_page(curves, tmp_path / "p.html")
     text = (tmp_path / "p.html").read_text()
     assert "<script>alert" not in text and text.count("</script>") == text.count("<script")
@@ -199,3 +228,18 @@ def test_the_commands_print_the_funnel_save_selections_and_draw_the_curves(looke
     call("yield", folder, "--sweep", "sharpness", "--page", tmp_path / "curves.html")
     assert "where sharpness is at least" in (tmp_path / "curves.html").read_text()
     assert json.loads(call("why", folder, "k00002"))["stages"][0]["values"]["look_problem"]
+
+
+def test_a_saved_selection_is_text_that_people_can_read_and_says_what_was_selected(tmp_path):
+    dataset = made(tmp_path / "d", drawn(tmp_path / "in", 2))
+    run(dataset, [look], engine=inline)
+    conditions = {"größer": "contrast > 1", "nicht leer": "prompt <> 'größer'"}
+    found = select(dataset, [look], conditions, "v1")
+    path = save_selection(dataset, [look], found)
+    text = path.read_text(encoding="utf-8")
+    assert "größer" in text and "\\u" not in text and text.endswith("}\n") and len(text.splitlines()) > len(conditions)
+    document = json.loads(text)
+    assert document["predicates"] == with_readable([look], conditions)
+    assert (document["rows"], document["kept"]) == (dataset.rows, int(found.mask.sum()))
+    counts = {name: tuple(each[word] for word in ("failed", "null", "only")) for name, each in document["counts"].items()}
+    assert counts == {name: tuple(each) for name, each in found.by_predicate.items()}

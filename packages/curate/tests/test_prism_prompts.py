@@ -12,7 +12,7 @@ from salon_bench.suites.prism import Language, Track, read_prompts
 from salon_bench.suites.prism.text_check import quoted_texts
 from salon_curate.construction.prism_prompts import compose
 from salon_curate.construction.prism_prompts.draws import Draws
-from salon_curate.construction.prism_prompts.pools import pool, pools
+from salon_curate.construction.prism_prompts.pools import in_language, pool, pools
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_json_lines
 
@@ -124,3 +124,14 @@ def test_draws_are_about_even():
     draws = Draws("even")
     counts = Counter(draws.pick(range(10)) for _ in range(5000))
     assert min(counts.values()) > 400
+
+
+def test_every_other_imagination_prompt_has_two_ideas_of_different_categories():
+    groups = pools("imagination", "ideas")
+    for language, prompts in ((Language.ENGLISH, ENGLISH), (Language.CHINESE, CHINESE)):
+        numbered = [prompt for prompt in prompts if prompt.track == Track.IMAGINATION]
+        assert len(numbered) == 50
+        for number, prompt in enumerate(numbered):
+            ideas = [[in_language(idea, language).casefold() for idea in group] for group in groups]
+            kinds = [place for place, group in enumerate(ideas) if any(idea in prompt.text.casefold() for idea in group)]
+            assert len(kinds) == (2 if number % 2 else 1), (number, prompt.text)

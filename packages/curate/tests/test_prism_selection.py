@@ -161,7 +161,7 @@ def test_candidates_of_one_track_may_come_without_a_track(tmp_path):
 
 
 def test_a_missing_extra_says_what_to_type():
-    with pytest.raises(InputError, match=r"pip install 'salon-bench\[embeddings\]'"):
+    with pytest.raises(InputError, match=r"uv pip install './packages/bench\[embeddings\]'"):
         extra("no_such_library", "embeddings")
 
 

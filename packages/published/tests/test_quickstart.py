@@ -10,7 +10,7 @@ from salon_published import cells, tables
 from salon_published.consensus import BASELINE, generator_scores
 from salon_published.consensus_page import consensus_page, track_ranks
 from salon_published.quickstart import Quickstart, quickstart
-from salon_published.registry import model
+from salon_published.registry import model, models
 from salon_store import ResultStore
 from salon_taxonomy.cli import main
 from salon_taxonomy.errors import SalonError
@@ -29,7 +29,7 @@ BENCHMARKS = {
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Quickstart:
-    return quickstart(tmp_path_factory.mktemp("quickstart") / "store", replicates=150)
+    return quickstart(tmp_path_factory.mktemp("quickstart") / "store")
 
 
 def test_forty_two_generators_of_seven_benchmarks_are_scored() -> None:
@@ -54,14 +54,15 @@ def test_the_store_holds_every_row_and_every_battle_says_it_was_derived(first: Q
     rows = {info.table: info.rows for info in store.tables()}
     assert rows["battles"] == first.battles
     assert rows["leaderboards"] == 42
-    assert rows["runs"] == len(tables())
+    assert rows["published"] == cells().height
+    assert rows["runs"] == len({each.id for each in tables() if each.spec.rows == "generator"})
     assert first.added == sum(rows.values())
     assert store.sql("SELECT DISTINCT mode FROM battles").rows() == [("derived",)]
 
 
 def test_a_second_call_adds_nothing_and_writes_the_same_report(first: Quickstart) -> None:
     before = first.report.read_bytes()
-    again = quickstart(first.given, replicates=150)
+    again = quickstart(first.given)
     assert again.added == 0
     assert again.report.read_bytes() == before
 
@@ -77,11 +78,12 @@ def test_the_board_says_that_seven_benchmarks_are_few(first: Quickstart) -> None
     board = first.consensus.board
     known = dict(board.table.select("model", pl.col("ci_low").is_not_null()).iter_rows())
     assert known == {name: number > 1 for name, number in first.consensus.benchmarks.items()}
-    assert "7 clusters by suite" in " ".join(board.warnings)
+    assert "degrees of freedom for some intervals" in " ".join(board.warnings)
+    assert board.table["degrees"].drop_nulls().is_between(1, 3).all()
 
 
 def test_the_command_prints_the_board_the_agreement_and_the_questions(first: Quickstart) -> None:
-    done = CliRunner().invoke(main, ["quickstart", "--dir", str(first.given), "--bootstrap", "150", "--top", "3"])
+    done = CliRunner().invoke(main, ["quickstart", "--dir", str(first.given), "--top", "3"])
     assert done.exit_code == 0, done.output
     assert "GPT-Image-1" in done.stdout
     assert "791 published scores, 0 unscored" in done.stdout
@@ -93,7 +95,7 @@ def test_the_command_prints_the_board_the_agreement_and_the_questions(first: Qui
 def test_a_folder_that_holds_other_things_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("precious")
     with pytest.raises(SalonError, match=str(tmp_path)):
-        quickstart(tmp_path, replicates=0)
+        quickstart(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
     done = CliRunner().invoke(main, ["quickstart", "--dir", str(tmp_path)])
     assert done.exit_code == 2
@@ -123,23 +125,42 @@ def test_the_page_says_how_many_scores_it_stands_on(first: Quickstart) -> None:
     assert "salon store sql &#39;my results; rm -rf /&#39;" in page
 
 
-def test_every_printed_number_is_a_row_of_the_store(first: Quickstart) -> None:
-    stored = ResultStore.open(first.given).read("scores").collect()
-    printed = cells().filter(pl.col("unit") != "text")
-    wanted = {row[0].replace(":", "-"): row[1] for row in printed.group_by("table").len().iter_rows()}
-    had = dict(stored.filter(pl.col("run_id").str.starts_with("published-")).group_by("run_id").len().iter_rows())
-    assert had == {f"published-{table}": count for table, count in wanted.items()}
+def test_every_printed_cell_is_a_row_of_the_store(first: Quickstart) -> None:
+    stored = ResultStore.open(first.given).read("published").collect()
+    printed = cells()
+    assert dict(stored.group_by("table_id").len().iter_rows()) == dict(printed.group_by("table").len().iter_rows())
     assert stored["value"].sum() == pytest.approx(printed["value"].sum())
+
+
+def test_scores_are_scores_of_generators_on_benchmarks_and_nothing_else(first: Quickstart) -> None:
+    store = ResultStore.open(first.given)
+    scores = store.read("scores").collect()
+    assert {model(name).kind for name in scores["subject_model"].unique()} == {"generator"}
+    benchmarks = {about.benchmark for table in tables() for about in map(table.describe, table.columns)}
+    assert set(scores["suite"]) <= benchmarks
+    ids = {name.id for name in models()}
+    assert not set(scores["dimension"]) & (ids | {name.replace("-", "_") for name in ids} | {"n0", "gpt_image"})
+    # What the board is made of is all there, once.
+    board = first.scores.select("benchmark", "judge", "model", "track", "value").drop_nulls("value")
+    stored = scores.select(
+        pl.col("suite").alias("benchmark"),
+        "judge",
+        pl.col("subject_model").alias("model"),
+        pl.col("task").alias("track"),
+        "value",
+    )
+    assert board.join(stored, on=board.columns, how="anti", nulls_equal=True).filter(pl.col("judge").is_not_null()).is_empty()
+    assert set(scores["run_id"]) == set(store.read("runs").collect()["run_id"])
 
 
 REBUILT = """
     WITH rates AS (
-      SELECT subject_model AS model, split_part(dimension, '.', 1) AS label,
-             max(value) FILTER (dimension LIKE '%.precision') AS p, max(value) FILTER (dimension LIKE '%.recall') AS r,
-             max(value) FILTER (dimension LIKE '%.f1') AS f1
-      FROM scores WHERE run_id = 'published-magicmirror-6' GROUP BY ALL),
+      SELECT model, split_part(column_name, '.', 1) AS label,
+             max(value) FILTER (column_name LIKE '%.precision') AS p, max(value) FILTER (column_name LIKE '%.recall') AS r,
+             max(value) FILTER (column_name LIKE '%.f1') AS f1
+      FROM published WHERE table_id = 'magicmirror:6' GROUP BY ALL),
     support AS (
-      SELECT subject_model AS name, value AS n FROM scores WHERE run_id = 'published-magicmirror-5' AND dimension = 'test'),
+      SELECT row_name AS name, value AS n FROM published WHERE table_id = 'magicmirror:5' AND column_name = 'test'),
     names (label, name) AS (VALUES
       ('interaction', 'L2: Irrational Element Interaction'), ('human', 'L2: Abnormal Human Anatomy'),
       ('animal', 'L2: Abnormal Animal Anatomy'), ('object', 'L2: Abnormal Object Morphology')),
@@ -155,17 +176,17 @@ REBUILT = """
         {'dimension': 'micro.f1', 'value': 2 * sum(hits) / (sum(flagged) + sum(n))}], recursive := true)
       FROM counted GROUP BY model),
     rebuilt AS (
-      SELECT 'published-magicmirror-4' AS run_id, * FROM averages
-      UNION ALL SELECT 'published-magicmirror-6', model, label || '.f1', 2 * p * r / (p + r) FROM counted)
-    SELECT rebuilt.run_id, rebuilt.dimension, printed.value AS printed, rebuilt.value AS rebuilt
-    FROM rebuilt JOIN scores AS printed
-      ON printed.run_id = rebuilt.run_id AND printed.subject_model = rebuilt.model AND printed.dimension = rebuilt.dimension
+      SELECT 'magicmirror:4' AS table_id, * FROM averages
+      UNION ALL SELECT 'magicmirror:6', model, label || '.f1', 2 * p * r / (p + r) FROM counted)
+    SELECT rebuilt.table_id, rebuilt.dimension, printed.value AS printed, rebuilt.value AS rebuilt
+    FROM rebuilt JOIN published AS printed
+      ON printed.table_id = rebuilt.table_id AND printed.model = rebuilt.model AND printed.column_name = rebuilt.dimension
 """
 
 
 def test_magicmirrors_tables_four_and_six_follow_in_sql_from_the_stored_rates_and_supports(first: Quickstart) -> None:
     rows = pl.DataFrame(ResultStore.open(first.given).sql(REBUILT))
-    assert rows.group_by("run_id").len().sort("run_id")["len"].to_list() == [5 * 6, 5 * 4]
+    assert rows.group_by("table_id").len().sort("table_id")["len"].to_list() == [5 * 6, 5 * 4]
     apart = (rows["printed"] - rows["rebuilt"]).abs()
-    assert apart.filter(rows["run_id"] == "published-magicmirror-4").max() < 0.000_051  # the last printed digit
+    assert apart.filter(rows["table_id"] == "magicmirror:4").max() < 0.000_051  # the last printed digit
     assert apart.max() < 0.000_1  # F1 of rates that were rounded themselves

@@ -21,12 +21,15 @@ def scores() -> np.ndarray:
     return difficulty + np.array([0.0, 0.02, -0.8]) + random.normal(scale=0.3, size=(300, 3))
 
 
-def test_a_constant_lead_has_an_interval_without_width():
-    found = paired_bootstrap([0.5, 0.9, 0.1], [0.25, 0.65, -0.15], replicates=50)
-    assert found.value == pytest.approx(0.25)
-    assert found.ci_low == pytest.approx(0.25)
-    assert found.ci_high == pytest.approx(0.25)
-    assert found.significant
+@pytest.mark.parametrize("items", [3, 4, 60])
+def test_a_constant_lead_and_few_items_have_no_interval(items: int):
+    first = np.random.default_rng(0).random(items)
+    constant = paired_bootstrap(first, first - 0.25, replicates=50)
+    assert constant.value == pytest.approx(0.25)
+    assert np.isnan([constant.ci_low, constant.ci_high]).all()
+    assert not constant.significant
+    found = paired_bootstrap(first, first[::-1] - 5.0, replicates=50)
+    assert found.significant == (items > 4)
 
 
 def test_pairing_takes_out_what_the_items_have_in_common(scores):
@@ -112,7 +115,7 @@ def test_systems_that_cancel_out_are_never_told_apart():
 
 
 def test_a_metric_of_one_s_own_sees_whole_rows_and_may_not_exist():
-    counts = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
+    counts = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], *[[0.0, 0.0]] * 3])
 
     def precision(rows: np.ndarray) -> float:
         found = rows.sum(axis=0)

@@ -277,7 +277,6 @@ def test_what_needs_a_square_of_a_hundred_thousand_models_says_so_before_it_is_m
 PRESS = """
 import os, signal, sys, threading, time
 from salon_taxonomy.cli import main
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts its background jobs deaf to it
 
 def press():
     '''Once the main thread was met in the package's own code ten times, at work and no longer on its way there.'''

@@ -101,7 +101,10 @@ def test_few_clusters_are_told_by_every_model(model: str, clusters: int, kind: s
         found = tied(league, **options).warnings
     else:
         found = contextual(league, ["detail"], **options).warnings
-    assert any("fewer than 20 clusters" in one for one in found) == (clusters < 20)
+    if kind == "sandwich":
+        assert any("degrees of freedom" in one for one in found) == (2 <= clusters < 5)
+    else:
+        assert any("fewer than 20 clusters" in one for one in found) == (clusters < 20)
 
 
 @pytest.mark.parametrize("kind", ["percentile", "bca"])

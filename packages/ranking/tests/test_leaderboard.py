@@ -237,14 +237,6 @@ def test_an_exception_in_the_progress_callback_stops_the_work():
 
 
 def test_ctrl_c_stops_a_long_bootstrap_before_its_end():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts its background jobs deaf to it
-    try:
-        _press_ctrl_c_in_a_long_bootstrap()
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _press_ctrl_c_in_a_long_bootstrap():
     finished: list[int] = []
     started = threading.Event()
 

@@ -47,6 +47,20 @@ def test_the_effect_of_one_match_is_that_of_fitting_again(model: dict[str, objec
     assert ours[3] == 0.0
 
 
+@pytest.mark.parametrize("battles", [24, 60, 140])
+@pytest.mark.parametrize("model", [{}, {"ties": "davidson"}, {"ties": "rao-kupper"}], ids=str)
+def test_the_effect_of_one_match_is_that_of_fitting_again_where_matches_are_few(model: dict[str, object], battles: int):
+    """12 to 70 matches of each model, of which one wins nearly all."""
+    random = np.random.default_rng(battles)
+    frame = league(battles=battles, seed=battles)
+    frame = frame.with_columns(
+        size=pl.lit(0.0),
+        winner=pl.when(pl.Series(random.random(battles) < 0.2)).then(pl.lit("tie")).otherwise("winner"),
+    )
+    ours = match_effects(fit(Battles.from_frame(frame), baseline="m3", prior_ties=1.0, **model))
+    assert ours == pytest.approx(refitted_effects(frame, "m3", 1.0, **model), rel=0.01)
+
+
 def test_few_matches_are_not_listed_and_many_are():
     few = Battles.from_frame(league())
     table = listing(rank(few, interval="sandwich", baseline="m3"), few)

@@ -189,7 +189,7 @@ def test_without_scipy_the_extra_is_named_and_scores_need_none(files: Path, monk
     monkeypatch.setattr("salon_ranking.extras.import_module", lacking)
     result = call("mos", files)
     assert isinstance(result.exception, MissingExtraError)
-    assert "salon-ranking[analysis]" in str(result.exception)
+    assert "./packages/ranking[analysis]" in str(result.exception)
     assert call("mos", files, "--test", "none").exit_code == 0
     assert call("mos", files, "--test", "within-prompts").exit_code == 0
     assert call("drivers", files).exit_code == 0

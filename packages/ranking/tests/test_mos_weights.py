@@ -18,7 +18,7 @@ from salon_ranking.opinion import (
     fit_logistic,
     standardized_marks,
 )
-from salon_ranking.opinion.logistic import win_probability
+from salon_ranking.opinion.logistic import degrees_of, win_probability
 
 DIMENSIONS = ("Prompt Following", "Structural Accuracy", "Aesthetic Quality")
 # MEF paper (004), Table 9: rise of the win rate above 50% for one standard deviation.
@@ -158,9 +158,17 @@ def test_estimates_and_errors_are_those_of_statsmodels():
     robust = model.fit(cov_type="HC0", tol=1e-12)
     assert ours.estimate == pytest.approx(robust.params, abs=1e-8)
     assert ours.covariance == pytest.approx(robust.cov_params() * 800 / 797, rel=1e-6)
-    clustered = model.fit(cov_type="cluster", cov_kwds={"groups": clusters}, tol=1e-12)
-    by_cluster = fit_logistic(x, y, ["a", "b", "c"], clusters).covariance  # statsmodels multiplies by (n - 1)/(n - k), too
-    assert by_cluster == pytest.approx(clustered.cov_params() * 797 / 799, rel=1e-6)
+    # statsmodels has no CR2; its sum over clusters, with each corrected by hand, is ours.
+    p = model.predict(robust.params, x)
+    bread, middle = robust.normalized_cov_params, np.zeros((3, 3))
+    for number in range(40):
+        own = x[clusters == number] * np.sqrt(p * (1 - p))[clusters == number, None]
+        values, vectors = np.linalg.eigh(np.eye(len(own)) - own @ bread @ own.T)
+        score = own.T @ (vectors / np.sqrt(values)) @ vectors.T @ ((y - p) / np.sqrt(p * (1 - p)))[clusters == number]
+        middle += np.outer(score, score)
+    ours = fit_logistic(x, y, ["a", "b", "c"], clusters)
+    assert ours.covariance == pytest.approx(bread @ middle @ bread, rel=1e-6)
+    assert 25 < degrees_of(ours, np.eye(3)).min() <= degrees_of(ours, np.eye(3)).max() <= 39
 
 
 def test_personas_scenarios_and_both_have_weights_of_their_own():

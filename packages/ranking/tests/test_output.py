@@ -47,5 +47,5 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(tmp_path: Pa
     monkeypatch.setitem(sys.modules, "altair", None)
     for name in [name for name in sys.modules if name.startswith("salon_ranking.report")]:
         monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(MissingExtraError, match=r"pip install 'salon-ranking\[report\]'"):
+    with pytest.raises(MissingExtraError, match=r"uv pip install './packages/ranking\[report\]'"):
         write_boards([BOARD], tmp_path / "board.html", title="t")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from for_each import for_each
 from salon_rewards import make_reward
 from salon_rewards.adapters import DDPOReward, FlowGRPOReward, UnscoredError, VerlImageScore, flow_factory_reward
 from salon_rewards.adapters.pictures import pictures_of, settled
@@ -150,6 +151,37 @@ def test_verl_takes_a_picture_with_or_without_a_dimension_in_front():
             data_source="x", solution_image=image, ground_truth="a cat", extra_info={"index": 1}, model_name="m"
         )
         assert found == {"score": 1.0, "abstained": 0.0}
+
+
+@for_each("frames", [1, 2, 3, 4, 5, 9])
+@for_each("layout", ["tchw", "cthw", "thwc", "1tchw", "1cthw", "1thwc"])
+@for_each("kind", ["bytes", "numbers"])
+def test_verl_takes_the_frames_of_a_video_in_every_layout_and_pays_their_mean(frames, layout, kind):
+    torch = pytest.importorskip("torch")
+    if frames == 3 and layout.endswith("tchw"):
+        return  # three frames of three channels, either way round: verl-omni takes the first for channels
+    film = torch.stack([torch.full((3, 8, 9), 20 * number, dtype=torch.uint8) for number in range(frames)])
+    film = film if kind == "bytes" else film.float() / 255
+    order = layout.removeprefix("1")
+    image = film.permute(*("tchw".index(axis) for axis in order))
+    found = VerlImageScore(REDNESS)("x", image[None] if layout[0] == "1" else image, "a cat", {"index": 1})
+    assert found == {"score": pytest.approx(10 * (frames - 1) / 255), "abstained": 0.0}
+
+
+@for_each("shape", [(8, 9), (2, 3, 4, 8, 9), (0, 3, 8, 9), (3,), (2, 2, 3, 3, 8, 9)])
+def test_verl_gets_a_typed_error_for_a_tensor_that_is_no_picture(shape):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(InputError, match="must be a picture or the frames of one video, not"):
+        VerlImageScore(REDNESS)("x", torch.zeros(shape, dtype=torch.uint8), "a cat")
+
+
+def test_a_video_of_which_a_frame_has_no_score_is_paid_by_the_policy():
+    torch = pytest.importorskip("torch")
+    film = torch.stack([torch.full((3, 8, 9), number, dtype=torch.uint8) for number in range(2)])
+    paid = VerlImageScore(marked([mark(8), "?"], concurrency=1), on_unscored=0.0)("x", film, "a")
+    assert paid == {"score": pytest.approx(0.4), "abstained": 0.5}
+    with pytest.raises(UnscoredError):
+        VerlImageScore(marked([mark(8), "?"], concurrency=1))("x", film, "a")
 
 
 def test_flow_factory_gets_a_class_of_its_own_reward_model(monkeypatch):

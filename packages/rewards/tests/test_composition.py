@@ -8,6 +8,7 @@ import pickle
 from fractions import Fraction
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +27,9 @@ from salon_rewards import (
     ThinkReward,
     compose,
 )
+from salon_rewards.batch import Batch
+from salon_rewards.callables.reward import AskingReward, RuleReward, each_paid
+from salon_rewards.group_mask import Abstention
 from salon_taxonomy.answers import MAGICMIRROR_MENU, MagicMirrorAnswer, magicmirror_json, render_magicmirror
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Reward
@@ -180,6 +184,83 @@ def test_a_composition_that_asks_runs_its_parts_together_and_settles_groups():
     assert asyncio.iscoroutinefunction(type(composed).__call__)
 
 
+@given(
+    batches=st.lists(st.lists(st.integers(-8, 8).map(float), min_size=2, max_size=2), min_size=2, max_size=4, unique_by=tuple),
+    asks=st.booleans(),
+)
+def test_each_batch_gets_its_own_components_and_never_those_of_another_one(batches, asks):
+    """Batches of one length, of the same texts or others, one after the other and side by side."""
+
+    def pays(completions, worth, **columns):
+        return list(worth)
+
+    async def slow(completions, worth, **columns):
+        await asyncio.sleep(0.001 * (abs(worth[0]) < 4))
+        return list(worth)
+
+    inner = compose([Part(slow if asks else pays, 2.0, name="worth")], name="inner", group_size=1)
+    composed = compose([Part(inner, 0.5, name="one"), Part(inner, 3.0, name="other")], group_size=1)
+    columns = [{"worth": worth, "example_id": [f"{number}", "x"]} for number, worth in enumerate(batches)]
+    made = [Batch(["a", "b"], each) for each in columns]
+
+    async def beside_each_other():
+        return await asyncio.gather(*(composed.score(batch) for batch in made))
+
+    compositions = asyncio.run(beside_each_other()) if asks else [composed.score(batch) for batch in made]
+    for worth, composition in zip(batches, compositions, strict=True):
+        rows = composition.as_rows()
+        assert [row["one/worth"] for row in rows] == [row["other/worth"] for row in rows] == worth
+        assert list(composition) == composition.total == [7 * each for each in worth]
+    for number, own in enumerate(columns):
+        returned = composed(["a", "b"], **own)
+        paid = asyncio.run(returned) if asks else returned
+        assert paid == [7 * each for each in batches[number]]
+        for other, batch in enumerate(made):
+            terms = composed.terms(batch)
+            assert [term.paid for term in terms[:1]] == ([tuple(batches[number])] if other == number else [])
+
+
+@for_each(
+    ("values", "reasons"),
+    [
+        ([None, 1.0], ["abstained", None]),
+        ([math.nan, -math.inf], ["off_menu", "off_menu"]),
+        (np.array([1.0, np.nan]), [None, "off_menu"]),
+        ((True, 2), [None, None]),
+    ],
+)
+def test_every_reader_of_a_reward_function_says_the_same_of_an_absent_value(values, reasons):
+    def own(completions, **columns):
+        return values
+
+    async def waits(completions, **columns):
+        return values
+
+    def why(paid):
+        return [None if isinstance(each, float) else each.reason.value for each in paid]
+
+    batch = Batch(["x", "y"], {})
+    assert why(asyncio.run(each_paid(own, ["x", "y"], {}))) == reasons
+    assert why(asyncio.run(each_paid(waits, ["x", "y"], {}))) == reasons
+    assert why(compose([own], group_size=1).score(batch)) == reasons
+    assert why(asyncio.run(compose([waits], group_size=1).score(batch))) == reasons
+
+
+@for_each(
+    "values", [{"a": 1.0, "b": 2.0}, "ab", 3.0, None, [1.0], [1.0, 2.0, 3.0], [{"score": 1.0}, 1.0], ["x", 1.0], [[1], [2]]]
+)
+def test_what_is_no_list_of_numbers_is_refused_by_every_reader(values):
+    def own(completions, **columns):
+        return values
+
+    for call in (
+        lambda: asyncio.run(each_paid(own, ["x", "y"], {})),
+        lambda: compose([own])(["x", "y"]),
+    ):
+        with pytest.raises(InputError, match="column 'own'"):
+            call()
+
+
 def test_every_component_of_every_completion_becomes_a_row():
     rows: list[Reward] = []
     composed = compose([Part(L1Reward(), 4.0), FormatReward()], sink=rows.extend, run_id="run-1")
@@ -225,7 +306,7 @@ def test_a_part_that_forgets_a_completion_is_named():
     def forgets(completions, **columns):
         return [1.0]
 
-    with pytest.raises(InputError, match="column 'forgets': gave no 2 rewards but 1"):
+    with pytest.raises(InputError, match="column 'forgets': must return 2 rewards, one for each completion, not 1"):
         compose([forgets])(["x", "y"])
 
 
@@ -330,3 +411,25 @@ def test_a_function_of_ones_own_is_given_completions_as_the_trainer_gave_them():
     for handed in ([[{"role": "assistant", "content": FINE}]], [FINE]):
         assert compose([ThinkReward(), own])(handed) == [2.0]
         assert seen.pop() == handed
+
+
+@for_each("count", [0, 1, 3])
+@for_each("asks", [False, True])
+def test_a_rule_that_gives_another_number_of_rewards_is_named_and_no_total_is_cut_short(count, asks):
+    class Rule(RuleReward):
+        __name__ = "rule"
+
+        def score(self, batch):
+            return [1.0] * count
+
+    class Asking(AskingReward):
+        __name__ = "asking"
+        abstention, group_size = Abstention.ALONE, None
+
+        async def verdicts(self, batch):
+            return [1.0] * count
+
+    composed = compose([FormatReward(), Asking() if asks else Rule()])
+    with pytest.raises(InputError, match=f"must return 2 rewards, one for each completion, not {count}"):
+        returned = composed(["x", "y"])
+        asyncio.run(returned)

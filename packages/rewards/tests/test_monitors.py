@@ -435,7 +435,7 @@ def test_a_board_takes_steps_in_order_and_monitors_by_different_names() -> None:
         board.look([], step=3)
     with pytest.raises(InputError, match="two monitors have one name"):
         watch(AlwaysNormal(), AlwaysNormal())
-    with pytest.raises(InputError, match="needs a monitor"):
+    with pytest.raises(InputError, match="needs at least one monitor"):
         MonitorBoard([])
     with pytest.raises(InputError, match="allowed: magicmirror, r3"):
         watch(grammar="prism")
@@ -476,3 +476,13 @@ def test_a_row_is_flat_and_the_gravest_verdict_comes_first() -> None:
 def test_settings_that_make_no_sense_are_refused(build) -> None:
     with pytest.raises(InputError):
         build()
+
+
+def test_evaluations_of_one_step_give_no_trend_and_no_number() -> None:
+    monitor = RewardMetricDivergence(fewest=3)
+    seen = [monitor.look(batch(["?"], step=7, reward=[number / 10], held_out=0.9 - number / 10)) for number in range(6)]
+    assert {(item.value, item.verdict) for item in seen} == {(None, seen[0].verdict)}
+    assert [item.samples for item in seen] == [1, 2, 3, 4, 5, 6]
+    assert "all evaluations are of one step" in str(seen[-1])
+    moved = monitor.look(batch(["?"], step=8, reward=[0.7], held_out=0.2))
+    assert moved.value is not None and moved.samples == 7

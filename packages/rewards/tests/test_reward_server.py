@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gzip
 import json
 import math
 import pickle
@@ -19,6 +20,9 @@ from aiohttp.test_utils import TestServer
 from click.testing import CliRunner
 from PIL import Image
 
+from for_each import for_each
+from salon_rewards import compose
+from salon_rewards.callables.reward import RuleReward
 from salon_rewards.callables.scorer import ScorerReward
 from salon_rewards.serving.app import RewardServer, ServingLimits
 from salon_taxonomy.cli import main
@@ -125,6 +129,76 @@ def test_a_request_that_breaks_the_reward_breaks_no_other():
     assert [answer["scores"] for _, answer in answers] == [[None] if number == 3 else [1.0] for number in range(12)]
 
 
+def too_few(values):
+    return values[:-1]
+
+
+def named(values):
+    return {"scores": values}
+
+
+def exits(values):
+    raise SystemExit(3)
+
+
+def raises(values):
+    raise RuntimeError("out of memory")
+
+
+@for_each("spoil", [too_few, named, exits, raises, str, tuple, lambda values: None, lambda values: [[each] for each in values]])
+@for_each("how", ["scorer", "asynchronous scorer", "function", "composition"])
+def test_no_failure_of_one_request_reaches_those_that_shared_its_batch(spoil, how):
+    """Whatever the reward returns or raises where the spoiled picture is in the batch."""
+
+    def spoiled(prompts):
+        values = [float(len(prompt)) for prompt in prompts]
+        return spoil(values) if "spoiled" in prompts else values
+
+    def scorer(images, prompts):
+        return spoiled(prompts)
+
+    async def slow(images, prompts):
+        await asyncio.sleep(0)
+        return spoiled(prompts)
+
+    scorer.version = slow.version = "1"
+
+    def plain(completions, prompts, **columns):
+        return spoiled(prompts)
+
+    rewards = {
+        "scorer": lambda: ScorerReward(checked_scorer(scorer)),
+        "asynchronous scorer": lambda: ScorerReward(checked_scorer(slow)),
+        "function": lambda: plain,
+        "composition": lambda: compose([plain]),
+    }
+    prompts = ["a", "bb", "spoiled", "dddd"]
+
+    async def run():
+        server = RewardServer(rewards[how]())
+        async with TestServer(server.application()) as running, ClientSession() as session:
+
+            async def one(prompt):
+                body = {"prompts": [prompt], "images": [coded(RED)]}
+                async with session.post(running.make_url("/score"), json=body) as response:
+                    return response.status, await response.json()
+
+            answers = await asyncio.gather(*map(one, prompts))
+            return answers, await one("again")
+
+    answers, again = asyncio.run(run())
+    assert again[1]["scores"] == [5.0], "the server goes on"
+    for prompt, (status, answer) in zip(prompts, answers, strict=True):
+        if prompt != "spoiled":
+            assert (status, answer["scores"]) == (200, [float(len(prompt))]), (prompt, answer)
+        elif spoil is not tuple:
+            assert status >= 400 or answer["scores"] == [None], answer
+
+
+class PanicError(BaseException):
+    """As `PanicException` of a library in Rust (polars, tokenizers): no `Exception`."""
+
+
 class UnprintableError(Exception):
     """Raises where its words are asked for."""
 
@@ -134,14 +208,28 @@ class UnprintableError(Exception):
 
 @pytest.mark.parametrize(
     "error",
-    [ValueError("no"), StopIteration(), asyncio.CancelledError(), UnprintableError()],
+    [ValueError("no"), StopIteration(), asyncio.CancelledError(), UnprintableError(), SystemExit(3), PanicError("p")],
     ids=lambda error: type(error).__name__,
 )
-def test_whatever_a_reward_raises_its_request_is_an_error_and_the_next_one_is_answered(error):
-    async def reward(completions, prompts, **columns):
+@pytest.mark.parametrize("own", [False, True], ids=["a function", "a rule reward"])
+def test_whatever_a_reward_raises_its_request_is_an_error_and_the_next_one_is_answered(error, own):
+    if own and isinstance(error, SystemExit):
+        pytest.skip("a reward of Salon ends no process")
+
+    async def function(completions, prompts, **columns):
         if "broken" in prompts:
             raise error
         return [1.0] * len(prompts)
+
+    class Rule(RuleReward):
+        __name__ = "rule"
+
+        def score(self, batch):
+            if "broken" in batch.columns["prompts"]:
+                raise error
+            return [1.0] * len(batch)
+
+    reward = Rule() if own else function
 
     async def run():
         async with TestServer(RewardServer(reward).application()) as running, ClientSession() as session:
@@ -169,7 +257,8 @@ def test_what_a_reward_pays_that_is_no_finite_number_is_null_with_a_reason_and_t
             return await response.text()
 
     found = json.loads(asyncio.run(run()), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
-    assert found["scores"] == [None, 0.5] and found["unscored"][0]["reason"] == "not_reported"
+    assert found["scores"] == [None, 0.5]
+    assert found["unscored"][0]["reason"] == ("abstained" if value is None else "off_menu")
 
 
 def test_health_and_metrics_say_how_it_goes():
@@ -194,6 +283,7 @@ class Bomb:
 
 
 AS_JSON = {"Content-Type": "application/json"}
+HALF = gzip.compress(json.dumps(GOOD).encode())[:-40]
 HOSTILE = {
     "a pickle": ({"data": pickle.dumps(Bomb())}, 400, "Pickles are never read"),
     "no JSON": ({"data": b"{", "headers": AS_JSON}, 400, "is no JSON"),
@@ -212,6 +302,15 @@ HOSTILE = {
     "columns that are none": ({"json": {**GOOD, "columns": [1]}}, 400, "must be an object of lists"),
     "a video": ({"json": {**GOOD, "video": [["a"]]}}, 400, "is not looked at"),
     "an unknown key": ({"json": {**GOOD, "path": "a"}}, 400, "unknown key"),
+    "two names of prompts": ({"json": {**GOOD, "prompt": ["a", "b"]}}, 400, "is given beside 'prompt'"),
+    "two names of pictures": ({"json": {**GOOD, "image": [coded(RED)] * 2}}, 400, "is given beside 'image'"),
+    "two names in a form": ({"data": {"prompt": "a", "prompts": BytesIO(b"b")}}, 400, "is given beside 'prompt'"),
+    "no gzip": ({"data": b"\x1f\x8b\x08\0broken", "headers": {**AS_JSON, "Content-Encoding": "gzip"}}, 400, ""),
+    "half a gzip": ({"data": HALF, "headers": {**AS_JSON, "Content-Encoding": "gzip"}}, 400, ""),
+    "no deflate": ({"data": b'{"prompts": []}', "headers": {**AS_JSON, "Content-Encoding": "deflate"}}, 400, ""),
+    "a form that is no gzip": ({"data": FormData({"prompt": "a"}), "headers": {"Content-Encoding": "gzip"}}, 400, ""),
+    "an unknown encoding": ({"data": b"{}", "headers": {**AS_JSON, "Content-Encoding": "x"}}, 400, ""),
+    "a bomb": ({"data": gzip.compress(b"[" * 10**7), "headers": {**AS_JSON, "Content-Encoding": "gzip"}}, 413, ""),
     "too large": ({"data": b"x" * 100_000}, 413, "at most 50,000 bytes"),
     "a web page": ({"json": GOOD, "headers": {"Origin": "https://evil.example"}}, 403, "web pages"),
     "a broken form": ({"data": b"--x", "headers": {"Content-Type": "multipart/form-data; boundary=x"}}, 400, ""),
@@ -260,6 +359,45 @@ def test_a_request_of_as_many_pictures_as_are_taken_is_answered_and_a_full_queue
     answers = asyncio.run(run())
     assert {status for status, _ in answers} == {200, 503}
     assert all((after == "1") == (status == 503) for status, after in answers)
+
+
+def test_a_flood_of_bodies_is_turned_away_before_it_is_read(monkeypatch):
+    """The bytes of all requests at hand stay below the limit, and those that were turned away are answered later."""
+    limits = ServingLimits(body_bytes=200_000, held_bytes=400_000)
+    held = []
+
+    async def run():
+        server = RewardServer(lambda completions, **_: (time.sleep(0.05), [1.0] * len(completions))[1], limits=limits)
+        monkeypatch.setattr(server, "_scored", watched(server, held))
+        body = json.dumps({"prompts": ["a"], "completions": ["x" * 150_000]}).encode()
+
+        async def one(session, url):
+            while True:
+                async with session.post(url, data=body, headers=AS_JSON) as response:
+                    statuses.append(response.status)
+                    if response.status != 503:
+                        return response.status
+                    assert response.headers["Retry-After"] == "1"
+                await asyncio.sleep(0.01)
+
+        statuses = []
+        async with TestServer(server.application()) as running, ClientSession() as session:
+            answers = await asyncio.gather(*(one(session, running.make_url("/score")) for _ in range(12)))
+        return answers, statuses, server._held
+
+    answers, statuses, left = asyncio.run(run())
+    assert answers == [200] * 12 and 503 in statuses and left == 0
+    assert 0 < max(held) <= limits.held_bytes
+
+
+def watched(server, held):
+    scored = server._scored
+
+    async def look(completions, columns):
+        held.append(server._held)
+        return await scored(completions, columns)
+
+    return look
 
 
 @pytest.mark.parametrize("rows", [1, 3, 4, 5, 11])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from for_each import for_each
 from salon_rewards import REWARDS
 from salon_taxonomy.cli import main
 
@@ -309,3 +310,9 @@ def test_rewards_that_ask_are_told_from_rewards_that_there_are_not(tmp_path):
 
     assert "this reward asks an editor, use Python for 'rectification'" in said("rectification")
     assert "there is no reward by rule called 'nothing'" in said("nothing")
+
+
+@for_each("words", [("audit", "/dev/zero"), ("score", "/dev/zero", "--reward", "think")])
+def test_a_device_that_never_ends_is_refused_before_it_is_read(words):
+    refused = CliRunner().invoke(main, ["reward", *words])
+    assert (refused.exit_code, "/dev/zero: is a device, not a file" in refused.output) == (2, True), refused.output

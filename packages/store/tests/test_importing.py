@@ -172,3 +172,20 @@ def test_progress_counts_the_bytes_of_the_file(csv: Callable[[str], Path]) -> No
     seen: list[int] = []
     read_rows(path, "battles", on_bytes=seen.append)
     assert sum(seen) == path.stat().st_size
+
+
+@settings(max_examples=20)
+@given(st.lists(st.sampled_from(["", "  "]), max_size=4), st.integers(1, 5), st.booleans())
+def test_every_byte_of_a_file_is_told_once_and_a_wrong_line_is_named_by_its_number(
+    tmp_path_factory: pytest.TempPathFactory, blank: list[str], good: int, broken: bool
+) -> None:
+    path = tmp_path_factory.mktemp("lines") / "prompts.jsonl"
+    lines = [*blank, *(json.dumps({"prompt_id": f"p{n}", "suite": "s", "text": "é"}) for n in range(good))]
+    path.write_text("\n".join([*lines, *(["{"] if broken else []), ""]), encoding="utf-8")
+    told: list[int] = []
+    if broken:
+        with pytest.raises(InputError, match=f"line {len(lines) + 1}\\b"):
+            read_rows(path, "prompts", on_bytes=told.append)
+    else:
+        assert read_rows(path, "prompts", on_bytes=told.append).height == good
+    assert sum(told) == path.stat().st_size

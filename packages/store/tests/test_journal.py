@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from salon_store import DamagedFileError, JournalInUseError, ResultStore, RowError, StoreError
 from salon_store.journal import _line, read_journal
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.records import Prompt, Rating
+from salon_taxonomy.records import Prompt, Rating, Run
 
 
 def prompts(count: int, first: int = 0) -> list[Prompt]:
@@ -245,3 +245,15 @@ def test_every_line_is_json(store: ResultStore, abandoned: Callable[..., Path]) 
     assert [line["seq"] for line in lines] == [0, 1, 2]
     assert lines[0]["run_id"] == "run/1"
     assert lines[1]["table"] == "prompts"
+
+
+@pytest.mark.parametrize("place", [1, 2, 5])
+def test_a_row_that_does_not_fit_is_named_by_its_place_among_those_given(store: ResultStore, place: int) -> None:
+    rows = [Prompt(prompt_id=f"p{number}", suite="s", text="t") for number in range(5)]
+    wrong = {"seed": 2**63, "run_id": "r", "suite": "s", "salon_version": "1"}
+    with store.journal("night") as journal:
+        for bad, table in ((Run(run_id="r", suite="s", salon_version="1"), "prompts"), (Run(**wrong), "runs")):
+            good = rows if table == "prompts" else [Run(run_id=f"r{n}", suite="s", salon_version="1") for n in range(5)]
+            with pytest.raises(RowError, match=f"row {place}\\b"):
+                journal.add(table, [*good[: place - 1], bad, *good[place - 1 :]])
+        assert journal.lines == 0

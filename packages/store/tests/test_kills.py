@@ -167,24 +167,29 @@ def test_no_acknowledged_row_is_lost_and_none_is_doubled(tmp_path: Path) -> None
     study(str(tmp_path / "results"), tmp_path, {}, kills=6, seed=0, longest=0.4)
 
 
-@pytest.mark.study
+FEW_OR_MANY = pytest.mark.parametrize(
+    "kills", [pytest.param(3, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.study)], ids=["few", "many"]
+)
+
+
+@FEW_OR_MANY
 @pytest.mark.timeout(3600)
 def test_no_acknowledged_row_is_lost_and_none_is_doubled_in_a_bucket(
-    tmp_path: Path, bucket: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, bucket: dict[str, str], monkeypatch: pytest.MonkeyPatch, kills: int
 ) -> None:
     for name, value in bucket.items():
         monkeypatch.setenv(name, value)
-    study("s3://bucket/kills", tmp_path, bucket, kills=int(os.environ.get("KILLS", "40")), seed=1, longest=1.5)
+    study(f"s3://bucket/kills-{kills}", tmp_path, bucket, kills=kills, seed=1, longest=1.5)
 
 
-@pytest.mark.study
+@FEW_OR_MANY
 @pytest.mark.timeout(3600)
-def test_clocks_that_are_days_apart_lose_and_double_nothing(tmp_path: Path) -> None:
+def test_clocks_that_are_days_apart_lose_and_double_nothing(tmp_path: Path, kills: int) -> None:
     libraries = [*Path("/usr/lib").glob("*/faketime/libfaketime.so.1")]
     if not libraries:
         pytest.skip("needs libfaketime (Debian: apt-get install faketime)")
     environment = {"LD_PRELOAD": str(libraries[0]), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    study(str(tmp_path / "results"), tmp_path, environment, kills=int(os.environ.get("KILLS", "40")), seed=3, longest=0.6)
+    study(str(tmp_path / "results"), tmp_path, environment, kills=kills, seed=3, longest=0.6)
 
 
 @pytest.mark.study

@@ -56,7 +56,7 @@ def test_the_lease_of_a_process_that_died_runs_out(store: ResultStore, log: Delt
     assert store.verify().sound
 
 
-@pytest.mark.study
+@pytest.mark.slow  # waits for a lease to run out
 def test_a_run_in_a_bucket_is_worked_on_by_one_machine(
     bucket: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -175,3 +175,17 @@ def test_a_table_gains_the_columns_that_its_record_gained(
     store.compact()
     assert DeltaTable(path / "battles").schema().fields[-1].name == "scenario"
     assert store.verify().sound
+
+
+def test_a_file_system_without_links_gets_copies_of_the_same_rows(
+    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(old, tmp_path / "linked")
+    linked = contents(ResultStore.open(tmp_path / "linked"))
+
+    def refused(*arguments: object) -> None:
+        raise OSError(1, "no links here")
+
+    monkeypatch.setattr(os, "link", refused)
+    store = ResultStore.open(old)
+    assert contents(store) == linked and store.verify().sound

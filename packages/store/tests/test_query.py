@@ -397,3 +397,14 @@ def test_any_text_is_one_literal_and_one_identifier(text: str) -> None:
         result = connection.sql(f"SELECT {literal(text)} AS {identifier(text + 'x')}")
         assert result.columns == [text + "x"]
         assert result.fetchall() == [(text,)]
+
+
+@pytest.mark.parametrize(
+    "value", ["[DATE 'infinity']", "{'a': TIMESTAMP '-infinity'}", "[{'a': [DATE '99999-01-01']}]", "[NULL, DATE 'infinity']"]
+)
+def test_times_that_python_has_no_values_for_are_named_also_within_lists_and_structures(
+    queried: ResultStore, value: str
+) -> None:
+    with pytest.raises(QueryError, match="outside the years 1 to 9999"):
+        queried.sql(f"SELECT {value} AS a")
+    assert queried.sql("SELECT [DATE '2024-01-01', NULL] AS a, {'b': [TIMESTAMP '2024-01-01']} AS c").height == 1

@@ -80,6 +80,8 @@ VALID: dict[str, dict[str, object]] = {
     "judge_calls": CALL | {"status": "ok"},
     "assessments": LABEL | {"present": True},
     "scores": {"run_id": "r", "suite": "s", "task": "t", "subject_model": "m", "dimension": "d", "value": 1.0, "judge": "j"},
+    "published": {"paper": "p", "table_id": "p:1", "row_name": "r", "column_name": "c"}
+    | {"unit": "percent", "row_kind": "generator", "column_kind": "track"},
     "battles": {"battle_id": "b", "model_a": "x", "model_b": "y", "winner": "tie", "rater_id": "r", "mode": "judge"},
     "ratings": RATING | {"value": 3.0, "scale_min": 1.0, "scale_max": 5.0},
     "leaderboards": LINE | {"win_rate": 0.5, "solver": "s"},

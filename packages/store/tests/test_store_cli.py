@@ -216,7 +216,6 @@ import os, random, signal, sys, threading
 import salon_store.query as query
 from salon_taxonomy.cli import main
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts its background jobs deaf to it
 checked, draw = query._checked, random.Random(0)
 
 def soon(*arguments):
@@ -325,3 +324,14 @@ def test_a_file_is_no_store(tmp_path: Path, command: list[str]) -> None:
     (tmp_path / "votes.csv").write_text(VOTES)
     done = salon(command[0], tmp_path / "votes.csv", *command[1:])
     assert (done.exit_code, "this is no store" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["store.json", "battles/new.csv", "battles/_delta_log/x.json", "journal/a.csv"])
+def test_no_output_becomes_a_file_of_the_store_that_is_read(results: Path, votes: Path, name: str) -> None:
+    salon("import", results, "battles", votes)
+    before = {path: path.read_bytes() for path in sorted(results.rglob("*")) if path.is_file()}
+    for store in (results, results / ".." / results.name):
+        done = salon("sql", store, "FROM battles", "--output", results / name)
+        assert done.exit_code == 2 and "--output" in done.stderr + str(done.exception), name
+    assert {path: path.read_bytes() for path in sorted(results.rglob("*")) if path.is_file()} == before
+    assert salon("sql", results, "FROM battles", "--output", results / "mine.csv").exit_code == 0

@@ -14,8 +14,9 @@ from deltalake import DeltaTable
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from salon_store import DamagedFileError, DamagedTableError, DuplicateKeyError, ResultStore, StoreError, tables
+from salon_store import DamagedFileError, DamagedTableError, DuplicateKeyError, ResultStore, StoreError, delta, tables
 from salon_store.delta import DeltaLog
+from salon_store.errors import UnconfirmedError
 from salon_store.run_names import content_of, data_file_name, file_stem, may_hold, owner_of, run_of
 from salon_store.schemas import SCHEMAS
 from salon_store.tables import StoreTable
@@ -648,3 +649,41 @@ def test_a_merge_that_fails_fails_no_append(store: ResultStore, battles: Battles
         assert store.append("battles", battles(1, f"{number}-"), run_id="r").rows_written == 1
     monkeypatch.undo()
     assert store.verify().sound
+
+
+def test_older_checkpoints_go_but_one_in_a_while_and_every_version_can_still_be_read(
+    tmp_path: Path, battles: Callable[..., pl.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delta, "_CHECKPOINT_EVERY", 2)
+    monkeypatch.setattr(delta, "_KEPT_CHECKPOINTS", 6)
+    store = ResultStore.open(tmp_path / "s")
+    for number in range(30):
+        store.append("battles", battles(1, f"b{number}-"), run_id="r")
+    there = sorted(int(path.name[:20]) for path in (tmp_path / "s" / "battles" / "_delta_log").glob("*.checkpoint.parquet"))
+    # Those of the last twice six versions, and of every sixth before them.
+    assert there == [version for version in range(2, 31, 2) if version >= 30 - 2 * 6 or version % 6 == 0]
+    assert [store.read("battles", at=version).collect().height for version in range(31)] == list(range(31))
+
+
+def test_only_the_very_append_that_was_not_confirmed_is_confirmed_by_repeating_it(
+    tmp_path: Path, battles: Callable[..., pl.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same run with other rows is another append, and so are the same rows of another run."""
+    flush = delta.DeltaLog.flush
+    for other_rows, other_run in ((True, False), (False, True), (False, False)):
+        store = ResultStore.open(tmp_path / f"{other_rows}{other_run}")
+
+        def refused(log: delta.DeltaLog, version: int) -> None:
+            raise UnconfirmedError("the disk did not confirm it")
+
+        monkeypatch.setattr(delta.DeltaLog, "flush", refused)
+        with pytest.raises(UnconfirmedError):
+            store.append("battles", battles(2, "a"), run_id="r")
+        monkeypatch.setattr(delta.DeltaLog, "flush", flush)
+        rows, run = battles(2, "b" if other_rows else "a"), "s" if other_run else "r"
+        if other_run:
+            with pytest.raises(DuplicateKeyError):
+                store.append("battles", rows, run_id=run)
+        else:
+            assert store.append("battles", rows, run_id=run).rows_written == 2
+        assert store.read("battles").collect().height == (4 if other_rows else 2)

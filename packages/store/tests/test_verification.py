@@ -1,5 +1,7 @@
 """Verify names everything that is not as it was written."""
 
+import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from salon_store import DamagedFileError, DamagedTableError, Problem, ResultStore
+from salon_store import DamagedFileError, DamagedTableError, NotAStoreError, Problem, ResultStore, StoreError
 from salon_store.checks import checked
 from salon_store.schemas import SCHEMAS
 
@@ -160,3 +162,55 @@ def test_a_file_that_another_engine_committed_is_refused_by_name(filled: ResultS
             read()
     assert only(filled, set_aside=True).kind == "altered"
     assert filled.read("battles").collect().height == 12
+
+
+def test_a_table_that_store_json_leaves_out_is_never_read_as_empty(filled: ResultStore) -> None:
+    note = filled.path / "store.json"
+    content = json.loads(note.read_text())
+    note.write_text(json.dumps(content | {"tables": [name for name in content["tables"] if name != "battles"]}))
+    opened = ResultStore.open(filled.path, create=False, read_only=True)
+    (problem,) = opened.verify().problems
+    assert "battles" in problem.detail and str(problem.path).endswith("store.json")
+    for ask in (lambda: opened.read("battles"), lambda: opened.sql("FROM battles"), opened.tables, opened.history):
+        with pytest.raises(NotAStoreError, match="leaves out a table that has rows: 'battles'"):
+            ask()
+    assert ResultStore.open(filled.path).read("battles").collect().height == 12  # opening for writing lists it again
+
+
+def test_what_is_no_journal_is_named_and_neither_read_nor_removed(filled: ResultStore, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("password\n")
+    journals = filled.path / "journal"
+    (journals / "link.jsonl").symlink_to(secret)
+    (journals / "folder.jsonl").mkdir()
+    os.mkfifo(journals / "pipe.jsonl")
+    opened = ResultStore.open(filled.path)
+    problems = {Path(str(problem.path)).name: problem.kind for problem in opened.verify().problems}
+    assert problems == {"link.jsonl": "foreign", "folder.jsonl": "foreign", "pipe.jsonl": "foreign"}
+    assert secret.read_text() == "password\n" and (journals / "link.jsonl").is_symlink()
+    assert not any(
+        b"password" in path.read_bytes() for path in filled.path.rglob("*") if path.is_file() and not path.is_symlink()
+    )
+    with pytest.raises(StoreError):
+        opened.journal("link").__enter__()
+
+
+def test_a_pipe_in_place_of_a_data_file_is_damage_and_keeps_nobody_waiting(filled: ResultStore) -> None:
+    path = file_of(filled, 1)
+    path.unlink()
+    os.mkfifo(path)
+    assert only(filled).kind == "altered" and "no regular file" in only(filled).detail
+    with pytest.raises(DamagedFileError):
+        filled.read("battles")
+
+
+def test_a_file_that_is_damaged_again_and_again_is_set_aside_beside_the_others(filled: ResultStore) -> None:
+    path = file_of(filled, 1)
+    content, kept = path.read_bytes(), []
+    for damage in (b"first", b"second", b"third"):
+        path.write_bytes(damage)
+        problems = ResultStore.open(filled.path).verify(set_aside=True).problems
+        kept += [problem.moved_to for problem in problems if problem.moved_to]
+        assert not path.exists()
+    assert [target.read_bytes() for target in kept] == [b"first", b"second", b"third"] and content not in kept
+    assert len(set(kept)) == 3

@@ -64,7 +64,7 @@ def test_a_wrong_setting_is_named_before_anything_is_read(arguments, named):
 
 def test_a_machine_without_scikit_image_is_told_what_to_install(monkeypatch):
     monkeypatch.setattr(photographs, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'salon-synthetic\[photographs\]'"):
+    with pytest.raises(InputError, match=r"uv pip install './packages/synthetic\[photographs\]'"):
         damaged_photographs(1, seed=1)
 
 

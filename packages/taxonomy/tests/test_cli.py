@@ -205,7 +205,7 @@ def test_a_command_whose_package_is_absent_is_answered_with_the_package(monkeypa
     refused = run("train", "sft")
     assert (refused.exit_code, refused.stdout) == (2, "")
     said = " ".join(refused.stderr.replace("│", " ").split())
-    assert "pip install salon-train" in said
+    assert "uv pip install ./packages/train" in said
     assert "uv run --all-packages salon train" in said
 
 
@@ -268,3 +268,19 @@ def test_commands_are_listed_without_being_imported(call: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "taxonomy" in done.stdout
     assert not {"salon_store.cli", "salon_ranking.cli", "salon_published.cli"} & set(done.stdout.split("'"))
+
+
+@pytest.mark.parametrize("name", [os.fsdecode(b"bad\xffname"), "x" * 300, f"folder/{'é' * 128}"])
+@pytest.mark.parametrize("command", [("taxonomy", "validate"), ("taxonomy", "export", "magicmirror", "--output")])
+def test_a_name_that_no_file_can_have_is_one_message(command: tuple[str, ...], name: str) -> None:
+    refused = run(*command, name)
+    assert (refused.exit_code, refused.stdout) == (2, "") and refused.stderr.count("Error") == 1
+    assert "no UTF-8" in refused.stderr or "at most 255 bytes" in refused.stderr
+
+
+def test_a_device_is_no_input_but_for_nothing_and_standard_input(tmp_path: Path) -> None:
+    (tmp_path / "linked.toml").symlink_to("/dev/zero")
+    for name in ("/dev/zero", "/dev/urandom", str(tmp_path / "linked.toml")):
+        refused = run("taxonomy", "validate", name)
+        assert (refused.exit_code, refused.stdout) == (2, "") and "is a device" in refused.stderr
+    assert "is a device" not in run("taxonomy", "validate", "/dev/null").stderr

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salon_taxonomy.errors import IncompleteError, InputError, SalonError
+from salon_taxonomy.errors import IncompleteError, InputError, SalonError, missing_path
 
 
 def test_a_message_says_where_what_and_what_is_allowed_and_what_to_do():
@@ -54,7 +54,7 @@ hostile = st.text(st.characters() | st.sampled_from("\x00\x07\x1b\r\n\x7f\x9b\u2
 @given(source=hostile, column=hostile, value=hostile, allowed=st.lists(hostile))
 def test_nothing_in_a_message_can_move_a_terminal(source, column, value, allowed):
     text = str(InputError("wrong", source=source, column=column, value=value, allowed=allowed))
-    assert text.isprintable()
+    assert all(line.isprintable() for line in text.split("\n"))  # a second line is ours: "Did you mean …"
     text.encode()
 
 
@@ -88,3 +88,12 @@ def test_what_is_there_instead_of_something_missing_is_not_called_allowed() -> N
     error = InputError("missing column", source="votes.csv", value="rater_id", found=["winner", "model_a"])
     assert str(error) == "votes.csv: missing column 'rater_id' (there are: winner, model_a)"
     assert str(error.at(source="more.csv")) == "more.csv: missing column 'rater_id' (there are: winner, model_a)"
+
+
+def test_what_is_there_instead_of_a_missing_file_is_told_of_the_folder_that_was_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inner").mkdir()
+    for folder in (tmp_path, tmp_path / "inner"):
+        (folder / "data.csv").touch()
+    assert "This folder has: data.csv, inner." in str(missing_path("zzzz"))
+    assert "The folder inner has: data.csv." in str(missing_path("inner/zzzz"))

@@ -1,12 +1,14 @@
 """Kinds of judges and editors from installed packages: a broken one is named with its group and entry point."""
 
 from importlib.metadata import EntryPoint
+from types import SimpleNamespace
 
 import pytest
 
 from salon_taxonomy import plugins
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.plugins import EDITORS, EditorKind, installed, plugin
+from salon_taxonomy.plugins import EDITORS, EditorKind, checked_load, installed, plugin
+from salon_taxonomy.protocols import Judge
 
 GROUP = EDITORS
 
@@ -28,3 +30,12 @@ def test_an_entry_point_that_brings_no_kind_is_refused_by_name(monkeypatch, valu
         plugin(GROUP, "mine", EditorKind)
     assert "mine" in str(caught.value)
     assert GROUP in str(caught.value)
+
+
+@pytest.mark.parametrize("missing", [("ask",), ("name", "ask"), ("name", "version", "ask")])
+def test_an_object_that_is_no_judge_is_told_exactly_the_members_that_it_lacks(missing: tuple[str, ...]) -> None:
+    members = ("name", "version", "ask")
+    made = SimpleNamespace(**{member: None for member in members if member not in missing})
+    with pytest.raises(InputError, match="it lacks") as caught:
+        checked_load(lambda: made, Judge, source="s", members=members, hint="h")
+    assert caught.value.value == list(missing) and caught.value.hint == "h"

@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from salon_taxonomy import scorers
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.plugins import ScorerKind
 from salon_taxonomy.protocols import Media, Question, Scorer
 from salon_taxonomy.scorers import CheckedScorer, checked_scorer, checked_scores, open_scorer
 from salon_taxonomy.verdict import Reason, Scored, Unscored
@@ -49,14 +51,12 @@ NO_SCORES = {
     "nothing": (None, Reason.MALFORMED),
     "a text": ("123", Reason.MALFORMED),
     "bytes": (b"123", Reason.MALFORMED),
-    "a number": (0.5, Reason.MALFORMED),
     "a dict": ({"score": 1}, Reason.MALFORMED),
     "a generator": ((each for each in (1, 2, 3)), Reason.MALFORMED),
     "too few": ([0.5, 0.5], Reason.MALFORMED),
     "too many": ([0.5] * 4, Reason.MALFORMED),
     "none at all": ([], Reason.MALFORMED),
     "a column": (np.ones((3, 1)), Reason.MALFORMED),
-    "a scalar array": (np.array(0.5), Reason.MALFORMED),
     "scores and information": (([0.5] * 3, {}), Reason.MALFORMED),
     "texts": (["0.5"] * 3, Reason.MALFORMED),
     "complex numbers": ([1j] * 3, Reason.MALFORMED),
@@ -70,6 +70,18 @@ NO_SCORES = {
 @pytest.mark.parametrize("name", MADE)
 def test_any_list_of_numbers_is_scores(name):
     assert [each.value for each in scored(lambda images, prompts: MADE[name], range=(0, 1))] == [0.5, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("returned", [0.5, np.array(0.5)], ids=["a number", "a scalar array"])
+def test_a_number_that_stands_alone_is_the_score_of_each_picture_that_is_given_again_alone(returned):
+    sizes = []
+
+    def number(images, prompts):
+        sizes.append(len(images))
+        return returned
+
+    assert [each.value for each in scored(number, range=(0, 1))] == [0.5] * 3
+    assert sizes == [3, 1, 1, 1]
 
 
 @pytest.mark.parametrize("name", NO_SCORES)
@@ -332,3 +344,22 @@ def test_checked_scorers_of_importable_functions_pickle():
     found = open_scorer("statistics:mean")
     assert pickle.loads(pickle.dumps(found)) == found
     assert isinstance(found, CheckedScorer)
+
+
+@pytest.mark.parametrize("environment", [{"KEY": "secret"}, {}, None])
+def test_a_kind_of_scorers_is_given_its_settings_and_the_caller_s_environment_alone(monkeypatch, environment):
+    seen = []
+
+    def opened(text, secrets):
+        seen.append((text, dict(secrets)))
+        return with_version
+
+    def with_version(images, prompts):
+        return [1.0 for _ in images]
+
+    with_version.version = "1"
+    monkeypatch.setenv("KEY", "of the process")
+    monkeypatch.setattr(scorers, "installed", lambda group: ["kind"])
+    monkeypatch.setattr(scorers, "plugin", lambda group, name, expected: ScorerKind("kind", opened))
+    assert isinstance(open_scorer("kind:model:a", environment), CheckedScorer)
+    assert seen == [("model:a", environment or {})]

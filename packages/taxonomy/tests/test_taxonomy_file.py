@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from salon_taxonomy import Fault, Taxonomy, TaxonomyError, check_taxonomy
 from salon_taxonomy.structure import DEEPEST
-from salon_taxonomy.taxonomy_file import LARGEST_FILE
+from salon_taxonomy.taxonomy_file import LARGEST_FILE, parse_toml
 from salon_taxonomy.toml_lines import TomlLines
 
 VALID = '''\
@@ -273,3 +273,15 @@ def ends_at_a_root(id_: str, parents: dict[str, str | None]) -> bool:
 def test_the_line_scanner_never_fails_on_any_text(text: str) -> None:
     lines = TomlLines.scan(text)
     assert all(1 <= line <= text.count("\n") + 1 for line in (*lines.tables.values(), *lines.keys.values()))
+
+
+@given(st.integers(0, 6), st.integers(0, 3))
+def test_text_that_is_no_toml_is_named_by_its_line_and_by_the_last_one_where_it_ends_too_soon(before: int, after: int) -> None:
+    lines = [f"key{number} = {number}" for number in range(before + after)]
+    broken = [*lines[:before], "key = = 1", *lines[before:]]
+    with pytest.raises(TaxonomyError) as caught:
+        parse_toml("\n".join(broken), source="x.toml")
+    assert caught.value.line == before + 1 and "at line" not in caught.value.problem
+    with pytest.raises(TaxonomyError) as caught:
+        parse_toml("\n".join([*lines, "list = ["]), source="x.toml")
+    assert caught.value.line == len(lines) + 1

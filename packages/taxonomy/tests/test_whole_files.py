@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.whole_files import replacing, write_json_lines, write_whole
+from salon_taxonomy.whole_files import new_folder, replacing, write_json_lines, write_whole
 
 
 def fail_in_block(path: Path) -> None:
@@ -71,6 +71,31 @@ def test_a_link_stays_and_leads_to_what_was_written(tmp_path: Path) -> None:
     link.symlink_to("folder/rows.txt")
     write_whole(link, "new")
     assert link.is_symlink() and (tmp_path / "folder" / "rows.txt").read_text() == "new"
+
+
+@pytest.mark.parametrize("kind", ["missing", "empty", "private", "link"])
+def test_a_new_folder_that_failed_is_as_before_and_can_be_made_again(tmp_path: Path, kind: str) -> None:
+    folder, other = tmp_path / "new", tmp_path / "other"
+    other.mkdir()
+    if kind == "link":
+        folder.symlink_to(other)
+    elif kind != "missing":
+        folder.mkdir(0o700 if kind == "private" else 0o755)
+
+    def state() -> list[tuple[str, int]]:
+        return sorted((each.name, each.lstat().st_mode) for each in tmp_path.rglob("*"))
+
+    before = state()
+    with pytest.raises(KeyError), new_folder(folder):
+        (folder / "below").mkdir()
+        (folder / "below" / "half").write_text("a")
+        (folder / "half").write_text("a")
+        (folder / "away").symlink_to(tmp_path)
+        raise KeyError
+    assert state() == before
+    with new_folder(folder):
+        (folder / "whole").write_text("a")
+    assert [each.name for each in folder.iterdir()] == ["whole"]
 
 
 def test_a_killed_writer_leaves_one_of_its_contents(tmp_path: Path) -> None:

@@ -358,9 +358,15 @@ def test_a_model_that_cannot_be_trained_is_refused_with_what_to_type(
     same = run_of(model, "same").model_copy(update={"evaluation": ImageEvaluationSection(held_out="prompts.txt")})
     with pytest.raises(InputError, match="--held-out: is in both files of prompts"):
         train_image_policy(same)
-    assert [path.name for path in Path("same").rglob("*") if path.is_file()] == ["lock"]
+    assert not Path("same").exists(), "a run that could not begin leaves nothing"
+    Path("own").mkdir()
+    wrong = run_of(model, "own/run")
+    wrong = wrong.model_copy(update={"prompts": wrong.prompts.model_copy(update={"file": "missing.txt"})})
+    with pytest.raises(InputError, match=r"missing\.txt: there is no such file"):
+        train_image_policy(wrong)
+    assert list(Path("own").iterdir()) == [], "a folder of the user's stays"
     monkeypatch.setitem(sys.modules, "diffusers", None)
-    with pytest.raises(InputError, match=r"pip install 'salon-bench\[diffusers\]'"):
+    with pytest.raises(InputError, match=r"uv pip install './packages/bench\[diffusers\]'"):
         load_policy(PolicySection(model=str(model), device="cpu"), seed=0)
 
 

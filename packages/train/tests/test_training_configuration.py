@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from salon_bench.suites.contract.table_rows import read_each
 from salon_rewards import make_reward
 from salon_taxonomy.answers import Artifact, MagicMirrorAnswer
 from salon_taxonomy.cli import main
@@ -326,3 +327,14 @@ def test_an_option_that_another_one_makes_void_is_refused_with_what_to_do(
         section.model_validate(given)
     void = str(caught.value).partition("does nothing")[0].split()[-1]
     section.model_validate({name: value for name, value in given.items() if name != void})
+
+
+@pytest.mark.parametrize("stage", ["sft", "grpo", "refiner"])
+def test_a_device_in_place_of_a_configuration_or_of_rows_is_refused_before_it_is_read(tmp_path, stage):
+    refused = CliRunner().invoke(main, ["train", stage, "/dev/zero"])
+    assert (refused.exit_code, "/dev/zero: is a device, not a file" in refused.output) == (2, True), refused.output
+    with pytest.raises(InputError, match="/dev/zero: is a device, not a file"):
+        read_configuration("/dev/zero")
+    (tmp_path / "rows.jsonl").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match=r"rows\.jsonl: is a device, not a file"):
+        list(read_each(tmp_path / "rows.jsonl", lambda row: row))

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use salon_core::model::bradley_terry::Settings;
 use salon_core::model::firth::Estimator;
 use salon_core::uncertainty::bootstrap::Plan;
+use salon_core::uncertainty::cluster_sandwich::{ClusteredFit, Design};
 use salon_core::uncertainty::contextual_bootstrap;
 use salon_core::uncertainty::max_t;
 use salon_core::uncertainty::paired_resample::{Table, draw_items};
@@ -38,6 +39,24 @@ impl ScoreArrays<'_> {
             further: self.3.as_slice()?,
             count: self.4.as_slice()?,
             group,
+        })
+    }
+}
+
+/// The rows of a fit's information as arrays that the core can borrow: first, second, along, further (rows, parameters), group.
+#[derive(FromPyObject)]
+pub struct DesignArrays<'py>(Codes<'py>, Codes<'py>, Array<'py>, PyReadonlyArray2<'py, f64>, Codes<'py>);
+
+impl DesignArrays<'_> {
+    fn design(&self, models: usize, clusters: usize) -> PyResult<Design<'_>> {
+        Ok(Design {
+            models,
+            size: self.3.shape()[1],
+            first: self.0.as_slice()?,
+            second: self.1.as_slice()?,
+            along: self.2.as_slice()?,
+            further: self.3.as_slice()?,
+            group: (self.4.as_slice()?, clusters),
         })
     }
 }
@@ -85,6 +104,46 @@ pub fn parameter_third_moments<'py>(
     let scores = scores.scores(models, group)?;
     let (columns, kernel) = (kernel.shape()[1], kernel.as_slice()?);
     Ok(through(py, None, |watch| scores.third_moments(kernel, columns, watch))?.into_pyarray(py))
+}
+
+/// Sum of the outer products of the scores of all clusters, each corrected for what the fit follows of it (CR2).
+#[pyfunction]
+#[pyo3(signature = (models, scores, design, group, bread, prior))]
+pub fn corrected_products<'py>(
+    py: Python<'py>,
+    models: usize,
+    scores: ScoreArrays<'_>,
+    design: DesignArrays<'_>,
+    group: Codes<'_>,
+    bread: PyReadonlyArray2<'_, f64>,
+    prior: Array<'_>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let group = sized(group.as_slice()?);
+    let scores = scores.scores(models, Some(group))?;
+    let (bread, prior) = (bread.as_slice()?, prior.as_slice()?);
+    let fit = ClusteredFit { design: design.design(models, group.1)?, bread, prior };
+    let width = models + scores.size;
+    through(py, None, |watch| fit.products(&scores, watch))?.into_pyarray(py).reshape([width, width])
+}
+
+/// Satterthwaite's degrees of freedom of the sandwich of some contrasts c, given as rows M c; NaN where one cluster alone knows
+/// something of a contrast.
+#[pyfunction]
+#[pyo3(signature = (models, design, clusters, bread, prior, reaches, threads))]
+#[allow(clippy::too_many_arguments)]
+pub fn contrast_degrees<'py>(
+    py: Python<'py>,
+    models: usize,
+    design: DesignArrays<'_>,
+    clusters: usize,
+    bread: PyReadonlyArray2<'_, f64>,
+    prior: Array<'_>,
+    reaches: PyReadonlyArray2<'_, f64>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (bread, prior, reaches) = (bread.as_slice()?, prior.as_slice()?, reaches.as_slice()?);
+    let fit = ClusteredFit { design: design.design(models, clusters)?, bread, prior };
+    Ok(through(py, None, |watch| fit.degrees(reaches, threads, watch))?.into_pyarray(py))
 }
 
 /// For each row of deviations (rows, models) the largest (d_i - d_j) * inverse[i, j]; 0 in `inverse` leaves a pair out.

@@ -46,6 +46,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::merge_cells, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::parameter_products, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::parameter_third_moments, module)?)?;
+    module.add_function(wrap_pyfunction!(intervals::corrected_products, module)?)?;
+    module.add_function(wrap_pyfunction!(intervals::contrast_degrees, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::largest_gaps, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::recounted, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::resampled_rows, module)?)?;

@@ -8,13 +8,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, func, select
 
 from salon_arena.agreement import progress
-from salon_arena.database import ADMIN_LOG, ASSIGNMENTS, RATERS, ArenaDatabase
+from salon_arena.chain import add_row
+from salon_arena.database import ArenaDatabase
 from salon_arena.errors import RefusedError
 from salon_arena.people import forget, make_invites, suspend
 from salon_arena.quality import DAY, overview, recertify
+from salon_arena.tables import ADMIN_LOG, ASSIGNMENTS, RATERS
 from salon_arena.verify import signature
 
 _LAST: Final = select(ADMIN_LOG.c.signature).order_by(ADMIN_LOG.c.number.desc()).limit(1)
@@ -61,10 +63,13 @@ def act(database: ArenaDatabase, admin_id: str, action: Action, now: int) -> dic
         reply = _ACTIONS[action.action](connection, action, now)
         row = {"at": now, "admin_id": admin_id, "action": action.action, "detail": action.model_dump_json(exclude={"action"})}
         before = connection.execute(_LAST).scalar_one_or_none() or ""
-        connection.execute(insert(ADMIN_LOG), {**row, "signature": signature(database, before, row)})
+        add_row(connection, ADMIN_LOG, {**row, "signature": signature(database, before, row)})
         return reply
 
-    return database.write(work).result()
+    reply = database.write(work).result()
+    if action.action == "forget":
+        database.empty_log()
+    return reply
 
 
 def _suspend(connection: Connection, action: Action, now: int) -> dict[str, Any]:

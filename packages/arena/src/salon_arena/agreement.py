@@ -19,12 +19,12 @@ from typing import Any, Final, Literal
 import numpy as np
 from sqlalchemy import Connection, select
 
-from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS
 from salon_arena.labels import label_states, labels_of
 from salon_arena.prompt_tasks import prompt_states
 from salon_arena.questions import chosen_of, question_states
 from salon_arena.rounds import RatedItem, counted, level_of
 from salon_arena.screening import read_marks, screen_raters, screening_lines
+from salon_arena.tables import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS
 from salon_arena.verdicts import verdict_states
 from salon_ranking.agreement import UndefinedError, alpha_of_ratings, fleiss_kappa
 

@@ -16,6 +16,8 @@ session's cookie and its CSRF token.
 import asyncio
 import hashlib
 import hmac
+import logging
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
@@ -23,7 +25,6 @@ from contextlib import asynccontextmanager, suppress
 from functools import cache
 from importlib.resources import files
 from typing import Final, TypeVar
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from jinja2 import Environment, PackageLoader
@@ -44,6 +45,7 @@ from salon_arena.errors import RefusedError
 from salon_arena.limits import Limits, network_of
 from salon_arena.log import Log, Requests
 from salon_arena.people import LONGEST_LIFE, OCCUPATIONS
+from salon_arena.publishing import PublishedBoard
 from salon_arena.quality import LiveChecks
 from salon_arena.service import AnswerBody, WorkService
 from salon_arena.signin import Oidc, Passwords, plain_name
@@ -54,6 +56,7 @@ from salon_taxonomy.visible_text import visible
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 
+_LOGGER: Final = logging.getLogger(__name__)
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -68,6 +71,7 @@ HEADERS: Final = {
     "Cache-Control": "private, no-store",
 }
 LOOPBACK: Final = ("127.0.0.1", "localhost")
+_TASK_NAME: Final = re.compile("[A-Za-z0-9_-]{1,64}")
 _MOST_BODY: Final = 1 << 17
 """Bytes; the longest answers that pages allow, in scripts of three bytes per letter, take half of it."""
 _REQUESTS_AT_ONCE: Final = 60
@@ -78,7 +82,10 @@ _SIGN_INS_AT_ONCE: Final = 20
 _OIDC_LIFE: Final = 600
 _SETTLE_EVERY: Final = 1.0
 _CHECK_EVERY: Final = 60.0
+_PUBLISH_EVERY: Final = 5.0
 _RETRY_AFTER: Final = "1"
+_LAST_PART: Final = 1024
+"""Bytes of a file that are sent once it is noted that the others were."""
 _STATIC_TYPES: Final = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 
 
@@ -99,7 +106,7 @@ def create_app(
 
     Args:
         service: what raters may do.
-        beside: the board of another arena, shown beside this one's: of experts beside the public.
+        beside: the board of another arena, shown beside this one's as it publishes it: of experts beside the public.
         hosts: names under which the arena may be reached; requests to others are refused with 400.
         secure: pages are reached over HTTPS: the cookie is called ``__Host-salon`` and sent over HTTPS alone.
         answers_per_second: how many one rater may send for ever; 12 may come at once, 60 with those sent again and requests
@@ -107,12 +114,14 @@ def create_app(
         joins_per_hour: how many raters may join from one network (/24, /48).
         passwords: people sign in with a name and a password; joining without is refused.
         oidc: people sign in through OpenID Connect; joining without is refused.
-        log: takes the fields of a line per request (:mod:`salon_arena.log`).
+        log: takes the fields of a line per request, and of one when the database refuses (:mod:`salon_arena.log`).
         proxies: addresses or networks of proxies. A request from one of them is from the last address in its
             ``X-Forwarded-For`` that is none of them; from elsewhere that header is ignored.
     """
-    routes = _Routes(service, beside, secure, joins_per_hour, answers_per_second, passwords, oidc)
     board = service.task.board
+    published = None if board is None else PublishedBoard(board, hidden=not service.reveal)
+    other = None if beside is None else PublishedBoard(beside, hidden=None)
+    routes = _Routes(service, published, other, secure, joins_per_hour, answers_per_second, passwords, oidc)
     checks = None if board is None else LiveChecks(service.database, board.refresh)
 
     @asynccontextmanager
@@ -120,6 +129,8 @@ def create_app(
         tasks = [asyncio.create_task(_forever(_SETTLE_EVERY, lambda: _done(service.settle_due())))]
         if checks is not None:
             tasks.append(asyncio.create_task(_forever(_CHECK_EVERY, lambda: run_in_threadpool(checks.run))))
+        if published is not None:
+            tasks.append(asyncio.create_task(_forever(_PUBLISH_EVERY, lambda: _published(published, service))))
         if beside is not None:
             tasks.append(asyncio.create_task(_forever(_CHECK_EVERY, lambda: run_in_threadpool(beside.refresh))))
         yield
@@ -136,7 +147,7 @@ def create_app(
             Route("/static/{name}", routes.static),
             Route("/favicon.ico", routes.no_icon),
             Route("/media/{task}/frames", routes.frames),
-            Route("/media/{task}/{place:int}", routes.media),
+            Route("/media/{task}/{place}", routes.media),
             Route("/models/{task}", routes.models),
             Route("/login", routes.login_page),
             Route("/login", routes.login, methods=["POST"]),
@@ -158,7 +169,7 @@ def create_app(
             Middleware(_Headers),
             Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts)),
         ],
-        exception_handlers={RefusedError: _refused, StorageError: _unavailable, Exception: _failed},
+        exception_handlers={RefusedError: _refused, StorageError: _unavailable(log), Exception: _failed},
         lifespan=lifespan,
     )
 
@@ -170,6 +181,10 @@ async def _forever(seconds: float, work: Callable[[], Awaitable[object]]) -> Non
             await work()
 
 
+async def _published(board: PublishedBoard, service: WorkService) -> None:
+    await run_in_threadpool(board.publish, service.clock())
+
+
 async def _done(future: "Future[T]") -> T:
     return await asyncio.wrap_future(future)
 
@@ -178,8 +193,17 @@ async def _refused(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": error.code}, error.status) if isinstance(error, RefusedError) else await _failed(_, error)
 
 
-async def _unavailable(_: Request, error: Exception) -> Response:
-    return JSONResponse({"error": "storage"}, 503, {"Retry-After": _RETRY_AFTER})
+def _unavailable(log: Log | None) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """What answers when the database refuses: 503, and a line for the operator."""
+
+    async def answer(_: Request, error: Exception) -> Response:
+        if log is None:
+            _LOGGER.error("%s", error)
+        else:
+            log({"event": "storage", "problem": str(error)})
+        return JSONResponse({"error": "storage"}, 503, {"Retry-After": _RETRY_AFTER})
+
+    return answer
 
 
 async def _failed(_: Request, error: Exception) -> Response:
@@ -231,7 +255,8 @@ class _Routes:
     def __init__(
         self,
         service: WorkService,
-        beside: LiveBoard | None,
+        published: PublishedBoard | None,
+        beside: PublishedBoard | None,
         secure: bool,
         joins_per_hour: int,
         answers_per_second: float,
@@ -242,6 +267,7 @@ class _Routes:
         self._oidc = oidc
         self._sign_ins = Limits(_SIGN_INS_AT_ONCE, _SIGN_INS_AT_ONCE / 3600)
         self._service = service
+        self._published = published
         self._beside = beside
         self._secure = secure
         self._cookie = "__Host-salon" if secure else "salon"
@@ -259,45 +285,59 @@ class _Routes:
             self._service.database.read, lambda connection: is_admin(connection, rater)
         ):
             return RedirectResponse("/admin", 303)
+        plan = {"public_plan": self._service.public_plan}
         if rater is not None:
-            return HTMLResponse(_template(self._service.task.page, leave=True, accounts=self._accounts))
+            return HTMLResponse(_template(self._service.task.page, leave=True, accounts=self._accounts, **plan))
         if self._accounts and await self._returning(request) is None:
             return RedirectResponse("/login", 303)
         people = self._service.people
         words = {"consent": people.consent.split("\n"), "version": people.consent_version, "occupations": OCCUPATIONS}
         invited = people.invited and not self._accounts
-        return HTMLResponse(_template("join.html.jinja", **words, invited=invited))
+        return HTMLResponse(_template("join.html.jinja", **words, **plan, invited=invited))
 
     async def board_page(self, request: Request) -> Response:
         scenario = request.query_params.get("scenario") or None
-        found = await run_in_threadpool(self._ranked, scenario)
+        found, scenarios = await run_in_threadpool(self._ranked, scenario, await self._board(request))
         beside = None if self._beside is None else await run_in_threadpool(self._beside.ranked, scenario)
-        scenarios = await run_in_threadpool(self._board().scenarios)
         words = {"mode": self._service.database.mode, "scenario": scenario, "scenarios": scenarios, "title": "Board"}
         page = await run_in_threadpool(lambda: _template("board.html.jinja", board=found, beside=beside, **words))
         return HTMLResponse(page)
 
     async def own_board_page(self, request: Request) -> Response:
         rater = await self._rater(request)
-        found = await run_in_threadpool(self._board().personal, rater)
+        found = await run_in_threadpool(self._published_board().personal, rater)
         words: dict[str, object] = {"mode": "", "scenario": None, "scenarios": [], "title": "Your own board"}
         return HTMLResponse(await run_in_threadpool(lambda: _template("board.html.jinja", board=found, **words)))
 
     async def board(self, request: Request) -> Response:
-        found = await run_in_threadpool(self._ranked, request.query_params.get("scenario") or None)
+        scenario = request.query_params.get("scenario") or None
+        found, _ = await run_in_threadpool(self._ranked, scenario, await self._board(request))
         words = {"votes": found.votes, "left_out": found.left_out, "reason": found.reason, "models": found.rows}
         return JSONResponse(words)
 
-    def _board(self) -> LiveBoard:
-        if self._service.task.board is None:
+    def _published_board(self) -> PublishedBoard:
+        if self._published is None:
             raise RefusedError(404, "no_board")
-        return self._service.task.board
+        return self._published
 
-    def _ranked(self, scenario: str | None) -> Board:
-        board = self._board()
-        if scenario is not None and scenario not in board.scenarios():
+    async def _board(self, request: Request) -> LiveBoard | PublishedBoard:
+        """The live board for admins, the published one for everybody else."""
+        published, live = self._published_board(), self._service.task.board
+        return live if live is not None and await self._admin_or_none(request) is not None else published
+
+    @staticmethod
+    def _ranked(scenario: str | None, board: LiveBoard | PublishedBoard) -> tuple[Board, list[str]]:
+        scenarios = board.scenarios()
+        if scenario is not None and scenario not in scenarios:
             raise RefusedError(404, "unknown_scenario")
-        return board.ranked(scenario)
+        return board.ranked(scenario), scenarios
+
+    async def _admin_or_none(self, request: Request) -> str | None:
+        rater = await self._rater_or_none(request)
+        if rater is None:
+            return None
+        known = await run_in_threadpool(self._service.database.read, lambda connection: is_admin(connection, rater))
+        return rater if known else None
 
     async def static(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -310,12 +350,13 @@ class _Routes:
         return Response(status_code=204)
 
     async def health(self, _: Request) -> Response:
-        await run_in_threadpool(self._service.database.read, lambda connection: connection.exec_driver_sql("SELECT 1").scalar())
+        await run_in_threadpool(self._service.database.check)
         return JSONResponse({"status": "ok"})
 
     async def metrics(self, _: Request) -> Response:
-        states = await run_in_threadpool(self._service.states)
+        states, answers = await run_in_threadpool(self._service.counts)
         lines = [f'salon_arena_tasks{{state="{state}"}} {count}' for state, count in sorted(states.items())]
+        lines += [f"salon_arena_answers_total {answers}"]
         lines += [f"salon_arena_{name}_total {count}" for name, count in sorted(self._counts.items())]
         return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
@@ -430,31 +471,31 @@ class _Routes:
         if len(self._sent) >= _MOST_REMEMBERED:
             self._sent.clear()
         self._sent[rater] = body.answer_id  # sent again it is no further answer
-        reply = await _done(self._service.answer(rater, body))
-        self._counts["answers"] += 1
-        return JSONResponse(reply)
+        return JSONResponse(await _done(self._service.answer(rater, body)))
 
     async def media(self, request: Request) -> Response:
         rater = await self._rater(request)
-        found = await run_in_threadpool(self._service.files, rater, request.path_params["task"])
-        place = request.path_params["place"]
-        if place >= len(found.media):
+        task, place = _task_of(request), request.path_params["place"]
+        found = await run_in_threadpool(self._service.files, rater, task)
+        if place not in map(str, range(len(found.media))):
             raise RefusedError(404, "unknown_file")
-        return Response(found.media[place], media_type=found.type)
+        data = found.media[int(place)]
+        if request.method == "HEAD":
+            return Response(media_type=found.type, headers={"content-length": str(len(data))})
+        return _Whole(data, found.type, lambda: self._service.sent(rater, task, found, int(place)))
 
     async def frames(self, request: Request) -> Response:
         rater = await self._rater(request)
-        found = await run_in_threadpool(self._service.files, rater, request.path_params["task"])
+        found = await run_in_threadpool(self._service.files, rater, _task_of(request))
         return JSONResponse({"frames": found.frames})
 
     async def models(self, request: Request) -> Response:
         rater = await self._rater(request)
-        return JSONResponse({"models": await run_in_threadpool(self._service.revealed, rater, request.path_params["task"])})
+        return JSONResponse({"models": await run_in_threadpool(self._service.revealed, rater, _task_of(request))})
 
     async def admin(self, request: Request) -> Response:
-        rater = await self._rater_or_none(request)
         database = self._service.database
-        if rater is None or not await run_in_threadpool(database.read, lambda connection: is_admin(connection, rater)):
+        if await self._admin_or_none(request) is None:
             raise RefusedError(404, "unknown_page")  # the same as for any other address
         words = await run_in_threadpool(database.read, lambda connection: admin_view(connection, self._service.clock()))
         board = self._service.task.board
@@ -495,7 +536,7 @@ def _check_origin(request: Request) -> None:
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         raise RefusedError(403, "other_origin")
     origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
         raise RefusedError(403, "other_origin")
     if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
         raise RefusedError(415, "json_only")
@@ -509,9 +550,28 @@ async def _model(request: Request, kind: type[M]) -> M:
         if len(data) > _MOST_BODY:
             raise RefusedError(413, "too_large")
     try:
-        return kind.model_validate_json(data)
+        found = kind.model_validate_json(data)
     except ValidationError as error:
         raise RefusedError(422, "bad_body") from error
+    if _has_nul(found.model_dump()):  # Postgres has no such text
+        raise RefusedError(422, "bad_body")
+    return found
+
+
+def _has_nul(value: object) -> bool:
+    """Whether a text in a value of JSON holds the character 0."""
+    if isinstance(value, str):
+        return "\0" in value
+    inner = [*value.keys(), *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(map(_has_nul, inner))
+
+
+def _task_of(request: Request) -> str:
+    """The task that an address names; refused where it can be none."""
+    task: str = request.path_params["task"]
+    if not _TASK_NAME.fullmatch(task):
+        raise RefusedError(404, "unknown_file")
+    return task
 
 
 @cache
@@ -534,6 +594,28 @@ def _static_files() -> dict[str, bytes]:
 
 def _is_static(name: str) -> bool:
     return name[name.rfind(".") :] in _STATIC_TYPES
+
+
+class _Whole(Response):
+    """A file; that it was sent is on the disk before its last part leaves, so an answer never comes too early.
+
+    Args:
+        data: the file.
+        kind: its media type.
+        sent: notes that it was sent.
+    """
+
+    def __init__(self, data: bytes, kind: str, sent: Callable[[], "Future[None]"]) -> None:
+        super().__init__(data, media_type=kind)
+        self._data = data
+        self._sent = sent
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self._data[:-_LAST_PART], "more_body": True})
+        with suppress(StorageError):  # remembered until the answer comes
+            await _done(self._sent())
+        await send({"type": "http.response.body", "body": self._data[-_LAST_PART:]})
 
 
 class _Headers:

@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 
 from salon_arena import quality
 from salon_arena.board import LiveBoard
+from salon_arena.draws import PlanDraws
 from salon_arena.errors import RefusedError
 from salon_arena.material import KnownPair, Material
 from salon_arena.planner import Planned, Planner
@@ -58,21 +59,19 @@ class BattleTask:
         board: the counts that the planner works from.
         mode: ``public`` or ``expert``.
         rules: see :class:`BattleRules`.
-        seed: of the plan and of the anchors.
     """
 
     material: Material
     board: LiveBoard
     mode: str = Mode.PUBLIC.value
     rules: BattleRules = field(default_factory=BattleRules)
-    seed: int = 0
     page: str = "battle.html.jinja"
     work: str = "battles"
 
-    def __post_init__(self) -> None:
-        """Make the plan."""
-        self._planner = Planner(self.material, self.board.counts, seed=self.seed)
-        self._random = Random(f"anchors {self.seed}")  # noqa: S311 - which pair is shown, no secret
+    def begin(self, draws: PlanDraws) -> None:
+        """Begin the plan."""
+        self._planner = Planner(self.material, self.board.counts, draws)
+        self._draws = draws
 
     def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:
         """``qualifying`` with the number of pairs left, for an expert who has yet to pass; else ``work``."""
@@ -83,14 +82,15 @@ class BattleTask:
 
     def draw(self, connection: Connection, rater: Rater, missing: int, now: int) -> list[Draft]:
         """Battles and, one in twenty, anchors; for auditors what experts judged; tests for an expert who has yet to pass."""
+        random = self._draws.new()
         if rater.role == "auditor":
-            return quality.audits(connection, rater.rater_id, missing, self._random, self.rules.suspended_days)
+            return quality.audits(connection, rater.rater_id, missing, self._draws, self.rules.suspended_days, now)
         if self._must_qualify(connection, rater, now):
-            return self._tests(connection, rater, missing)
+            return self._tests(connection, rater, missing, random)
         anchors: dict[int, Draft] = {}
         taken: set[str] = set()
         for place in range(missing):
-            anchor = self._anchor(connection, rater, taken) if self._random.random() < ANCHOR_SHARE else None
+            anchor = self._anchor(connection, rater, taken, random) if random.random() < ANCHOR_SHARE else None
             if anchor is not None:
                 anchors[place] = anchor
                 taken.add(anchor.subject)
@@ -115,25 +115,25 @@ class BattleTask:
             return False
         return not quality.certified(connection, rater.rater_id, now, self.rules.certified_days)
 
-    def _anchor(self, connection: Connection, rater: Rater, taken: set[str]) -> Draft | None:
+    def _anchor(self, connection: Connection, rater: Rater, taken: set[str], random: Random) -> Draft | None:
         """A random anchor that the rater has not had; tried among at most 64."""
         if not self.rules.anchors:
             return None
-        some = self._random.sample(self.rules.anchors, min(_TRIED, len(self.rules.anchors)))
+        some = random.sample(self.rules.anchors, min(_TRIED, len(self.rules.anchors)))
         seen = seen_among(connection, rater.rater_id, [known.pair for known in some]) | taken
         known = next((known for known in some if known.pair not in seen), None)
-        return None if known is None else self._known("anchor", known, known.pair)
+        return None if known is None else self._known("anchor", known, known.pair, random)
 
-    def _tests(self, connection: Connection, rater: Rater, missing: int) -> list[Draft]:
+    def _tests(self, connection: Connection, rater: Rater, missing: int, random: Random) -> list[Draft]:
         """The pairs of the test that this round has not had, in the order of the file."""
         number = quality.rounds(connection, rater.rater_id) + 1
         subjects = {f"qualification\x1f{number}\x1f{known.pair}": known for known in self.rules.qualification}
         left = unseen(connection, rater.rater_id, list(subjects.items()), lambda item: item[0], missing)
         test = {"pairs_of_test": len(subjects), "suspended_days": self.rules.suspended_days}
-        return [self._known("qualification", known, subject, **test) for subject, known in left]
+        return [self._known("qualification", known, subject, random, **test) for subject, known in left]
 
-    def _known(self, kind: str, known: KnownPair, subject: str, **more: Any) -> Draft:
-        shown = self._random.choice(list(Side))
+    def _known(self, kind: str, known: KnownPair, subject: str, random: Random, **more: Any) -> Draft:
+        shown = random.choice(list(Side))
         a_left = shown is Side.LEFT
         planned = Planned(*((known.a, known.b) if a_left else (known.b, known.a)), shown, None, None)
         return Draft(kind, subject, self._payload(planned, expected=known.winner.value, **more))

@@ -13,13 +13,13 @@ from functools import partial
 from typing import Final
 
 from salon_arena.blind_video import TYPE as VIDEO_TYPE
-from salon_arena.blind_video import blind_videos
-from salon_bench.media.decoding import decode
+from salon_arena.blind_video import BlindVideo, blind_video, filled
 from salon_bench.media.picture_cache import ByteCache
 from salon_bench.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
 from salon_bench.media.preparing import prepare_bytes
-from salon_bench.media.reading import read_inside
 from salon_bench.suites.contract.generations import VIDEO_SUFFIXES, Generated
+from salon_taxonomy.media_files import read_inside
+from salon_taxonomy.picture_decoding import decode
 from salon_taxonomy.verdict import Unscored
 
 PICTURE_TYPE: Final = "image/jpeg"
@@ -56,16 +56,22 @@ class _Source:
     side: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Video:
+    digest: str
+    blind: BlindVideo
+
+
 class BlindMedia:
     """Prepares the files of tasks; keeps the last 256 MiB of them in memory. Safe to use from several threads.
 
-    A picture is encoded once for each longest side in which it is shown, not once for each task.
+    A picture is encoded once for each longest side in which it is shown, and a video once, not once for each task.
     """
 
     def __init__(self) -> None:
         self._sources: ByteCache[_Version, _Source | Unscored] = ByteCache(_MOST_SOURCES, _count)
         self._pictures: ByteCache[tuple[_Version, int], bytes | Unscored] = ByteCache(_CACHE_BYTES, _bytes)
-        self._videos: ByteCache[tuple[_Version, ...], BlindSet | Unscored] = ByteCache(_CACHE_BYTES, _set_bytes)
+        self._videos: ByteCache[_Version, _Video | Unscored] = ByteCache(_CACHE_BYTES, _video_bytes)
 
     def prepared(self, files: Sequence[Generated]) -> BlindSet | Unscored:
         """Return all files, or the reason why one cannot be shown. Never raises for what a file is.
@@ -82,7 +88,7 @@ class BlindMedia:
             [True, True]
         """
         if any(is_video(file) for file in files):
-            return self._videos.get(tuple(_version(file) for file in files), lambda: _video_set(files))
+            return self._prepared_videos(files)
         sources: list[_Source] = []
         for file in files:
             found = self._sources.get(_version(file), partial(_source, file))
@@ -99,6 +105,17 @@ class BlindMedia:
         length = -(-max(map(len, made)) // BUCKET) * BUCKET
         padded = tuple(data.ljust(length, b"\0") for data in made)
         return BlindSet(padded, PICTURE_TYPE, tuple(source.digest for source in sources))
+
+    def _prepared_videos(self, files: Sequence[Generated]) -> BlindSet | Unscored:
+        found: list[_Video] = []
+        for file in files:
+            video = self._videos.get(_version(file), partial(_video, file))
+            if isinstance(video, Unscored):
+                return video
+            found.append(video)
+        made = filled([video.blind for video in found], BUCKET)
+        digests = tuple(video.digest for video in found)
+        return BlindSet(tuple(one.data for one in made), VIDEO_TYPE, digests, tuple(one.frames for one in made))
 
 
 def is_video(file: Generated) -> bool:
@@ -122,18 +139,12 @@ def _picture(file: Generated, side: int) -> bytes | Unscored:
     return prepared if isinstance(prepared, Unscored) else prepared.media.data or b""
 
 
-def _video_set(files: Sequence[Generated]) -> BlindSet | Unscored:
-    sources: list[bytes] = []
-    for file in files:
-        data = read_inside(file.path, file.root, DEFAULT_LIMITS.most_bytes)
-        if isinstance(data, Unscored):
-            return data
-        sources.append(data)
-    made = blind_videos(sources, BUCKET)
-    if isinstance(made, Unscored):
-        return made
-    digests = tuple(hashlib.sha256(data).hexdigest() for data in sources)
-    return BlindSet(tuple(one.data for one in made), VIDEO_TYPE, digests, tuple(one.frames for one in made))
+def _video(file: Generated) -> _Video | Unscored:
+    data = read_inside(file.path, file.root, DEFAULT_LIMITS.most_bytes)
+    if isinstance(data, Unscored):
+        return data
+    made = blind_video(data)
+    return made if isinstance(made, Unscored) else _Video(hashlib.sha256(data).hexdigest(), made)
 
 
 def _version(file: Generated) -> _Version:
@@ -156,5 +167,5 @@ def _bytes(data: bytes | Unscored) -> int:
     return _CACHE_BYTES + 1 if isinstance(data, Unscored) else len(data)
 
 
-def _set_bytes(made: BlindSet | Unscored) -> int:
-    return _CACHE_BYTES + 1 if isinstance(made, Unscored) else sum(map(len, made.media))
+def _video_bytes(made: _Video | Unscored) -> int:
+    return _CACHE_BYTES + 1 if isinstance(made, Unscored) else len(made.blind.data)

@@ -1,14 +1,14 @@
-"""Videos without tags: remuxed into MP4, frame by frame as they were, or encoded again where the codecs differ.
+"""Videos encoded again, all alike: H.264 in MP4 without sound, tags and notes of the encoder.
 
-When all videos of a task have the same codec and browsers play it, packets are copied: no pixel and no time stamp
-changes. Sound, metadata, chapters, and the encoder's notes in the stream (SEI of H.264) are left out. Otherwise all of them are
-encoded again, alike, at the time stamps of their frames.
+Whatever the makers' files were, the sent ones have one codec, profile, level, distance of key frames and set of colour tags.
+Frames keep their time stamps. A copy of the packets would keep the maker's own settings, which tell makers apart.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from io import BytesIO
+from types import MappingProxyType
 from typing import Any, Final
 
 from salon_bench.media.video_container import opened, outline, video_failures
@@ -16,10 +16,17 @@ from salon_bench.media.video_policy import VideoLimits
 from salon_taxonomy.verdict import Reason, Unscored
 
 TYPE: Final = "video/mp4"
-PLAYED: Final = ("h264", "vp9", "av1")
-"""Codecs that browsers play in MP4."""
-_NOTES: Final = {"h264": "filter_units=remove_types=6"}
-_CRF: Final = "14"
+_NOTES: Final = "filter_units=remove_types=6"
+_ENCODER: Final = MappingProxyType(
+    {"crf": "14", "preset": "veryfast", "profile": "high", "level": "5.1", "bf": "0", "g": "30", "sc_threshold": "0"}
+)
+"""x264's settings: the same for every video, so the stream's header and the places of key frames are, too."""
+_BT_709: Final = 1
+_LIMITED: Final = 1
+_COLOURS: Final = MappingProxyType(
+    {"colorspace": _BT_709, "color_range": _LIMITED, "color_primaries": _BT_709, "color_trc": _BT_709}
+)
+"""Numbers of ISO/IEC 23091-2; pixels are converted to them."""
 _CLOCK: Final = Fraction(1, 90_000)
 _OPTIONS: Final = {"fflags": "+bitexact"}
 
@@ -37,58 +44,47 @@ class BlindVideo:
     frames: tuple[float, ...]
 
 
-def blind_videos(sources: Sequence[bytes], bucket: int) -> tuple[BlindVideo, ...] | Unscored:
-    """Remux all videos, or encode all of them again; all get one length, a multiple of ``bucket`` bytes.
+def blind_video(data: bytes) -> BlindVideo | Unscored:
+    """Encode a video again: one codec, profile, level, distance of key frames and set of colour tags for all.
 
-    Returns ``Unscored`` when one of them is no video that can be read. Never raises for what the bytes are.
+    Returns ``Unscored`` for what is no video that can be read. Never raises for what the bytes are.
     """
-    for data in sources:
-        seen = outline(data, VideoLimits())
-        if isinstance(seen, Unscored):
-            return seen
+    seen = outline(data, VideoLimits())
+    if isinstance(seen, Unscored):
+        return seen
     try:
-        codecs = {_codec(data) for data in sources}
-        write = _remuxed if len(codecs) == 1 and codecs <= set(PLAYED) else _encoded
-        made = [write(data) for data in sources]
+        return BlindVideo(*_without_notes(*_encoded(data)))
     except video_failures() as error:
         return Unscored(Reason.BAD_MEDIA, f"the video cannot be written again ({type(error).__name__})")
-    length = -(-(max(len(data) for data, _ in made) + 8) // bucket) * bucket
-    return tuple(BlindVideo(_filled(data, length), frames) for data, frames in made)
 
 
-def _codec(data: bytes) -> str:
-    with opened(data) as container:
-        return container.streams.video[0].codec.name.removeprefix("lib")
+def filled(videos: Sequence[BlindVideo], bucket: int) -> tuple[BlindVideo, ...]:
+    """Give all videos of a task one length, a multiple of ``bucket`` bytes."""
+    length = -(-(max(len(video.data) for video in videos) + 8) // bucket) * bucket
+    return tuple(BlindVideo(_filled(video.data, length), video.frames) for video in videos)
 
 
-def _remuxed(data: bytes) -> tuple[bytes, tuple[float, ...]]:
+def _without_notes(data: bytes, stamps: tuple[float, ...]) -> tuple[bytes, tuple[float, ...]]:
+    """Leave out what the encoder says about itself within the stream."""
     import av
     from av.bitstream import BitStreamFilterContext
 
     out = BytesIO()
-    stamps: list[Fraction] = []
     with opened(data) as source, av.open(out, "w", format="mp4", options=_OPTIONS) as target:
         video = source.streams.video[0]
         stream = target.add_stream_from_template(video)
-        notes = _NOTES.get(video.codec.name)
-        cleaner = BitStreamFilterContext(notes, video) if notes else None
-        packets = [packet for packet in source.demux(video) if packet.size]
-        first = min((packet.pts for packet in packets if packet.pts is not None), default=0)
-        for packet in packets:
-            if packet.pts is not None:
-                packet.pts -= first
-                stamps.append(packet.pts * (packet.time_base or _CLOCK))
-            if packet.dts is not None:
-                packet.dts -= first
-            for cleaned in cleaner.filter(packet) if cleaner else (packet,):
+        cleaner = BitStreamFilterContext(_NOTES, video)
+        for packet in source.demux(video):
+            for cleaned in cleaner.filter(packet) if packet.size else ():
                 cleaned.stream = stream
                 target.mux(cleaned)
         _forget_tags(target)
-    return out.getvalue(), _seconds(stamps)
+    return out.getvalue(), stamps
 
 
 def _encoded(data: bytes) -> tuple[bytes, tuple[float, ...]]:
     import av
+    from av.video.frame import PictureType
 
     out = BytesIO()
     stamps: list[Fraction] = []
@@ -96,20 +92,22 @@ def _encoded(data: bytes) -> tuple[bytes, tuple[float, ...]]:
         stream: Any = None
         for frame in source.decode(video=0):
             if stream is None:
-                stream = target.add_stream("libx264", rate=30, options={"crf": _CRF, "preset": "veryfast", "bf": "0"})
+                stream = target.add_stream("libx264", rate=30, options=dict(_ENCODER))
                 stream.width, stream.height = frame.width - frame.width % 2, frame.height - frame.height % 2
                 stream.pix_fmt = "yuv420p"
                 stream.codec_context.time_base = _CLOCK
+                for name, value in _COLOURS.items():
+                    setattr(stream.codec_context, name, value)
                 first = frame.pts or 0
             stamp = Fraction((frame.pts or 0) - first) * (frame.time_base or _CLOCK)
-            plain = frame.reformat(stream.width, stream.height, "yuv420p")
+            plain = frame.reformat(stream.width, stream.height, "yuv420p", dst_colorspace=_BT_709, dst_color_range=_LIMITED)
             plain.pts, plain.time_base = round(stamp / _CLOCK), _CLOCK
+            plain.pict_type = PictureType.NONE  # else a key frame of the maker's becomes one again
             stamps.append(Fraction(plain.pts) * _CLOCK)
             target.mux(stream.encode(plain))
         target.mux(stream.encode())
         _forget_tags(target)
-    cleaned, _ = _remuxed(out.getvalue())
-    return cleaned, _seconds(stamps)
+    return out.getvalue(), _seconds(stamps)
 
 
 def _forget_tags(target: Any) -> None:

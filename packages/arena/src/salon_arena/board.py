@@ -12,9 +12,11 @@ from typing import Any, Final
 import polars as pl
 from sqlalchemy import ColumnElement, Connection, case, func, select, true
 
-from salon_arena.database import ASSIGNMENTS, FLAGS, SETTLED, ArenaDatabase
+from salon_arena.database import ArenaDatabase
+from salon_arena.tables import ASSIGNMENTS, FLAGS, SETTLED
 from salon_ranking.battles import Battles
-from salon_ranking.errors import RankingError
+from salon_ranking.diagnostics.head_to_head import head_to_head
+from salon_ranking.errors import RankingError, UnratableError
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.leaderboard.listing import with_listing
 from salon_ranking.leaderboard.ranking import rank
@@ -22,10 +24,6 @@ from salon_ranking.models.growing_league import GrowingLeague
 from salon_taxonomy.records import Mode
 
 STREAMS: Final = (1, 2)
-PERSONAL_VOTES: Final = 30
-"""A rater with fewer votes has no personal board."""
-PERSONAL_PRIOR: Final = 1.0
-"""Drawn battles against a mean opponent that every model has on a personal board."""
 _COUNTED: Final = ("model_a", "model_b", "winner")
 _VOTES: Final = select(SETTLED.c.number, SETTLED.c.rater_id, SETTLED.c.scenario, *(SETTLED.c[name] for name in _COUNTED))
 _ROWS_AT_ONCE: Final = 20_000
@@ -93,7 +91,7 @@ class _Tally:
                 kept = [row for row in rows if row.rater_id not in self._excluded]
                 self._left_out += len(rows) - len(kept)
                 if kept:
-                    self._league = self._league.update(_frame(kept))
+                    self._league = self._league.update(frame_of(kept))
             return self._league.battles(), self._left_out, self._last
 
     def ranked(self) -> Board:
@@ -101,7 +99,7 @@ class _Tally:
         with self._ranking:
             battles, left_out, last = self.read()
             if self._board is None or self._ranked_to != last:
-                self._board, self._ranked_to = _rated(battles, left_out), last
+                self._board, self._ranked_to = rated(battles, left_out), last
             return self._board
 
     def _next(self, connection: Connection) -> Sequence[Any]:
@@ -118,7 +116,7 @@ class LiveBoard:
     """
 
     def __init__(self, database: ArenaDatabase, *, anchors_first: int = 0) -> None:
-        self._database = database
+        self.database = database
         self._anchors_first = anchors_first
         self._lock = Lock()
         self._excluded = self._not_counted()
@@ -142,14 +140,6 @@ class LiveBoard:
         everything.read()
         return sorted(everything.scenarios)
 
-    def personal(self, rater_id: str) -> Board:
-        """What one rater's votes say: with a prior, from 30 votes on."""
-        query = select(SETTLED).where((SETTLED.c.rater_id == rater_id) & (SETTLED.c.kind == "battle"))
-        rows = self._database.read(lambda connection: list(connection.execute(query)))
-        if len(rows) < PERSONAL_VOTES:
-            return Board(len(rows), None, f"A board of your own needs {PERSONAL_VOTES} settled votes.")
-        return _rated(Battles.from_frame(_frame(rows)), 0, prior_ties=PERSONAL_PRIOR)
-
     def refresh(self) -> None:
         """Count again from the start if the raters who count have changed. The old counts are used meanwhile."""
         excluded = self._not_counted()
@@ -160,12 +150,17 @@ class LiveBoard:
             with self._lock:
                 self._excluded, self._tallies = excluded, again
 
+    @property
+    def excluded(self) -> frozenset[str]:
+        """Raters whose votes do not count, as of the last :meth:`refresh`."""
+        return self._excluded
+
     def _tally(self, key: str | int | None, counted: ColumnElement[bool]) -> _Tally:
         with self._lock:
-            return self._tallies.setdefault(key, _Tally(self._database, counted, self._excluded))
+            return self._tallies.setdefault(key, _Tally(self.database, counted, self._excluded))
 
     def _not_counted(self) -> frozenset[str]:
-        return frozenset(self._database.read(lambda connection: raters_left_out(connection, self._anchors_first)))
+        return frozenset(self.database.read(lambda connection: raters_left_out(connection, self._anchors_first)))
 
 
 def raters_left_out(connection: Connection, anchors_first: int) -> dict[str, str]:
@@ -191,16 +186,29 @@ def anchors_wanted(connection: Connection, mode: str) -> int:
     return int(mode == Mode.PUBLIC.value and connection.execute(dealt).first() is not None)
 
 
-def _frame(rows: Sequence[Any]) -> pl.DataFrame:
+def frame_of(rows: Sequence[Any]) -> pl.DataFrame:
     columns = {name: [getattr(row, name) for row in rows] for name in _COUNTED}
     return pl.DataFrame(columns, schema=dict.fromkeys(_COUNTED, pl.String))
 
 
-def _rated(battles: Battles, left_out: int, *, prior_ties: float = 0.0) -> Board:
+def rated(battles: Battles, left_out: int, *, prior_ties: float = 0.0) -> Board:
     if not battles.count:
         return Board(0, None, "There are no settled votes yet.", left_out)
     try:
         board = with_listing(rank(battles, interval="sandwich", prior_ties=prior_ties), battles)
+    except UnratableError as error:
+        return Board(battles.count, None, _too_few(error.groups, battles), left_out)
     except RankingError as error:
         return Board(battles.count, None, str(error).splitlines()[0], left_out)
     return Board(battles.count, board, "", left_out)
+
+
+def _too_few(groups: Sequence[Sequence[str]], battles: Battles) -> str:
+    """Say which models cannot be compared yet, and how many decided votes can be enough: each group needs a win and a loss."""
+    group_of = {model: place for place, group in enumerate(groups) for model in group}
+    pairs = [(group_of[row["model"]], group_of[row["opponent"]]) for row in head_to_head(battles).to_dicts() if row["wins"] > 0]
+    decided = [pair for pair in pairs if pair[0] != pair[1]]
+    missing = len(groups) - min(len({winner for winner, _ in decided}), len({loser for _, loser in decided}))
+    named = "; ".join(", ".join(group) for group in groups)
+    votes = "one more vote" if missing == 1 else f"{missing:,} more votes"
+    return f"Too few votes to compare all models. Not comparable with each other yet: {named}. At least {votes} between them."

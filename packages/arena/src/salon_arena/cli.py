@@ -70,11 +70,18 @@ def _serving(command: Callable[..., Any]) -> Callable[..., Any]:
     options = (
         click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
         click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0: any free one."),
-        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the plan of pairs."),
     )
     for option in reversed(options):
         command = option(command)
     return command
+
+
+_PUBLIC_SEED = click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    help="Plan from this seed, in public: whoever knows it can compute which model made what is shown, and pages say so. "
+    "Default: a secret plan.",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -152,6 +159,7 @@ def arena() -> None:
     help="With --trusted-proxy: address or network of the proxy, whose X-Forwarded-For is believed; may be repeated. "
     "Default: this machine.",
 )
+@_PUBLIC_SEED
 @_serving
 def serve(
     folder: Path,
@@ -177,9 +185,9 @@ def serve(
     log_file: Path | None,
     trusted_proxy: str | None,
     proxies: tuple[str, ...],
+    seed: int | None,
     host: str,
     port: int,
-    seed: int,
 ) -> None:
     """Serve a folder of pictures or videos as an arena.
 
@@ -216,7 +224,7 @@ def serve(
     for option, value in given.items():
         if value is not None and task not in _TASKS_OF[option]:
             raise InputError("is not for this --task:", source=option, value=task, allowed=_TASKS_OF[option])
-    material, work, what = _work(task, folder, prompts, reference, hidden_reference, taxonomy, raters, seed)
+    material, work, what = _work(task, folder, prompts, reference, hidden_reference, taxonomy, raters)
     rules = BattleRules(
         anchors=() if anchors is None else read_known_pairs(anchors, material),
         qualification=() if qualification is None else read_known_pairs(qualification, material),
@@ -229,9 +237,9 @@ def serve(
         other = None if beside is None else _board_of(stack.enter_context(_existing(beside)))
         log = {} if log_file is None else {"log": stack.enter_context(open_log(log_file))}
         opened = stack.enter_context(ArenaDatabase.open(database, mode=mode))
-        settings: dict[str, Any] = {"consent": text, "invited": invite_only, "reveal": reveal}
+        settings: dict[str, Any] = {"consent": text, "invited": invite_only, "reveal": reveal, "seed": seed}
         if work is None:
-            service = vote_service(opened, material, rules=rules, seed=seed, **settings)
+            service = vote_service(opened, material, rules=rules, **settings)
         else:
             service = WorkService(opened, work, **settings)
         settings = {**_sign_in(service, passwords, provider), **log}
@@ -246,7 +254,6 @@ def _work(
     hidden: str | None,
     taxonomy: str,
     raters: int,
-    seed: int,
 ) -> "tuple[Material, Task | None, str]":
     """Read what is shown, and print what is left out.
 
@@ -263,25 +270,25 @@ def _work(
     if task == "verdicts":
         rows, remarks = read_verdict_rows(prompts, folder)
         _print_remarks(remarks)
-        return material_of(rows), VerdictTask(rows, seed=seed), f"{len(rows):,} rows"
+        return material_of(rows), VerdictTask(rows), f"{len(rows):,} rows"
     if task == "questions":
         questions, remarks = read_questions(prompts, folder)
         _print_remarks(remarks)
         material = Material({}, tuple(file for question in questions for file in question.files))
-        return material, BenchQuestionTask(questions, seed=seed), f"{len(questions):,} questions"
+        return material, BenchQuestionTask(questions), f"{len(questions):,} questions"
     material = read_material(folder, prompts)
     _print_remarks(material.remarks)
     work: Task | None = None
     what = f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
     if task == "mos":
-        work = panel_task(material, reference=reference, hidden=hidden, raters=raters, seed=seed)
+        work = panel_task(material, reference=reference, hidden=hidden, raters=raters)
     elif task == "checks":
-        work = check_task(material, raters=raters, seed=seed)
+        work = check_task(material, raters=raters)
     elif task == "labels":
-        work = LabelTask(material, Taxonomy.open(taxonomy), seed=seed)
+        work = LabelTask(material, Taxonomy.open(taxonomy))
     elif task == "realism":
         made = realism_questions(material, real=reference)
-        work, what = BenchQuestionTask(made, seed=seed), f"{len(made):,} questions"
+        work, what = BenchQuestionTask(made), f"{len(made):,} questions"
     return material, work, what
 
 
@@ -294,8 +301,9 @@ def _print_remarks(remarks: Sequence[str]) -> None:
 @click.argument("folder", metavar="[FOLDER]", default="arena-demo", type=InputPath(file_okay=False, made=True))
 @click.option("--votes", type=click.IntRange(min=0), default=0, show_default=True, help="Simulated votes to begin with.")
 @click.option("--no-serve", is_flag=True, help="Only draw and vote.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of pictures, plan and votes; public.")
 @_serving
-def demo(folder: Path, votes: int, no_serve: bool, host: str, port: int, seed: int) -> None:
+def demo(folder: Path, votes: int, no_serve: bool, seed: int, host: str, port: int) -> None:
     """Draw pictures of five models of known strength and serve them as an arena.
 
     The pictures, the prompts and the database are in FOLDER (arena-demo).
@@ -475,6 +483,8 @@ def people(
                 raise InputError("there is no such rater", source=opened.place, value=unknown[0])
 
         opened.write(work).result()  # all or none
+        if forgotten:
+            opened.empty_log()
         found = opened.read(lambda connection: overview(connection, now))
     rows = [
         (each.rater_id, each.role, f"{each.settled:,}", each.test, f"{each.met} of {each.audited}", each.suspended,
@@ -541,13 +551,15 @@ def release(form: str, folder: Path, database: Path | str, real: str | None, tax
       salon arena release votes votes/ && salon votes rank votes/battles.parquet --interval sandwich
       salon arena release datasets answers/ && python -c "import datasets; print(datasets.load_dataset('answers'))"
     """
-    from salon_arena.release import release
+    from salon_arena.release import PUBLIC_PLAN, release
 
     with _existing(database) as opened:
         done = release(opened, form, folder, real=real, taxonomy=taxonomy, seed=seed)
     for line in done.left_out:
         click.echo(visible(f"left out: {line}"), err=True)
     click.echo(f"{done.rows:,} rows in {done.path}.")
+    if done.public_plan:
+        click.echo(PUBLIC_PLAN)
 
 
 @arena.command("import-labels")
@@ -589,7 +601,7 @@ def import_labels(annotations: Path, folder: Path, prompts: Path, database: Path
 )
 @click.option("--mode", type=click.Choice(["public", "expert"]), help="Who writes; expert: with an invite.")
 @_serving
-def prompts(count: int, database: Path | str, mode: str | None, host: str, port: int, seed: int) -> None:
+def prompts(count: int, database: Path | str, mode: str | None, host: str, port: int) -> None:
     """Let people write prompts for a benchmark, and inspectors accept, refine or reject them.
 
     Scenarios and capabilities are asked for in the shares of MEF's Table 2. Inspectors join as auditors.
@@ -607,7 +619,7 @@ def prompts(count: int, database: Path | str, mode: str | None, host: str, port:
     if host not in LOOPBACK:
         raise InputError("prompts are written on this machine alone", source="--host", value=host, allowed=LOOPBACK)
     with _listening(host, port) as listening, ArenaDatabase.open(database, mode=mode) as opened:
-        _serve(WorkService(opened, PromptTask(count, seed=seed)), f"{count:,} prompts wanted", listening)
+        _serve(WorkService(opened, PromptTask(count)), f"{count:,} prompts wanted", listening)
 
 
 @arena.command()
@@ -632,6 +644,24 @@ def verify(database: Path | str, head: str | None) -> None:
         click.echo(problem, err=True)
     if found.problems:
         raise IncompleteError(f"{len(found.problems):,} rows do not fit")
+
+
+@arena.command()
+@_DATABASE
+def end(database: Path | str) -> None:
+    """End the study: deal no further tasks, take no further answers, and show every vote on all boards.
+
+    Raters then see their own boards also where names of models are hidden. This cannot be taken back.
+
+    \b
+    Example:
+      salon arena end --database arena.db
+    """
+    from salon_arena.settling import end_study
+
+    with _existing(database) as opened:
+        settled = end_study(opened, time.time_ns() // 1000).result()
+    click.echo(f"The study has ended; {settled:,} last answer{'' if settled == 1 else 's'} became final.")
 
 
 @arena.command()
@@ -746,6 +776,7 @@ def _serve(
     import uvicorn
 
     from salon_arena.app import LOOPBACK, create_app
+    from salon_arena.connections import LimitedProtocol
 
     host, port = listening.getsockname()[:2]
     address = f"https://{proxy}/" if proxy else f"http://{host}:{port}/"
@@ -753,13 +784,15 @@ def _serve(
     application = create_app(service, beside=beside, hosts=hosts, secure=proxy is not None, proxies=proxies, **settings)
     config = uvicorn.Config(
         application,
+        http=LimitedProtocol,
         access_log=False,
         log_level="warning",
         server_header=False,
         date_header=False,
         proxy_headers=False,
     )
-    click.echo(f"{what}. Open {address} (Ctrl-C stops).")
-    with suppress(KeyboardInterrupt):  # uvicorn raises it again after it has shut down in order
-        uvicorn.Server(config).run(sockets=[listening])
+    with service.database.served_alone():
+        click.echo(f"{what}. Open {address} (Ctrl-C stops).")
+        with suppress(KeyboardInterrupt):  # uvicorn raises it again after it has shut down in order
+            uvicorn.Server(config).run(sockets=[listening])
     click.echo("Stopped; every vote is in the database.", err=True)

@@ -4,20 +4,23 @@ A request is acknowledged after its transaction is on disk (SQLite: ``journal_mo
 writes; requests that arrive while it commits share the next commit, so the cost of a disk flush is divided among them.
 
 Several servers share a Postgres database. A write transaction begins with an advisory lock, so that one server writes at a
-time: answers form one chain, and rows become visible in the order of their numbers.
+time: rows form one chain (:mod:`salon_arena.chain`), and become visible in the order of their numbers.
 
-``answers``, ``settled`` and ``admin_log`` are insert-only: triggers refuse every UPDATE and DELETE.
+Nothing is acknowledged while the open database is not the one at its path, or lacks what was committed before: the file was
+removed or replaced, or a backup was restored under the server.
 """
 
+import errno
+import fcntl
 import hashlib
 import hmac
 import os
 import secrets
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -25,238 +28,41 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Connection,
-    Engine,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-    create_engine,
-    event,
-    insert,
-    inspect,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, update
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.elements import ColumnElement
-from sqlalchemy.types import NullType
 
+from salon_arena.chain import ChainLink, append_link, begin_binding, bind, holds
+from salon_arena.conversion import EARLIER, convert
 from salon_arena.errors import RefusedError
-from salon_taxonomy.errors import InputError, StorageError
+from salon_arena.open_file import OpenFile
+from salon_arena.tables import INSERT_ONLY, METADATA, POSTGRES, SETTINGS, UNBOUND_SETTINGS
+from salon_taxonomy.errors import InputError, SalonError, StorageError, cannot_write
 from salon_taxonomy.records import Mode
 from salon_taxonomy.whole_files import replacing
 
 T = TypeVar("T")
 
-SCHEMA_VERSION: Final = "4"
-_UPGRADES: Final = {
-    "2": (
-        "ALTER TABLE sessions ADD COLUMN used_at BIGINT NOT NULL DEFAULT 0",
-        "UPDATE sessions SET used_at = created_at",
-    ),
-    "3": ("ALTER TABLE answers ADD COLUMN shown TEXT",),
-}
-"""Statements that make the next schema version of an earlier one."""
+SCHEMA_VERSION: Final = "5"
 MODES: Final = (Mode.PUBLIC.value, Mode.EXPERT.value)
 """Who votes. One database holds one mode: MEF keeps matching, computation and boards of the two apart (section 5.1.1)."""
 _WORKERS: Final = "workers"
 _WORK: Final = "work"
+PUBLIC_SEED: Final = "public_seed"
+"""The setting with the seed of a public plan; absent where no plan was public."""
+ENDED: Final = "ended"
+"""The setting with the time at which the study ended; absent before."""
 _LONGEST_TOGETHER: Final = 0.025
 """Seconds of work that share a commit: no request waits long for others, and a disk flush is divided among about ten."""
 _READERS: Final = 40
 """Connections for reading: as many as there are threads that read."""
 _BUSY_MS: Final = 2000
+_REFUSED: Final = ("SQLITE_FULL", "SQLITE_IOERR")
+"""Names of SQLite's errors of a disk that refuses to write."""
 
-_POSTGRES: Final = "postgresql"
 _SHOWN: Final = ("host", "port", "dbname", "service")
 _LOCK: Final = 0x5A10A2E7
 """The key of the advisory lock of a writer."""
-WholeNumber: Final = BigInteger().with_variant(Integer(), "sqlite")
-"""Times in microseconds need 64 bits, which SQLite's INTEGER has."""
-METADATA: Final = MetaData()
-SETTINGS: Final = Table("settings", METADATA, Column("key", Text, primary_key=True), Column("value", Text, nullable=False))
-RATERS: Final = Table(
-    "raters",
-    METADATA,
-    Column("rater_id", Text, primary_key=True),
-    Column("created_at", WholeNumber, nullable=False),
-    Column("role", Text, nullable=False),
-    Column("occupation", Text),
-    Column("suspended_until", WholeNumber, nullable=False, server_default="0"),
-)
-"""``role`` is one of :data:`salon_arena.people.ROLES`; ``suspended_until`` is 0 for a rater who may answer."""
-INVITES: Final = Table(
-    "invites",
-    METADATA,
-    Column("code_hash", Text, primary_key=True),
-    Column("role", Text, nullable=False),
-    Column("made_at", WholeNumber, nullable=False),
-    Column("rater_id", Text, ForeignKey("raters.rater_id")),
-)
-"""``rater_id`` is set when the invite is redeemed; it can then not be used again."""
-CONSENTS: Final = Table(
-    "consents",
-    METADATA,
-    Column("rater_id", Text, ForeignKey("raters.rater_id"), primary_key=True),
-    Column("version", Text, primary_key=True),
-    Column("at", WholeNumber, nullable=False),
-)
-CERTIFICATES: Final = Table(
-    "certificates",
-    METADATA,
-    Column("rater_id", Text, ForeignKey("raters.rater_id"), primary_key=True),
-    Column("round", WholeNumber, primary_key=True),
-    Column("at", WholeNumber, nullable=False),
-    Column("agreement", Float, nullable=False),
-    Column("kappa", Float),
-    Column("passed", Boolean, nullable=False),
-)
-"""One row per qualification test that an expert finished."""
-FLAGS: Final = Table(
-    "flags",
-    METADATA,
-    Column("rater_id", Text, ForeignKey("raters.rater_id"), primary_key=True),
-    Column("reason", Text, primary_key=True),
-    Column("value", Float),
-    Column("threshold", Float),
-    Column("explanation", Text, nullable=False),
-)
-"""What the last check of all raters found. Votes of flagged raters are left out of boards, never deleted."""
-SESSIONS: Final = Table(
-    "sessions",
-    METADATA,
-    Column("token_hash", Text, primary_key=True),
-    Column("rater_id", Text, ForeignKey("raters.rater_id"), nullable=False),
-    Column("created_at", WholeNumber, nullable=False),
-    Column("used_at", WholeNumber, nullable=False, server_default="0"),
-)
-"""``used_at`` is renewed every few minutes; :mod:`salon_arena.people` says when a session ends."""
-ACCOUNTS: Final = Table(
-    "accounts",
-    METADATA,
-    Column("key", Text, primary_key=True),
-    Column("rater_id", Text, ForeignKey("raters.rater_id"), nullable=False, unique=True),
-    Column("password", Text),
-)
-"""Who signs in: ``key`` is an HMAC of the name, or of issuer and subject; ``password`` an Argon2id hash."""
-ASSIGNMENTS: Final = Table(
-    "assignments",
-    METADATA,
-    Column("assignment_id", Text, primary_key=True),
-    Column("rater_id", Text, ForeignKey("raters.rater_id"), nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("payload", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("issued_at", WholeNumber, nullable=False),
-    Column("lease_until", WholeNumber, nullable=False),
-    Column("digests", Text),
-    Column("answer_id", Text),
-    Column("answered_at", WholeNumber),
-    UniqueConstraint("rater_id", "subject"),
-    Index("assignments_of_a_rater", "rater_id", "state"),
-    Index("assignments_by_state", "state", "answered_at"),
-)
-"""One task leased to one rater: ``state`` is ``open``, ``answered``, ``settled`` or ``void``.
-
-``kind`` is that of :class:`salon_arena.tasks.Draft`. ``subject`` is what is judged; no rater gets one twice. ``payload`` is
-what was shown, pinned when the task was leased; ``issued_at`` orders the tasks of a rater. ``digests`` is a JSON list with the
-SHA-256 of each file on the disk, written when the files are first sent.
-"""
-ANSWERS: Final = Table(
-    "answers",
-    METADATA,
-    Column("number", WholeNumber, primary_key=True, autoincrement=True),
-    Column("answer_id", Text, nullable=False, unique=True),
-    Column("assignment_id", Text, ForeignKey("assignments.assignment_id"), nullable=False),
-    Column("version", WholeNumber, nullable=False),
-    Column("body", Text, nullable=False),
-    Column("choice", Text, nullable=False),
-    Column("elapsed_ms", WholeNumber, nullable=False),
-    Column("received_at", WholeNumber, nullable=False),
-    Column("supersedes", Text),
-    Column("shown", Text),
-    Column("chain", Text, nullable=False),
-    UniqueConstraint("assignment_id", "version"),
-    sqlite_autoincrement=True,
-)
-"""``shown`` is the SHA-256 of the task's payload; null in rows of earlier versions.
-
-``chain`` is the SHA-256 of the chain value before it and of this row (:func:`salon_arena.verify.link`).
-"""
-SETTLED: Final = Table(
-    "settled",
-    METADATA,
-    Column("number", WholeNumber, primary_key=True, autoincrement=True),
-    Column("assignment_id", Text, ForeignKey("assignments.assignment_id"), nullable=False, unique=True),
-    Column("answer_id", Text, ForeignKey("answers.answer_id"), nullable=False, unique=True),
-    Column("settled_at", WholeNumber, nullable=False),
-    Column("rater_id", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("model_a", Text),
-    Column("model_b", Text),
-    Column("winner", Text),
-    Column("stream", WholeNumber),
-    Column("scenario", Text),
-    Index("settled_of_a_rater", "rater_id"),
-    sqlite_autoincrement=True,
-)
-"""Answers that can no longer be undone, numbered in the order in which they became final.
-
-The columns from ``model_a`` on repeat what boards count, for battles; they are null for other kinds.
-"""
-SETTLED_ANSWERS: Final = SETTLED.join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id).join(
-    ANSWERS, ANSWERS.c.answer_id == SETTLED.c.answer_id
-)
-"""Each settled answer with its task and its last version."""
-ADMIN_LOG: Final = Table(
-    "admin_log",
-    METADATA,
-    Column("number", WholeNumber, primary_key=True, autoincrement=True),
-    Column("at", WholeNumber, nullable=False),
-    Column("admin_id", Text, nullable=False),
-    Column("action", Text, nullable=False),
-    Column("detail", Text, nullable=False),
-    Column("signature", Text, nullable=False),
-    sqlite_autoincrement=True,
-)
-"""What admins did. ``signature`` is an HMAC of the row and of the signature before it (:mod:`salon_arena.admin`)."""
-_INSERT_ONLY: Final = (ANSWERS.name, SETTLED.name, ADMIN_LOG.name)
-
-
-def payload_value(name: str) -> ColumnElement[Any]:
-    """A value of an assignment's payload, in SQL; a text on Postgres."""
-    return _PayloadValue(name)
-
-
-class _PayloadValue(ColumnElement[Any]):
-    inherit_cache = True
-    type = NullType()
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.column = ASSIGNMENTS.c.payload
-
-
-@compiles(_PayloadValue)
-def _sqlite_value(element: _PayloadValue, compiler: Any, **options: Any) -> str:
-    return f"json_extract({compiler.process(element.column, **options)}, '$.{element.name}')"
-
-
-@compiles(_PayloadValue, _POSTGRES)
-def _postgres_value(element: _PayloadValue, compiler: Any, **options: Any) -> str:
-    return f"({compiler.process(element.column, **options)}::json ->> '{element.name}')"
 
 
 class ArenaDatabase:
@@ -269,14 +75,17 @@ class ArenaDatabase:
         worker: 0 for a file; on Postgres a number of its own for each server that opened it.
     """
 
-    def __init__(self, place: str, settings: Mapping[str, str], worker: int, writer: Engine, reader: Engine) -> None:
+    def __init__(
+        self, place: str, settings: Mapping[str, str], worker: int, writer: Engine, reader: Engine, link: ChainLink
+    ) -> None:
         self.place = place
         self.arena_id = settings["arena_id"]
         self.mode = settings["mode"]
         self.worker = worker
         self._secret = settings["secret"]
         self._reader = reader
-        self._writer = _Writer(writer)
+        self._file = None if writer.dialect.name == POSTGRES else OpenFile(Path(place))
+        self._writer = _Writer(writer, place, self._file, link)
 
     @classmethod
     def open(cls, place: Path | str, *, mode: str | None = None, make: bool = True) -> "ArenaDatabase":
@@ -290,6 +99,7 @@ class ArenaDatabase:
 
         Raises:
             InputError: there is no arena's database, it is of another version or mode, or it cannot be opened.
+            StorageError: the disk refuses to write.
 
         Example:
             >>> import tempfile
@@ -310,20 +120,23 @@ class ArenaDatabase:
             with writer.begin() as connection:
                 _check_tables(inspect(connection).get_table_names(), name, make)
                 settings, worker = _prepared(connection, name, mode)
+                link = append_link(connection)
         except DBAPIError as error:
             writer.dispose()
-            raise InputError(f"cannot be opened as an arena's database ({error.orig})", source=name) from error
+            raise _cannot_open(error.orig, name) from error
         except InputError:
             writer.dispose()
             raise
-        return cls(name, settings, worker, writer, _engine(url, writes=False))
+        return cls(name, settings, worker, writer, _engine(url, writes=False), link)
 
     def write(self, work: Callable[[Connection], T]) -> "Future[T]":
         """Run ``work`` in a transaction on the writer thread; the future is done after the commit.
 
         ``work`` may run twice: if another request of the same commit fails, each is run again alone. So it must have no
         effect outside the database that a second run would repeat. It must not write before it raises
-        :class:`RefusedError`. The future raises what ``work`` raises, or :class:`StorageError` when the database refuses.
+        :class:`RefusedError`. Rows of :data:`salon_arena.tables.BOUND` that it writes must be named to
+        :func:`salon_arena.chain.bind`. The future raises what ``work`` raises, or :class:`StorageError` when the database
+        refuses or is not the one that was opened.
         """
         return self._writer.submit(work)
 
@@ -338,6 +151,45 @@ class ArenaDatabase:
                 return work(connection)
         except DBAPIError as error:
             raise StorageError(f"{self.place}: {error.orig}") from error
+
+    def check(self) -> None:
+        """Read the database, and compare it with what this process committed.
+
+        Raises:
+            StorageError: it cannot be read; its file was removed or replaced; or a commit is missing.
+        """
+        if self._file is not None:
+            self._file.check()
+        if not self.read(lambda connection: holds(connection, self._writer.link)):
+            raise StorageError(_other_content(self.place))
+
+    @contextmanager
+    def served_alone(self) -> Iterator[None]:
+        """Hold the file for one server; a second one is refused. Several may serve a database on Postgres.
+
+        Raises:
+            InputError: a server holds it.
+            StorageError: the lock's file cannot be written.
+        """
+        if self._file is None:
+            yield
+            return
+        lock = Path(f"{os.path.realpath(self.place)}-server")
+        try:
+            descriptor = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            raise StorageError.of(error, lock) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            hint = "Stop that one first. Several servers share an arena on Postgres."
+            raise InputError("is served already", source=self.place, hint=hint) from error
+        except OSError as error:
+            raise StorageError.of(error, lock) from error
+        else:
+            yield
+        finally:
+            os.close(descriptor)
 
     def hmac(self, purpose: str, text: str) -> str:
         """Return an HMAC of a text, made with the database's secret; the same in every run, unknown to others."""
@@ -354,12 +206,26 @@ class ArenaDatabase:
         def noted(connection: Connection) -> str:
             found = connection.execute(select(SETTINGS.c.value).where(SETTINGS.c.key == _WORK)).scalar_one_or_none()
             if found is None:
-                connection.execute(insert(SETTINGS), {"key": _WORK, "value": work})
+                note_setting(connection, _WORK, work)
             return work if found is None else found
 
         if (found := self.write(noted).result()) != work:
             hint = "Each kind of work has a database of its own: name another one with --database."
             raise InputError("is an arena of other work:", source=self.place, value=found, allowed=[work], hint=hint)
+
+    def setting(self, key: str) -> str | None:
+        """Return a setting; None if it was never noted."""
+        query = select(SETTINGS.c.value).where(SETTINGS.c.key == key)
+        return self.read(lambda connection: connection.execute(query).scalar_one_or_none())
+
+    def note(self, key: str, value: str) -> None:
+        """Keep a setting.
+
+        Raises:
+            StorageError: the database cannot be written.
+        """
+        if self.setting(key) != value:
+            self.write(lambda connection: note_setting(connection, key, value)).result()
 
     def backup(self, copy: Path) -> None:
         """Copy the whole database, as of one moment, to a new file; votes may go on.
@@ -367,19 +233,32 @@ class ArenaDatabase:
         Only the owner of the copy can read it. It appears when it is complete.
 
         Raises:
-            InputError: the database is on Postgres, or the copy cannot be written.
+            InputError: the database is on Postgres, or there is no folder for the copy.
+            StorageError: the copy cannot be written: the disk is full, or the folder is not writable.
         """
-        if self._reader.dialect.name == _POSTGRES:
+        if self._reader.dialect.name == POSTGRES:
             raise InputError("is no file", source=self.place, hint="Copy it with pg_dump.")
         with self._reader.connect() as connection:
             source = connection.connection.driver_connection
             try:
                 with replacing(copy, flushed=True) as part:
-                    _make_private(part)
+                    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
                     with closing(sqlite3.connect(part)) as target:
                         source.backup(target)  # type: ignore[union-attr]
-            except (sqlite3.Error, OSError) as error:
-                raise InputError(f"cannot be written ({error})", source=copy) from error
+            except sqlite3.Error as error:  # SQLite says no more than that its file could not be written
+                raise StorageError.of(OSError(errno.ENOSPC, str(error)), copy) from error
+            except OSError as error:
+                raise cannot_write(error, copy) from error
+
+    def empty_log(self) -> None:
+        """Copy SQLite's ``-wal`` file into the database and empty it: it holds rows as they were before they were erased.
+
+        Where other work does not let it, SQLite does so when the last connection closes.
+        """
+        if self._reader.dialect.name == POSTGRES:
+            return
+        with self._reader.connect() as connection, suppress(sqlite3.Error):
+            connection.connection.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # type: ignore[union-attr]
 
     def close(self) -> None:
         """Finish what was submitted and close all connections."""
@@ -399,10 +278,21 @@ _Job = tuple[Callable[[Connection], Any], Future[Any]]
 
 
 class _Writer:
-    """One thread that owns the only writing connection."""
+    """One thread that owns the only writing connection.
 
-    def __init__(self, engine: Engine) -> None:
+    Args:
+        engine: makes the connection.
+        place: the database as messages call it.
+        file: of a SQLite database.
+        link: the end of the chain.
+    """
+
+    def __init__(self, engine: Engine, place: str, file: OpenFile | None, link: ChainLink) -> None:
         self._engine = engine
+        self._place = place
+        self._file = file
+        self.link = link
+        """The end of the chain after the last commit of this process."""
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._closing = Lock()
         self._closed = False
@@ -454,10 +344,12 @@ class _Writer:
         results: list[Any] = []
         try:
             with self._engine.begin() as connection:
+                self._check(connection)
                 until = monotonic() + _LONGEST_TOGETHER
                 while waiting and (not batch or monotonic() < until):
                     batch.append(waiting.popleft())
                     results.append(_result(batch[-1][0], connection))
+                link = append_link(connection)
         except Exception as error:  # noqa: BLE001 - the jobs' futures raise it
             if len(batch) > 1:
                 for job in batch:
@@ -468,11 +360,30 @@ class _Writer:
             if not batch:
                 waiting.clear()
             return
+        try:
+            if self._file is not None:
+                self._file.check()
+        except StorageError as error:  # committed to a file that nobody will find again, so not acknowledged
+            results = [error] * len(batch)
+        else:
+            self.link = link
         for (_, future), result in zip(batch, results, strict=True):
-            if isinstance(result, RefusedError):
+            if isinstance(result, SalonError):
                 future.set_exception(result)
             else:
                 future.set_result(result)
+
+    def _check(self, connection: Connection) -> None:
+        """Refuse to write to another database than the one that was opened."""
+        begin_binding(connection)
+        if self._file is not None:
+            self._file.check()
+        if not holds(connection, self.link):
+            raise StorageError(_other_content(self._place))
+
+
+def _other_content(place: str) -> str:
+    return f"{place} lacks what was committed to it; a backup was restored under the server. Restart the server."
 
 
 def _result(work: Callable[[Connection], Any], connection: Connection) -> Any:
@@ -490,14 +401,14 @@ def is_address(place: Path | str) -> bool:
         >>> is_address("postgresql://arena@localhost/arena"), is_address(Path("arena.db"))
         (True, False)
     """
-    return isinstance(place, str) and place.startswith((f"{_POSTGRES}://", "postgres://"))
+    return isinstance(place, str) and place.startswith((f"{POSTGRES}://", "postgres://"))
 
 
 def _url(place: Path | str) -> URL:
     if not is_address(place):
         return URL.create("sqlite", database=str(place))
     try:
-        return make_url(str(place)).set(drivername=f"{_POSTGRES}+psycopg")
+        return make_url(str(place)).set(drivername=f"{POSTGRES}+psycopg")
     except (ArgumentError, ValueError) as error:
         raise InputError("is no address of a database", value="postgresql://…", hint="postgresql://user@host/name") from error
 
@@ -508,7 +419,7 @@ def _shown(url: URL) -> str:
 
 
 def _engine(url: URL, *, writes: bool) -> Engine:
-    if url.get_backend_name() == _POSTGRES:
+    if url.get_backend_name() == POSTGRES:
         return _postgres(url, writes=writes)
     pool = {"pool_size": 1 if writes else _READERS, "max_overflow": 0}
     engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": _BUSY_MS / 1000}, **pool)
@@ -532,7 +443,7 @@ def _postgres(url: URL, *, writes: bool) -> Engine:
         level = "READ COMMITTED" if writes else "REPEATABLE READ"
         engine = create_engine(url, isolation_level=level, pool_pre_ping=True, connect_args={"connect_timeout": 10})
     except ModuleNotFoundError as error:
-        hint = "uv pip install 'salon-arena[postgres]'"
+        hint = "uv pip install './packages/arena[postgres]'"
         raise InputError("a database on Postgres needs the package psycopg", value=error.name, hint=hint) from error
     if writes:
 
@@ -553,7 +464,7 @@ _REFUSE_POSTGRES: Final = (
 
 def _refuse_changes(connection: Connection, table: str) -> None:
     """Make a table insert-only."""
-    if connection.dialect.name == _POSTGRES:
+    if connection.dialect.name == POSTGRES:
         for statement in _REFUSE_POSTGRES:
             connection.exec_driver_sql(statement.format("", table))
     else:
@@ -561,37 +472,52 @@ def _refuse_changes(connection: Connection, table: str) -> None:
             connection.exec_driver_sql(_REFUSE_SQLITE.format(change, table))
 
 
+def _allow_changes(connection: Connection, table: str) -> None:
+    """Take back what :func:`_refuse_changes` did."""
+    if connection.dialect.name == POSTGRES:
+        connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS no_change_of_{table} ON {table}")
+    else:
+        for change in ("UPDATE", "DELETE"):
+            connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS no_{change}_of_{table}")
+
+
 def _prepared(connection: Connection, place: str, mode: str | None) -> tuple[dict[str, str], int]:
     """The settings of the database, and the number of this server; makes the tables that are missing."""
+    begin_binding(connection)
     tables = set(inspect(connection).get_table_names())
+    settings: dict[str, str] = {}
+    if SETTINGS.name in tables:
+        settings = {row.key: row.value for row in connection.execute(select(SETTINGS))}
+        version = settings.get("schema_version")
+        if version not in (EARLIER, SCHEMA_VERSION):
+            problem = "has a schema version that this Salon does not read:"
+            raise InputError(problem, source=place, value=version, allowed=[SCHEMA_VERSION])
     METADATA.create_all(connection)
-    for name in _INSERT_ONLY:
+    if settings.get("schema_version") == EARLIER:
+        for name in tables.intersection(INSERT_ONLY):
+            _allow_changes(connection, name)
+        convert(connection, place, SCHEMA_VERSION)
+        tables.difference_update(INSERT_ONLY)
+    for name in INSERT_ONLY:
         if name not in tables:
             _refuse_changes(connection, name)
-    if not tables:
-        new = {"schema_version": SCHEMA_VERSION, "arena_id": secrets.token_hex(16), "mode": mode or MODES[0]}
-        connection.execute(insert(SETTINGS), [{"key": key, "value": value} for key, value in new.items()])
-    known = select(SETTINGS.c.value).where(SETTINGS.c.key == "secret")
-    if connection.execute(known).first() is None:
-        connection.execute(insert(SETTINGS), {"key": "secret", "value": secrets.token_hex(32)})
-    settings: dict[str, str] = {row.key: row.value for row in connection.execute(select(SETTINGS))}
-    while (statements := _UPGRADES.get(settings.get("schema_version", ""))) is not None:
-        for statement in statements:
-            connection.exec_driver_sql(statement)
-        settings["schema_version"] = str(int(settings["schema_version"]) + 1)
-        version = update(SETTINGS).where(SETTINGS.c.key == "schema_version")
-        connection.execute(version.values(value=settings["schema_version"]))
-    if settings.get("schema_version") != SCHEMA_VERSION:
-        raise InputError(
-            "has a schema version that this Salon does not read:",
-            source=place,
-            value=settings.get("schema_version"),
-            allowed=[SCHEMA_VERSION],
-        )
+    if not settings:
+        settings = {"schema_version": SCHEMA_VERSION, "arena_id": secrets.token_hex(16), "mode": mode or MODES[0]}
+        settings["secret"] = secrets.token_hex(32)
+        for key, value in settings.items():
+            note_setting(connection, key, value)
     if mode is not None and settings["mode"] != mode:
         hint = "Experts and the public vote in databases of their own: name another one with --database."
         raise InputError("is an arena of another mode:", source=place, value=settings["mode"], allowed=[mode], hint=hint)
     return settings, _worker(connection, settings)
+
+
+def note_setting(connection: Connection, key: str, value: str) -> None:
+    this = SETTINGS.c.key == key
+    if connection.execute(update(SETTINGS).where(this).values(value=value)).rowcount == 0:
+        connection.execute(insert(SETTINGS), {"key": key, "value": value})
+    if key not in UNBOUND_SETTINGS:
+        bind(connection, SETTINGS, key)
 
 
 def _check_tables(tables: Collection[str], place: str, make: bool) -> None:
@@ -611,7 +537,14 @@ def _check_file(path: Path, make: bool) -> None:
             rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             _check_tables([name for (name,) in rows], str(path), make)
     except sqlite3.DatabaseError as error:
-        raise InputError(f"cannot be opened as an arena's database ({error})", source=str(path)) from error
+        raise _cannot_open(error, str(path)) from error
+
+
+def _cannot_open(error: BaseException | None, place: str) -> SalonError:
+    """The error for a database that cannot be opened: whether the disk refuses, or it is none."""
+    if getattr(error, "sqlite_errorname", "").startswith(_REFUSED):
+        return StorageError.of(OSError(errno.ENOSPC, str(error)), Path(place))
+    return InputError(f"cannot be opened as an arena's database ({error})", source=place)
 
 
 def _make_private(path: Path) -> None:
@@ -622,10 +555,8 @@ def _make_private(path: Path) -> None:
 
 def _worker(connection: Connection, settings: Mapping[str, str]) -> int:
     """A number that no other server of the database has; 0 for a file, which one server has."""
-    if connection.dialect.name != _POSTGRES:
+    if connection.dialect.name != POSTGRES:
         return 0
     number = int(settings.get(_WORKERS, "0")) + 1
-    this = SETTINGS.c.key == _WORKERS
-    if connection.execute(update(SETTINGS).where(this).values(value=str(number))).rowcount == 0:
-        connection.execute(insert(SETTINGS), {"key": _WORKERS, "value": str(number)})
+    note_setting(connection, _WORKERS, str(number))
     return number

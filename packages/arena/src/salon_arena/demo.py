@@ -14,7 +14,7 @@ from salon_synthetic.scenes.composing import compose
 from salon_synthetic.scenes.drawing import png
 from salon_synthetic.scenes.imagining import imagine
 from salon_synthetic.scenes.vocabulary import Category
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
 
 STRENGTHS: Final[Mapping[str, float]] = MappingProxyType(
     {"atelier": 1400.0, "brush": 1300.0, "canvas": 1200.0, "daub": 1100.0, "easel": 1000.0}
@@ -65,7 +65,7 @@ def draw_demo(folder: Path, *, prompts: int = 24, seed: int = 0) -> tuple[Path, 
         file = folder / "prompts.jsonl"
         file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", source=folder) from error
+        raise cannot_write(error, folder) from error
     return folder / "pictures", file
 
 
@@ -93,6 +93,7 @@ def simulate_votes(service: WorkService, votes: int, *, seed: int = 0) -> int:
             raters.remove(rater)
             continue
         pair = waiting[0]
+        service.look(rater, pair["assignment"])
         left, right = (file["model"] for file in service.payload_of(pair["assignment"])["files"])
         choice = simulated_choice(generator, STRENGTHS[left], STRENGTHS[right])
         answer_id = uuid.UUID(int=generator.getrandbits(128), version=4)

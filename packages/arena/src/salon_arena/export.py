@@ -18,11 +18,12 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, select
 
-from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS, ArenaDatabase
+from salon_arena.database import ArenaDatabase
 from salon_arena.labels import NORMAL, label_states
 from salon_arena.material import SUITE
 from salon_arena.questions import BENCH, chosen_of, is_realism, realism_sides, realism_winner
 from salon_arena.settling import settle_due
+from salon_arena.tables import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS
 from salon_arena.tasks import instant
 from salon_bench.suites.artifact_bench.rows import CORRECT, QuestionTask
 from salon_bench.suites.contract.generations import VIDEO_SUFFIXES

@@ -13,7 +13,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from random import Random
 from typing import Any, Final
 
 from pydantic import JsonValue
@@ -85,7 +84,6 @@ class FormTask(RoundsTask[FormItem]):
         raters: how many people judge each item.
         rated_from: the place of the first file that is rated: 1 behind a reference.
         hidden: the model of the hidden reference; None for panels without one.
-        seed: of the order of items and files.
     """
 
     page: str = "form.html.jinja"
@@ -100,22 +98,20 @@ class FormTask(RoundsTask[FormItem]):
         raters: int = RATERS_PER_ITEM,
         rated_from: int = 0,
         hidden: str | None = None,
-        seed: int = 0,
     ) -> None:
-        self._random = Random(f"files {kind} {seed}")  # noqa: S311 - the order, no secret
         self._forms = {item.subject: item for item in items}
         self._options = options
         self._material = material
         self._rated_from = rated_from
         self._hidden = hidden
         self.work = f"{kind}s"
-        super().__init__(self._forms, partial(FormItem, needed=raters), {"rater": kind}, seed=seed)
+        super().__init__(self._forms, partial(FormItem, needed=raters), {"rater": kind})
 
     def payload(self, subject: str, item: FormItem, kind: str) -> Payload:
         """The files, the rated ones in a random order, and what is asked about each."""
         form = self._forms[subject]
         first, rest = form.files[: self._rated_from], form.files[self._rated_from :]
-        files = (*first, *self._random.sample(rest, len(rest)))
+        files = (*first, *self._draws.new().sample(rest, len(rest)))
         prompt = self._material.prompts[files[0].prompt_id]
         more = {"questions": form.questions, "options": self._options, "rated_from": self._rated_from, "hidden": self._hidden}
         return {**prompt_payload(prompt, files), **more}
@@ -146,7 +142,6 @@ def panel_task(
     reference: str | None = None,
     hidden: str | None = None,
     raters: int = RATERS_PER_ITEM,
-    seed: int = 0,
 ) -> FormTask:
     """Make the task of rating all models side by side: one panel for each prompt and sample.
 
@@ -155,7 +150,6 @@ def panel_task(
         reference: the model whose files are shown first as the reference, and not rated (DCR).
         hidden: the model whose files are rated among the others, as the hidden reference (ACR-HR); of neither: ACR.
         raters: how many people rate each panel.
-        seed: of the order.
 
     Raises:
         InputError: there is no such model, both references are given, or there is no panel with two files.
@@ -177,16 +171,15 @@ def panel_task(
     if not items:
         raise InputError("no prompt has files of two models (or of a model and the reference)")
     shown_first = int(reference is not None)
-    return FormTask("panel", items, LEVELS, material, raters=raters, rated_from=shown_first, hidden=hidden, seed=seed)
+    return FormTask("panel", items, LEVELS, material, raters=raters, rated_from=shown_first, hidden=hidden)
 
 
-def check_task(material: Material, *, raters: int = RATERS_PER_ITEM, seed: int = 0) -> FormTask:
+def check_task(material: Material, *, raters: int = RATERS_PER_ITEM) -> FormTask:
     """Make the task of checking test points: each file by itself, each test point of its prompt, yes or no.
 
     Args:
         material: what is checked.
         raters: how many people check each file.
-        seed: of the order.
 
     Raises:
         InputError: no prompt has test points.
@@ -195,7 +188,7 @@ def check_task(material: Material, *, raters: int = RATERS_PER_ITEM, seed: int =
     if not items:
         hint = 'Add a column test_points: ["Quantity: three cats", "Colour: the cats are black"].'
         raise InputError("no prompt has test points", column="test_points", hint=hint)
-    return FormTask("check", items, YES_NO, material, raters=raters, seed=seed)
+    return FormTask("check", items, YES_NO, material, raters=raters)
 
 
 def _checks(material: Material) -> Iterator[_Item]:

@@ -14,13 +14,14 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, select
 
-from salon_arena.database import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, ArenaDatabase
+from salon_arena.chain import add_row, task_digest
+from salon_arena.database import ArenaDatabase
 from salon_arena.labels import NORMAL, Labelled, LabelTask, Mark, label_subject
 from salon_arena.material import Material
+from salon_arena.tables import ANSWERS, ASSIGNMENTS, RATERS, SETTLED
 from salon_arena.tasks import prompt_payload
-from salon_arena.verify import last_link, link, shown_digest
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.table_rows import TableRow, UsableRows, read_each, usable_rows
 from salon_taxonomy.digest import digest, file_sha256
@@ -231,7 +232,7 @@ def _add(
     if connection.execute(select(ASSIGNMENTS.c.assignment_id).where(there)).first() is not None:
         return False
     if connection.execute(select(RATERS.c.rater_id).where(RATERS.c.rater_id == rater)).first() is None:
-        connection.execute(insert(RATERS), {"rater_id": rater, "created_at": now, "role": "rater"})
+        add_row(connection, RATERS, {"rater_id": rater, "created_at": now, "role": "rater"})
     choice = one.answer.model_dump_json()
     answer_id = str(uuid.uuid5(_NAMESPACE, f"{database.arena_id} {rater} {subject}"))
     assignment = digest("imported", [database.arena_id, rater, subject])[:22]
@@ -242,16 +243,16 @@ def _add(
         "kind": "label",
         "subject": subject,
         "payload": json.dumps(payload),
+        "digests": json.dumps([sha256]),
     }
     times = {"issued_at": now, "lease_until": now, "answered_at": now}
-    closed = {"state": "settled", "digests": json.dumps([sha256]), "answer_id": answer_id}
-    connection.execute(insert(ASSIGNMENTS), {**leased, **times, **closed})
+    add_row(connection, ASSIGNMENTS, {**leased, **times, "state": "settled", "answer_id": answer_id})
     body = json.dumps({"imported": "label-studio", "choice": json.loads(choice)}, sort_keys=True)
     new = {"answer_id": answer_id, "assignment_id": assignment, "version": 1, "body": body, "choice": choice}
-    new |= {"elapsed_ms": one.elapsed_ms, "received_at": now, "supersedes": None, "shown": shown_digest(leased["payload"])}
-    connection.execute(insert(ANSWERS), {**new, "chain": link(last_link(connection), new)})
+    new |= {"elapsed_ms": one.elapsed_ms, "received_at": now, "supersedes": None, "shown": task_digest(leased)}
+    add_row(connection, ANSWERS, new)
     settled = {"assignment_id": assignment, "answer_id": answer_id, "settled_at": now, "rater_id": rater, "kind": "label"}
-    connection.execute(insert(SETTLED), settled)
+    add_row(connection, SETTLED, settled)
     return True
 
 

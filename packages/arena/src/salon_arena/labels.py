@@ -80,14 +80,13 @@ class LabelTask(RoundsTask[LabelItem]):
         material: what is labelled.
         taxonomy: the labels.
         most: labels per file; None: any number. By default two for MagicMirror's taxonomy.
-        seed: of the order.
     """
 
     page: str = "label.html.jinja"
 
-    def __init__(self, material: Material, taxonomy: Taxonomy, *, most: int | None = None, seed: int = 0) -> None:
+    def __init__(self, material: Material, taxonomy: Taxonomy, *, most: int | None = None) -> None:
         self._files = {label_subject(file): file for file in material.files}
-        super().__init__(self._files, LabelItem, KINDS, seed=seed)
+        super().__init__(self._files, LabelItem, KINDS)
         self.taxonomy = taxonomy
         self.work = f"labels of {taxonomy.name}"
         self._material = material

@@ -1,7 +1,8 @@
 """Structured logs: one line of JSON per request, without secrets.
 
 A line has the time, the method, the route's name and not its address (addresses hold tokens), the status, the milliseconds,
-and for an error its kind. No body, header, cookie, network address, rater, model or file is in it.
+and for an error its kind. Where the database refuses, a further line says why. No body, header, cookie, network address, rater,
+model or picture's file is in it.
 """
 
 import json
@@ -16,7 +17,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import cannot_write
 
 Log = Callable[[dict[str, Any]], None]
 """Takes the fields of a line."""
@@ -77,7 +78,7 @@ def open_log(path: Path) -> Iterator[Log]:
     try:
         stream = sys.stderr if str(path) == "-" else path.open("a", encoding="utf-8", buffering=1)
     except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", source=path) from error
+        raise cannot_write(error, path) from error
     lock = Lock()
 
     def write(fields: dict[str, Any]) -> None:

@@ -17,8 +17,10 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from salon_arena.database import ACCOUNTS, CONSENTS, INVITES, RATERS, SESSIONS, ArenaDatabase
+from salon_arena.chain import add_row, bind
+from salon_arena.database import ArenaDatabase
 from salon_arena.errors import RefusedError
+from salon_arena.tables import ACCOUNTS, CONSENTS, INVITES, RATERS, SESSIONS
 from salon_arena.tasks import Rater
 from salon_taxonomy.records import Mode
 
@@ -213,7 +215,7 @@ def add_rater(
         role = connection.execute(select(INVITES.c.role).where(this)).scalar_one_or_none()
         if role is None:
             raise RefusedError(403, "invite")
-    connection.execute(insert(RATERS), {"rater_id": rater_id, "created_at": now, "role": role, "occupation": occupation})
+    add_row(connection, RATERS, {"rater_id": rater_id, "created_at": now, "role": role, "occupation": occupation})
     if invited or invite:
         connection.execute(update(INVITES).where(this).values(rater_id=rater_id))
 
@@ -238,6 +240,7 @@ def read_rater(connection: Connection, rater_id: str) -> Rater:
 
 def suspend(connection: Connection, rater_ids: Sequence[str], until: int) -> int:
     """Let raters get no further tasks before ``until`` (microseconds since 1970; 0: at once again); returns how many."""
+    bind(connection, RATERS, *rater_ids)
     return connection.execute(update(RATERS).where(RATERS.c.rater_id.in_(rater_ids)).values(suspended_until=until)).rowcount
 
 
@@ -251,7 +254,8 @@ def forget(connection: Connection, rater_id: str) -> bool:
     """
     for table in (SESSIONS, CONSENTS, INVITES, ACCOUNTS):
         connection.execute(delete(table).where(table.c.rater_id == rater_id))
-    erased = update(RATERS).where(RATERS.c.rater_id == rater_id).values(occupation=None)
+    bind(connection, RATERS, rater_id)
+    erased = update(RATERS).where(RATERS.c.rater_id == rater_id).values(occupation=None, salt=secrets.token_hex(16))
     return connection.execute(erased).rowcount == 1
 
 

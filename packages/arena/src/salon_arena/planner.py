@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import combinations, islice, product
-from random import Random
 from typing import Any, Final
 
 import numpy as np
@@ -15,8 +14,9 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
 from salon_arena.board import STREAMS
-from salon_arena.database import ASSIGNMENTS, payload_value
+from salon_arena.draws import PlanDraws
 from salon_arena.material import Material, pair_key
+from salon_arena.tables import ASSIGNMENTS, payload_value
 from salon_arena.tasks import seen_among
 from salon_bench.suites.contract.generations import Generated
 from salon_ranking.battles import Battles
@@ -28,7 +28,7 @@ RULE: Final[Rule] = "proportional"
 other one, so that ratings are not spread too far (``docs/scheduling.md``)."""
 _PLANNED: Final = 256
 _TRIED: Final = 16
-_MOST_SEED: Final = 1 << 63
+_SEED_BITS: Final = 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +61,16 @@ class Planner:
     Args:
         material: what can be shown.
         settled: returns the settled battles so far, as counts by stream.
-        seed: from 0; the same seed and the same requests give the same pairs.
+        draws: of pairs, prompts and sides.
 
     Raises:
         OptionError: no two models share a prompt.
     """
 
-    def __init__(self, material: Material, settled: Callable[[], Mapping[int, Battles]], *, seed: int = 0) -> None:
+    def __init__(self, material: Material, settled: Callable[[], Mapping[int, Battles]], draws: PlanDraws) -> None:
         self._material = material
         self._settled = settled
-        self._seed = seed
-        self._random = Random(f"arena {seed}")  # noqa: S311 - which pair is shown, no secret
+        self._draws = draws
         self._plan: deque[Planned] = deque()
 
     def draw(self, connection: Connection, rater_id: str, missing: int, taken: Set[str], now: int) -> list[Planned]:
@@ -110,8 +109,8 @@ class Planner:
         for stream, other in zip(STREAMS, reversed(STREAMS), strict=True):
             state = ScheduleState.of(counts[other], models=self._material.models, inventory=self._material.inventory)
             state = replace(state, matches=state.matches + self._matrix(waiting.get(other, {})))
-            plan = next_pairs(state, _PLANNED // 2, rule=RULE, streams=1, seed=self._seed % _MOST_SEED)
-            self._seed += 1
+            seed = self._draws.new().getrandbits(_SEED_BITS)
+            plan = next_pairs(state, _PLANNED // 2, rule=RULE, streams=1, seed=seed)
             plans.append([self._planned(row, stream) for row in plan.iter_rows(named=True)])
         self._plan = deque(planned for pair in zip(*plans, strict=True) for planned in pair)
 
@@ -131,16 +130,17 @@ class Planner:
 
     def _all_pairs(self) -> Iterator[Planned]:
         """Every pair once, prompts and sides at random."""
+        random = self._draws.new()
         by_prompt: dict[str, list[Generated]] = {}
         for file in self._material.files:
             by_prompt.setdefault(file.prompt_id, []).append(file)
-        for files in self._random.sample(list(by_prompt.values()), len(by_prompt)):
+        for files in random.sample(list(by_prompt.values()), len(by_prompt)):
             models: dict[str, list[Generated]] = {}
             for file in files:
                 models.setdefault(file.model, []).append(file)
             for one, other in combinations(models.values(), 2):
                 for left, right in product(one, other):
-                    shown = self._random.choice(list(Side))
+                    shown = random.choice(list(Side))
                     yield Planned(*((left, right) if shown is Side.LEFT else (right, left)), shown, None, None)
 
 

@@ -16,9 +16,9 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError, model_validator
 from sqlalchemy import Connection, select
 
-from salon_arena.database import RATERS
 from salon_arena.errors import RefusedError
 from salon_arena.rounds import Growing, RatedItem, RoundsTask, states
+from salon_arena.tables import RATERS
 from salon_arena.tasks import Payload
 from salon_bench.suites.magic_bench_377.labels import capability, point, points, scenarios, target_shares, taxonomy
 
@@ -138,15 +138,14 @@ class PromptTask(RoundsTask[PromptItem]):
 
     Args:
         count: prompts that the benchmark shall have.
-        seed: of the order.
     """
 
     page: str = "write.html.jinja"
     work: str = "prompts"
 
-    def __init__(self, count: int, *, seed: int = 0) -> None:
+    def __init__(self, count: int) -> None:
         self._slots = slots(count)
-        super().__init__([_subject(number, 0) for number in range(count)], PromptItem, KINDS, seed=seed)
+        super().__init__([_subject(number, 0) for number in range(count)], PromptItem, KINDS)
 
     def fresh(self) -> dict[str, PromptItem]:
         """Every slot, empty; more are added behind them."""

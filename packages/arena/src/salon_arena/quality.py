@@ -8,25 +8,17 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from random import Random
 from threading import Lock
 from typing import Any, Final
 
 import polars as pl
 from sqlalchemy import Connection, delete, func, insert, select
 
-from salon_arena.database import (
-    ANSWERS,
-    ASSIGNMENTS,
-    CERTIFICATES,
-    FLAGS,
-    RATERS,
-    SETTLED,
-    SETTLED_ANSWERS,
-    ArenaDatabase,
-    payload_value,
-)
+from salon_arena.chain import bind
+from salon_arena.database import ArenaDatabase
+from salon_arena.draws import PlanDraws
 from salon_arena.people import suspend
+from salon_arena.tables import ANSWERS, ASSIGNMENTS, CERTIFICATES, FLAGS, RATERS, SETTLED, SETTLED_ANSWERS, payload_value
 from salon_arena.tasks import Draft, instant, seen_among
 from salon_ranking.agreement import UndefinedError, cohen_kappa
 from salon_ranking.raters import RaterPolicy, audit_sample, check_raters
@@ -40,6 +32,7 @@ AUDIT_SHARE: Final = 0.25
 AUDITS_WANTED: Final = 8
 """Fewer audits of one expert decide nothing."""
 POLICY: Final = RaterPolicy()
+_SEED_BITS: Final = 63
 
 
 # Qualification
@@ -106,15 +99,18 @@ def _named(winner: str, payload: dict[str, Any]) -> str:
 # Audits
 
 
-def audits(connection: Connection, auditor: str, missing: int, random: Random, suspended_days: float) -> list[Draft]:
-    """Return unaudited battles of the audit sample that are new to this auditor, sides at random."""
+def audits(
+    connection: Connection, auditor: str, missing: int, draws: PlanDraws, suspended_days: float, now: int
+) -> list[Draft]:
+    """Return battles of the audit sample that nobody audits now and that are new to this auditor, sides at random."""
     query = select(SETTLED.c.assignment_id, SETTLED.c.rater_id).where(SETTLED.c.kind == "battle").order_by(SETTLED.c.number)
     rows = list(connection.execute(query))
     if not rows:
         return []
     frame = pl.DataFrame({"battle_id": [row[0] for row in rows], "rater_id": [row[1] for row in rows]})
-    drawn = audit_sample(frame, share=AUDIT_SHARE)
-    audited = set(connection.execute(_audited()).scalars())
+    drawn = audit_sample(frame, share=AUDIT_SHARE, seed=draws.order("audits").getrandbits(_SEED_BITS))
+    random = draws.new()
+    audited = set(connection.execute(_audited(now)).scalars())
     drafts: list[Draft] = []
     for assignment_id, rater_id in drawn.iter_rows():
         if assignment_id in audited or rater_id == auditor:
@@ -132,9 +128,12 @@ def audits(connection: Connection, auditor: str, missing: int, random: Random, s
     return drafts
 
 
-def _audited() -> Any:
-    live = (ASSIGNMENTS.c.kind == "audit") & (ASSIGNMENTS.c.state != "void")
-    return select(payload_value("audits")).where(live)
+def _audited(now: int) -> Any:
+    """Battles that were audited, or that an auditor holds at the time ``now``."""
+    live = ASSIGNMENTS.c.state.in_(["answered", "settled"]) | (
+        (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > now)
+    )
+    return select(payload_value("audits")).where((ASSIGNMENTS.c.kind == "audit") & live)
 
 
 def _mirrored(payload: dict[str, Any]) -> dict[str, Any]:
@@ -149,7 +148,7 @@ def _mirrored(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def audit_agreement(connection: Connection, after: Mapping[str, int] | None = None) -> dict[str, tuple[int, int]]:
-    """Of each expert's audited battles: how many, and in how many the auditor gave the same answer.
+    """Of each expert's audited battles: how many, and in how many the auditor gave the same answer, the first who answered.
 
     Args:
         connection: of the arena's database.
@@ -157,14 +156,17 @@ def audit_agreement(connection: Connection, after: Mapping[str, int] | None = No
     """
     again, first = SETTLED.alias("again"), SETTLED.alias("first")
     query = (
-        select(first.c.rater_id, first.c.settled_at, again.c.winner == first.c.winner)
+        select(first.c.number, first.c.rater_id, first.c.settled_at, again.c.winner == first.c.winner)
         .join_from(again, ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == again.c.assignment_id)
         .join(first, first.c.assignment_id == payload_value("audits"))
         .where(again.c.kind == "audit")
+        .order_by(again.c.number)
     )
     found: dict[str, tuple[int, int]] = {}
-    for rater_id, at, same in connection.execute(query):
-        if at > (after or {}).get(rater_id, -1):
+    judged = set()
+    for number, rater_id, at, same in connection.execute(query):
+        if number not in judged and at > (after or {}).get(rater_id, -1):
+            judged.add(number)
             count, met = found.get(rater_id, (0, 0))
             found[rater_id] = (count + 1, met + same)
     return found
@@ -210,12 +212,12 @@ class LiveChecks:
         with self._lock:
             rows = self._database.read(lambda connection: _votes_after(connection, self._last))
             if rows:
-                self._last = rows[-1][0]
                 new = pl.DataFrame([row for _, row in rows], schema_overrides=_TYPES, infer_schema_length=None)
-                self._frame = pl.concat([self._frame, new]) if self._frame.height else new
-                report = check_raters(self._frame, POLICY)
+                frame = pl.concat([self._frame, new]) if self._frame.height else new
+                report = check_raters(frame, POLICY)
                 findings = [{**row, "explanation": row["explanation"] or ""} for row in report.findings.to_dicts()]
                 self._database.write(lambda connection: _write_flags(connection, findings)).result()
+                self._last, self._frame = rows[-1][0], frame  # if the database refused, the same votes are checked again
                 self._changed()
         return self._database.read(lambda connection: len(flagged(connection)))
 
@@ -293,9 +295,15 @@ def recertify(connection: Connection, rater_id: str, now: int) -> None:
 
 
 def _write_flags(connection: Connection, findings: list[dict[str, Any]]) -> None:
-    connection.execute(delete(FLAGS))
-    if findings:
-        connection.execute(insert(FLAGS), findings)
+    """Write the flags that changed."""
+    before = {(row.rater_id, row.reason): dict(row._mapping) for row in connection.execute(select(FLAGS))}
+    after = {(row["rater_id"], row["reason"]): row for row in findings}
+    changed = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
+    for rater_id, reason in changed:
+        connection.execute(delete(FLAGS).where((FLAGS.c.rater_id == rater_id) & (FLAGS.c.reason == reason)))
+    if new := [after[key] for key in changed if key in after]:
+        connection.execute(insert(FLAGS), new)
+    bind(connection, FLAGS, *changed)
 
 
 def _votes_after(connection: Connection, last: int) -> list[tuple[int, dict[str, Any]]]:

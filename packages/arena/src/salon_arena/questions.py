@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from random import Random
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
@@ -104,21 +103,19 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
 
     Args:
         questions: that are asked.
-        seed: of the order, and of the sides of two videos.
     """
 
     page: str = "question.html.jinja"
     work: str = "questions"
 
-    def __init__(self, questions: Sequence[BenchQuestion], *, seed: int = 0) -> None:
+    def __init__(self, questions: Sequence[BenchQuestion]) -> None:
         self._questions = {each.subject: each for each in questions}
-        self._sides = Random(f"sides {seed}")  # noqa: S311 - which video is on the left, no secret
-        super().__init__(self._questions, QuestionItem, KINDS, seed=seed)
+        super().__init__(self._questions, QuestionItem, KINDS)
 
     def payload(self, subject: str, item: QuestionItem, kind: str) -> Payload:
         """The question, the sides at random; for auditors what is agreed, for adjudicators what each rater said."""
         found = self._questions[subject]
-        turned = len(found.files) == len(_SIDES) and self._sides.random() < 0.5
+        turned = len(found.files) == len(_SIDES) and self._draws.new().random() < 0.5
         files = found.files[::-1] if turned else found.files
         prompt = found.prompt or Prompt(prompt_id=files[0].prompt_id, suite=BENCH, text=ASKED[found.task])
         question: dict[str, Any] = {"task": found.task.value, "sample_id": found.sample_id, "turned": turned}

@@ -24,13 +24,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from random import Random
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, select
 
 from salon_arena.board import anchors_wanted, raters_left_out
-from salon_arena.database import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, SETTLED_ANSWERS, ArenaDatabase
+from salon_arena.database import PUBLIC_SEED, ArenaDatabase
 from salon_arena.export import settled_battles
 from salon_arena.label_studio import exported_tasks, label_studio_config
 from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
@@ -38,15 +37,18 @@ from salon_arena.prompt_tasks import written
 from salon_arena.questions import QuestionItem, question_states
 from salon_arena.rounds import VotedItem
 from salon_arena.settling import settle_due
+from salon_arena.tables import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, SETTLED_ANSWERS
 from salon_arena.tasks import files_of, instant
 from salon_arena.verdicts import verdict_states
 from salon_arena.verify import verify_answers
-from salon_bench.suites.artifact_bench.rows import LETTERS, TASK_TYPES, QuestionTask
+from salon_bench.suites.artifact_bench.options import OPTIONS, offer
+from salon_bench.suites.artifact_bench.rows import TASK_TYPES, QuestionTask
 from salon_bench.suites.contract.generations import VIDEO_SUFFIXES, Generated
 from salon_bench.suites.magic_bench_377.people import COLUMNS as CHECK_COLUMNS
 from salon_taxonomy.answers.magicmirror import Artifact, MagicMirrorAnswer, magicmirror_json
 from salon_taxonomy.digest import digest, file_sha256
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
+from salon_taxonomy.table_files import csv_cell
 from salon_taxonomy.taxonomy import Taxonomy
 from salon_taxonomy.whole_files import write_whole
 
@@ -54,8 +56,6 @@ V = TypeVar("V", bound=VotedItem)
 
 MEDIA: Final = "media"
 """The folder of the copied files."""
-OPTIONS: Final = 6
-"""Options of a question of Artifact-Bench's third task."""
 LEVEL_WORDS: Final = {"L1": "easy", "L2": "medium", "L3": "hard"}
 VOTES_CARD: Final = """# {rows:,} battles of an arena ({mode} mode)
 
@@ -66,8 +66,8 @@ have weight 0, and `left_out` says why: an anchor (its winner was known), or wha
 
 The chain of answers ended at `{head}`
 when this was written; `salon arena verify --head` finds it in the arena's database.
-"""
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+{plan}"""
+PUBLIC_PLAN: Final = "The plan was public: anybody could compute which model made what raters saw."
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,13 @@ class Released:
         path: the file, or the folder.
         rows: how many.
         left_out: a sentence for each row that could not be written.
+        public_plan: whether anybody could compute which model made what raters saw (``salon arena serve --seed``).
     """
 
     path: Path
     rows: int
     left_out: tuple[str, ...]
+    public_plan: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def release(
         hint = "Answers count 10 s after they were given; labels once two auditors accepted them."
         problem = "has no settled answers for the form" if not made.left_out else "has none that can be released in the form"
         raise InputError(problem, source=database.place, value=form, hint=made.left_out[0] if made.left_out else hint)
-    return Released(folder, rows, tuple(made.left_out))
+    return Released(folder, rows, tuple(made.left_out), made.public_plan)
 
 
 class _Release:
@@ -147,6 +149,7 @@ class _Release:
         self._taxonomy = taxonomy
         self._seed = seed
         self.left_out: list[str] = []
+        self.public_plan = database.setting(PUBLIC_SEED) is not None
         self._copied: dict[tuple[Path, str | None], str | None] = {}
 
     # The forms
@@ -171,16 +174,14 @@ class _Release:
             path = self._copy(file, answered)
             if path is None or item.level is None:
                 continue
-            row = {"sample_id": digest("sample", [file.prompt_id, file.model, file.sample])[:16], "video_path": [path]}
-            row |= {"level": LEVEL_WORDS[item.level]}
+            sample_id = digest("sample", [file.prompt_id, file.model, file.sample])[:16]
+            row = {"sample_id": sample_id, "video_path": [path], "level": LEVEL_WORDS[item.level]}
             if self._real is not None:
                 tasks[1].append({"task_type": 1, **row, "answer": "no" if file.model == self._real else "yes"})
-            if not 0 < len(item.agreed or ()) <= OPTIONS:
-                continue  # normal, or more labels than options: no question of task 3
-            options = artifact_options(taxonomy, item.agreed or frozenset(), Random(f"{self._seed} {row['sample_id']}"))  # noqa: S311
-            answer = ",".join(LETTERS[place] for place, label in enumerate(options) if label in (item.agreed or ()))
-            texts = [f"{taxonomy.find(label).name}: {taxonomy.find(label).definition}" for label in options]
-            tasks[3].append({"task_type": 3, **row, "option": texts, "answer": answer})
+            if not 0 < len(item.agreed or ()) < OPTIONS:
+                continue  # normal, or no room for a wrong option: no question of task 3
+            options = offer(sorted(item.agreed or ()), seed=self._seed, sample_id=sample_id)
+            tasks[3].append({"task_type": 3, **row, "option": list(options.texts), "answer": options.answer})
         for answered, judged in self._accepted("question", self._database.read(question_states)):
             if (question := self._question_row(answered, judged)) is not None:
                 tasks[question["task_type"]].append(question)
@@ -315,7 +316,7 @@ class _Release:
         _write_votes(self._folder / "battles.parquet", rows)
         head = verify_answers(self._database).head
         counted = sum(row["weight"] for row in rows)
-        self._write_text("README.md", VOTES_CARD.format(rows=len(rows), counted=counted, mode=mode, head=head))
+        self._write_text("README.md", VOTES_CARD.format(rows=len(rows), counted=counted, mode=mode, head=head, plan=self._plan))
         return len(rows)
 
     def datasets(self) -> int:
@@ -324,9 +325,14 @@ class _Release:
         if not rows:
             return 0
         pictures = not any(path.lower().endswith(VIDEO_SUFFIXES) for row in rows for path in row["files"])
-        return _write_dataset(self._folder, rows, pictures)
+        return _write_dataset(self._folder, rows, pictures, self._plan)
 
     # What they share
+
+    @property
+    def _plan(self) -> str:
+        """The end of a card."""
+        return f"\n{PUBLIC_PLAN}\n" if self.public_plan else ""
 
     def _opened(self, name: str) -> Taxonomy:
         """The taxonomy of the labels, which must be the one that they were given with."""
@@ -376,19 +382,26 @@ class _Release:
             target = self._folder / MEDIA / file.model / inside
             if target.exists() and file_sha256(target) != found:  # of another folder that the arena was served with
                 target = target.with_name(f"{target.stem}.{found[:8]}{target.suffix}")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file.path, target)
         except (OSError, ValueError) as error:
             self.left_out.append(
                 f"{name}: the file cannot be read ({getattr(error, 'strerror', None) or 'outside its folder'})."
             )
             return None
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file.path, target)
+        except OSError as error:
+            raise cannot_write(error, target) from error
         return target.relative_to(self._folder).as_posix()
 
     def _dataset_row(self, answered: _Answered) -> dict[str, Any] | None:
         payload = answered.payload
-        paths = [self._copy(file, answered, place) for place, file in enumerate(files_of(payload))] if answered.digests else []
-        if None in paths or (not paths and payload["files"]):
+        if payload["files"] and answered.digests is None:
+            files = " and ".join(f"{file['model']}, sample {file['sample']}" for file in payload["files"])
+            self.left_out.append(f"{payload['prompt_id']} of {files}: the files were never sent to the rater.")
+            return None
+        paths = [self._copy(file, answered, place) for place, file in enumerate(files_of(payload))]
+        if None in paths:
             return None
         row: dict[str, Any] = {"kind": answered.kind, "prompt_id": payload["prompt_id"], "prompt": payload["prompt"]}
         row |= {"language": payload["language"], "scenario": payload["scenario"], "labels": payload["labels"]}
@@ -407,7 +420,8 @@ class _Release:
             out = io.StringIO(newline="")
             writer = csv.DictWriter(out, list(rows[0]))
             writer.writeheader()
-            writer.writerows({key: _plain(value) for key, value in row.items()} for row in rows)
+            cells = ({key: csv_cell(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows)
+            writer.writerows(cells)
             self._write_text(name, out.getvalue())
         return len(rows)
 
@@ -459,32 +473,6 @@ def magicmirror_answer(taxonomy: Taxonomy, labels: frozenset[str]) -> MagicMirro
     return MagicMirrorAnswer(not found, tuple(Artifact(l2, tuple(l3)) for l2, l3 in found.items()))
 
 
-def artifact_options(taxonomy: Taxonomy, labels: frozenset[str], random: Random) -> list[str]:
-    """Return six options in random order: the labels, and others that are near them.
-
-    Others are of the same families first, then of the same domains, then any (Artifact-Bench, section 3.3).
-
-    Example:
-        >>> options = artifact_options(Taxonomy.load("artifact-bench"), frozenset(["spatial-clipping"]), Random(0))
-        >>> len(options), "spatial-clipping" in options
-        (6, True)
-    """
-    near: list[str] = []
-    for place in (0, -1):  # the family, the domain
-        groups = sorted({taxonomy.ancestors(label)[place].id for label in labels})
-        some = [leaf.id for group in groups for leaf in taxonomy.leaves(group)]
-        near += random.sample(some, len(some))
-    others = [leaf.id for leaf in taxonomy.leaves()]
-    near += random.sample(others, len(others))
-    wrong = [label for label in dict.fromkeys(near) if label not in labels][: OPTIONS - len(labels)]
-    return random.sample([*sorted(labels), *wrong], OPTIONS)
-
-
-def _plain(cell: object) -> object:
-    """Prefix an apostrophe to a cell that a spreadsheet would run as a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
-
-
 def _settled_answers(connection: Connection) -> list[_Answered]:
     query = (
         select(
@@ -525,7 +513,7 @@ def _write_votes(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     frame.with_columns(times).write_parquet(path)
 
 
-def _write_dataset(folder: Path, rows: Sequence[Mapping[str, Any]], pictures: bool) -> int:
+def _write_dataset(folder: Path, rows: Sequence[Mapping[str, Any]], pictures: bool, plan: str) -> int:
     """Write Parquet with the files inside, and the card that tells ``datasets`` what the columns are."""
     import polars as pl
 
@@ -551,5 +539,5 @@ def _write_dataset(folder: Path, rows: Sequence[Mapping[str, Any]], pictures: bo
         else:
             lines += [f"  - name: {name}", f"    dtype: {kind}"]
     card = [*lines, "---", "", f"# {frame.height:,} answers of people", "", "One row per settled answer of an arena."]
-    write_whole(folder / "README.md", "\n".join(card) + "\n", flushed=True)
+    write_whole(folder / "README.md", "\n".join(card) + f"\n{plan}", flushed=True)
     return frame.height

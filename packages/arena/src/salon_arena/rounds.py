@@ -16,14 +16,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
-from random import Random
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from pydantic import JsonValue
 from sqlalchemy import Connection, bindparam, event, func, select
 
-from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS
+from salon_arena.draws import PlanDraws
 from salon_arena.errors import RefusedError
+from salon_arena.tables import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS
 from salon_arena.tasks import Draft, Payload, Rater, unseen
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ class VotedItem(RatedItem):
     def agreed(self) -> frozenset[str] | None:
         """The values that hold; None while people have yet to settle them."""
         if self.final:
-            return self.values(self.final[-1])
-        found = [(self.values(choice), level_of(choice)) for choice in self.said]
+            return self.values(self.final[0])
+        found = [(self.values(choice), level_of(choice)) for choice in self._counted]
         if len(found) >= ROUND and len(set(found[:ROUND])) == 1:
             return found[0][0]
         if len(found) < ROUND + MORE:
@@ -111,7 +111,12 @@ class VotedItem(RatedItem):
     @property
     def level(self) -> str | None:
         """The level that most gave, or the adjudicator."""
-        return level_of(self.final[-1]) if self.final else most([level_of(choice) for choice in self.said])
+        return level_of(self.final[0]) if self.final else most([level_of(choice) for choice in self._counted])
+
+    @property
+    def _counted(self) -> list[str]:
+        """The answers that decide; one to a lease that ran out may come later, and changes nothing that was agreed."""
+        return self.said[: ROUND + MORE]
 
     @property
     def rejected(self) -> bool:
@@ -151,14 +156,17 @@ class RoundsTask(ABC, Generic[I]):
         subjects: what is judged.
         new: makes an item without answers.
         kinds: the kind of task of each role that has any.
-        seed: of the order.
     """
 
-    def __init__(self, subjects: Collection[str], new: Callable[[], I], kinds: Mapping[str, str], *, seed: int = 0) -> None:
-        random = Random(f"{kinds['rater']} {seed}")  # noqa: S311 - the order, no secret
-        self._order = random.sample(list(subjects), len(subjects))
+    def __init__(self, subjects: Collection[str], new: Callable[[], I], kinds: Mapping[str, str]) -> None:
+        self._subjects = subjects
         self._new = new
         self._kinds = kinds
+
+    def begin(self, draws: PlanDraws) -> None:
+        """Draw the order in which items are dealt."""
+        self._draws = draws
+        self._order = draws.order(self._kinds["rater"]).sample(list(self._subjects), len(self._subjects))
         self._start()
 
     @property

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from sqlalchemy import Connection, select
 
-from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS
+from salon_arena.tables import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS
 
 FEWEST: Final = 6
 """Raters of a file: of five marks none can lie two sample standard deviations from their mean."""

@@ -8,7 +8,7 @@ open ── answer ──► answered ── 10 s, or the rater's next answer �
 import json
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 from uuid import UUID
@@ -19,13 +19,15 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from salon_arena.battles import BattleRules, BattleTask
 from salon_arena.blind import BlindMedia, BlindSet
 from salon_arena.board import LiveBoard
-from salon_arena.database import ANSWERS, ASSIGNMENTS, ArenaDatabase
+from salon_arena.chain import add_row, bind, task_digest
+from salon_arena.database import ENDED, PUBLIC_SEED, ArenaDatabase
+from salon_arena.draws import PlanDraws
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
 from salon_arena.people import CONSENT, People, read_rater
 from salon_arena.settling import UNDO, settle_due, settle_earlier
+from salon_arena.tables import ANSWERS, ASSIGNMENTS, SETTINGS
 from salon_arena.tasks import Draft, Task, files_of, prompt_shown
-from salon_arena.verify import last_link, link, shown_digest
 from salon_taxonomy.records import Mode
 from salon_taxonomy.verdict import Unscored
 
@@ -35,17 +37,17 @@ LEASE_SECONDS: Final = 1800
 AHEAD: Final = 3
 """Tasks leased beyond the one that is shown, so that their files are there when they are needed."""
 _LONGEST_ELAPSED_MS: Final = 7 * 24 * 3600 * 1000
-_SEEDS_OF_A_WORKER: Final = 1_000_003
-"""Servers of one database plan pairs of their own."""
 _NO_UNDO: Final = ("qualification",)
+_MOST_REMEMBERED: Final = 100_000
 
 # Statements are made once: to make one takes longer than to run it.
 _MINE: Final = select(ASSIGNMENTS).where(ASSIGNMENTS.c.rater_id == bindparam("rater"))
 _BUSY: Final = _MINE.where(ASSIGNMENTS.c.state.in_(["open", "answered"])).order_by(ASSIGNMENTS.c.issued_at)
 _TASK: Final = _MINE.where(ASSIGNMENTS.c.assignment_id == bindparam("task"))
 _KNOWN: Final = select(ANSWERS.c.body, ANSWERS.c.version).where(ANSWERS.c.answer_id == bindparam("answer"))
+_ENDED: Final = select(SETTINGS.c.value).where(SETTINGS.c.key == ENDED)
 _LEASE: Final = insert(ASSIGNMENTS)
-_NEW_ANSWER: Final = insert(ANSWERS)
+_SENT: Final = update(ASSIGNMENTS).where(ASSIGNMENTS.c.assignment_id == bindparam("task")).values(digests=bindparam("known"))
 _LAST_ANSWER: Final = (
     update(ASSIGNMENTS)
     .where(ASSIGNMENTS.c.assignment_id == bindparam("task"))
@@ -87,7 +89,9 @@ class WorkService:
         task: the kind of work.
         consent: the text that raters agree to.
         invited: only who has an invite may join.
-        reveal: tell a rater the models of a battle once it is settled. Never done for experts, nor for anchors.
+        reveal: tell a rater the models of a battle or an anchor once it is settled. Never done for experts.
+        seed: of a public plan: whoever knows it can compute which model made what is shown. None: the database's secret
+            gives a plan that nobody can compute.
         clock: returns the time in microseconds since 1970.
 
     Raises:
@@ -102,15 +106,21 @@ class WorkService:
         consent: str = CONSENT,
         invited: bool = False,
         reveal: bool = True,
+        seed: int | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
         self.database = database
         self.task = task
         self.clock = clock
         database.claim(task.work)
+        if seed is not None:
+            database.note(PUBLIC_SEED, str(seed))
+        task.begin(PlanDraws.of(database, seed))
+        self.public_plan = database.setting(PUBLIC_SEED) is not None
         self.people = People(database, clock, consent=consent, invited=invited)
         self.reveal = reveal and database.mode == Mode.PUBLIC.value
         self._media = BlindMedia()
+        self._sent: dict[tuple[str, int], str] = {}
 
     # Tasks
 
@@ -129,6 +139,8 @@ class WorkService:
             return {**reply, "state": "admin", "tasks": [], "last": None}
         if rater.suspended_until > now:
             return {**reply, "state": "suspended", "until": rater.suspended_until, "tasks": [], "last": None}
+        if _ended(connection):
+            return {**reply, "state": "ended", "tasks": [], "last": None}
         rows = list(connection.execute(_BUSY, {"rater": rater_id}))
         still = [row for row in rows if row.state == "open"]
         drafts = self.task.draw(connection, rater, AHEAD + 1 - len(still), now) if len(still) <= AHEAD else []
@@ -137,10 +149,12 @@ class WorkService:
             issued = max([now, *(row.issued_at + 1 for row in rows)])  # orders a rater's tasks, whatever the clock does
             new = [_assignment(draft, rater_id, issued + place, now) for place, draft in enumerate(drafts)]
             connection.execute(_LEASE, new)
+            bind(connection, ASSIGNMENTS, *(each["assignment_id"] for each in new))
         ending = [row.assignment_id for row in still if row.lease_until < now + LEASE_SECONDS * SECOND // 2]
         if ending:
             until = now + LEASE_SECONDS * SECOND
             connection.execute(update(ASSIGNMENTS).where(ASSIGNMENTS.c.assignment_id.in_(ending)).values(lease_until=until))
+            bind(connection, ASSIGNMENTS, *ending)
         last = next((row for row in rows if row.state == "answered" and row.kind not in _NO_UNDO), None)
         dealt = [(row.assignment_id, row.payload, row.answer_id) for row in still]
         dealt += [(each["assignment_id"], each["payload"], None) for each in new]
@@ -164,10 +178,11 @@ class WorkService:
         mine = (ASSIGNMENTS.c.rater_id == rater_id) & ASSIGNMENTS.c.state.in_(["answered", "settled"])
         return self.database.read(lambda connection: connection.execute(select(func.count()).where(mine)).scalar_one())
 
-    def states(self) -> dict[str, int]:
-        """How many tasks are in each state."""
-        query = select(ASSIGNMENTS.c.state, func.count()).group_by(ASSIGNMENTS.c.state)
-        return self.database.read(lambda connection: dict(connection.execute(query).all()))
+    def counts(self) -> tuple[dict[str, int], int]:
+        """How many tasks are in each state, and how many answers are stored."""
+        states = select(ASSIGNMENTS.c.state, func.count()).group_by(ASSIGNMENTS.c.state)
+        answers = select(func.coalesce(func.max(ANSWERS.c.number), 0))
+        return self.database.read(lambda c: (dict(c.execute(states).all()), c.execute(answers).scalar_one()))
 
     def files(self, rater_id: str, assignment_id: str) -> BlindSet:
         """Return the files of an open or just answered task of this rater.
@@ -175,7 +190,6 @@ class WorkService:
         Raises:
             RefusedError: 404 for an unknown task or one of another rater, 410 when the task can no longer be shown.
         """
-        this = ASSIGNMENTS.c.assignment_id == assignment_id
         key = {"task": assignment_id, "rater": rater_id}
         row = self.database.read(lambda connection: connection.execute(_TASK, key).first())
         if row is None:
@@ -184,13 +198,29 @@ class WorkService:
             raise RefusedError(410, "task_closed")
         made = self._media.prepared(files_of(json.loads(row.payload)))
         if isinstance(made, Unscored):
-            void = update(ASSIGNMENTS).where(this & (ASSIGNMENTS.c.state == "open")).values(state="void")
-            self.database.write(lambda connection: connection.execute(void).rowcount)
+            self.database.write(lambda connection: _void(connection, assignment_id))
             raise RefusedError(410, "task_closed")
-        if row.digests is None:
-            noted = update(ASSIGNMENTS).where(this).values(digests=json.dumps(made.digests))
-            self.database.write(lambda connection: connection.execute(noted).rowcount).result()
         return made
+
+    def sent(self, rater_id: str, assignment_id: str, files: BlindSet, place: int) -> "Future[None]":
+        """Note that one file of a task was sent whole to its rater; the task can be answered once all were.
+
+        While the database cannot be written, this process remembers it.
+        """
+        if len(self._sent) >= _MOST_REMEMBERED:
+            self._sent.clear()
+        self._sent[assignment_id, place] = files.digests[place]
+        return self.database.write(lambda connection: _note_sent(connection, rater_id, assignment_id, files.digests, place))
+
+    def look(self, rater_id: str, assignment_id: str) -> None:
+        """Fetch all files of a task as a page does. For simulations.
+
+        Raises:
+            RefusedError: as :meth:`files`.
+        """
+        files = self.files(rater_id, assignment_id)
+        for place in range(len(files.media)):
+            self.sent(rater_id, assignment_id, files, place).result()
 
     # Answers
 
@@ -200,9 +230,10 @@ class WorkService:
         The same body again gives the same reply and stores nothing. An answer settles the rater's earlier ones. An answer to
         a lease that ran out counts as long as the task is open: the page may have been offline.
 
-        The future raises :class:`RefusedError`: 404 for a task of another rater; 409 ``other_body`` for a known id with another
-        content, ``settled`` for undoing too late, ``answered_already`` for a task that another answer closed, ``void``
-        for a task that cannot be shown; 422 for an answer that does not fit the task; or :class:`StorageError`.
+        The future raises :class:`StorageError`, or :class:`RefusedError`: 404 for a task of another rater; 409 ``other_body``
+        for a known id with another content, ``not_shown`` before all files of the task were sent, ``settled`` for undoing too
+        late, ``answered_already`` for a task that another answer closed, ``void`` for one that cannot be shown, ``ended`` once
+        the study has ended; 422 for an answer that does not fit the task.
         """
         return self.database.write(lambda connection: self._answer(connection, rater_id, body))
 
@@ -216,9 +247,15 @@ class WorkService:
             if known.body != body.canonical:
                 raise RefusedError(409, "other_body")
             return {"answer_id": answer_id, "version": known.version}
+        if _ended(connection):
+            raise RefusedError(409, "ended")
         payload = json.loads(row.payload)
-        if row.digests is None and payload["files"] and "model_a" not in payload:
+        shown: list[str | None] = json.loads(row.digests) if row.digests else [None] * len(payload["files"])
+        if None in shown:
+            shown = [digest or self._sent.get((body.assignment, place)) for place, digest in enumerate(shown)]
+        if None in shown:
             raise RefusedError(409, "not_shown")
+        digests = json.dumps(shown) if shown else None
         before = None if body.supersedes is None else str(body.supersedes)
         undoing = body.choice == UNDO
         if row.state != ("answered" if undoing else "open") or row.answer_id != before:
@@ -235,9 +272,12 @@ class WorkService:
             "elapsed_ms": min(body.elapsed_ms, max(0, (now - row.issued_at) // 1000)),
             "received_at": now,
             "supersedes": before,
-            "shown": shown_digest(row.payload),
+            "shown": task_digest({**row._mapping, "digests": digests}),
         }
-        connection.execute(_NEW_ANSWER, {**new, "chain": link(last_link(connection), new)})
+        if digests != row.digests:
+            connection.execute(_SENT, {"task": body.assignment, "known": digests})
+        add_row(connection, ANSWERS, new)
+        bind(connection, ASSIGNMENTS, body.assignment)
         state = "open" if undoing else "answered"
         connection.execute(_LAST_ANSWER, {"task": body.assignment, "answer": answer_id, "at": now, "new_state": state})
         if not undoing:
@@ -249,13 +289,13 @@ class WorkService:
         return settle_due(self.database, self.clock())
 
     def revealed(self, rater_id: str, assignment_id: str) -> list[str] | None:
-        """The models of a settled battle of this rater, left and right.
+        """The models of a settled battle or anchor of this rater, left and right: of both, or raters learnt which are tests.
 
-        None for anything else: other raters' tasks, open ones, anchors, experts, arenas that reveal nothing.
+        None for anything else: other raters' tasks, open ones, experts, arenas that reveal nothing.
         """
         this = (ASSIGNMENTS.c.assignment_id == assignment_id) & (ASSIGNMENTS.c.rater_id == rater_id)
         query = select(ASSIGNMENTS.c.payload).where(
-            this & (ASSIGNMENTS.c.state == "settled") & (ASSIGNMENTS.c.kind == "battle")
+            this & (ASSIGNMENTS.c.state == "settled") & ASSIGNMENTS.c.kind.in_(["battle", "anchor"])
         )
         found = self.database.read(lambda connection: connection.execute(query).scalar_one_or_none())
         if found is None or not self.reveal:
@@ -267,6 +307,28 @@ class WorkService:
         query = select(ASSIGNMENTS.c.payload).where(ASSIGNMENTS.c.assignment_id == assignment_id)
         payload: dict[str, Any] = json.loads(self.database.read(lambda connection: connection.execute(query).scalar_one()))
         return payload
+
+
+def _ended(connection: Connection) -> bool:
+    return connection.execute(_ENDED).first() is not None
+
+
+def _void(connection: Connection, assignment_id: str) -> None:
+    """Close an open task."""
+    open_task = (ASSIGNMENTS.c.assignment_id == assignment_id) & (ASSIGNMENTS.c.state == "open")
+    if connection.execute(update(ASSIGNMENTS).where(open_task).values(state="void")).rowcount:
+        bind(connection, ASSIGNMENTS, assignment_id)
+
+
+def _note_sent(connection: Connection, rater_id: str, assignment_id: str, digests: Sequence[str], place: int) -> None:
+    row = connection.execute(_TASK, {"task": assignment_id, "rater": rater_id}).first()
+    if row is None or row.state != "open" or row.answer_id is not None:
+        return  # what was answered before it was undone stays what was shown
+    known: list[str | None] = json.loads(row.digests) if row.digests else [None] * len(digests)
+    if known[place] != digests[place]:
+        known[place] = digests[place]
+        connection.execute(_SENT, {"task": assignment_id, "known": json.dumps(known)})
+        bind(connection, ASSIGNMENTS, assignment_id)
 
 
 def _assignment(draft: Draft, rater_id: str, issued_at: int, now: int) -> dict[str, Any]:
@@ -283,7 +345,7 @@ def _assignment(draft: Draft, rater_id: str, issued_at: int, now: int) -> dict[s
 
 
 def vote_service(
-    database: ArenaDatabase, material: Material, *, rules: BattleRules | None = None, seed: int = 0, **options: Any
+    database: ArenaDatabase, material: Material, *, rules: BattleRules | None = None, **options: Any
 ) -> WorkService:
     """Make the service of an arena of battles; ``options`` as for :class:`WorkService`.
 
@@ -291,10 +353,8 @@ def vote_service(
         database: where everything is kept.
         material: what is compared.
         rules: what tests the raters; None: nothing.
-        seed: of the plan.
     """
     rules = rules or BattleRules()
     counted_from = rules.anchors_first if rules.anchors and database.mode == Mode.PUBLIC.value else 0
     board = LiveBoard(database, anchors_first=counted_from)
-    own = seed + database.worker * _SEEDS_OF_A_WORKER
-    return WorkService(database, BattleTask(material, board, database.mode, rules, own), **options)
+    return WorkService(database, BattleTask(material, board, database.mode, rules), **options)

@@ -5,10 +5,12 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, select, update
 
 from salon_arena import quality
-from salon_arena.database import ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
+from salon_arena.chain import add_row, bind
+from salon_arena.database import ENDED, ArenaDatabase, note_setting
+from salon_arena.tables import ANSWERS, ASSIGNMENTS, SETTINGS, SETTLED
 from salon_taxonomy.records import Side, Winner
 
 UNDO: Final = "undo"
@@ -27,7 +29,6 @@ _DUE: Final = _ANSWERED.where(ASSIGNMENTS.c.answered_at <= bindparam("before"))
 _EARLIER: Final = _ANSWERED.where(
     (ASSIGNMENTS.c.rater_id == bindparam("rater")) & (ASSIGNMENTS.c.assignment_id != bindparam("but"))
 )
-_NEW: Final = insert(SETTLED)
 _DONE: Final = update(ASSIGNMENTS).where(ASSIGNMENTS.c.assignment_id == bindparam("task")).values(state="settled")
 
 
@@ -42,13 +43,26 @@ def settle_earlier(connection: Connection, rater_id: str, but: str, now: int) ->
     return _settle(connection, connection.execute(_EARLIER, {"rater": rater_id, "but": but}), now)
 
 
+def end_study(database: ArenaDatabase, now: int) -> "Future[int]":
+    """Settle every answer and deal no further tasks; boards then show all votes. The future returns how many were settled."""
+
+    def ended(connection: Connection) -> int:
+        settled = _settle(connection, connection.execute(_ANSWERED), now)
+        if connection.execute(select(SETTINGS.c.value).where(SETTINGS.c.key == ENDED)).first() is None:
+            note_setting(connection, ENDED, str(now))
+        return settled
+
+    return database.write(ended)
+
+
 def _settle(connection: Connection, answered: Iterable[Row[Any]], now: int) -> int:
     rows = sorted(answered, key=lambda row: row.answered_at)
     for row in rows:
         payload = json.loads(row.payload)
         key = {name: getattr(row, name) for name in ("assignment_id", "answer_id", "rater_id", "kind")}
-        connection.execute(_NEW, {**key, "settled_at": now, **counted(payload, row.choice)})
+        add_row(connection, SETTLED, {**key, "settled_at": now, **counted(payload, row.choice)})
         connection.execute(_DONE, {"task": row.assignment_id})
+        bind(connection, ASSIGNMENTS, row.assignment_id)
         if row.kind == "qualification":
             quality.certify(connection, row.rater_id, payload["pairs_of_test"], now, payload["suspended_days"])
         elif row.kind == "audit":

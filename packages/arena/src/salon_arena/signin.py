@@ -13,9 +13,11 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, insert, select
 
-from salon_arena.database import ACCOUNTS, RATERS, ArenaDatabase
+from salon_arena.chain import add_row
+from salon_arena.database import ArenaDatabase
 from salon_arena.errors import RefusedError
 from salon_arena.people import ROLES, Session, add_rater, add_session
+from salon_arena.tables import ACCOUNTS, RATERS
 from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def _hasher() -> "PasswordHasher":
     try:
         from argon2 import PasswordHasher
     except ModuleNotFoundError as error:
-        hint = "uv pip install 'salon-arena[passwords]'"
+        hint = "uv pip install './packages/arena[passwords]'"
         raise InputError("passwords need the package argon2-cffi", value=error.name, hint=hint) from error
     return PasswordHasher()
 
@@ -62,7 +64,7 @@ def add_account(database: ArenaDatabase, name: str, password: str, role: str, no
     def work(connection: Connection) -> str:
         if connection.execute(select(ACCOUNTS.c.rater_id).where(ACCOUNTS.c.key == key)).first() is not None:
             raise InputError("there is an account of this name:", value=name)
-        connection.execute(insert(RATERS), {"rater_id": rater, "created_at": now, "role": role})
+        add_row(connection, RATERS, {"rater_id": rater, "created_at": now, "role": role})
         connection.execute(insert(ACCOUNTS), {"key": key, "rater_id": rater, "password": hashed})
         return rater
 
@@ -153,7 +155,7 @@ class Oidc:
         try:
             import authlib.integrations.httpx_client  # noqa: F401 - says at the start that it is missing
         except ModuleNotFoundError as error:
-            hint = "uv pip install 'salon-arena[oidc]'"
+            hint = "uv pip install './packages/arena[oidc]'"
             raise InputError("sign-in through OpenID Connect needs the package authlib", value=error.name, hint=hint) from error
         self._database = database
         self._settings = settings

@@ -23,6 +23,8 @@ from salon_arena.database import ArenaDatabase
 from salon_arena.material import KnownPair, read_material
 from salon_arena.quality import LiveChecks, flagged
 from salon_arena.service import WorkService, vote_service
+from salon_synthetic.scenes.drawing import png
+from salon_synthetic.scenes.scene import Scene
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Winner
 
@@ -88,14 +90,20 @@ class HttpRater:
         return self._tasks.pop(0) if self._tasks else None
 
     async def answer(self, task: Mapping[str, Any], choice: str, elapsed_ms: int, number: int) -> str:
-        """Send an answer, with an id made of ``number``; returns the id when it was acknowledged."""
+        """Fetch the files, and send an answer with an id made of ``number``; returns the id when it was acknowledged."""
+        for address in task["media"]:
+            await self._ask(f"GET {address}", "/media", b"")
         body = {"answer_id": str(uuid.UUID(int=number, version=4)), "choice": choice, "elapsed_ms": elapsed_ms}
         reply = await self._post("/answers", {**body, "assignment": task["assignment"]})
         return str(reply["answer_id"])
 
     async def _post(self, path: str, body: object) -> dict[str, Any]:
-        data = json.dumps(body).encode()
-        head = f"POST {path} HTTP/1.1\r\n{self._head}Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+        reply: dict[str, Any] = json.loads(await self._ask(f"POST {path}", path, json.dumps(body).encode()))
+        return reply
+
+    async def _ask(self, request: str, path: str, data: bytes) -> bytes:
+        """Send a request and return the body of its reply; the time it took is noted for ``path``."""
+        head = f"{request} HTTP/1.1\r\n{self._head}Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
         started = time.perf_counter()
         self._writer.write(head.encode() + data)
         status = int((await self._reader.readline()).split()[1])
@@ -103,10 +111,10 @@ class HttpRater:
         while (line := await self._reader.readline()) != b"\r\n":
             if line.lower().startswith(b"content-length:"):
                 length = int(line.split(b":")[1])
-        reply: dict[str, Any] = json.loads(await self._reader.readexactly(length))
+        reply = await self._reader.readexactly(length)
         self.times.setdefault(path, []).append(time.perf_counter() - started)
         if status != 200:
-            raise ConnectionError(f"{path}: {status} {reply}")
+            raise ConnectionError(f"{path}: {status} {reply[:200]!r}")
         return reply
 
     def close(self) -> None:
@@ -258,10 +266,11 @@ def _write_material(folder: Path, strengths: Mapping[str, float], prompts: int) 
     keys = [f"p{number:04d}" for number in range(prompts)]
     rows = ({"prompt_id": key, "prompt": f"prompt {key}"} for key in keys)
     (folder / "prompts.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    picture = png(Scene())
     for model in strengths:
         (made := folder / "pictures" / model).mkdir(parents=True)
         for key in keys:
-            (made / f"{key}.png").touch()
+            (made / f"{key}.png").write_bytes(picture)
 
 
 def _concluded(

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from pydantic import JsonValue
 from sqlalchemy import Connection, bindparam, select
 
-from salon_arena.database import ASSIGNMENTS
+from salon_arena.tables import ASSIGNMENTS
 from salon_bench.suites.contract.generations import Generated
 from salon_taxonomy.records import Prompt
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
     from salon_arena.board import LiveBoard
+    from salon_arena.draws import PlanDraws
 
 T = TypeVar("T")
 
@@ -66,6 +67,10 @@ class Task(Protocol):
     @property
     def board(self) -> "LiveBoard | None":
         """What the answers add up to; None for work without a board."""
+        ...
+
+    def begin(self, draws: "PlanDraws") -> None:
+        """Make the plan; called once, before anything is dealt."""
         ...
 
     def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:

@@ -90,8 +90,8 @@ class VerdictItem(RatedItem):
         of most, the last one's where two differ.
         """
         if self.final:
-            return Verdict.model_validate_json(self.final[-1])
-        found = self.answers
+            return Verdict.model_validate_json(self.final[0])
+        found = self.answers[:EXPERTS]  # a later one, to a lease that ran out, changes nothing that was agreed
         if len(found) < EXPERTS or len({_compared(each) for each in found}) > 1:
             return None
         questions = []
@@ -123,15 +123,14 @@ class VerdictTask(RoundsTask[VerdictItem]):
 
     Args:
         rows: that are verified.
-        seed: of the order.
     """
 
     page: str = "verdict.html.jinja"
     work: str = "verdicts"
 
-    def __init__(self, rows: Sequence[R3Row], *, seed: int = 0) -> None:
+    def __init__(self, rows: Sequence[R3Row]) -> None:
         self._rows = {verdict_subject(row.idx): row for row in rows}
-        super().__init__(self._rows, VerdictItem, KINDS, seed=seed)
+        super().__init__(self._rows, VerdictItem, KINDS)
 
     def payload(self, subject: str, item: VerdictItem, kind: str) -> Payload:
         """The row as it was generated; for adjudicators what each expert said."""

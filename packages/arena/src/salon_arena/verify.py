@@ -1,26 +1,24 @@
-"""Chain answers by hashes: each row commits to all rows before it, so a changed or missing row shows.
+"""Verify an arena's database: rows that boards and releases read are those that were written, and say what was answered."""
 
-    chain_0 = "",   chain_n = SHA-256(chain_{n-1} ‖ canonical JSON of row n)
-
-The row commits to what the rater sent, to which task, what the task showed, and when the answer arrived. It holds no name, so
-erasing a person changes none.
-"""
-
-import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, Table, func, select, text
+from sqlalchemy.exc import DBAPIError
 
-from salon_arena.database import ADMIN_LOG, ANSWERS, ASSIGNMENTS, SETTLED, ArenaDatabase
+from salon_arena.chain import key_of, link_value, row_digest, task_digest
+from salon_arena.conversion import HEAD, earlier_heads
+from salon_arena.database import ArenaDatabase
 from salon_arena.settling import UNDO, counted
+from salon_arena.tables import ADMIN_LOG, ANSWERS, ASSIGNMENTS, BOUND, CHAIN, INSERT_ONLY, POSTGRES, SETTLED, UNBOUND_SETTINGS
 
-COLUMNS: Final = ("answer_id", "assignment_id", "version", "body", "choice", "elapsed_ms", "received_at", "supersedes")
-"""What a link commits to."""
 SIGNED: Final = ("at", "admin_id", "action", "detail")
 """What a signature of the admin log commits to, beside the signature before it."""
+_BOUND_NAMES: Final = frozenset(table.name for table in BOUND)
+_SHOWN_KEY: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ class VerifiedChain:
     """What was found.
 
     Attributes:
-        answers: rows of the chain.
+        answers: how many there are.
         head: the last value of the chain; once it is published, a changed row shows.
         problems: a sentence for each row that does not fit; empty when all fit.
     """
@@ -38,74 +36,166 @@ class VerifiedChain:
     problems: tuple[str, ...]
 
 
-def link(before: str, row: Mapping[str, Any]) -> str:
-    """Return the chain value of a row, from the value before it.
-
-    Example:
-        >>> row = dict.fromkeys(COLUMNS, 1)
-        >>> link("", row) == link("", row) != link("", {**row, "choice": "left"})
-        True
-    """
-    shown = [row["shown"]] if row.get("shown") is not None else []  # rows of earlier versions have none
-    text = json.dumps([*(row[name] for name in COLUMNS), *shown], ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(before.encode() + text.encode()).hexdigest()
-
-
-def shown_digest(payload: str) -> str:
-    """Return the SHA-256 of a task's payload."""
-    return hashlib.sha256(payload.encode()).hexdigest()
-
-
-_LAST: Final = select(ANSWERS.c.chain).order_by(ANSWERS.c.number.desc()).limit(1)
-
-
-def last_link(connection: Connection) -> str:
-    """Return the last value of the chain; empty before the first answer."""
-    return connection.execute(_LAST).scalar_one_or_none() or ""
-
-
 def verify_answers(database: ArenaDatabase, *, head: str | None = None) -> VerifiedChain:
-    """Compute the chain again, compare every settled vote with its answer, and check the signatures of the admin log.
+    """Compute the chain again, compare every row with it, every settled vote with its answer, and every log row's signature.
 
     Args:
         database: the arena's; it may be in use.
         head: a value of the chain that was published earlier; it must be in the chain.
+
+    Raises:
+        StorageError: the database cannot be read.
     """
-    found = database.read(lambda connection: _verified(connection, head))
-    return replace(found, problems=(*found.problems, *log_problems(database)))
+    return database.read(lambda connection: _verified(connection, database, head))
 
 
-def _verified(connection: Connection, head: str | None) -> VerifiedChain:
-    problems: list[str] = []
-    before, count, found = "", 0, head is None
-    last: dict[str, tuple[str, str]] = {}
-    same = ASSIGNMENTS.c.assignment_id == ANSWERS.c.assignment_id
-    tasks = select(ANSWERS, ASSIGNMENTS.c.payload).outerjoin(ASSIGNMENTS, same)
-    for row in connection.execute(tasks.order_by(ANSWERS.c.number)):
-        count += 1
-        if row.chain != link(before, dict(row._mapping)):
-            problems.append(f"answer {row.number} does not continue the chain")
-        elif row.shown is not None and row.shown != shown_digest(row.payload or ""):
-            problems.append(f"the task of answer {row.number} is not the one that was shown")
-        before = row.chain
-        found = found or row.chain == head
-        last[row.assignment_id] = (row.answer_id, row.choice)
-    if not found:
+def _verified(connection: Connection, database: ArenaDatabase, head: str | None) -> VerifiedChain:
+    chain = _Chain(connection)
+    problems = [*chain.problems]
+    problems += _readable(chain.unlike_earlier(connection), ANSWERS.name)
+    if head is not None and head not in chain.heads:
         problems.append("the given head is not in the chain")
-    shown = select(SETTLED, ASSIGNMENTS.c.payload, ASSIGNMENTS.c.rater_id.label("asked"), ASSIGNMENTS.c.kind.label("work"))
-    votes = shown.join(ASSIGNMENTS, ASSIGNMENTS.c.assignment_id == SETTLED.c.assignment_id).order_by(SETTLED.c.number)
-    for row in connection.execute(votes):
-        answer_id, choice = last.pop(row.assignment_id, ("", UNDO))
-        if answer_id != row.answer_id or choice == UNDO:
-            problems.append(f"settled vote {row.number} is not the last answer of its task")
-        elif any(getattr(row, name) != value for name, value in counted(json.loads(row.payload), choice).items()):
-            problems.append(f"settled vote {row.number} counts something else than was answered")
-        elif (row.rater_id, row.kind) != (row.asked, row.work):
-            problems.append(f"settled vote {row.number} is of another rater, or of other work, than its task")
-    done = select(ASSIGNMENTS.c.assignment_id).where(ASSIGNMENTS.c.state == "settled")
-    lost = sorted(last.keys() & set(connection.execute(done).scalars()))
-    problems += [f"the settled vote of task {assignment_id} is missing" for assignment_id in lost]
-    return VerifiedChain(count, before, tuple(problems))
+    problems += _readable(_unlike_answers(connection), "answers")
+    for table in BOUND:
+        problems += _readable(chain.differences(connection, table), table.name)
+    problems += _readable(_unsigned(connection, database), ADMIN_LOG.name)
+    problems += _damage(connection)
+    count = connection.execute(select(func.count()).select_from(ANSWERS)).scalar_one()
+    return VerifiedChain(count, chain.head, tuple(dict.fromkeys(problems)))
+
+
+def _readable(problems: Iterator[str], what: str) -> Iterator[str]:
+    """The same problems, and one more where the table cannot be read to its end."""
+    try:
+        yield from problems
+    except DBAPIError as error:
+        yield f"table {what} cannot be read: {error.orig}"
+
+
+def _damage(connection: Connection) -> list[str]:
+    """What SQLite itself finds wrong with its file."""
+    if connection.dialect.name == POSTGRES:
+        return []
+    try:
+        found = connection.execute(text("PRAGMA integrity_check(20)")).scalars().all()
+    except DBAPIError as error:
+        return [f"the file is damaged: {error.orig}"]
+    return [f"the file is damaged: {line}" for line in found if line != "ok"]
+
+
+class _Chain:
+    """The chain as it was computed again.
+
+    Attributes:
+        head: the last value.
+        heads: all values; also those of the chain before a conversion, once they were computed from the answers.
+        problems: a sentence for each link that does not fit.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.head = ""
+        self.heads: set[str] = set()
+        self._earlier: list[str] = []
+        self.problems: list[str] = []
+        self._digests: dict[str, dict[str, str | None]] = {name: {} for name in _BOUND_NAMES}
+        self._twice: Counter[tuple[str, str]] = Counter()
+        self.problems += _readable(self._links(connection), CHAIN.name)
+
+    def _links(self, connection: Connection) -> Iterator[str]:
+        number = 0
+        for row in connection.execute(select(CHAIN).order_by(CHAIN.c.number)):
+            number += 1
+            if row.number != number or row.link != link_value(self.head, number, str(row.rows)):
+                yield f"link {row.number} does not continue the chain"
+            self.head, number = str(row.link), row.number if isinstance(row.number, int) else number
+            self.heads.add(self.head)
+            try:
+                for table, key, digest in json.loads(row.rows):
+                    self._take(str(table), str(key), digest)
+            except (TypeError, ValueError):
+                yield f"link {row.number} cannot be read"
+
+    def _take(self, table: str, key: str, digest: str | None) -> None:
+        if table == HEAD:
+            self._earlier.append(key)
+        elif table in _BOUND_NAMES:
+            self._twice[table, key] += table in INSERT_ONLY and key in self._digests[table]
+            self._digests[table][key] = digest
+
+    def unlike_earlier(self, connection: Connection) -> Iterator[str]:
+        """A sentence for the first value that is named as one of an earlier layout, and is not that of the answers."""
+        known = earlier_heads(connection, self._earlier) if self._earlier else []
+        self.heads.update(known)
+        if len(known) < len(self._earlier):
+            yield f"value {_shown(self._earlier[len(known)])} of the earlier layout is not that of the answers"
+
+    def differences(self, connection: Connection, table: Table) -> Iterator[str]:
+        """A sentence for each row of a table that is not the one that the chain commits to."""
+        wanted = self._digests[table.name]
+        seen = set()
+        for row in connection.execute(select(table).order_by(*table.primary_key.columns)):
+            key = key_of(row, table.name)
+            if table.name == "settings" and key in UNBOUND_SETTINGS:
+                continue
+            seen.add(key)
+            if wanted.get(key) is None:
+                yield f"row {_shown(key)} of table {table.name} is not in the chain"
+            elif wanted[key] != row_digest(row):
+                yield f"row {_shown(key)} of table {table.name} is not the one that was written"
+        for key, digest in wanted.items():
+            if digest is not None and key not in seen:
+                yield f"row {_shown(key)} of table {table.name} is missing"
+            if self._twice[table.name, key]:
+                yield f"row {_shown(key)} of table {table.name} was written twice"
+
+
+def _shown(key: str) -> str:
+    return key.replace("\x1f", " ")[:_SHOWN_KEY]
+
+
+def _unlike_answers(connection: Connection) -> Iterator[str]:
+    """A sentence for each task or settled vote that is not what was answered."""
+    answers: dict[str, list[Row[Any]]] = {}
+    for row in connection.execute(select(ANSWERS).order_by(ANSWERS.c.number)):
+        answers.setdefault(row.assignment_id, []).append(row)
+    votes = {row.assignment_id: row for row in connection.execute(select(SETTLED))}
+    latest: dict[str, int] = {}
+    waiting: list[tuple[str, str, int]] = []
+    for task in connection.execute(select(ASSIGNMENTS)):
+        of_task = answers.pop(task.assignment_id, [])
+        vote = votes.pop(task.assignment_id, None)
+        name = f"task {_shown(task.assignment_id)}"
+        if any(row.shown != task_digest(dict(task._mapping)) for row in of_task):
+            yield f"{name} is not the one that was shown"
+        last = of_task[-1] if of_task else None
+        if last is not None:
+            latest[task.rater_id] = max(latest.get(task.rater_id, 0), last.number)
+        holds = last is not None and last.choice != UNDO
+        expected = "settled" if vote is not None else "answered" if holds else "open"
+        if holds and vote is None and task.state != "answered":
+            yield f"{name} was answered, and its settled vote is missing"
+        elif task.state != expected and not (task.state == "void" and not holds):
+            yield f"{name} is {task.state}, and not {expected}"
+        if vote is None:
+            if last is not None and task.state == "answered":
+                waiting.append((name, task.rater_id, last.number))
+        elif last is None or last.choice == UNDO or last.answer_id != vote.answer_id:
+            yield f"settled vote {vote.number} is not the last answer of its task"
+        elif (vote.rater_id, vote.kind) != (task.rater_id, task.kind):
+            yield f"settled vote {vote.number} is of another rater, or of other work, than its task"
+        elif not _counts(dict(vote._mapping), task.payload, last.choice):
+            yield f"settled vote {vote.number} counts something else than was answered"
+    yield from (f"{name} was answered and never settled" for name, rater, number in waiting if latest[rater] > number)
+    yield from (f"answer {rows[0].number} has no task" for rows in answers.values())
+    yield from (f"settled vote {vote.number} has no task" for vote in votes.values())
+
+
+def _counts(vote: Mapping[str, Any], payload: str, choice: str) -> bool:
+    """Whether a settled vote counts what the answer says."""
+    try:
+        return all(vote[name] == value for name, value in counted(json.loads(payload), choice).items())
+    except (KeyError, TypeError, ValueError):
+        return False
 
 
 def signature(database: ArenaDatabase, before: str, row: Mapping[str, Any]) -> str:
@@ -113,11 +203,10 @@ def signature(database: ArenaDatabase, before: str, row: Mapping[str, Any]) -> s
     return database.hmac("admin log", before + json.dumps([row[name] for name in SIGNED], ensure_ascii=False))
 
 
-def log_problems(database: ArenaDatabase) -> list[str]:
+def _unsigned(connection: Connection, database: ArenaDatabase) -> Iterator[str]:
     """A sentence for each row of the log whose signature does not fit."""
-    before, problems = "", []
-    for row in database.read(lambda connection: list(connection.execute(select(ADMIN_LOG).order_by(ADMIN_LOG.c.number)))):
+    before = ""
+    for row in connection.execute(select(ADMIN_LOG).order_by(ADMIN_LOG.c.number)):
         if row.signature != signature(database, before, dict(row._mapping)):
-            problems.append(f"row {row.number} of the admin log is not the one that was signed")
+            yield f"row {row.number} of the admin log is not the one that was signed"
         before = row.signature
-    return problems

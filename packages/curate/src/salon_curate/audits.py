@@ -19,7 +19,7 @@ from salon_curate.dataset import DataSet, checked_name, read_rows, seeded_hash
 from salon_curate.files import picture_ending, publish, publish_text
 from salon_curate.selection import read_columns, saved_predicates, select, state_of
 from salon_curate.stages import Stage
-from salon_taxonomy.digest import digest
+from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
@@ -161,8 +161,12 @@ def sample_audit(
             chosen += [(int(place), stratum) for place in taken]
     chosen.sort(key=lambda pair: order[pair[0]])
     sample = rows[[place for place, _ in chosen]].select("key", "sha256", "prompt")
-    # Audits of several data sets may go to one arena or store: the same name there is the same picture with the same question.
-    mark = digest("curate audit sample", {"sample": [list(row) for row in sample.iter_rows()], "question": question}, length=8)
+    # Answers about several audits of one name may lie in one arena or store: only equal audits (of a copy) share names.
+    own: dict[str, Digestible] = {
+        "sample": [list(row) for row in sample.iter_rows()], "question": question, "predicates": predicates,
+        "strata": strata, "near": near, "seed": seed, "per_stratum": per_stratum,
+    }  # fmt: skip
+    mark = digest("curate audit sample", own, length=8)
     pictures = {f"{name}-{mark}-{number:05d}": place for number, (place, _) in enumerate(chosen)}
     _write_for_raters(dataset, folder, pictures, sample, question)
     plan = {

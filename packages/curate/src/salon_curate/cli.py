@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_curate.output import FORMAT, SEED, as_cell
+from salon_ranking.numbers import counted
 from salon_taxonomy.cli.options import OUTPUT, FiniteRange, format_option, output_option, resumable
 from salon_taxonomy.cli.output import as_json, deliver, print_continues, print_json, print_parts
 from salon_taxonomy.errors import IncompleteError, InputError
@@ -134,12 +135,15 @@ def import_(
     )  # fmt: skip
     if form == "json":
         print_json({"pictures": found.rows, "source": found.name, "kind": found.kind, "problems": found.problems,
-                    "all_pictures": opened.rows, "shards": len(opened.shards)})  # fmt: skip
+                    "left_out": list(found.left_out), "all_pictures": opened.rows, "shards": len(opened.shards)})  # fmt: skip
         return
     click.echo(
-        f"{found.rows:,} pictures from {found.name} ({found.kind}), {found.problems:,} with a problem; "
-        f"{opened.rows:,} in {len(opened.shards):,} shards"
+        f"{counted(found.rows, 'picture')} from {found.name} ({found.kind}), {found.problems:,} with a problem; "
+        f"{opened.rows:,} in {counted(len(opened.shards), 'shard')}"
     )
+    if found.left_out:
+        names = ", ".join(map(repr, found.left_out[:5]))
+        click.echo(f"{counted(len(found.left_out), 'file')} left out, whose name cannot be a key: {names}", err=True)
 
 
 @curate.command()
@@ -152,6 +156,9 @@ def import_(
 @_JUDGE
 @click.option("--max-calls", type=click.IntRange(1), help="Ask at most so many questions per stage.")
 @click.option("--max-cost", type=float, metavar="USD", help="Ask nothing more once this much was spent per stage.")
+@click.option(
+    "--allow-incomplete", is_flag=True, help="Finish shards although questions got no reply; their columns stay null for good."
+)
 @click.option("--quiet", is_flag=True, help="No progress.")
 @FORMAT
 @resumable
@@ -163,6 +170,7 @@ def run(
     judge: str | None,
     max_calls: int | None,
     max_cost: float | None,
+    allow_incomplete: bool,
     quiet: bool,
     form: str,
 ) -> None:
@@ -175,6 +183,7 @@ def run(
     """
     from salon_bench.runs.limits import RunLimits
     from salon_curate.cluster_engines import engine_named
+    from salon_curate.judging import JudgedStage
     from salon_curate.running import run as run_stages
 
     if engine == "inline" and workers > 1:
@@ -184,9 +193,10 @@ def run(
     limits = RunLimits(cost_usd=max_cost, calls=max_calls)
     pipeline = _pipeline(dataset, judge, limits=limits, asks=True)
     chosen = _shard_range(shards, len(opened.shards))
+    stages = [replace(each, keep_lost=allow_incomplete) if isinstance(each, JudgedStage) else each for each in pipeline.stages]
     result = run_stages(
         opened,
-        pipeline.stages,
+        stages,
         workers=workers,
         engine=engine_named(engine),
         shards=chosen,
@@ -196,13 +206,15 @@ def run(
     if form == "json":
         print_json(asdict(result))
     else:
-        click.echo(f"{result.made:,} parts made, {result.kept:,} kept, {result.problems:,} rows without a value")
+        click.echo(
+            f"{counted(result.made, 'part')} made with {counted(result.problems, 'row')} without a value, {result.kept:,} kept"
+        )
     for line in result.set_aside[:10]:
         click.echo(line, err=True)
     if result.stopped:
         raise IncompleteError(f"{result.stopped}; the same command continues")
     if result.set_aside:
-        raise IncompleteError(f"{len(result.set_aside)} shards are not finished; the same command tries them again")
+        raise IncompleteError(f"not finished: {counted(len(result.set_aside), 'shard')}; the same command tries again")
 
 
 @curate.command()
@@ -228,7 +240,7 @@ def status(dataset: Path, judge: str | None, output: Path | None, form: str) -> 
         rows,
         form=form,
         output=output,
-        further=[f"{opened.rows:,} pictures in {len(opened.shards):,} shards"],
+        further=[f"{counted(opened.rows, 'picture')} in {counted(len(opened.shards), 'shard')}"],
         json=lambda: as_json({"pictures": opened.rows, "shards": len(opened.shards), "stages": rows}),
     )
 
@@ -257,7 +269,7 @@ def verify(dataset: Path, judge: str | None, form: str) -> None:
         shards, wrong = len(opened.shards), verify_all(opened, _pipeline(dataset, judge).stages)
         releases = sorted(path.parent for path in dataset.glob(f"releases/*/{RELEASE_MANIFEST}"))
         wrong += [f"releases/{release.name}/{line}" for release in releases for line in verify_release(release)]
-        said = f"{shards:,} shards, their parts and {len(releases):,} releases are as they were written"
+        said = f"as they were written: {counted(shards, 'shard')} with parts, {counted(len(releases), 'release')}"
     if form == "json":
         print_json({"shards": shards, "wrong": wrong})
     for line in wrong[:50]:
@@ -421,8 +433,8 @@ def drift(
     deliver(Table(header, lines), values, form=form, output=output, json=lambda: as_json(values))
     moved = [each for each in found if at_most is not None and each.low > at_most]
     if moved:
-        raise IncompleteError(f"{moved[0].column}: {moved[0].changed} of {moved[0].rows} values changed, surely more than "
-                              f"{at_most:g} of all")  # fmt: skip
+        raise IncompleteError(f"{moved[0].column}: {moved[0].changed} of {moved[0].rows} values changed; the lower end of the "
+                              f"interval, {moved[0].low:.3f}, is above --at-most {at_most:g}")  # fmt: skip
 
 
 def _total_of(total: "EstimatedTotal", unit: float) -> str:
@@ -622,26 +634,26 @@ def _kept_line(found: "Selection") -> str:
 
 
 def _curve_of(curve: "YieldCurve") -> dict[str, Any]:
-    return {name: getattr(curve, name) for name in ("column", "rows", "thresholds", "kept", "low", "high")}
+    return {name: getattr(curve, name) for name in ("column", "rows", "thresholds", "kept", "low", "high", "unknown")}
 
 
 def _curve_rows(curve: "YieldCurve") -> list[dict[str, object]]:
-    points = zip(curve.thresholds, curve.kept, curve.low, curve.high, strict=True)
-    return [{"column": curve.column, "rows": curve.rows, "threshold": at, "kept": kept, "low": low, "high": high}
-            for at, kept, low, high in points]  # fmt: skip
+    points = zip(curve.thresholds, curve.kept, curve.low, curve.high, curve.unknown, strict=True)
+    return [{"column": curve.column, "rows": curve.rows, "threshold": at, "kept": kept, "low": low, "high": high,
+             "unknown": more} for at, kept, low, high, more in points]  # fmt: skip
 
 
 def _curve_table(curve: "YieldCurve") -> Table:
-    points = zip(curve.thresholds, curve.kept, curve.low, curve.high, strict=True)
-    rows = [(f"{at:.4g}", as_cell(kept), f"{kept / curve.rows:.3f}", f"{low:.3f} to {high:.3f}")
-            for at, kept, low, high in points]  # fmt: skip
-    return Table((f"{curve.column} ≥", "kept", "share", "95% interval (Wilson)"), rows)
+    points = zip(curve.thresholds, curve.kept, curve.low, curve.high, curve.unknown, strict=True)
+    rows = [(f"{at:.4g}", as_cell(kept), f"{kept / curve.rows:.3f}", f"{low:.3f} to {high:.3f}", as_cell(more))
+            for at, kept, low, high, more in points]  # fmt: skip
+    return Table((f"{curve.column} ≥", "kept", "share", "95% interval (Wilson)", "not known"), rows)
 
 
 def _curves_table(curves: "Sequence[YieldCurve]") -> Table:
     """Return the table of several curves, as a file has it."""
     rows = [(curve.column, *row) for curve in curves for row in _curve_table(curve).rows]
-    return Table(("column", "threshold", "kept", "share", "95% interval (Wilson)"), rows)
+    return Table(("column", "threshold", "kept", "share", "95% interval (Wilson)", "not known"), rows)
 
 
 @curate.command()

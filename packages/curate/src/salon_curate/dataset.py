@@ -11,6 +11,7 @@ No file is found by a pattern: the manifest names the shards, and the name of a 
 
 import fcntl
 import hashlib
+import io
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -56,8 +57,9 @@ class RowSource:
         name: as given on the command line, without folders.
         kind: folder, manifest, webdataset, parquet, arrow.
         rows: pictures, those with a problem included.
-        problems: rows whose picture could not be read.
+        problems: rows whose file is missing or, by its head, no picture.
         licence: of the pictures; "unknown" until the user states it.
+        left_out: names of files of a folder that cannot be keys: bytes that are no UTF-8, a line break, over 200 characters.
     """
 
     name: str
@@ -65,11 +67,12 @@ class RowSource:
     rows: int
     problems: int
     licence: str = "unknown"
+    left_out: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One row of a shard. ``image`` is None where the file could not be read, and ``problem`` states why."""
+    """One row of a shard. ``problem`` states why the file is no picture; ``image`` is None where there are no bytes at all."""
 
     key: str
     image: bytes | None
@@ -175,11 +178,18 @@ class DataSet:
         return read_rows(self.shard_path(shard.name), ["key"])["key"]
 
     def add(
-        self, pictures: Iterator[Picture], name: str, kind: str, licence: str = "unknown", shard_rows: int = SHARD_ROWS
+        self,
+        pictures: Iterator[Picture],
+        name: str,
+        kind: str,
+        licence: str = "unknown",
+        shard_rows: int = SHARD_ROWS,
+        left_out: Sequence[str] = (),
     ) -> RowSource:
         """Write pictures as new shards of at most ``shard_rows``; until the manifest is replaced nothing has changed.
 
-        What others added since the data set was opened is read first.
+        What others added since the data set was opened is read first. ``left_out`` names the files that the iterator passed
+        over, once it has ended.
 
         Raises:
             InputError: a key that is empty, too long, unprintable or occurs twice, in this source or an earlier one.
@@ -190,7 +200,7 @@ class DataSet:
             now = DataSet.open(self.folder)
             self.sources, self.shards = now.sources, now.shards
             try:
-                return self._add(new, pictures, RowSource(name, kind, 0, 0, licence), shard_rows)
+                return self._add(new, pictures, RowSource(name, kind, 0, 0, licence), shard_rows, left_out)
             except SalonError:
                 for shard in new:
                     self.shard_path(shard.name).unlink(missing_ok=True)
@@ -212,23 +222,26 @@ class DataSet:
         finally:
             os.close(descriptor)
 
-    def _add(self, new: list[Shard], pictures: Iterator[Picture], source: RowSource, shard_rows: int) -> RowSource:
+    def _add(
+        self, new: list[Shard], pictures: Iterator[Picture], source: RowSource, shard_rows: int, left_out: Sequence[str]
+    ) -> RowSource:
         import numpy as np
 
         hashes = [_key_hashes(self.keys(shard).to_list()) for shard in self.shards]
         problems = 0
         for batch in _shards_of(pictures, shard_rows):
+            batch = [replace(each, problem=each.problem or _problem_of(each.image)) for each in batch]
             shard = self._write_shard(f"{len(self.shards) + len(new):05d}", batch, source.name)
             new.append(shard)
             hashes.append(_key_hashes([each.key for each in batch]))
-            problems += sum(each.image is None for each in batch)
+            problems += sum(each.problem is not None for each in batch)
         together = np.sort(np.concatenate(hashes)) if hashes else np.empty(0, np.uint64)
         twice = together[1:][together[1:] == together[:-1]]
         if len(twice):
             raise self._duplicate_key(int(twice[0]), [*self.shards, *new], source.name)
         if not new:
             raise InputError("contains no pictures", source=source.name)
-        source = replace(source, rows=sum(shard.rows for shard in new), problems=problems)
+        source = replace(source, rows=sum(shard.rows for shard in new), problems=problems, left_out=list(left_out))
         self.shards += new
         self.sources.append(source)
         self.save()
@@ -271,6 +284,13 @@ class DataSet:
                         f"a key occurs twice (first in shard {shard.name}, row {row}):", source=source, value=key, hint=hint
                     )
         raise AssertionError("a hash without its key")
+
+
+def _problem_of(image: bytes | None) -> str | None:
+    """Return why a row has no picture, by the first bytes of its file."""
+    from salon_taxonomy.picture_decoding import head_problem
+
+    return "there is no picture" if image is None else head_problem(image)
 
 
 def file_digest(path: Path) -> str:
@@ -317,6 +337,24 @@ def read_rows(path: Path, columns: Sequence[str], start: int = 0, rows: int | No
     except (OSError, pl.exceptions.PolarsError) as error:
         hint = "See what else is wrong: salon curate verify DATASET"
         raise InputError(f"is missing or damaged ({type(error).__name__})", source=path, hint=hint) from error
+
+
+def read_checked(path: Path, sha256: str, columns: Sequence[str]) -> "pl.DataFrame":
+    """Return columns of a file whose bytes have this SHA-256; they are hashed and parsed from one read.
+
+    Raises:
+        InputError: the file is missing or has other bytes.
+    """
+    import polars as pl
+
+    hint = "See what else is wrong: salon curate verify DATASET"
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"is missing or cannot be read ({error.strerror})", source=path, hint=hint) from error
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise InputError("has changed since it was written", source=path, hint=hint)
+    return pl.read_parquet(io.BytesIO(data), columns=list(columns))
 
 
 def seeded_hash(key: str, seed: int, what: str) -> int:

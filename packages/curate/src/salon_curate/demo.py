@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from salon_curate.audits import AuditResult, sample_audit, score_audit
 from salon_curate.cascade import CascadeLoss, cascade_loss
-from salon_curate.dataset import DataSet, refuse_full, seeded_hash
+from salon_curate.dataset import DataSet, seeded_hash
 from salon_curate.files import publish_text
 from salon_curate.importing import import_pictures
 from salon_curate.pages import write_page, yield_section
@@ -23,7 +23,8 @@ from salon_curate.running import run
 from salon_curate.selection import read_columns, save_selection, select, sweep
 from salon_curate.stages import Stage
 from salon_ranking.report.page import PageSection, Table
-from salon_taxonomy.whole_files import write_json_lines
+from salon_taxonomy.picture_formats import open_picture
+from salon_taxonomy.whole_files import new_folder, write_json_lines
 
 PIPELINE_TEXT: Final = """# The demonstration's pipeline: two pixel judges, of which the first is cheap and short-sighted.
 [[stage]]
@@ -96,7 +97,11 @@ def demo(folder: Path, *, per_category: int = 40, seed: int = 0, workers: int = 
         InputError: the folder is not empty.
         StorageError: it cannot be written.
     """
-    refuse_full(folder)
+    with new_folder(folder):
+        return _demo(folder, per_category, seed, workers)
+
+
+def _demo(folder: Path, per_category: int, seed: int, workers: int) -> Demo:
     dataset = DataSet.create(folder / "dataset", "demo")
     source = draw_candidates(folder / "candidates", per_category, seed)
     import_pictures(dataset, source, licence="CC0-1.0", shard_rows=100)
@@ -169,14 +174,14 @@ def draw_candidates(folder: Path, per_category: int, seed: int) -> Path:
 
 def damaged(png: bytes, key: str, seed: int) -> tuple[bytes, str]:
     """Return a picture's bytes and its fate: of every 20 one ``blurred``, one ``cut``, one ``repeated``, else ``whole``."""
-    from PIL import Image, ImageFilter
+    from PIL import ImageFilter
 
     fate = ("blurred", "cut", "repeated", *["whole"] * 17)[seeded_hash(key, seed, "fate") % 20]
     if fate == "cut":
         return png[: len(png) // 2], fate
     if fate == "blurred":
         stream = BytesIO()
-        Image.open(BytesIO(png)).filter(ImageFilter.GaussianBlur(4)).save(stream, "PNG")
+        open_picture(png).filter(ImageFilter.GaussianBlur(4)).save(stream, "PNG")
         return stream.getvalue(), fate
     return png, fate
 

@@ -1,11 +1,12 @@
 """Drift: a stage's answers about a sample are made again and compared with the stored ones."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from salon_bench.judges.collecting import CollectingJudge
 from salon_curate.dataset import DataSet, Shard, file_digest, read_rows, seeded_hash
 from salon_curate.engine import inline
 from salon_curate.errors import StageError
@@ -94,6 +95,8 @@ class _Uncached:
     def __init__(self, judge: Judge, stage: str) -> None:
         self._judge, self._stage = judge, stage
         self.name, self.version = judge.name, judge.version
+        if any(isinstance(each, CollectingJudge) for each in _within(judge)):
+            raise self._refusal("a batch folder")
 
     async def ask(self, question: Question) -> Reply:
         """Ask the judge.
@@ -103,10 +106,21 @@ class _Uncached:
         """
         reply = await self._judge.ask(question)
         if reply.cached:
-            hint = "Name the judge without it: salon curate drift --now JUDGE. The data set is unchanged."
-            raise InputError("answers from a cache or a recording, so drift cannot be seen; the judge of stage",
-                             source=self.name, value=self._stage, hint=hint)  # fmt: skip
+            raise self._refusal("a cache or a recording")
         return reply
+
+    def _refusal(self, kept_in: str) -> InputError:
+        hint = "Name the judge without it: salon curate drift --now JUDGE. The data set is unchanged."
+        problem = f"answers from {kept_in}, so drift cannot be seen; the judge of stage"
+        return InputError(problem, source=self.name, value=self._stage, hint=hint)
+
+
+def _within(judge: Judge) -> Iterator[Judge]:
+    """Yield a judge and those that it leaves questions to."""
+    yield judge
+    for inner in (getattr(judge, "judge", None), *getattr(judge, "routes", {}).values()):
+        if inner is not None:
+            yield from _within(inner)
 
 
 def _made_again(dataset: DataSet, stages: Sequence[Stage], stage: Stage, places: "pl.Series") -> "pl.DataFrame":

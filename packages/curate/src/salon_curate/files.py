@@ -61,7 +61,7 @@ def picture_ending(data: bytes) -> str:
         >>> picture_ending(b"GIF89a"), picture_ending(b"%PDF")
         ('gif', 'bin')
     """
-    from salon_bench.media.formats import format_of
+    from salon_taxonomy.picture_formats import format_of
 
     kind = format_of(data)
     return "bin" if kind is None else kind.name.lower().replace("jpeg", "jpg")

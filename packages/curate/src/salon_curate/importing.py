@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from salon_bench.media.reading import read_inside
 from salon_bench.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoPolicy
 from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, table_rows
 from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, RowSource, checked_key
 from salon_taxonomy.errors import InputError, missing_path
+from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.verdict import Unscored
+from salon_taxonomy.visible_text import visible
 
 _PICTURE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif")
 _MOST_BYTES: Final = 128 << 20
@@ -85,18 +86,19 @@ def import_pictures(
     columns = Columns(columns.key or known.key, columns.image or known.image, columns.prompt or known.prompt)
     root = pictures or (source if source.is_dir() else source.parent)
     named = pictures is not None
+    left_out: list[str] = []
     if kind == "artifact-bench":
         found = _middle_frames(source, root)
     elif kind == "arrow":
         found = (picture for file in arrow for picture in _table(file, root, columns, f"{file.stem}-", named))
     elif kind == "folder":
-        found = _folder(source)
+        found = _folder(source, left_out)
     elif kind == "webdataset":
         found = _archive(source)
     else:
         found = _table(source, root, columns, needs_names=named)
     name = source.resolve().name if source.is_dir() else source.name
-    return dataset.add(found, name, kind, licence, shard_rows)
+    return dataset.add(found, name, kind, licence, shard_rows, left_out)
 
 
 def _kind(source: Path, layout: str, arrow: Sequence[Path]) -> str:
@@ -126,11 +128,17 @@ def _refuse_unused(kind: str, given: Mapping[str, object], layout: str) -> None:
             )
 
 
-def _folder(folder: Path) -> Iterator[Picture]:
+def _folder(folder: Path, left_out: list[str]) -> Iterator[Picture]:
+    """The pictures of a folder; a file whose name cannot be a key is left out, and named."""
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _PICTURE_ENDINGS)
     for row, path in enumerate(files, 1):
         name = path.relative_to(folder).as_posix()
-        yield _picture_of_file(path, folder, checked_key(name, source=str(folder), row=row), None, {}, row)
+        try:
+            key = checked_key(name, source=str(folder), row=row)
+        except InputError:
+            left_out.append(visible(name))
+            continue
+        yield _picture_of_file(path, folder, key, None, {}, row)
 
 
 def _middle_frames(source: Path, root: Path) -> Iterator[Picture]:

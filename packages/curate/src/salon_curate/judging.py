@@ -5,7 +5,8 @@
 
 A reply is in the shard's journal before it counts, so no reply is paid twice: not after ``kill -9``, and not when a parser or a
 threshold changes, because the journal is looked up by the request and the judge's version alone. A question that got no
-reply (a time-out, a closed connection) leaves its shard unfinished, and the next run asks it again.
+reply, for whatever reason (:class:`~salon_taxonomy.protocols.CallOutcome`), leaves its shard unfinished, and the next run asks
+it again.
 """
 
 import asyncio
@@ -44,7 +45,6 @@ REMINDER: Final = "(The reply before could not be read. Answer again, in exactly
 NOT_ASKED: Final = "not asked"
 JUDGED_PICTURES: Final = PicturePolicy(longest_side=1024)
 """How pictures are resized and encoded for judges."""
-_LOST: Final = {CallStatus.TIMEOUT, CallStatus.UNREACHABLE, CallStatus.CANCELLED}
 
 
 class Ask(Protocol):
@@ -83,6 +83,7 @@ class JudgedStage(Stage):
         re_asks: how often a reply that cannot be read is asked for again.
         concurrency: questions in flight.
         prefix: of the ask's columns, where two judges answer one ask.
+        keep_lost: finish a shard although questions got no reply; their columns are null for good.
         spending: what this run may spend and has spent.
     """
 
@@ -94,6 +95,7 @@ class JudgedStage(Stage):
     re_asks: int = 1
     concurrency: int = 16
     prefix: str = ""
+    keep_lost: bool = False
     spending: Spending = field(default_factory=Spending, compare=False)
 
     @property
@@ -328,9 +330,10 @@ class _Examiner:
             raise _StoppedError
         reply = await self._stage.judge.ask(question)
         spending.end_call(reply)
-        if reply.status in _LOST:
+        if reply.answered:
+            self._journal.add(request, reply, key)
+        elif not self._stage.keep_lost:
             raise _LostError(reply.error or str(reply.status))
-        self._journal.add(request, reply, key)
         return reply
 
 
@@ -359,7 +362,7 @@ class ReplyJournal:
             raise StorageError.of(error, path) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            replies = {request: reply for request, reply, _ in read_journal(path)}
+            replies = {request: reply for request, reply, _ in read_journal(path) if reply.answered}
         except BlockingIOError as error:
             os.close(descriptor)
             raise StorageError(f"{path}: another process judges this shard; give it other shards with --shards") from error

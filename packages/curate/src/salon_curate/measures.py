@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from salon_curate.stages import Stage, stage
 from salon_taxonomy.errors import InputError, picture_failures
+from salon_taxonomy.picture_decoding import decode
+from salon_taxonomy.picture_formats import JPEG, format_of
 from salon_taxonomy.verdict import Unscored
 
 if TYPE_CHECKING:
@@ -155,11 +157,9 @@ def _measured(data: bytes | None, problem: str | None) -> dict[str, Any]:
 
 def _grey(data: bytes) -> tuple[Any, int, int] | str:
     """The grey picture with its stored size, or what is wrong with the file. A plain JPEG is decoded without its colours."""
-    from PIL import Image
-
-    if data[:3] == b"\xff\xd8\xff":
+    if format_of(data) is JPEG:
         try:
-            with Image.open(BytesIO(data), formats=["JPEG"]) as opened:
+            with JPEG.open(BytesIO(data)) as opened:
                 width, height = opened.size
                 if width * height > MOST_PIXELS:
                     return f"the picture has {width:,} × {height:,} pixels; at most {MOST_PIXELS:,} are decoded"
@@ -168,8 +168,6 @@ def _grey(data: bytes) -> tuple[Any, int, int] | str:
                 return opened.convert("L"), width, height
         except picture_failures() as error:
             return f"the file is cut off or damaged ({error or type(error).__name__})"
-    from salon_bench.media.decoding import decode  # loads much that a JPEG does not need
-
     found = decode(data)
     return found.detail if isinstance(found, Unscored) else (found.image.convert("L"), found.width, found.height)
 

@@ -43,8 +43,8 @@ def _figure(curve: "YieldCurve") -> Figure:
     from salon_ranking.report.charts import numbers_axis
 
     rows = [
-        {"at": at, "share": kept / curve.rows, "low": low, "high": high, "kept": kept}
-        for at, kept, low, high in zip(curve.thresholds, curve.kept, curve.low, curve.high, strict=True)
+        {"at": at, "share": kept / curve.rows, "low": low, "high": high, "kept": kept, "unknown": unknown}
+        for at, kept, low, high, unknown in zip(curve.thresholds, curve.kept, curve.low, curve.high, curve.unknown, strict=True)
     ]
     largest = max(map(abs, curve.thresholds))
     form: dict[str, Any] = {"format": "~e"} if largest and not 1e-3 <= largest < 1e6 else {}  # 1.5e-9, not 0.0000000015
@@ -55,10 +55,14 @@ def _figure(curve: "YieldCurve") -> Figure:
             alt.Tooltip("share:Q", title="Share", format=".3f")]  # fmt: skip
     line = base.mark_line(point=True).encode(y=alt.Y("share:Q", title="Share kept"), tooltip=told)
     chart = (band + line).properties(width="container", height=240, description=f"Share kept by threshold of {curve.column}")
-    cells = [(f"{row['at']:.4g}", f"{row['kept']:,}", f"{row['share']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}")
-             for row in rows]  # fmt: skip
-    heads = (f"{curve.column} ≥", "Kept", "Share", "95% interval")
+    cells = [(f"{row['at']:.4g}", f"{row['kept']:,}", f"{row['share']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}",
+              f"{row['unknown']:,}") for row in rows]  # fmt: skip
+    heads = (f"{curve.column} ≥", "Kept", "Share", "95% interval", "Not known")
     numbers = Table(heads, cells, frozenset(heads), f"Rows kept by threshold of {curve.column}")
     # The name is in the text, which wraps: as the axis' title a long one takes the width of the plot on a phone.
     caption = f"Share kept where {curve.column} is at least this. The band is Wilson's 95% interval."
+    if most := max(curve.unknown):
+        caption += (
+            f" A condition has no value for up to {most:,} more rows (column Not known): a judge was not asked about them."
+        )
     return Figure(chart.to_dict(), caption, numbers)

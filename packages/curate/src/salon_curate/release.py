@@ -20,15 +20,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, ValidationError
 
-from salon_curate.dataset import DataSet, checked_name, file_digest, read_rows
+from salon_curate.dataset import DataSet, checked_name, file_digest, read_checked
 from salon_curate.errors import RefusedReleaseError
 from salon_curate.files import picture_ending, publish, publish_text
 from salon_curate.judging import JudgedStage
-from salon_curate.selection import read_columns, saved_predicates, select, state_of
+from salon_curate.selection import problem_columns, read_columns, saved_predicates, select, state_of
 from salon_curate.stages import Stage, expected_parts
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 RELEASE_MANIFEST: Final = "manifest.json"
 """Lies in every release and nowhere else in a data set's folder."""
+_DOCUMENTS: Final = ("card.md", "croissant.json")
+"""What a release has beside its data files and its manifest."""
 _SPLIT: Final = re.compile(r"\w+(\.\w+)*")
 """Names of splits that `datasets` takes; with a dash between, data/train-* would be the files of train-more, too."""
 _PLACE: Final = "place in the shard"
@@ -92,7 +94,8 @@ def release(
     predicates = saved_predicates(dataset, selection)
     checked = _audit_gate(dataset, stages, audit, predicates, min_precision)
     dataset.refuse_changed()
-    mask = select(dataset, stages, predicates, selection).mask
+    mask = select(dataset, stages, predicates, selection, copies=False).mask
+    _refuse_problems(dataset, stages, mask)
     beside = _released_columns(dataset, stages, columns, split)
     names = ["train"] if split is None else _split_names(beside.filter(mask)[split])
     shutil.rmtree(folder, ignore_errors=True)  # of a release that was interrupted; the card names files by a pattern
@@ -117,8 +120,22 @@ def release(
     }  # fmt: skip
     publish_text(folder / "card.md", card(manifest, dataset.rows))
     publish_text(folder / "croissant.json", json.dumps(croissant(manifest), indent=1, ensure_ascii=False) + "\n")
+    manifest["documents"] = {name: file_digest(folder / name) for name in _DOCUMENTS}
     publish_text(folder / RELEASE_MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False, default=str) + "\n")
     return Release(folder, counts, root)
+
+
+def _refuse_problems(dataset: DataSet, stages: Sequence[Stage], mask: "NDArray[np.bool_]") -> None:
+    """Refuse to release a row that has no picture, as a selection of such rows keeps."""
+    import polars as pl
+
+    rows = read_columns(dataset, stages, problem_columns(stages), copies=False).filter(pl.Series(mask)).collect()
+    broken = rows.filter(pl.any_horizontal(pl.col(problem_columns(stages)).is_not_null()))
+    if len(broken):
+        problem = next(reason for reason in broken.row(0)[1:] if reason is not None)
+        hint = "Leave such rows out of the selection: --where 'problem IS NULL'"
+        raise InputError(f"{len(broken):,} rows of the selection have no picture ({problem}), the first is",
+                         source=dataset.folder, column="key", value=broken["key"][0], hint=hint)  # fmt: skip
 
 
 def _released_columns(dataset: DataSet, stages: Sequence[Stage], columns: Sequence[str], split: str | None) -> "pl.DataFrame":
@@ -129,7 +146,7 @@ def _released_columns(dataset: DataSet, stages: Sequence[Stage], columns: Sequen
     for column in wanted:
         if column in _RELEASED or wanted.count(column) > 1:
             raise InputError("the column is released anyway, or named twice:", column="column", value=column)
-    beside = read_columns(dataset, stages, wanted).collect()
+    beside = read_columns(dataset, stages, wanted, copies=False).collect()
     if split is None:
         return beside
     if beside.schema[split] != pl.String:
@@ -149,7 +166,7 @@ def _split_names(splits: "pl.Series") -> list[str]:
 def _pieces(
     dataset: DataSet, mask: "NDArray[np.bool_]", beside: "pl.DataFrame", split: str | None, names: Sequence[str]
 ) -> "Iterator[tuple[str, int, pl.DataFrame]]":
-    """Yield ``(split, number of the shard, kept rows)`` of each file to write, with the pictures."""
+    """Yield ``(split, number of the shard, kept rows)`` of each file to write, with pictures of unchanged shards."""
     import polars as pl
 
     start = 0
@@ -159,7 +176,9 @@ def _pieces(
         start += shard.rows
         if own.is_empty():
             continue
-        pictures = read_rows(dataset.shard_path(shard.name), ["image", "prompt", "source"]).filter(kept)
+        pictures = read_checked(dataset.shard_path(shard.name), shard.sha256, ["key", "image", "prompt", "source"]).filter(kept)
+        if not pictures.drop_in_place("key").equals(own["key"]):
+            raise InputError("has other keys than its copies", source=dataset.shard_path(shard.name))
         frame = pl.concat([own.drop(split) if split else own, pictures], how="horizontal").with_row_index(_PLACE)
         for name in names:
             part = frame.filter(own[split] == name) if split else frame
@@ -186,11 +205,15 @@ def merkle_root(files: Mapping[str, str]) -> str:
     return level[0].hex() if level else hashlib.sha256(b"").hexdigest()
 
 
+_Sha256: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
 class _Files(BaseModel):
     """What a release's manifest says of its files."""
 
-    files: dict[Annotated[str, Field(pattern=r"^data/[^/\\\x00]+$")], Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]]
+    files: dict[Annotated[str, Field(pattern=r"^data/[^/\\\x00]+$")], _Sha256]
     merkle_root: str
+    documents: dict[Literal["card.md", "croissant.json"], _Sha256] = {}  # none in releases of earlier versions
 
 
 def verify_release(folder: Path) -> list[str]:
@@ -206,12 +229,14 @@ def verify_release(folder: Path) -> list[str]:
     except ValidationError as error:
         raise InputError("the manifest of the release is damaged", source=folder / RELEASE_MANIFEST) from error
     wrong = []
-    for path, value in manifest.files.items():
+    for path, value in (*manifest.files.items(), *manifest.documents.items()):
         if not (folder / path).is_file():
             wrong.append(f"{visible(path)}: is missing")
         elif file_digest(folder / path) != value:
             wrong.append(f"{visible(path)}: has changed")
-    there = sorted(path.relative_to(folder).as_posix() for path in (folder / "data").rglob("*") if not path.is_dir())
+    there = sorted(
+        path.relative_to(folder).as_posix() for path in (folder / "data").rglob("*") if path.is_symlink() or not path.is_dir()
+    )
     wrong += [f"{visible(path)}: is not of this release" for path in there if path not in manifest.files]
     if merkle_root(manifest.files) != manifest.merkle_root:
         wrong.append(f"{RELEASE_MANIFEST}: the Merkle root is not that of its files")
@@ -224,7 +249,9 @@ def card(manifest: Mapping[str, Any], candidates: int) -> str:
     kept = sum(manifest["pictures"].values())
     lines = ["---", f"pretty_name: {json.dumps(manifest['name'])}", f"license: {json.dumps(', '.join(licences))}", "configs:",
              "- config_name: default", "  data_files:"]  # fmt: skip
-    lines += [f"  - {{split: {name}, path: data/{name}-*}}" for name, count in manifest["pictures"].items() if count]
+    lines += [
+        f"  - {{split: {json.dumps(name)}, path: data/{name}-*}}" for name, count in manifest["pictures"].items() if count
+    ]
     lines += ["---", "", f"# {_plain(manifest['name'])} {manifest['version']}", ""]
     lines += [f"{kept:,} of {candidates:,} pictures. Merkle root of the data files: `{manifest['merkle_root']}`.", ""]
     lines += ["## Sources", "", "| source | kind | pictures | unreadable | licence |", "| --- | --- | --- | --- | --- |"]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from salon_curate.costs import record_cost
 from salon_curate.dataset import DataSet, Shard, file_digest
 from salon_curate.engine import Engine, Spent, TaskResult, embedded
-from salon_curate.stages import ExpectedPart, ShardTask, Stage, expected_parts, is_as_written, part_schema, read_receipt
+from salon_curate.selection import wrong_copies
+from salon_curate.stages import ExpectedPart, ShardTask, Stage, expected_parts, part_problem, part_schema, read_receipt
 from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def verify(dataset: DataSet, stages: Sequence[Stage]) -> list[str]:
     """Read everything that the manifest and the pipeline name, and return what is wrong, a sentence each.
 
     Shards are hashed; parts must be readable, with the shard's keys in order, the stage's columns, a receipt of their stage,
-    and the bytes that the receipt was written for.
+    and the bytes that the receipt was written for. Copies of columns in ``cache/`` are compared with what they copy.
     """
     wrong = []
     keys = {}
@@ -211,23 +212,21 @@ def verify(dataset: DataSet, stages: Sequence[Stage]) -> list[str]:
             path = dataset.folder / part.path
             if shard.name in keys and (path.exists() or path.is_symlink()):
                 wrong += [f"{path}: {problem}" for problem in _wrong_part(path, stage, shard, keys[shard.name])]
-    return wrong
+    return wrong + wrong_copies(dataset, stages)
 
 
 def _wrong_part(path: Path, stage: Stage, shard: Shard, keys: "pl.Series") -> list[str]:
     """Return what is wrong with a part of a shard that is as it was written."""
     import polars as pl
 
+    problem = part_problem(path, stage, shard)
+    if problem is not None:
+        return [problem]
     try:
-        if not is_as_written(path):  # before anything of it is parsed: damage can end the process
-            return ["has changed since it was written"]
-        receipt = read_receipt(path)
         found = pl.read_parquet(path)
-    except (InputError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         return [f"cannot be read ({error})"]
-    wrong = []
-    if (receipt["stage"], receipt["shard"], receipt["rows"]) != (stage.name, shard.name, shard.rows):
-        wrong.append("its receipt is of another stage or shard")
+    wrong: list[str] = []
     if dict(found.schema) != part_schema(stage):
         return [*wrong, "its columns are not those of the stage"]
     if not found["key"].equals(keys):

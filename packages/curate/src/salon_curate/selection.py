@@ -2,6 +2,8 @@
 
 quality = "quality_pass"                      a row is kept when every condition holds
 sharp   = "sharpness >= 80"                   a null column makes the condition not hold; such rows are counted apart
+
+Rows whose file is no picture are left out, and counted under ``readable``, unless a condition names a column of problems.
 """
 
 import json
@@ -13,7 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from salon_curate.dataset import DataSet, checked_name
 from salon_curate.files import publish, publish_text
-from salon_curate.stages import Stage, expected_parts
+from salon_curate.stages import (
+    Stage,
+    expected_parts,
+    is_as_written,
+    is_copy_of,
+    part_problem,
+    publish_with_digest,
+    receipt_of_copy,
+)
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import IncompleteError, InputError
 
@@ -24,6 +34,11 @@ if TYPE_CHECKING:
 
 LIGHT: Final = ("key", "sha256", "source", "prompt", "problem")
 """Columns of the shards that a condition may name; pictures and ``meta`` are not among them."""
+
+READABLE: Final = "readable"
+"""The condition that every selection has beside its own: the picture could be read."""
+_LOOK: Final = "salon_curate.measures:look"
+_SHARDS: Final = "shards"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +135,46 @@ class Selection:
     mask: "NDArray[np.bool_]"
 
 
-def read_columns(dataset: DataSet, stages: Sequence[Stage], columns: Iterable[str], *, keys: bool = True) -> "pl.LazyFrame":
+def problem_columns(stages: Sequence[Stage]) -> list[str]:
+    """Return the columns that state why a row's picture cannot be read: of the import, and of ``look`` where it is a stage."""
+    return ["problem", *(stage.problem for stage in stages if stage.where == _LOOK)]
+
+
+def with_readable(stages: Sequence[Stage], predicates: Mapping[str, str]) -> dict[str, str]:
+    """Return conditions with the one that the picture could be read, unless one of them names a column of problems.
+
+    Example:
+        >>> with_readable([], {"sharp": "sharpness >= 80"})
+        {'sharp': 'sharpness >= 80', 'readable': 'problem IS NULL'}
+        >>> with_readable([], {"broken": "problem IS NOT NULL"})
+        {'broken': 'problem IS NOT NULL'}
+    """
+    problems = problem_columns(stages)
+    if any(column in problems for sql in predicates.values() for column in predicate(sql).columns):
+        return dict(predicates)
+    name = READABLE
+    while name in predicates:
+        name += "_"
+    return {**predicates, name: " AND ".join(f"{column} IS NULL" for column in problems)}
+
+
+def read_columns(
+    dataset: DataSet, stages: Sequence[Stage], columns: Iterable[str], *, keys: bool = True, copies: bool = True
+) -> "pl.LazyFrame":
     """Return columns of all rows, in the order of the shards; with ``keys`` the column ``key`` first.
 
-    Columns of one stage are kept together in ``cache/`` after their first use, so that thresholds can be tried in seconds.
+    Columns of one stage are copied together to ``cache/`` at their first use, so that thresholds can be tried in seconds. A
+    copy that is not as it was written, or whose parts have changed since, is made again.
+
+    Args:
+        dataset: an open data set.
+        stages: of its pipeline.
+        columns: of the shards (:data:`LIGHT`) or of stages.
+        keys: whether ``key`` is read, too.
+        copies: read from ``cache/``; without, from the parts themselves, each compared with its receipt.
 
     Raises:
-        InputError: no stage writes a column.
+        InputError: no stage writes a column, or a part is damaged.
         IncompleteError: a stage that writes one of them has not finished.
     """
     import polars as pl
@@ -137,20 +185,34 @@ def read_columns(dataset: DataSet, stages: Sequence[Stage], columns: Iterable[st
     if unknown:
         raise InputError("no stage writes the column", value=unknown[0], found=[*LIGHT, *writer])
     expected = expected_parts(dataset, stages)
+    read = _copied if copies else _parts_of
     light = [name for name in wanted if name in LIGHT]
     frames = []
     if light:
-        shards = [f"shards/{shard.name}.parquet" for shard in dataset.shards]
-        frames.append(_cached(dataset, "shards", shards, list(LIGHT)).select(light))
+        frames.append(read(dataset, None, _shard_files(dataset)).select(light))
     for stage in stages:
         own = [name for name in wanted if writer.get(name) is stage]
         if own:
-            frames.append(_cached(dataset, stage.name, [part.path for part in expected[stage.name]], None).select(own))
+            frames.append(read(dataset, stage, [part.path for part in expected[stage.name]]).select(own))
     return pl.concat(frames, how="horizontal")
 
 
-def select(dataset: DataSet, stages: Sequence[Stage], predicates: Mapping[str, str], name: str = "selection") -> Selection:
-    """Apply conditions to all rows; nothing is written.
+def select(
+    dataset: DataSet,
+    stages: Sequence[Stage],
+    predicates: Mapping[str, str],
+    name: str = "selection",
+    *,
+    copies: bool = True,
+) -> Selection:
+    """Apply conditions to all rows; nothing but copies of columns is written.
+
+    Args:
+        dataset: an open data set.
+        stages: of its pipeline.
+        predicates: name → condition in SQL; :func:`with_readable` adds that the picture could be read.
+        name: of the selection.
+        copies: as of :func:`read_columns`.
 
     Raises:
         InputError: a condition is no SQL, names an unknown column, or is not true or false.
@@ -159,11 +221,12 @@ def select(dataset: DataSet, stages: Sequence[Stage], predicates: Mapping[str, s
     import numpy as np
 
     _refuse_empty(predicates)
-    judged = _conditions(dataset, stages, predicates.values())
+    predicates = with_readable(stages, predicates)
+    judged = _conditions(dataset, stages, predicates.values(), copies=copies)
     failed = np.sum([~judged[sql][0] for sql in predicates.values()], axis=0)
     counts = {}
     for each, sql in predicates.items():
-        holds, nulls = judged[sql]
+        holds, nulls = judged[sql][0], int(judged[sql][1].sum())
         counts[each] = (int((~holds).sum()) - nulls, nulls, int((~holds & (failed == 1)).sum()))
     mask = failed == 0
     return Selection(name, dict(predicates), len(mask), int(mask.sum()), counts, mask)
@@ -175,13 +238,13 @@ def _refuse_empty(predicates: Mapping[str, str]) -> None:
 
 
 def _conditions(
-    dataset: DataSet, stages: Sequence[Stage], conditions: Iterable[str]
-) -> "dict[str, tuple[NDArray[np.bool_], int]]":
-    """For each condition, where it holds, shape (rows,), and for how many rows it is null."""
+    dataset: DataSet, stages: Sequence[Stage], conditions: Iterable[str], *, copies: bool = True
+) -> "dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]]":
+    """For each condition: where it holds, and where it is null, shapes (rows,)."""
     import polars as pl
 
     read = [predicate(sql) for sql in dict.fromkeys(conditions)]
-    frame = read_columns(dataset, stages, [column for each in read for column in each.columns], keys=False)
+    frame = read_columns(dataset, stages, [column for each in read for column in each.columns], keys=False, copies=copies)
     types = frame.collect_schema()
     for each in read:
         check_condition(each.sql, types)
@@ -191,7 +254,7 @@ def _conditions(
         raise InputError(f"the conditions cannot be applied ({error})", column="where") from error
     columns = [found[f"p{number}"] for number in range(len(read))]
     return {
-        each.sql: (column.fill_null(value=False).to_numpy(), column.null_count())
+        each.sql: (column.fill_null(value=False).to_numpy(), column.is_null().to_numpy())
         for each, column in zip(read, columns, strict=True)
     }
 
@@ -272,6 +335,7 @@ def diff(dataset: DataSet, stages: Sequence[Stage], old: Mapping[str, str], new:
 
     _refuse_empty(old)
     _refuse_empty(new)
+    old, new = with_readable(stages, old), with_readable(stages, new)
     judged = _conditions(dataset, stages, [*old.values(), *new.values()])
     before, after = (np.logical_and.reduce([judged[sql][0] for sql in each.values()]) for each in (old, new))
     left, entered = before & ~after, ~before & after
@@ -302,6 +366,8 @@ class YieldCurve:
         thresholds: ascending; a row is kept when its value is at least the threshold.
         kept: rows at each threshold.
         low, high: Wilson's 95% interval of kept / rows, for the share in the population that the data set was drawn from.
+        unknown: rows at each threshold that no condition excludes, but of which one has no value: nobody was asked, or nobody
+            answered. A curve that is flat while they grow says nothing about the pictures.
     """
 
     column: str
@@ -310,6 +376,7 @@ class YieldCurve:
     kept: tuple[int, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
+    unknown: tuple[int, ...]
 
 
 def sweep(
@@ -331,49 +398,137 @@ def sweep(
     if not columns:
         return []
     frame = read_columns(dataset, stages, columns, keys=False).collect()
-    judged = _conditions(dataset, stages, predicates.values()) if predicates else {}
+    judged = _conditions(dataset, stages, with_readable(stages, predicates).values())
     curves = []
     for column in columns:
         if not frame.schema[column].is_numeric():
             raise InputError("has no numbers to sweep:", column="sweep", value=column)
-        others = [holds for sql, (holds, _) in judged.items() if column not in predicate(sql).columns]
+        others = [state for sql, state in judged.items() if column not in predicate(sql).columns]
         values = frame[column].cast(float).to_numpy()
         known, finite = ~np.isnan(values), values[np.isfinite(values)]
         if not len(finite):
             raise InputError("has no values to sweep:", column="sweep", value=column)
-        chosen = values[np.logical_and.reduce([known, *others])]
         grid = np.linspace(float(finite.min()), float(finite.max()), points)
-        place = np.searchsorted(grid, chosen, side="right")  # how many thresholds a value reaches
-        kept = len(chosen) - np.cumsum(np.bincount(place, minlength=points + 1))[:points]
+        holding = np.logical_and.reduce([known, *(holds for holds, _ in others)])
+        possible = np.logical_and.reduce([known, *(holds | null for holds, null in others)])
+        kept, unknown = _reaching(grid, values[holding]), _reaching(grid, values[possible & ~holding])
         low, high = wilson_interval(kept, np.full(points, len(values)))
-        curves.append(
-            YieldCurve(
-                column, len(values), tuple(grid.tolist()), tuple(kept.tolist()), tuple(low.tolist()), tuple(high.tolist())
-            )
-        )
+        curves.append(YieldCurve(column, len(values), *(tuple(each.tolist()) for each in (grid, kept, low, high, unknown))))
     return curves
 
 
-def _cached(dataset: DataSet, name: str, parts: list[str], columns: list[str] | None) -> "pl.LazyFrame":
-    """The rows of many parts in one file; made at first use, named by what is in it."""
+def _reaching(grid: "NDArray[np.float64]", values: "NDArray[np.float64]") -> "NDArray[np.int64]":
+    """Return how many values are at least each threshold of an ascending grid."""
+    import numpy as np
+
+    reached = np.searchsorted(grid, values, side="right")  # how many thresholds a value reaches
+    return len(values) - np.cumsum(np.bincount(reached, minlength=len(grid) + 1))[: len(grid)]
+
+
+def wrong_copies(dataset: DataSet, stages: Sequence[Stage]) -> list[str]:
+    """Return which copies of columns differ from what they copy, a sentence each."""
     import polars as pl
 
-    path = dataset.folder / "cache" / f"{name}-{digest('curate cache', [*parts, *(s.sha256 for s in dataset.shards)])}.parquet"
-    if not path.exists():
-        missing = [part for part in parts if not (dataset.folder / part).exists()]
-        if missing and columns is not None:
-            hint = f"See what else is wrong: salon curate verify {dataset.folder}"
-            raise InputError("a shard is missing", source=dataset.folder / missing[0], hint=hint)
-        if missing:
-            hint = f"Run it: salon curate run {dataset.folder}"
-            raise IncompleteError(f"stage {name!r} has not finished: {len(missing)} of {len(parts)} parts are missing. {hint}")
-        if not parts:
-            raise InputError("the data set has no pictures", source=dataset.folder, hint="salon curate import")
-        frame = pl.scan_parquet([dataset.folder / part for part in parts])
-        frame = frame if columns is None else frame.select(columns)
+    expected = expected_parts(dataset, stages)
+    sources = [
+        ("shards", _shard_files(dataset)),
+        *((each.name, [part.path for part in expected[each.name]]) for each in stages),
+    ]
+    wrong = []
+    for name, files in sources:
+        path, state = _copy_path(dataset, name, files), _state_of_files(dataset, files)
+        if state is None or not path.exists():
+            continue
         try:
-            publish(path, lambda temporary: frame.sink_parquet(temporary, compression="zstd"))
-        except pl.exceptions.PolarsError as error:
-            hint = f"See which: salon curate verify {dataset.folder}"
-            raise InputError(f"a shard or part of {name!r} is damaged", source=dataset.folder, hint=hint) from error
+            same = is_as_written(path)  # before anything of it is parsed: damage can end the process
+            if same and not is_copy_of(path, state):
+                continue  # the next command that reads these columns makes it again
+            start = 0
+            for file in files if same else []:
+                original = pl.read_parquet(dataset.folder / file, columns=list(pl.read_parquet_schema(path)))
+                same = same and original.equals(pl.scan_parquet(path).slice(start, len(original)).collect())
+                start += len(original)
+            same = same and start == pl.scan_parquet(path).select(pl.len()).collect().item()
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            same = False
+        if not same:
+            wrong.append(f"{path}: is no copy of {name!r}; delete it, the next command makes it again")
+    return wrong
+
+
+def _shard_files(dataset: DataSet) -> list[str]:
+    return [f"shards/{shard.name}.parquet" for shard in dataset.shards]
+
+
+def _copy_path(dataset: DataSet, name: str, files: Sequence[str]) -> Path:
+    """Return where the copy of these files lies."""
+    return dataset.folder / "cache" / f"{name}-{digest('curate cache', [*files, *(s.sha256 for s in dataset.shards)])}.parquet"
+
+
+def _state_of_files(dataset: DataSet, files: Sequence[str]) -> str | None:
+    """Return a digest of the sizes and times of files; None where one is missing. A file that changes needs another copy."""
+    try:
+        states = [(dataset.folder / file).stat() for file in files]
+    except OSError:
+        return None
+    return digest("state of files", [[state.st_size, state.st_mtime_ns] for state in states])
+
+
+def _copied(dataset: DataSet, stage: Stage | None, files: list[str]) -> "pl.LazyFrame":
+    """The rows of a stage's parts, or of the shards, from one copy, which is made where none is as it was written."""
+    import polars as pl
+
+    name = _SHARDS if stage is None else stage.name
+    path, state = _copy_path(dataset, name, files), _state_of_files(dataset, files)
+    if state is not None and path.exists() and _is_whole(path, path.stat().st_mtime_ns, state):
+        return pl.scan_parquet(path)
+    frame = _parts_of(dataset, stage, files)
+    if state is None:  # another process has made a part that was missing
+        return frame
+    metadata = receipt_of_copy(path, state)
+    try:
+        publish_with_digest(path, lambda temporary: frame.sink_parquet(temporary, compression="zstd", metadata=metadata))
+    except pl.exceptions.PolarsError as error:
+        raise _damaged(dataset, name) from error
     return pl.scan_parquet(path)
+
+
+@cache
+def _is_whole(path: Path, written_at: int, state: str) -> bool:
+    """Whether a copy is as it was written, of files in this state; each is hashed once in a process."""
+    return is_copy_of(path, state)
+
+
+def _parts_of(dataset: DataSet, stage: Stage | None, files: list[str]) -> "pl.LazyFrame":
+    """The rows of a stage's parts, each compared with its receipt; without a stage, the light columns of the shards."""
+    import polars as pl
+
+    missing = [file for file in files if not (dataset.folder / file).exists()]
+    if missing and stage is None:
+        hint = f"See what else is wrong: salon curate verify {dataset.folder}"
+        raise InputError("a shard is missing", source=dataset.folder / missing[0], hint=hint)
+    if stage is not None and missing:
+        hint = f"Run it: salon curate run {dataset.folder}"
+        unfinished = f"stage {stage.name!r} has not finished: {len(missing)} of {len(files)} parts are missing. {hint}"
+        raise IncompleteError(unfinished)
+    if not files:
+        raise InputError("the data set has no pictures", source=dataset.folder, hint="salon curate import")
+    if stage is not None:
+        for file, shard in zip(files, dataset.shards, strict=True):
+            if (problem := part_problem(dataset.folder / file, stage, shard)) is not None:
+                hint = "Delete it; salon curate run makes it again."
+                raise InputError(f"is damaged: {problem}", source=dataset.folder / file, hint=hint)
+    frame = pl.scan_parquet([dataset.folder / file for file in files])
+    try:
+        frame.collect_schema()
+    except pl.exceptions.PolarsError as error:
+        raise _damaged(dataset, _SHARDS if stage is None else stage.name) from error
+    return frame if stage is not None else frame.select(LIGHT)
+
+
+def _damaged(dataset: DataSet, name: str) -> InputError:
+    return InputError(
+        f"a shard or part of {name!r} is damaged",
+        source=dataset.folder,
+        hint=f"See which: salon curate verify {dataset.folder}",
+    )

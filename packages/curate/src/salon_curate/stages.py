@@ -331,32 +331,35 @@ def write_part(path: Path, made: Stage, frame: "pl.DataFrame", shard: str) -> di
     counts = {"rows": len(frame), "problems": len(frame) - frame[made.problem].null_count()}
     receipt = {"stage": made.name, "version": made.version, "where": made.where, "shard": shard, **counts, "file": _ZEROS}
     metadata = {RECEIPT: json.dumps(receipt, sort_keys=True)}
+    publish_with_digest(path, lambda temporary: frame.write_parquet(temporary, compression="zstd", metadata=metadata))
+    return counts
 
-    def write(temporary: Path) -> None:
-        frame.write_parquet(temporary, compression="zstd", metadata=metadata)
+
+def publish_with_digest(path: Path, write: Callable[[Path], object]) -> None:
+    """Publish a file whose receipt, at its end, has zeros where the file's SHA-256 belongs; fill it in."""
+
+    def write_with_digest(temporary: Path) -> None:
+        write(temporary)
         data = temporary.read_bytes()
         place = data.rindex(_ZEROS.encode())
         with temporary.open("r+b") as file:
             file.seek(place)
             file.write(hashlib.sha256(data).hexdigest().encode())
 
-    publish(path, write)
-    return counts
+    publish(path, write_with_digest)
 
 
 def is_as_written(path: Path) -> bool:
-    """Return whether a part has the SHA-256 that its receipt contains.
-
-    True for a part of an earlier version, whose receipt contains none.
+    """Return whether a part or a copy has the SHA-256 that its receipt contains; false for a file without a receipt.
 
     Raises:
         OSError: the file cannot be read.
     """
     data = path.read_bytes()
-    found = [*_DIGEST.finditer(data)]
-    if not found:
-        return True
-    start, end = found[-1].span(1)  # the footer is at the end
+    digests = [*_DIGEST.finditer(data)]
+    if not digests:
+        return False
+    start, end = digests[-1].span(1)  # the footer is at the end
     return hashlib.sha256(data[:start] + _ZEROS.encode() + data[end:]).hexdigest().encode() == data[start:end]
 
 
@@ -375,6 +378,38 @@ def read_receipt(path: Path) -> dict[str, Any]:
     except (OSError, KeyError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InputError(f"is no part of a stage, or is damaged ({type(error).__name__})", source=path) from error
     return found
+
+
+def part_problem(path: Path, made: Stage, shard: Shard) -> str | None:
+    """Return why a file is not the part of this stage and shard as it was written; None where it is."""
+    try:
+        if not is_as_written(path):  # before anything of it is parsed: damage can end the process
+            return "has changed since it was written"
+        receipt = read_receipt(path)
+    except (InputError, OSError) as error:
+        return f"cannot be read ({error})"
+    if (receipt["stage"], receipt["shard"], receipt["rows"]) != (made.name, shard.name, shard.rows):
+        return "its receipt is of another stage or shard"
+    return None
+
+
+def receipt_of_copy(path: Path, state: str) -> dict[str, str]:
+    """Return the metadata of a copy of columns: its own name, the state of the files that it copies, zeros for its digest."""
+    return {RECEIPT: json.dumps({"copy": path.name, "of": state, "file": _ZEROS})}
+
+
+def is_copy_of(path: Path, state: str) -> bool:
+    """Return whether a copy of columns is as it was written, under its own name, of files in this state.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    import polars as pl
+
+    if not is_as_written(path):
+        return False
+    receipt = json.loads(pl.read_parquet_metadata(path).get(RECEIPT, "{}"))
+    return (receipt.get("copy"), receipt.get("of")) == (path.name, state)
 
 
 class ExpectedPart(NamedTuple):

@@ -208,34 +208,25 @@ def _show_on_screen(found: "PublishedTable", header: list[str], body: list[list[
     show_default=True,
     help="The result store to make or to go on with.",
 )
-@click.option(
-    "--bootstrap",
-    "replicates",
-    type=click.IntRange(min=0),
-    default=1000,
-    show_default=True,
-    help="Resamples of benchmarks; 0: no intervals.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the resampling.")
 @click.option("--top", type=click.IntRange(min=1), help="Print only so many models (the report has all).")
 @output_option(what="Also write the board to this file")
 @FORMAT
-def quickstart(directory: Path, replicates: int, seed: int, top: int | None, output: Path | None, form: str) -> None:
+def quickstart(directory: Path, top: int | None, output: Path | None, form: str) -> None:
     """Rank some forty image generators by everything that five papers published about them.
 
-    Makes a result store, imports the published tables, derives battles from them, ranks the models with intervals from
-    a bootstrap over benchmarks, and writes report.html. Needs no network; the same call again changes nothing.
+    Makes a result store, imports the published tables, derives battles from them, ranks the models with intervals by
+    benchmarks, and writes report.html. Needs no network; the same call again changes nothing.
 
     \b
     Example:
       salon quickstart
       salon quickstart --dir elsewhere --top 10
-      salon store sql salon-results "SELECT model, rating FROM leaderboards WHERE replicates = 1000 ORDER BY rank LIMIT 5"
+      salon store sql salon-results "SELECT model, rating FROM leaderboards ORDER BY rank LIMIT 5"
     """
     from salon_published.quickstart import quickstart as run
 
     with _progress() as progress:
-        done = run(directory, replicates=replicates, seed=seed, progress=progress)
+        done = run(directory, progress=progress)
     values = [
         {**row, "name": done.consensus.names[row["model"]], "benchmarks": done.consensus.benchmarks[row["model"]]}
         for row in done.consensus.board.table.to_dicts()
@@ -290,12 +281,7 @@ def _print_consensus(done: "Quickstart", top: int | None) -> None:
     warnings = [f"Warning: {said}" for said in board.warnings]
     print_parts(board.header, *warnings, _board(done, top))
     click.echo(f"{done.scores.height - blank} published scores, {blank} unscored; {done.battles:,} derived battles.")
-    if board.replicates:
-        used: list[int] = board.table["replicates_used"].to_list()
-        click.echo(
-            f"Intervals: a model counts in the resamples where battles join it to the baseline, {min(used):,} to "
-            f"{max(used):,} of {board.replicates:,}. For a model in one or two suites they say little."
-        )
+    click.echo("Intervals are by benchmarks: for a model in one there is none, and for a model in two or three it says little.")
 
 
 def _print_agreement(done: "Quickstart") -> None:

@@ -4,7 +4,6 @@
 ``quickstart.py`` runs all of them from an empty folder.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import polars as pl
@@ -19,9 +18,6 @@ BASELINE = "sdxl"
 PRIOR_TIES = 1.0
 """Virtual draws against an average opponent that each model plays, so that a sweep of one benchmark stays finite."""
 BOARD = "consensus"
-
-Progress = Callable[[str, int, int], None]
-"""Called with a step's name, how much of it is done, and how much there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +52,14 @@ def generator_scores() -> pl.DataFrame:
     )
 
 
-def consensus(battles: pl.DataFrame, *, replicates: int = 1000, seed: int = 0, progress: Progress | None = None) -> Consensus:
-    """Rank image generators over several benchmarks; the bootstrap resamples whole benchmarks.
+def consensus(battles: pl.DataFrame) -> Consensus:
+    """Rank image generators over several benchmarks; intervals are sandwiches by benchmarks (``docs/consensus.md``).
 
     Args:
         battles: rows of the ``battles`` table, with ``suite`` naming the benchmark.
-        replicates: bootstrap resamples; 0 leaves out the intervals.
-        seed: of the resampling.
-        progress: called as resamples finish.
     """
-
-    def tell(done: int, total: int) -> None:
-        if progress is not None:
-            progress("Resampling benchmarks", done, total)
-
     clustered = Battles.from_frame(battles, source="derived battles", cluster_by="suite")
-    board = rank(
-        clustered,
-        baseline=BASELINE,
-        replicates=replicates,
-        seed=seed,
-        cluster=True,
-        prior_ties=PRIOR_TIES,
-        progress=tell,
-    )
+    board = rank(clustered, baseline=BASELINE, prior_ties=PRIOR_TIES, interval="sandwich")
     alone = rank_by(clustered, "suite", replicates=0, prior_ties=PRIOR_TIES)
     ratings = {str(each.group): dict(each.table.select("model", "rating").iter_rows()) for each in alone}
     models = board.table["model"].to_list()

@@ -19,8 +19,8 @@ _LEAD = (
     "that the pictures differ much."
 )
 _HOW_TO_READ = (
-    "Points are Elo ratings, bars their intervals. The bars come from leaving whole benchmarks in or out, so the bar of a "
-    "model that few benchmarks rate says little: look at the column of benchmarks."
+    "Points are Elo ratings, bars their intervals. The bars say how far whole benchmarks disagree, so the bar of a "
+    "model that few benchmarks rate is wide: look at the column of benchmarks."
 )
 
 

@@ -1,16 +1,20 @@
 """The main job in one call: published results → store → derived battles → consensus leaderboard → report."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import polars as pl
 
-from salon_published.consensus import BOARD, Consensus, Progress, consensus, generator_scores, questions
+from salon_published.consensus import BOARD, Consensus, consensus, generator_scores, questions
 from salon_published.consensus_page import consensus_page
 from salon_published.derived_battles import derive_battles
-from salon_published.rows import run_rows, score_rows
+from salon_published.rows import published_rows, run_rows, score_rows
 from salon_store import ResultStore
+
+Progress = Callable[[str, int, int], None]
+"""Called with a step's name, how much of it is done, and how much there is."""
 
 _IMPORT_RUN = "published"
 
@@ -33,15 +37,13 @@ class Quickstart:
     questions: tuple[tuple[str, str], ...]
 
 
-def quickstart(directory: str | Path, *, replicates: int = 1000, seed: int = 0, progress: Progress | None = None) -> Quickstart:
+def quickstart(directory: str | Path, *, progress: Progress | None = None) -> Quickstart:
     """Fill a result store with the published results, rank the image generators in it and write ``report.html`` there.
 
     Rows that the store already has are left alone, so a second call adds nothing.
 
     Args:
         directory: the store's folder; made if it is missing.
-        replicates: bootstrap resamples behind the intervals; 0 leaves them out.
-        seed: of the resampling; the same seed gives the same report.
         progress: called as the work goes on.
 
     Raises:
@@ -56,6 +58,7 @@ def quickstart(directory: str | Path, *, replicates: int = 1000, seed: int = 0, 
     store = ResultStore.open(directory)
     added = store.append("runs", run_rows(version("salon-published")), run_id=_IMPORT_RUN, on_duplicate="skip").rows_written
     tell("Importing published results", 1, 3)
+    added += store.append("published", published_rows(), run_id=_IMPORT_RUN, on_duplicate="skip").rows_written
     added += store.append("scores", score_rows(), run_id=_IMPORT_RUN, on_duplicate="skip").rows_written
     tell("Importing published results", 2, 3)
     scores = generator_scores()
@@ -63,7 +66,7 @@ def quickstart(directory: str | Path, *, replicates: int = 1000, seed: int = 0, 
     added += store.append("battles", derived, run_id=_IMPORT_RUN, on_duplicate="skip").rows_written
     tell("Importing published results", 3, 3)
 
-    result = consensus(derived, replicates=replicates, seed=seed, progress=progress)
+    result = consensus(derived)
     rows = result.board.records(board=BOARD)
     added += store.append("leaderboards", rows, run_id=_IMPORT_RUN, on_duplicate="skip").rows_written
 

@@ -1,12 +1,14 @@
-"""The published tables as rows of the result store: one run per table, one score per printed number."""
+"""The published tables as rows of the result store: every cell in ``published``, the generators' scores in ``scores``."""
 
 import polars as pl
 
-from salon_published.manifest import TEXT_UNIT
+from salon_published.manifest import RowKind
+from salon_published.registry import model
 from salon_published.tables import cells, tables
 from salon_taxonomy.verdict import Reason
 
 _NOT_STATED = "not stated"
+_SCORE_ROLES = ("track", "detail", "overall")
 
 
 def run_id(table_id: str) -> str:
@@ -20,50 +22,81 @@ def run_id(table_id: str) -> str:
 
 
 def run_rows(version: str) -> pl.DataFrame:
-    """Rows of the ``runs`` table: one per published table, ``source`` naming paper and table.
+    """Rows of the ``runs`` table: one per published table that has scores of generators, ``source`` naming paper and table.
 
     Args:
         version: the version of Salon that imports them.
     """
+    with_scores = set(_scores_of_generators()["table"])
     rows = [
         {
             "run_id": run_id(each.id),
-            "suite": each.spec.benchmark or each.paper.title,
+            "suite": each.spec.benchmark,
             "judge": each.spec.judge,
             "source": f"{each.paper.citation}: table {each.id.split(':')[1]}",
             "salon_version": version,
         }
         for each in tables()
+        if each.id in with_scores
     ]
     return pl.DataFrame(rows)
 
 
 def score_rows() -> pl.DataFrame:
-    """Rows of the ``scores`` table: every printed number of every table.
+    """Rows of the ``scores`` table: every printed score of an image generator on a benchmark.
 
-    ``subject_model`` is the registry's id; for a row that is no model (a label of a data set, a setting, a persona) it is what
-    the row is called in the paper, and where several rows of a table are about one model (in several settings) that name
-    follows the id in brackets. ``dimension`` is the column's name, which is unique in its table; ``task`` is its track where
-    it has one. A cell that the paper leaves empty has no ``value`` and the reason ``not_reported``. A judge that the paper does
-    not name is ``not stated``.
+    ``subject_model`` is the registry's id, ``suite`` the benchmark, ``task`` the track and ``dimension`` the column's name,
+    which is unique in its table. A cell that the paper leaves empty has no ``value`` and the reason ``not_reported``. A judge
+    that the paper does not name is ``not stated``. Ranks, counts, ablations, assessors, refiners and whatever a paper built on
+    a generator are in :func:`published_rows` only.
 
     Example:
-        >>> supports = score_rows().filter((pl.col("run_id") == "published-magicmirror-5") & (pl.col("dimension") == "test"))
-        >>> supports.filter(pl.col("subject_model") == "L2: Abnormal Human Anatomy")["value"].item()
-        5645.0
+        >>> score_rows().filter(run_id="published-magicmirror-3", subject_model="flux.1-dev", task="human")["value"].item()
+        46.0
     """
-    titles = {each.id: each.spec.benchmark or each.paper.title for each in tables()}
-    numbers = cells().filter(pl.col("unit") != TEXT_UNIT)
-    blank = pl.col("value").is_null()
-    rows_of_model = pl.col("row").n_unique().over("table", "model")
-    name = pl.when(rows_of_model > 1).then(pl.format("{} ({})", "model", "key")).otherwise("model")
-    return numbers.select(
+    return _scores_of_generators().select(
         pl.concat_str(pl.lit("published-"), pl.col("table").str.replace(":", "-")).alias("run_id"),
-        pl.coalesce("benchmark", pl.col("table").replace_strict(titles, return_dtype=pl.String)).alias("suite"),
-        pl.coalesce("track", "role").alias("task"),
-        pl.when(pl.col("model").is_null()).then("key").otherwise(name).alias("subject_model"),
+        pl.col("benchmark").alias("suite"),
+        pl.col("track").alias("task"),
+        pl.col("model").alias("subject_model"),
         pl.col("column").alias("dimension"),
         "value",
-        pl.when(blank).then(pl.lit(Reason.NOT_REPORTED.value)).otherwise(None).alias("unscored_reason"),
+        pl.when(pl.col("value").is_null()).then(pl.lit(Reason.NOT_REPORTED.value)).otherwise(None).alias("unscored_reason"),
         pl.coalesce("judge", pl.lit(_NOT_STATED)).alias("judge"),
     )
+
+
+def published_rows() -> pl.DataFrame:
+    """Rows of the ``published`` table: every cell of every table, as printed.
+
+    Example:
+        >>> cell = {"table_id": "magicmirror:5", "row_name": "L2: Abnormal Human Anatomy", "column_name": "test"}
+        >>> published_rows().filter(**cell).select("printed", "value", "unit", "row_kind", "column_kind").row(0)
+        ('5645', 5645.0, 'count', 'counts', 'count')
+    """
+    papers = {each.id: each.paper.citation for each in tables()}
+    return _cells().select(
+        pl.col("table").replace_strict(papers).alias("paper"),
+        pl.col("table").alias("table_id"),
+        pl.col("key").alias("row_name"),
+        pl.col("column").alias("column_name"),
+        "printed",
+        "value",
+        "unit",
+        "row_kind",
+        pl.col("role").alias("column_kind"),
+        "model",
+        "benchmark",
+        "judge",
+    )
+
+
+def _cells() -> pl.DataFrame:
+    kinds = {each.id: each.spec.rows.value for each in tables()}
+    return cells().with_columns(pl.col("table").replace_strict(kinds).alias("row_kind"))
+
+
+def _scores_of_generators() -> pl.DataFrame:
+    numbers = _cells().filter(pl.col("role").is_in(_SCORE_ROLES), row_kind=RowKind.GENERATOR.value)
+    generators = [name for name in numbers["model"].drop_nulls().unique() if model(name).kind == "generator"]
+    return numbers.filter(pl.col("model").is_in(generators), pl.col("benchmark").is_not_null())

@@ -228,6 +228,23 @@ def parameter_third_moments(
     kernel: NDArray[np.float64],
     group: NDArray[np.uint32] | None = None,
 ) -> NDArray[np.float64]: ...
+def corrected_products(
+    models: int,
+    scores: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    design: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64], NDArray[np.uint32]],
+    group: NDArray[np.uint32],
+    bread: NDArray[np.float64],
+    prior: NDArray[np.float64],
+) -> NDArray[np.float64]: ...
+def contrast_degrees(
+    models: int,
+    design: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64], NDArray[np.uint32]],
+    clusters: int,
+    bread: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    reaches: NDArray[np.float64],
+    threads: int,
+) -> NDArray[np.float64]: ...
 def largest_gaps(deviations: NDArray[np.float64], inverse: NDArray[np.float64]) -> NDArray[np.float64]: ...
 def recounted(cells: Cells, count: NDArray[np.uint64]) -> Cells: ...
 def paired_differences(scores: NDArray[np.float64], replicates: int, seed: int, threads: int) -> NDArray[np.float64]: ...

@@ -21,7 +21,7 @@ def analysis(module: str, purpose: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        hint = "Install it: pip install 'salon-ranking[analysis]'"
+        hint = "In a clone of Salon: uv pip install './packages/ranking[analysis]'"
         raise MissingExtraError(f"{purpose} needs the extra 'analysis', which lacks", value=error.name, hint=hint) from error
 
 
@@ -37,5 +37,5 @@ def drawing() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("salon_"):  # not an extra: our own mistake
             raise
-        hint = "Install it: pip install 'salon-ranking[report]'"
+        hint = "In a clone of Salon: uv pip install './packages/ranking[report]'"
         raise MissingExtraError("pages and charts need the extra 'report', which lacks", value=error.name, hint=hint) from error

@@ -25,6 +25,7 @@ from salon_ranking.errors import BattleError, MissingExtraError, RankingError, W
 from salon_ranking.table_checks import all_wrong
 from salon_taxonomy.errors import missing_path
 from salon_taxonomy.store_address import is_url
+from salon_taxonomy.table_files import FORMULA
 
 Source: TypeAlias = Callable[[str | Path, str], pl.LazyFrame | None]
 
@@ -208,7 +209,8 @@ def _csv(contents: list[_Content]) -> pl.LazyFrame:
         twice = [name for place, name in enumerate(names) if name.strip() and name in names[:place]]
         if twice:
             raise pl.exceptions.DuplicateError(f"the header has the column {twice[0]!r} twice; rename one of them")
-    return pl.scan_csv(contents, infer_schema=False, glob=False, separator=separator)  # type: ignore[arg-type]
+    rows = pl.scan_csv(contents, infer_schema=False, glob=False, separator=separator)  # type: ignore[arg-type]
+    return rows.with_columns(pl.all().str.replace(f"^'({FORMULA})", "$1"))  # as csv_text
 
 
 def _separator(text: str) -> str:

@@ -127,7 +127,7 @@ def _opened(judge: str) -> Any:
     """The judge that a text names, opened by the installed package that can."""
     openers = list(entry_points(group=JUDGE_OPENERS))
     if not openers:
-        hint = "pip install salon-bench opens judges by their text; or give an object with a method ask."
+        hint = "In a clone of Salon, `uv pip install ./packages/bench` brings judges by text; or give an object with `ask`."
         raise InputError("no installed package opens judges by a text such as", column="judge", value=judge, hint=hint)
     return openers[0].load()(judge)
 
@@ -135,7 +135,8 @@ def _opened(judge: str) -> Any:
 def _from_source(brought: str, inner: str, parameters: Mapping[str, Any]) -> RewardFunction:
     found = [entry for entry in entry_points(group=SOURCES) if entry.name == brought]
     if not found:
-        hint = "salon-bench brings suite:NAME for every suite: pip install salon-bench" if brought == "suite" else None
+        brings = "salon-bench brings suite:NAME for every suite; in a clone of Salon: uv pip install ./packages/bench"
+        hint = brings if brought == "suite" else None
         allowed = source_names() or ("none",)
         raise InputError("no installed package brings rewards of", value=brought, allowed=allowed, hint=hint)
     source: Source = found[0].load()

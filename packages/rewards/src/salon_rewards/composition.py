@@ -14,14 +14,24 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias, overload
 
 from salon_rewards.batch import Batch
-from salon_rewards.callables.reward import AskingReward, LogMetric, RewardFunction, RuleReward
+from salon_rewards.callables.reward import (
+    AskingReward,
+    LogMetric,
+    RewardFunction,
+    RuleReward,
+    as_many,
+    name_of,
+    paid_values,
+    report,
+)
 from salon_rewards.group_mask import Component, Paid, plain, together
 from salon_rewards.schedules import Schedule
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.plugins import no_exit
 from salon_taxonomy.records import Reward as RewardRow
 from salon_taxonomy.verdict import Reason, Unscored
 
@@ -79,7 +89,7 @@ class Part:
     @property
     def called(self) -> str:
         """The component's name."""
-        return self.name or _name_of(self.reward)
+        return self.name or name_of(self.reward)
 
     def weight_at(self, step: int | None) -> float:
         """The weight at a step.
@@ -96,8 +106,8 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Composition:
-    """What one batch earned, part by part.
+class Composition(Sequence[Paid]):
+    """What one batch earned, part by part; as a sequence, the totals.
 
     Attributes:
         step: the trainer's step; None when not given.
@@ -117,10 +127,28 @@ class Composition:
         columns = {component.name: plain(component.paid) for component in self.components}
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
+    @overload
+    def __getitem__(self, place: int) -> Paid: ...
 
-@dataclass(frozen=True)
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Paid, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Paid | tuple[Paid, ...]:
+        """Return the total of a completion."""
+        return self.components[-1].paid[place]
+
+    def __len__(self) -> int:
+        """Return the number of completions."""
+        return len(self.components[-1].paid)
+
+
+@dataclass(eq=False)
 class _Composed:
-    """What both kinds of composed rewards share."""
+    """What both kinds of composed rewards share.
+
+    Attributes:
+        last: what the latest batch that a trainer had scored earned, part by part; None before the first.
+    """
 
     parts: tuple[Part, ...]
     missing: Missing = Missing.ABSTAIN
@@ -129,58 +157,54 @@ class _Composed:
     run_id: str = "run"
     group_size: int | None = None
     called: str = "composed"
+    last: Composition | None = field(default=None, init=False, repr=False)
+    _of_last: "_Identity | None" = field(default=None, init=False, repr=False)
+    _step: int | None = field(default=None, init=False, repr=False)
+    _number: int = field(default=-1, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_kept", {})
-        object.__setattr__(self, "__name__", self.called)
-
-    @property
-    def last(self) -> Composition | None:
-        """What the latest batch earned, part by part; None before the first."""
-        kept: dict[str, Composition] = self.__dict__["_kept"]
-        return kept.get("last")
+        setattr(self, "__name__", self.called)  # noqa: B010 - a name of its own, where its class has one for all
 
     def terms(self, batch: Batch) -> tuple[Component, ...]:
-        """The parts of the latest batch; none when that was another one."""
-        kept = self.last
-        of_this = kept is not None and len(kept.components[-1].paid) == len(batch)
-        return kept.components[:-1] if kept is not None and of_this else ()
+        """Return the parts of the latest batch; none when that was another one."""
+        return self.last.components[:-1] if self.last is not None and self._of_last == _identity(batch) else ()
 
-    def _settle(self, batch: Batch, results: Sequence[Sequence[Paid]]) -> list[Paid]:
-        """The totals from the parts' rewards, remembered and handed to the sink."""
+    def _settle(self, batch: Batch, results: Sequence[Sequence[Paid]]) -> Composition:
+        """Return the totals of the parts' rewards, and hand them to the sink."""
         step = _step(batch.columns)
         weights = [part.weight_at(step) for part in self.parts]
         if any(part.gate for part in self.parts) or any(Unscored in set(map(type, each)) for each in results):
-            paid = [self._one(weights, given) for given in zip(*results, strict=True)]
+            paid = [self._one(weights, values) for values in zip(*results, strict=True)]
             if Unscored in set(map(type, paid)):
                 paid = together(paid, batch.groups(self.group_size))
         else:
             paid = _sums(weights, results, len(batch))
         components: list[Component] = []
-        for part, weight, each in zip(self.parts, weights, results, strict=True):
-            if isinstance(part.reward, _Composed) and part.reward.last is not None:
-                inner = part.reward.last.components[:-1]
+        for part, weight, result in zip(self.parts, weights, results, strict=True):
+            if isinstance(result, Composition):
+                inner = result.components[:-1]
                 components += [Component(f"{part.called}/{one.name}", one.weight, one.paid) for one in inner]
-            components.append(Component(part.called, 1.0 if part.gate else weight, tuple(each)))
+            components.append(Component(part.called, 1.0 if part.gate else weight, tuple(result)))
         composition = Composition(step, (*components, Component(TOTAL, 1.0, tuple(paid))))
-        kept: dict[str, Any] = self.__dict__["_kept"]
-        kept["batch"] = kept.get("batch", 0) + 1 if kept.get("last") and kept["last"].step == step else 0
-        kept["last"] = composition
+        self._number = self._number + 1 if self._number >= 0 and self._step == step else 0
+        self._step = step
         if self.sink is not None:
-            self.sink(reward_rows(composition, batch, run_id=self.run_id, number=kept["batch"]))
-        return paid
+            self.sink(reward_rows(composition, batch, run_id=self.run_id, number=self._number))
+        return composition
 
-    def _report(self, columns: Mapping[str, Any]) -> None:
-        """Tell a trainer that takes metrics the mean of each component, and which share of it there is not."""
+    def _as_trainers_take_it(self, batch: Batch, composition: Composition, columns: dict[str, Any]) -> list[float | None]:
+        """Return the totals, None where missing; remember the parts, and report each as a metric."""
+        self.last, self._of_last = composition, _identity(batch)
+        report(self.called, composition, columns)
         log_metric: LogMetric | None = columns.get("log_metric")
-        if log_metric is None or self.last is None:
-            return
-        for component in self.last.components[:-1]:
-            had = [each for each in component.paid if not isinstance(each, Unscored)]
-            if had:
-                log_metric(f"{self.called}/{component.name}", sum(had) / len(had))
-            if component.paid:
-                log_metric(f"{self.called}/{component.name}/abstained", 1 - len(had) / len(component.paid))
+        if log_metric is not None:
+            for component in composition.components[:-1]:
+                numbers = [paid for paid in component.paid if not isinstance(paid, Unscored)]
+                if numbers:
+                    log_metric(f"{self.called}/{component.name}", sum(numbers) / len(numbers))
+                if component.paid:
+                    log_metric(f"{self.called}/{component.name}/abstained", 1 - len(numbers) / len(component.paid))
+        return plain(composition)
 
     def _one(self, weights: Sequence[float], given: Sequence[Paid]) -> Paid:
         """The total of one completion."""
@@ -210,7 +234,7 @@ class _Composed:
 
     def __getstate__(self) -> dict[str, object]:
         """Everything but the latest batch."""
-        return {**self.__dict__, "_kept": {}}
+        return {**self.__dict__, "last": None, "_of_last": None, "_step": None, "_number": -1}
 
 
 class ComposedReward(_Composed, RuleReward):
@@ -218,15 +242,14 @@ class ComposedReward(_Composed, RuleReward):
 
     __name__: ClassVar[str] = "composed"
 
-    def score(self, batch: Batch) -> list[Paid]:
-        """The total of each completion; :attr:`last` has the components."""
+    def score(self, batch: Batch) -> Composition:
+        """Return the total of each completion, with all components."""
         return self._settle(batch, [_scored(part.reward, batch) for part in self.parts])
 
     def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
         """Return the total of each completion, as trainers take it; None where missing. Each component is a metric."""
-        paid = super().__call__(completions, **columns)
-        self._report(columns)
-        return paid
+        batch = Batch(completions, columns)
+        return self._as_trainers_take_it(batch, self.score(batch), columns)
 
 
 class ComposedAskingReward(_Composed, AskingReward):
@@ -234,19 +257,18 @@ class ComposedAskingReward(_Composed, AskingReward):
 
     __name__: ClassVar[str] = "composed"
 
-    async def verdicts(self, batch: Batch) -> list[Paid]:
+    async def verdicts(self, batch: Batch) -> Composition:
         """As :meth:`score`; groups are settled."""
         return await self.score(batch)
 
-    async def score(self, batch: Batch) -> list[Paid]:
-        """The total of each completion; :attr:`last` has the components. Parts that ask run beside each other."""
+    async def score(self, batch: Batch) -> Composition:
+        """Return the total of each completion, with all components. Parts that ask run beside each other."""
         return self._settle(batch, await asyncio.gather(*(_awaited(part.reward, batch) for part in self.parts)))
 
     async def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
         """Return the total of each completion, as trainers take it; None where missing. Each component is a metric."""
-        paid = await super().__call__(completions, **columns)
-        self._report(columns)
-        return paid
+        batch = Batch(completions, columns)
+        return self._as_trainers_take_it(batch, await self.score(batch), columns)
 
 
 def compose(
@@ -371,37 +393,29 @@ def _asks(reward: RewardFunction) -> bool:
     return inspect.iscoroutinefunction(reward) or inspect.iscoroutinefunction(type(reward).__call__)
 
 
-def _scored(reward: RewardFunction, batch: Batch) -> list[Paid]:
+_Identity: TypeAlias = tuple[object, ...]
+
+
+def _identity(batch: Batch) -> _Identity:
+    """Return what tells a batch from others: its texts, and the ids of completions and prompts."""
+    ids = (_column(batch, (name,)) for name in ("completion_id", "prompt_id", "example_id"))
+    return tuple(batch.texts), *(None if values is None else tuple(map(str, values)) for values in ids)
+
+
+def _scored(reward: RewardFunction, batch: Batch) -> Sequence[Paid]:
     """The rewards of a batch, with reasons where the reward gives any."""
     if isinstance(reward, RuleReward):
-        return reward.score(batch)
-    return _reasoned(reward(batch.completions, **batch.columns), reward, batch)
+        return as_many(reward.score(batch), len(batch), reward.__name__)
+    with no_exit():
+        values = reward(batch.completions, **batch.columns)
+    return paid_values(values, len(batch), name_of(reward))
 
 
-async def _awaited(reward: RewardFunction, batch: Batch) -> list[Paid]:
+async def _awaited(reward: RewardFunction, batch: Batch) -> Sequence[Paid]:
     if isinstance(reward, AskingReward):
-        return await reward.score(batch)
+        return as_many(await reward.score(batch), len(batch), reward.__name__)
     if not _asks(reward):
         return _scored(reward, batch)
-    return _reasoned(await reward(batch.completions, **batch.columns), reward, batch)
-
-
-def _reasoned(given: Sequence[float | None], reward: RewardFunction, batch: Batch) -> list[Paid]:
-    if len(given) != len(batch):
-        raise InputError(f"gave no {len(batch)} rewards but", column=_name_of(reward), value=len(given))
-    return [_given(each) for each in given]
-
-
-def _given(value: float | None) -> Paid:
-    """Read the value of any reward function; NaN and infinity count as missing."""
-    if value is None:
-        return Unscored(Reason.ABSTAINED, "the reward is None")
-    number = float(value)
-    return number if math.isfinite(number) else Unscored(Reason.OFF_MENU, f"{number:g} is no reward")
-
-
-def _name_of(reward: RewardFunction) -> str:
-    """What a reward is called; of a partial function, what is within; of an object without a name, its class."""
-    while isinstance(reward, functools.partial):
-        reward = reward.func
-    return str(getattr(reward, "__name__", type(reward).__name__))
+    with no_exit():
+        values = await reward(batch.completions, **batch.columns)
+    return paid_values(values, len(batch), name_of(reward))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Final, cast
 
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
-from salon_taxonomy.errors import InputError, missing_path
+from salon_taxonomy.errors import InputError, missing_path, refuse_device
 
 STANDARD_INPUT: Final = "-"
 ONE_OBJECT_PER_LINE: Final = (
@@ -36,6 +36,7 @@ def opened(file: str | Path) -> Iterator[IO[bytes]]:
         if str(file) == STANDARD_INPUT:
             yield _unpacked(sys.stdin.buffer)
         else:
+            refuse_device(file)
             with Path(file).open("rb") as lines:
                 yield _unpacked(lines)
     except FileNotFoundError as error:

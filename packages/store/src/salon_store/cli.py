@@ -256,6 +256,32 @@ def vacuum(directory: str | Path, retention: float) -> None:
 
 @store.command()
 @click.argument("directory", type=_STORE)
+@click.argument("run")
+@click.option("--undo", is_flag=True, help="Put the rows of a removed run back.")
+def remove(directory: str | Path, run: str, undo: bool) -> None:
+    """Remove the rows of RUN, a trial say, from the store in DIRECTORY: its scores, labels, calls, events and rewards.
+
+    Prompts, generations, battles and leaderboards name no run and stay. --undo works until `salon store vacuum` has removed
+    the files of before, at the earliest after its retention.
+
+    \b
+    salon store remove results prism-3f2a
+    salon store remove results prism-3f2a --undo
+    """
+    from salon_store.store import ResultStore
+
+    opened = ResultStore.open(directory, create=False)
+    _report_recovered(opened)
+    counts = opened.restore(run) if undo else opened.remove(run)
+    for table, rows in counts.items():
+        if rows:
+            click.echo(f"{table}: {_count(rows, 'row')} {'put back' if undo else 'removed'}", err=True)
+    if not undo:
+        click.echo(f"`salon store remove {_shown(directory)} {_shown(run)} --undo` puts them back.", err=True)
+
+
+@store.command()
+@click.argument("directory", type=_STORE)
 @click.argument("table", required=False)
 @OUTPUT
 @FORMAT

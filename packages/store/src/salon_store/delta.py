@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from salon_store.errors import DamagedTableError, StoreError, UnconfirmedError, first_line
+from salon_store.errors import DamagedTableError, RefusedWriteError, StoreError, UnconfirmedError, first_line
 from salon_store.run_names import number_of, owner_of
 from salon_store.schemas import TableSchema
 from salon_taxonomy.errors import InputError
@@ -117,7 +117,7 @@ class DeltaLog:
                 name=self._schema.name,
             )
         except (DeltaError, OSError) as error:
-            raise StoreError(f"{self.url}: the table could not be made ({first_line(error)})") from error
+            raise RefusedWriteError(f"{self.url}: the table could not be made ({first_line(error)})") from error
         self.flush(0)
 
     def version(self) -> int:
@@ -195,7 +195,7 @@ class DeltaLog:
                 snapshot.table.alter.add_columns(missing)
             except (DeltaError, OSError) as error:
                 if self.snapshot().version == snapshot.version:
-                    raise StoreError(f"{self.url}: columns could not be added ({first_line(error)})") from error
+                    raise RefusedWriteError(f"{self.url}: columns could not be added ({first_line(error)})") from error
 
     def commit(
         self,
@@ -251,7 +251,7 @@ class DeltaLog:
         except (DeltaError, OSError) as error:
             latest = self.snapshot()
             if latest.version == snapshot.version:
-                raise StoreError(
+                raise RefusedWriteError(
                     f"{self.url}: the commit could not be written ({first_line(error)})\n"
                     "Nothing was changed. Check that there is room and permission, and repeat the command."
                 ) from error

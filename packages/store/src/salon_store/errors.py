@@ -10,6 +10,7 @@
         ├── DamagedTableError     a table is not as it was written: its log cannot be read
         │   └── DamagedFileError  a data file is missing, foreign, or not as it was written
         ├── UnconfirmedError      rows were committed, but the disk did not confirm it
+        ├── RefusedWriteError     the disk or bucket refused a write (also a StorageError: the same call works later)
         ├── JournalInUseError     another live writer holds the journal of this run
         └── ReadOnlyError         the store was opened for reading
 
@@ -21,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 
-from salon_taxonomy.errors import InputError, SalonError
+from salon_taxonomy.errors import InputError, SalonError, StorageError, is_refused_write
 
 
 class RowError(InputError):
@@ -87,6 +88,10 @@ class UnconfirmedError(StoreError):
     """Rows were committed, but the disk did not confirm it: a power cut may lose them."""
 
 
+class RefusedWriteError(StoreError, StorageError):
+    """The disk or bucket refused a write; nothing was changed, and the same call works once there is room and permission."""
+
+
 class JournalInUseError(StoreError):
     """Another live writer holds the journal of this run."""
 
@@ -114,4 +119,6 @@ def explained(path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if is_refused_write(error):
+            raise RefusedWriteError.of(error, Path(str(error.filename or path))) from error
         raise StoreError(f"{error.filename or path}: {error.strerror or error}") from error

@@ -230,7 +230,7 @@ class LockedFile:
         """Open and lock without waiting; None when another holds it (or, without ``create``, when it is gone)."""
         while True:
             try:
-                descriptor = os.open(path, os.O_RDWR | os.O_APPEND | (os.O_CREAT if create else 0), 0o666)
+                descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | (os.O_CREAT if create else 0), 0o666)
             except FileNotFoundError:
                 return None
             try:
@@ -290,9 +290,9 @@ def journal_path(directory: Path, run_id: str) -> Path:
     return directory / f"{file_stem(run_id)}.jsonl"
 
 
-def waiting(directory: Path) -> list[Path]:
-    """Journals that exist, in use or left behind."""
-    return sorted(directory.glob("*.jsonl"))
+def waiting(directory: Path, *, foreign: bool = False) -> list[Path]:
+    """Journals in use or left behind; ``foreign``: links, folders and pipes in their place, which are never read."""
+    return sorted(path for path in directory.glob("*.jsonl") if (path.is_symlink() or not path.is_file()) == foreign)
 
 
 def held_elsewhere(path: Path) -> JournalInUseError:

@@ -80,6 +80,21 @@ def write_metadata(place: StorePlace, metadata: Metadata) -> Metadata:
     return metadata
 
 
+def refuse_unlisted(place: StorePlace, table: str) -> None:
+    """Refuse to read a table as empty that ``store.json`` leaves out although it has files.
+
+    Raises:
+        NotAStoreError: it has.
+    """
+    if place.listing(table):
+        raise NotAStoreError(
+            "store.json leaves out a table that has rows:",
+            source=f"{place.address}/{METADATA}",
+            value=table,
+            hint=f"`salon store init {place.address}` opens the store for writing, and lists it again.",
+        )
+
+
 def refuse_old(place: StorePlace, metadata: Metadata) -> None:
     """Refuse a store of an older layout, which must be opened for writing once.
 

@@ -435,16 +435,27 @@ def _shown_as_text(kind: str) -> bool:
 
 def _refuse_strange_times(frame: pl.DataFrame) -> None:
     """Refuse infinite times and those beyond the year 9999, which Python has no values for."""
-    for name, kind in frame.schema.items():
-        if kind in (pl.Date, pl.Datetime):
-            days = pl.col(name).dt.date() if kind == pl.Datetime else pl.col(name)
-            if not frame.select(days.is_between(_FIRST_DAY, _LAST_DAY).all()).item():
+    for column in frame.iter_columns():
+        for times in _times_in(column):
+            days = times.dt.date() if times.dtype == pl.Datetime else times
+            if not days.is_between(_FIRST_DAY, _LAST_DAY).all():
                 raise QueryError(
                     "the result holds a time outside the years 1 to 9999",
                     source="query",
-                    column=name,
+                    column=column.name,
                     hint="CAST it to VARCHAR.",
                 )
+
+
+def _times_in(values: pl.Series) -> Iterator[pl.Series]:
+    """The dates and times of a column, also those within lists and structures."""
+    if values.dtype in (pl.Date, pl.Datetime):
+        yield values
+    elif isinstance(values.dtype, pl.List | pl.Array):
+        yield from _times_in(values.explode())
+    elif isinstance(values.dtype, pl.Struct):
+        for field in values.struct.fields:
+            yield from _times_in(values.struct.field(field))
 
 
 def _whole_numbers(texts: pl.Series) -> pl.Series:

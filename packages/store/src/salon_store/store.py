@@ -5,7 +5,7 @@ This file is the front door; behind it are ``places.py`` (where files are), ``ta
 ``verification.py`` and ``migrations.py``.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Self
@@ -20,16 +20,27 @@ from salon_store.errors import DamagedTableError, ReadOnlyError, explained
 from salon_store.journal import Folded, Journal, LockedFile, closed_on_error
 from salon_store.leases import Lease
 from salon_store.locks import locked
-from salon_store.metadata import FORMAT_VERSION, Metadata, columns_digest, read_metadata, refuse_old, write_metadata
+from salon_store.metadata import (
+    FORMAT_VERSION,
+    Metadata,
+    columns_digest,
+    read_metadata,
+    refuse_old,
+    refuse_unlisted,
+    write_metadata,
+)
 from salon_store.migrations import migrate_parts, remove_parts
 from salon_store.places import METADATA, Bucket, Directory, StorePlace, place_of
 from salon_store.query import run_query
 from salon_store.run_names import file_stem
 from salon_store.schemas import SCHEMAS, table_schema
 from salon_store.tables import RETENTION, TARGET_BYTES, Appended, Compacted, OnDuplicate, StoreTable, TableInfo
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, did_you_mean
 from salon_taxonomy.records import Record
 from salon_taxonomy.whole_files import flush
+
+_WITH_RUNS = tuple(name for name, schema in SCHEMAS.items() if "run_id" in schema.columns)
+"""The tables whose rows name their run, ``runs`` first."""
 
 
 class ResultStore:
@@ -349,6 +360,57 @@ class ResultStore:
         self._refresh_catalog()
         return removed
 
+    def remove(self, run_id: str) -> dict[str, int]:
+        """Delete the rows of a run from every table that names its runs, and return table → rows.
+
+        Prompts, generations, battles and leaderboards name no run and stay. A kill leaves some tables done; repeating the call
+        does the others. :meth:`restore` takes it back until :meth:`vacuum` removes the files.
+
+        Raises:
+            InputError: when no table has a row of the run; names runs that look like it.
+            JournalInUseError: when a live writer on this machine adds rows to the run.
+            DamagedTableError: when a file is missing, foreign, or not as it was written; that table is unchanged.
+        """
+        self._refuse_when_read_only()
+        path = journal.journal_path(self._layout.journals, run_id)
+        if path.exists():  # opening the store folded those that no live process holds
+            raise journal.held_elsewhere(path)
+        with explained(self.path):
+            removed = {name: self._tables[name].remove_run(run_id) for name in _WITH_RUNS}  # `runs` first: it is listed no more
+        self._refresh_catalog()
+        if not any(removed.values()):
+            known = self.read("runs").select("run_id").collect()["run_id"].to_list()
+            near = did_you_mean(run_id, known)
+            raise InputError("no table has a row of the run", source=self.address, value=run_id, hint=near or None)
+        return removed
+
+    def restore(self, run_id: str) -> dict[str, int]:
+        """Add the rows of a run again that :meth:`remove` deleted, and return table → rows.
+
+        Raises:
+            InputError: when the run was not removed, is there again, or its files are gone.
+        """
+        self._refuse_when_read_only()
+        there_again = InputError("the run is there, nothing is restored", source=self.address, value=run_id)
+        with explained(self.path):
+            now = {
+                name: self._tables[name].scan().filter(pl.col("run_id") == run_id).collect() for name in reversed(_WITH_RUNS)
+            }
+            if now["runs"].height:
+                raise there_again
+            rows = {name: self._tables[name].removed_rows(run_id) for name in now}
+            # A call that was cut off added all rows of some tables. Any others were added after the removal.
+            back = [name for name in rows if rows[name].height and now[name].height]
+            same = all(_same_rows(rows[name], now[name], SCHEMAS[name].key) for name in back)
+            if not same or (back and len(back) == sum(frame.height > 0 for frame in rows.values())):
+                raise there_again
+            if not any(frame.height for frame in rows.values()):
+                hint = f"`salon store history {self.address}` lists what was removed."
+                raise InputError("no removed rows of the run", source=self.address, value=run_id, hint=hint)
+            restored = {name: self._append(name, frame, run_id, "skip", None).rows_written for name, frame in rows.items()}
+        self._refresh_catalog()
+        return restored
+
     def catalog(self) -> Path:
         """Bring ``catalog.duckdb`` up to date, for plain DuckDB, and return its path.
 
@@ -370,7 +432,8 @@ class ResultStore:
         if set_aside:
             self._refuse_when_read_only()
         with explained(self.path):
-            made = {name: table for name, table in self._tables.items() if self._made(name)}
+            self._metadata = read_metadata(self._place)
+            made = {name: table for name, table in self._tables.items() if name in self._metadata.tables}
             outcome = verification.verify_store(self._place, made, set_aside=set_aside)
         if set_aside:
             self._refresh_catalog()
@@ -381,11 +444,23 @@ class ResultStore:
         return tuple(journal.waiting(self._layout.journals))
 
     def _made(self, table: str) -> bool:
-        """Return whether a table was made; the next process that opens the store for writing makes missing ones."""
+        """Return whether a table was made; the next process that opens the store for writing makes missing ones.
+
+        Raises:
+            NotAStoreError: when ``store.json`` leaves out a table that has files.
+        """
         if table not in self._metadata.tables:
             self._metadata = read_metadata(self._place)
-        return table in self._metadata.tables
+        if table in self._metadata.tables:
+            return True
+        refuse_unlisted(self._place, table)
+        return False
 
     def _refuse_when_read_only(self) -> None:
         if self.read_only:
             raise ReadOnlyError(f"{self.address}: the store was opened for reading")
+
+
+def _same_rows(one: pl.DataFrame, other: pl.DataFrame, key: Sequence[str]) -> bool:
+    """Return whether two frames have the same rows, in any order."""
+    return one.sort(key).equals(other.sort(key))

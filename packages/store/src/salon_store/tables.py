@@ -11,7 +11,7 @@ from uuid import uuid4
 import polars as pl
 
 from salon_store.delta import LOG, At, DataFile, DeltaLog, Snapshot, statistics
-from salon_store.errors import DamagedFileError, StoreError, UnconfirmedError
+from salon_store.errors import DamagedFileError, RefusedWriteError, StoreError, UnconfirmedError
 from salon_store.keys import KeyIndex
 from salon_store.locks import locked
 from salon_store.places import ALTERED, MISSING, StorePlace
@@ -25,6 +25,8 @@ OnDuplicate: TypeAlias = Literal["refuse", "skip"]
 TARGET_BYTES = 256 << 20
 RETENTION = timedelta(days=7)
 SHORTEST_RETENTION = timedelta(hours=1)
+REMOVE_RUN = "remove run"
+"""The operation of a commit that deletes the rows of one run."""
 _TIDY_EVERY = 100
 """Commits between two looks whether there are many files of one size."""
 _MANY = 50
@@ -214,6 +216,47 @@ class StoreTable:
             if not gone or self.log.commit(snapshot, remove=gone, operation=operation):
                 return
 
+    def remove_run(self, run_id: str) -> int:
+        """Delete the rows of a run in one commit, and return their number. Files that have other rows, too, are rewritten."""
+        written: list[tuple[DataFile, str]] = []
+        try:
+            with locked(self._place.layout.lock(self.name)):
+                while True:
+                    snapshot, paths = self.files_at()
+                    gone: list[DataFile] = []
+                    removed = 0
+                    for file, path in zip(snapshot.files, paths, strict=True):
+                        rows = scanned([path], self.schema).collect()
+                        kept = rows.filter(pl.col("run_id") != run_id)
+                        if kept.height == rows.height:
+                            continue
+                        self._refuse_altered([file], [path])
+                        gone.append(file)
+                        removed += rows.height - kept.height
+                        if kept.height:
+                            written.append(self.write(kept, run_of(file.name), number_of(file.name)))
+                    if not gone:
+                        return 0
+                    if self.log.commit(snapshot, add=written, remove=gone, operation=REMOVE_RUN, run_id=run_id):
+                        written = []
+                        return removed
+                    while written:
+                        self._discard(written.pop())
+        finally:
+            for each in written:
+                self._discard(each)
+
+    def removed_rows(self, run_id: str) -> pl.DataFrame:
+        """Return the rows of a run that :meth:`remove_run` deleted last; none if it deleted none, or they are back.
+
+        Raises:
+            InputError: when `salon store vacuum` removed the files that had them.
+        """
+        for change in self.log.history():
+            if change.run_id == run_id and change.operation == REMOVE_RUN:
+                return self.scan(change.version - 1).filter(pl.col("run_id") == run_id).collect()
+        return self.schema.empty()
+
     def vacuum(self, retention: timedelta) -> list[str]:
         """Remove files that no version of the last ``retention`` has, by the storage's own clock; returns their names.
 
@@ -247,9 +290,7 @@ class StoreTable:
 
     def _merged(self, group: Sequence[DataFile], snapshot: Snapshot) -> bool:
         paths = self._place.local(self.name, group)
-        for file, path in zip(group, paths, strict=True):
-            if file_sha256(path) != content_of(file.name):
-                raise DamagedFileError(path, file.owner, ALTERED, self._place.address)
+        self._refuse_altered(group, paths)
         runs = {run_of(file.name) for file in group}
         written: tuple[DataFile, str] | None = self.write(
             scanned(paths, self.schema), runs.pop() if len(runs) == 1 else None, min(number_of(file.name) for file in group)
@@ -268,6 +309,11 @@ class StoreTable:
         finally:
             self._discard(written)
 
+    def _refuse_altered(self, files: Sequence[DataFile], paths: Sequence[Path]) -> None:
+        """Refuse to write the rows of a file again whose bytes are not those that were written."""
+        if (error := altered(files, paths, self._place.address)) is not None:
+            raise error
+
     def write(self, rows: pl.DataFrame | pl.LazyFrame, run_id: str | None, number: int) -> tuple[DataFile, str]:
         """Write a data file that no version has yet; returns it with its statistics. A lazy frame is streamed."""
         with self._place.new_file(self.name) as path:
@@ -283,7 +329,7 @@ class StoreTable:
                 else:
                     rows.write_parquet(path, compression="zstd", metadata=footer)
             except (pl.exceptions.PolarsError, OSError) as error:
-                raise StoreError(
+                raise RefusedWriteError(
                     f"{self._place.address}: a data file of table {self.name} could not be written "
                     f"({str(error).splitlines()[0]})\nNothing was changed. Check that there is room, and repeat the command."
                 ) from error

@@ -9,9 +9,11 @@ import polars as pl
 from salon_store import journal
 from salon_store.checks import checked
 from salon_store.delta import LOG, DataFile
-from salon_store.errors import DamagedFileError, DamagedTableError, RowError, StoreError
-from salon_store.places import ALTERED, StorePlace
+from salon_store.errors import DamagedFileError, DamagedTableError, NotAStoreError, RowError, StoreError
+from salon_store.metadata import refuse_unlisted
+from salon_store.places import ALTERED, METADATA, StorePlace
 from salon_store.run_names import content_of
+from salon_store.schemas import SCHEMAS
 from salon_store.tables import StoreTable, scanned
 
 _MOST_KEYS = 5
@@ -93,6 +95,8 @@ def verify_store(place: StorePlace, tables: Mapping[str, StoreTable], *, set_asi
             found = [problem for problem in found if problem.kind == "rows"] + [_moved(place, table, each) for each in damaged]
             foreign = [_moved(place, table, each) for each in foreign]
         problems += [*found, *foreign]
+    problems += _unlisted(place, tables)
+    problems += _links(place)
     problems += _earlier(place, skip={problem.moved_to for problem in problems})
     return Verified(files, rows, tuple(problems), tuple(journal.waiting(place.layout.journals)))
 
@@ -167,6 +171,20 @@ def _moved(place: StorePlace, table: StoreTable, problem: Problem) -> Problem:
         moved_to, count = target / f"{source.name}.{count}", count + 1
     source.rename(moved_to)
     return replace(problem, moved_to=moved_to)
+
+
+def _unlisted(place: StorePlace, tables: Mapping[str, StoreTable]) -> Iterator[Problem]:
+    """List the tables that have rows and stand not in ``store.json``."""
+    for name in SCHEMAS.keys() - tables.keys():
+        try:
+            refuse_unlisted(place, name)
+        except NotAStoreError as error:
+            yield Problem(f"{place.address}/{METADATA}", "log", " ".join(str(error).split(": ", 1)[-1].split()))
+
+
+def _links(place: StorePlace) -> Iterator[Problem]:
+    for path in journal.waiting(place.layout.journals, foreign=True):
+        yield Problem(path, "foreign", "this is no file that a writer left; it is not folded")
 
 
 def _earlier(place: StorePlace, *, skip: set[Path | None]) -> Iterator[Problem]:

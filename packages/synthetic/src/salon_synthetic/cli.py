@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, cast
 import rich_click as click
 
 from salon_taxonomy.cli.options import FiniteRange
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import cannot_write
 from salon_taxonomy.file_options import OutputPath
 from salon_taxonomy.lazy_commands import InstalledGroup
 
@@ -53,5 +53,5 @@ def video(output: Path, kind: str, seconds: float, seed: int) -> None:
     try:
         write_clip(output, cast("ClipKind", kind), seconds=seconds, seed=seed)
     except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", source=output) from error
+        raise cannot_write(error, output) from error
     click.echo(f"{output}: {seconds:g} s, {kind}")

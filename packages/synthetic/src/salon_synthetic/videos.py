@@ -111,7 +111,9 @@ def encode(
     try:
         import av
     except ImportError as error:
-        raise InputError("videos need PyAV", hint="Install it with: pip install 'salon-synthetic[video]'.") from error
+        raise InputError(
+            "videos need PyAV", hint="In a clone of Salon: uv pip install './packages/synthetic[video]'."
+        ) from error
 
     codec = _CODECS.get(path.suffix.lower())
     if codec is None:

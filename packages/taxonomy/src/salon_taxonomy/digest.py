@@ -5,9 +5,12 @@ version or the process. The rule is fixed: values become JSON with sorted keys, 
 normal form C), prefixed by the kind's name and a NUL byte, hashed with SHA-256. Changing it is a breaking change.
 """
 
+import errno
 import hashlib
 import json
 import math
+import os
+import stat
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -39,12 +42,23 @@ def digest(kind: str, value: Digestible, *, length: int = _KEY_LENGTH) -> str:
 
 
 def file_sha256(path: str | Path) -> str:
-    """The SHA-256 of a file's bytes, 64 hex digits; reads in chunks, so memory does not grow with the file."""
+    """Return the SHA-256 of a file's bytes, 64 hex digits; reads in chunks, so memory does not grow with the file.
+
+    Raises:
+        OSError: the file cannot be read, or is a pipe or device, which might never end.
+    """
     whole = hashlib.sha256()
-    with Path(path).open("rb") as file:
+    with open(path, "rb", opener=_without_waiting) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
         while chunk := file.read(_CHUNK):
             whole.update(chunk)
     return whole.hexdigest()
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe that nobody writes to is opened at once."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _canonical(value: Digestible) -> object:

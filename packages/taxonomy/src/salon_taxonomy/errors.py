@@ -14,9 +14,12 @@ nothing else. A command line turns any of them into one message and exit code 2 
 
 import difflib
 import errno
+import os
+import stat
 import struct
 import zlib
 from collections.abc import Iterable
+from contextlib import suppress
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -184,7 +187,7 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
         >>> did_you_mean("shown", ["shown-careful-1a2b", "prism-ours-3c4d"])
         "Did you mean 'shown-careful-1a2b'?"
     """
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not value:
         return ""
     names = {name.casefold(): name for name in known}
     if value in names.values():
@@ -193,6 +196,20 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(wanted, names, n=_MOST_NEAR, cutoff=_NEAR)
     near = near or [name for name in names if name.startswith(f"{wanted}-")][:_MOST_NEAR]
     return f"Did you mean {' or '.join(repr(names[name]) for name in near)}?" if near else ""
+
+
+def cannot_write(error: OSError, path: str | Path) -> SalonError:
+    """Return the error of a write that failed: a `StorageError` if the disk refused it, otherwise an `InputError` of its path.
+
+    Example:
+        >>> type(cannot_write(OSError(errno.ENOSPC, "No space left on device"), "a.csv")).__name__
+        'StorageError'
+        >>> str(cannot_write(FileNotFoundError(errno.ENOENT, "No such file or directory"), "no/a.csv"))
+        'no/a.csv: cannot be written (No such file or directory)'
+    """
+    if error.errno in _FULL | _FORBIDDEN:
+        return StorageError.of(error, Path(path))
+    return InputError(f"cannot be written ({error.strerror or error})", source=path)
 
 
 def missing_path(path: str | Path, what: str = "file", *, meaning: str = "") -> InputError:
@@ -214,6 +231,24 @@ def missing_path(path: str | Path, what: str = "file", *, meaning: str = "") -> 
         hint = f"Give the file itself, or mend the link. {meaning}".strip()
         return InputError("is a link that leads to no file:", source=path, value=str(path.readlink()), hint=hint)
     return InputError(f"there is no such {what}", source=path, hint=next_step)
+
+
+def refuse_device(path: str | Path) -> None:
+    """Refuse a device such as ``/dev/zero``, whose bytes never end. Pipes and ``/dev/null`` are read.
+
+    Raises:
+        InputError: the path leads to a device.
+
+    Example:
+        >>> refuse_device("/dev/zero")
+        Traceback (most recent call last):
+        ...
+        salon_taxonomy.errors.InputError: /dev/zero: is a device, not a file
+    """
+    with suppress(OSError, ValueError):  # whoever opens it says what is wrong
+        status, nothing = Path(path).stat(), Path(os.devnull).stat()
+        if (stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)) and status.st_rdev != nothing.st_rdev:
+            raise InputError("is a device, not a file", source=path)
 
 
 def _instead_of(path: Path) -> str:

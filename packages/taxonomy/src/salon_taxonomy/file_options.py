@@ -7,6 +7,7 @@ that would destroy its own input stops before it has read or written anything. P
 """
 
 import os
+import stat
 import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,15 +15,19 @@ from typing import Any, NamedTuple
 
 import rich_click as click
 
-from salon_taxonomy.errors import InputError, missing_path
+from salon_taxonomy.errors import InputError, missing_path, refuse_device
 from salon_taxonomy.hub_files import SCHEME, hub_file
 from salon_taxonomy.store_address import is_url
 from salon_taxonomy.table_files import check_ending
 
 _LONGEST_PATH = 200
+_LONGEST_NAME = 255
 _SEEN = "salon_taxonomy.file_options.seen"
 _TABLES = {".arrow", ".csv", ".duckdb", ".gz", ".json", ".jsonl", ".ndjson", ".parquet", ".tsv"}
 """Endings of the files of a folder that a command may read as one table."""
+
+_OF_A_STORE = {"store.json", "catalog.duckdb", "journal", "set-aside", ".cache", ".locks"}
+"""What a result store consists of beside the folders of its tables."""
 
 
 class _Named(NamedTuple):
@@ -70,8 +75,9 @@ class InputPath(click.Path):
 
     def _check(self, path: Path, meaning: str) -> None:
         """Refuse a path that is missing or of the wrong kind, with what is there and what the option means."""
+        _refuse_unusable(path)
         try:
-            is_folder = path.stat() is not None and path.is_dir()
+            mode = path.stat().st_mode
         except (FileNotFoundError, NotADirectoryError) as error:
             if self.made or (not path.is_symlink() and any(sign in path.name for sign in "*?[")):
                 return
@@ -80,6 +86,8 @@ class InputPath(click.Path):
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(f"cannot be read ({reason})", source=str(path)[:_LONGEST_PATH], hint=meaning or None) from error
+        refuse_device(path)
+        is_folder = stat.S_ISDIR(mode)
         if is_folder and not self.dir_okay:
             raise InputError("is a folder, not a file", source=path, hint=f"Name one of its files. {meaning}".strip())
         if not is_folder and not self.file_okay:
@@ -117,6 +125,8 @@ class OutputPath(click.Path):
         Raises:
             InputError: an input or another output before it names the same file, or its ending is not allowed.
         """
+        if not (ctx and ctx.resilient_parsing):
+            _refuse_unusable(Path(value))
         found = super().convert(value, param, ctx)
         if self.endings is not None and not (ctx and ctx.resilient_parsing):
             check_ending(Path(str(found)), self.endings, self.what)
@@ -145,6 +155,22 @@ def refuse_overwriting(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) 
             _check_input(output, _Named(name, path, tables=True))
         for other in named[:place]:
             _check_output(output, other)
+
+
+def _refuse_unusable(path: Path) -> None:
+    """Refuse a name that no file can have, or that tables and databases cannot take.
+
+    Raises:
+        InputError: a part of the path is too long, or its bytes are no UTF-8.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        problem = "the name is no UTF-8, which tables and databases need"
+        raise InputError(problem, source=str(path), hint="Rename the file or folder.") from error
+    if any(len(part.encode()) > _LONGEST_NAME for part in path.parts):
+        problem = f"a name of a file or folder has at most {_LONGEST_NAME} bytes"
+        raise InputError(problem, source=str(path)[:_LONGEST_PATH])
 
 
 def _compare(kind: str, new: _Named, ctx: click.Context | None) -> None:
@@ -178,7 +204,9 @@ def _check_input(output: _Named, read: _Named) -> None:
 
 
 def _is_inside(output: Path, read: _Named) -> bool:
-    """Return whether an output is a table of the folder that is read, or would be a new one."""
+    """Return whether an output is a table of the folder that is read, or would be one; or a file of the store that is read."""
+    if _is_of_store(output, read.path):
+        return True
     if not (read.tables and read.path.is_dir() and output.suffix.lower() in _TABLES):
         return False
     folder, path = _real(read.path), _real(output)
@@ -188,6 +216,18 @@ def _is_inside(output: Path, read: _Named) -> bool:
         return True
     # Folders within a folder are read only where it holds no table itself.
     return not any(file.suffix.lower() in _TABLES for file in folder.iterdir() if file.is_file())
+
+
+def _is_of_store(output: Path, store: Path) -> bool:
+    """Return whether an output is one of the files and folders of which a result store consists."""
+    if not (store / "store.json").is_file():
+        return False
+    folder, path = _real(store), _real(output)
+    if not path.is_relative_to(folder) or path == folder:
+        return False
+    from salon_taxonomy.records import TABLES  # loads pydantic
+
+    return path.relative_to(folder).parts[0] in {*_OF_A_STORE, *TABLES}
 
 
 def _check_output(output: _Named, other: _Named) -> None:

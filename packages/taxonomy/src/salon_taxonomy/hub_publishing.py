@@ -16,7 +16,7 @@ from salon_taxonomy.table_files import Table
 from salon_taxonomy.visible_text import visible
 
 RepoType: TypeAlias = Literal["dataset", "space", "model"]
-_INSTALL: Final = "Install it: pip install 'salon-taxonomy[hub]'"
+_INSTALL: Final = "In a clone of Salon: uv pip install './packages/taxonomy[hub]'"
 _LOG_IN: Final = "Check the network; set HF_TOKEN, or log in with `hf auth login` (with the right to write)."
 _SIZES: Final = (
     (1_000, "n<1K"),

@@ -14,6 +14,7 @@ import asyncio
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
@@ -268,10 +269,32 @@ def module_of_file(path: Path) -> ModuleType:
     return sys.modules[name]
 
 
+@contextmanager
+def no_exit() -> Iterator[None]:
+    """Turn ``SystemExit`` and a panic of Rust in a user's or a library's code into RuntimeError.
+
+    Neither is an ``Exception``: they would end the event loop or the task that called the code, and a server with it.
+
+    Example:
+        >>> with no_exit():
+        ...     sys.exit(3)
+        Traceback (most recent call last):
+        ...
+        RuntimeError: SystemExit: 3
+    """
+    try:
+        yield
+    except (Exception, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+
 async def in_thread(call: Callable[[], T]) -> T:
     """Run the code of a user or a library in a thread and return its result.
 
-    What it raises is raised; StopIteration becomes RuntimeError, because asyncio cannot pass it on and would wait for ever.
+    What it raises is raised; StopIteration becomes RuntimeError, because asyncio cannot pass it on and would wait for ever, and
+    so do SystemExit and a panic of Rust (:func:`no_exit`).
 
     Example:
         >>> asyncio.run(in_thread(lambda: next(iter([]))))
@@ -281,7 +304,9 @@ async def in_thread(call: Callable[[], T]) -> T:
     """
 
     def once() -> Iterator[T]:
-        yield call()
+        with no_exit():
+            result = call()
+        yield result
 
     return await asyncio.to_thread(next, once())
 

@@ -12,8 +12,9 @@ lost answer never ends a run. A scorer may be any function; ``salon_taxonomy.sco
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Final, Protocol, Self, runtime_checkable
 
 from salon_taxonomy.digest import Digestible, digest, file_sha256
 from salon_taxonomy.errors import InputError
@@ -196,6 +197,29 @@ class Question:
         return digest("question", whole, length=_SHA256_DIGITS)
 
 
+class CallOutcome(StrEnum):
+    """What a call to a judge or an editor settles: the one rule of runs, curation, rewards and training."""
+
+    ANSWERED = "answered"
+    """There is a reply or a picture. Final, also where the reply cannot be parsed."""
+    REFUSED = "refused"
+    """The other side declined this request. Final for an edit; a judge's verdict is missing, so a later run asks again."""
+    LOST = "lost"
+    """A time-out, a broken connection, a wrong key, a quota, a server that is too busy: a later run asks again."""
+
+
+DECLINED_STATUSES: Final = frozenset({400, 413, 415, 422, 451})
+"""HTTP statuses about the request itself; all others are about keys, models, quotas and the server."""
+
+_OUTCOMES: Final = {
+    CallStatus.OK: CallOutcome.ANSWERED,
+    CallStatus.REJECTED: CallOutcome.REFUSED,
+    CallStatus.TIMEOUT: CallOutcome.LOST,
+    CallStatus.UNREACHABLE: CallOutcome.LOST,
+    CallStatus.CANCELLED: CallOutcome.LOST,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What a reply cost; None where the judge does not say.
@@ -250,6 +274,22 @@ class Reply:
     cached: bool = False
     earlier: tuple["Reply", ...] = ()
 
+    @property
+    def outcome(self) -> CallOutcome:
+        """Return what the call settles; only an answer is final.
+
+        Example:
+            >>> [Reply("", CallStatus.REJECTED, http_status=status).outcome.value for status in (401, 422, 503)]
+            ['lost', 'refused', 'lost']
+        """
+        about_the_server = self.http_status is not None and self.http_status not in DECLINED_STATUSES
+        return CallOutcome.LOST if self.status == CallStatus.REJECTED and about_the_server else _OUTCOMES[self.status]
+
+    @property
+    def answered(self) -> bool:
+        """Whether the judge replied; a reply that was cut off or cannot be parsed is one too."""
+        return self.outcome is CallOutcome.ANSWERED
+
     def problem(self) -> Unscored | None:
         """Return the verdict when there is no whole reply to parse; None when there is one.
 
@@ -270,6 +310,9 @@ _REASONS = {
     CallStatus.CANCELLED: Reason.ABSTAINED,
 }
 _FINISHES = {Finish.LENGTH: Reason.TRUNCATED, Finish.FILTERED: Reason.REFUSED}
+
+LOST_EDITS: Final = frozenset(_REASONS[status] for status, outcome in _OUTCOMES.items() if outcome is CallOutcome.LOST)
+"""Reasons of a missing picture that the editor is asked for again."""
 
 
 @runtime_checkable
@@ -316,6 +359,11 @@ class Edit:
     def __post_init__(self) -> None:
         if (self.image is not None) != (self.status == CallStatus.OK):
             raise InputError("an edit is OK exactly when it has an image", column="status", value=str(self.status))
+
+    @property
+    def outcome(self) -> CallOutcome:
+        """Return what the call settles; an answer and a refusal are final."""
+        return _OUTCOMES[self.status]
 
     def problem(self) -> Unscored | None:
         """Return the verdict when there is no image; None when there is one."""

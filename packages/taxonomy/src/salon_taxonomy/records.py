@@ -73,6 +73,13 @@ class Record(BaseModel):
         return self
 
 
+_MADE_OF = Field(
+    default=None,
+    description="what the row was computed from, where that is other rows of this table: 'panel of 3 judges'; "
+    "leave such rows out of averages (WHERE made_of IS NULL)",
+)
+
+
 class Run(Record):
     """One execution of a suite against one subject model by one judge, or one import of results made elsewhere."""
 
@@ -190,6 +197,7 @@ class Assessment(Record):
     judge: Name
     judge_version: Name | None = None
     explanation: str | None = None
+    made_of: Name | None = _MADE_OF
 
 
 class Score(Record):
@@ -212,6 +220,26 @@ class Score(Record):
     unscored_reason: Name | None = None
     judge: Name
     judge_version: Name | None = None
+    made_of: Name | None = _MADE_OF
+
+
+class PublishedCell(Record):
+    """One cell of a table that a paper printed; ``value`` is None for words and for a cell that the paper leaves empty."""
+
+    key = ("table_id", "row_name", "column_name")
+
+    table_id: Key = Field(description="paper and table number: prism:1")
+    paper: Name
+    row_name: Name
+    column_name: Name
+    printed: str | None = Field(default=None, description="the text as printed; None: the paper leaves the cell empty")
+    value: Finite | None = None
+    unit: Name = Field(description="'text' holds words; 'count' and 'rank' are exact, every other number was rounded")
+    row_kind: Name = Field(description="what a row is: generator, assessor, refiner, label, counts, setting, metric, persona")
+    column_kind: Name = Field(description="what a column is: track, detail, overall, elo, rank, count, input, note")
+    model: Name | None = Field(default=None, description="the registry's id; None: the row is no model")
+    benchmark: Name | None = None
+    judge: Name | None = None
 
 
 class Battle(Record):
@@ -344,6 +372,7 @@ TABLES: dict[str, type[Record]] = {
     "judge_calls": JudgeCall,
     "assessments": Assessment,
     "scores": Score,
+    "published": PublishedCell,
     "battles": Battle,
     "ratings": Rating,
     "leaderboards": LeaderboardRow,

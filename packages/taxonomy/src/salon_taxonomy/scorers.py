@@ -17,7 +17,6 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from io import BytesIO
 from numbers import Real
 from pathlib import Path
 from traceback import format_exception_only
@@ -26,6 +25,9 @@ from typing import Any, Final
 
 from salon_taxonomy.digest import Digestible, digest, file_sha256
 from salon_taxonomy.errors import InputError, missing_path, picture_failures
+from salon_taxonomy.media_files import read_inside
+from salon_taxonomy.picture_colours import to_srgb, upright
+from salon_taxonomy.picture_decoding import DEFAULT_LIMITS, decode
 from salon_taxonomy.plugins import (
     SCORERS,
     ScorerKind,
@@ -33,6 +35,7 @@ from salon_taxonomy.plugins import (
     in_thread,
     installed,
     module_of_file,
+    no_exit,
     own_file_hint,
     plugin,
 )
@@ -43,7 +46,6 @@ UNBOUNDED: Final = (-math.inf, math.inf)
 """The range of a scorer that states none."""
 
 _BATCH: Final = 16
-_MOST_PIXELS: Final = 80_000_000
 _LONGEST_NAME: Final = 200
 _HINT: Final = "Write MODULE:FUNCTION, ./FILE.py:FUNCTION, or the name of an installed scorer."
 
@@ -108,6 +110,9 @@ class CheckedScorer:
             images: PIL images, ``Media``, or encoded bytes; brought to RGB, upright, transparent parts on white.
             prompts: the text of each picture.
 
+        A picture for which a batch gives no score by a failure (an exception, another number of results, a dictionary) is given
+        again alone, so that no picture lacks a score because of another one.
+
         Returns:
             ``Unscored`` with the reason ``bad_media`` for a picture that cannot be read, which the scorer never sees;
             ``abstained`` where it returned None, ``off_menu`` outside of its range, ``malformed`` for anything that is no
@@ -120,15 +125,22 @@ class CheckedScorer:
             raise InputError(f"needs {len(images)} prompts, one for each picture, not", column="prompts", value=len(prompts))
         opened = [opened_picture(image) for image in images]
         readable = [place for place, image in enumerate(opened) if not isinstance(image, Unscored)]
-        found: list[Verdict[float]] = []
-        if readable:
-            asked = self._returned([opened[place] for place in readable], [prompts[place] for place in readable])
-            [returned] = await asyncio.gather(asked, return_exceptions=True)
-            if isinstance(returned, BaseException) and not _is_own_failure(returned):
-                raise returned
-            found = checked_scores(returned, len(readable), self.range)
-        told = dict(zip(readable, found, strict=True))
+        verdicts = await self._verdicts([opened[place] for place in readable], [prompts[place] for place in readable])
+        told = dict(zip(readable, verdicts, strict=True))
         return [image if isinstance(image, Unscored) else told[place] for place, image in enumerate(opened)]
+
+    async def _verdicts(self, images: list[Any], prompts: list[str]) -> list[Verdict[float]]:
+        """Return the scores of pictures that can be read; one that the function fails for is given to it again alone."""
+        if not images:
+            return []
+        [returned] = await asyncio.gather(self._returned(images, prompts), return_exceptions=True)
+        if isinstance(returned, BaseException) and not _is_own_failure(returned):
+            raise returned
+        verdicts = checked_scores(returned, len(images), self.range)
+        for place, verdict in enumerate(verdicts if len(images) > 1 else ()):
+            if isinstance(verdict, Unscored) and verdict.reason in (Reason.MALFORMED, Reason.REJECTED):
+                [verdicts[place]] = await self._verdicts([images[place]], [prompts[place]])
+        return verdicts
 
     async def _returned(self, images: list[Any], prompts: list[str]) -> object:
         """Return the results as Python's own numbers; reading those of a GPU can raise what went wrong there."""
@@ -138,7 +150,10 @@ class CheckedScorer:
             return returned if isinstance(returned, Awaitable) else _plain(returned)
 
         returned = await in_thread(call)
-        return _plain(await returned) if isinstance(returned, Awaitable) else returned
+        if not isinstance(returned, Awaitable):
+            return returned
+        with no_exit():
+            return _plain(await returned)
 
 
 def _is_own_failure(error: BaseException) -> bool:
@@ -212,25 +227,25 @@ def opened_picture(image: object) -> Any:
         image: a PIL image, ``Media``, or the bytes of a file. Needs Pillow.
     """
     try:
-        from PIL import Image, UnidentifiedImageError
-
-        from salon_taxonomy.picture_colours import to_srgb, upright
+        from PIL import Image
     except ImportError as error:
-        raise InputError("scorers need Pillow", hint="pip install 'salon-taxonomy[pictures]'") from error
+        raise InputError("scorers need Pillow", hint="uv pip install './packages/taxonomy[pictures]'") from error
+    if isinstance(image, Media):
+        path = Path(str(image.uri))
+        image = image.data if image.data is not None else read_inside(path, path.parent, DEFAULT_LIMITS.most_bytes)
+    if isinstance(image, Unscored):
+        return image
+    if isinstance(image, bytes | bytearray):
+        decoded = decode(bytes(image))
+        return decoded if isinstance(decoded, Unscored) else decoded.image.convert("RGB")
+    if not isinstance(image, Image.Image):
+        return Unscored(Reason.BAD_MEDIA, f"{type(image).__name__} is no picture")
+    if image.width * image.height > DEFAULT_LIMITS.most_pixels:
+        return Unscored(Reason.BAD_MEDIA, f"the picture has more than {DEFAULT_LIMITS.most_pixels:,} pixels")
     try:
-        if isinstance(image, Media):
-            image = image.data if image.data is not None else Path(str(image.uri)).read_bytes()
-        if isinstance(image, bytes | bytearray):
-            image = Image.open(BytesIO(image))
-        if not isinstance(image, Image.Image):
-            return Unscored(Reason.BAD_MEDIA, f"{type(image).__name__} is no picture")
-        if image.width * image.height > _MOST_PIXELS:
-            return Unscored(Reason.BAD_MEDIA, f"the picture has more than {_MOST_PIXELS:,} pixels")
         image.load()
         shown = to_srgb(upright(image)[0]).image
         return shown.convert("RGB")  # a copy: what a scorer does to it is not done to the caller's
-    except UnidentifiedImageError:
-        return Unscored(Reason.BAD_MEDIA, "the picture cannot be read (no known format)")
     except picture_failures() as error:
         return Unscored(Reason.BAD_MEDIA, f"the picture cannot be read ({str(error) or type(error).__name__})")
 

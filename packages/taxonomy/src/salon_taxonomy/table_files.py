@@ -269,8 +269,35 @@ def encoded(rows: Rows, form: ValueForm) -> bytes:
             spelled.write_json(out)
         out.write(b"\n")
     else:
-        _spelled(frame, cs.nested() | cs.temporal() | cs.binary()).write_csv(out)
+        spelled = _spelled(frame, cs.nested() | cs.temporal() | cs.binary())
+        texts = spelled.select(cs.string()).columns
+        spelled.with_columns(spelled[name].map_elements(csv_cell, return_dtype=pl.String) for name in texts).write_csv(out)
     return out.getvalue()
+
+
+FORMULA: Final = r"'*[=+\-@\t\r]"
+"""The start of a text that a spreadsheet would run as a formula, or of one that :func:`csv_cell` made of such a text."""
+_NUMBER: Final = r"[+-]?(\d[\d,_]*\.?\d*|\.\d+)([eE][+-]?\d+)?%?"
+
+
+def csv_cell(text: str) -> str:
+    """Return a text as a cell of CSV: with an apostrophe before what a spreadsheet would run as a formula; numbers stay.
+
+    Example:
+        >>> [csv_cell(text) for text in ("=1+1", "'=1+1", "-12.5", "a cat")]
+        ["'=1+1", "''=1+1", '-12.5', 'a cat']
+    """
+    return f"'{text}" if re.match(FORMULA, text) and not re.fullmatch(_NUMBER, text) else text
+
+
+def csv_text(cell: str) -> str:
+    """Return the text of a cell that :func:`csv_cell` made.
+
+    Example:
+        >>> [csv_text(cell) for cell in ("'=1+1", "''=1+1", "-12.5", "'tis a cat")]
+        ['=1+1', "'=1+1", '-12.5', "'tis a cat"]
+    """
+    return cell[1:] if cell.startswith("'") and re.match(FORMULA, cell) else cell
 
 
 def _spelled(frame: "pl.DataFrame", columns: "pl.Expr") -> "pl.DataFrame":

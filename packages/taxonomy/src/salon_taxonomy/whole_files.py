@@ -6,11 +6,12 @@ A reader of the path finds the old content or the new one, never a part, also af
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
 
 
 @contextmanager
@@ -51,6 +52,51 @@ def replacing(path: Path, *, flushed: bool = False) -> Iterator[Path]:
             unfinished.unlink(missing_ok=True)
 
 
+@contextmanager
+def new_folder(folder: Path) -> Iterator[None]:
+    """Make a folder, or take an empty one; when the block fails, remove what was written there, so that it can be repeated.
+
+    Raises:
+        InputError: the folder contains something, or cannot be one.
+        StorageError: the disk refused a write, here or in the block.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp()) / "new"
+        >>> try:
+        ...     with new_folder(folder):
+        ...         _ = (folder / "half").write_text("a")
+        ...         raise OSError(28, "No space left on device")
+        ... except Exception as error:
+        ...     print(type(error).__name__, folder.exists())
+        StorageError False
+    """
+    there, empty = folder.exists(), False
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise InputError("the folder is not empty", source=folder, hint="Name a new folder.")
+        empty = True
+        yield
+    except BaseException as error:
+        if empty and not there:
+            shutil.rmtree(folder, ignore_errors=True)
+        elif empty:
+            _remove_contents(folder)
+        if isinstance(error, OSError):
+            raise cannot_write(error, folder) from error
+        raise
+
+
+def _remove_contents(folder: Path) -> None:
+    """Empty a folder, which stays: it may be a link, a mount, or readable by its owner alone."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            shutil.rmtree(path, ignore_errors=True)
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
 def write_whole(path: Path, content: bytes | str, *, parents: bool = False, flushed: bool = False) -> None:
     """Write a file whole or not at all; text as UTF-8, lone surrogates as question marks.
 
@@ -61,7 +107,8 @@ def write_whole(path: Path, content: bytes | str, *, parents: bool = False, flus
         flushed: as for :func:`replacing`.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: there can be no such file: its folder is missing, or it is one itself.
+        StorageError: the disk is full, or may not be written.
 
     Example:
         >>> write_whole(Path("/no/such/folder/a.txt"), "a")
@@ -75,7 +122,7 @@ def write_whole(path: Path, content: bytes | str, *, parents: bool = False, flus
         with replacing(path, flushed=flushed) as unfinished:
             unfinished.write_bytes(data)
     except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", source=path) from error
+        raise cannot_write(error, path) from error
 
 
 def write_json_lines(path: Path, rows: Iterable[Mapping[str, object]], *, parents: bool = False) -> int:

@@ -12,7 +12,7 @@ import rich_click as click
 
 from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange, resumable, several
 from salon_taxonomy.cli.output import as_json, deliver
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.file_options import OutputPath
 from salon_taxonomy.table_files import Table
 
@@ -100,7 +100,7 @@ def sheet(output: Path, count: int, columns: int, photographs: bool, seed: int, 
     try:
         output.write_bytes(data)
     except OSError as error:
-        raise InputError(f"the file cannot be written ({error.strerror})", source=output) from error
+        raise cannot_write(error, output) from error
     click.echo(f"{count} pictures: {output}")
 
 
@@ -125,7 +125,7 @@ def photographs(
 ) -> None:
     """Cut, retouch and damage the photographs that come with scikit-image.
 
-    Needs scikit-image (pip install 'salon-synthetic[photographs]'); nothing is downloaded.
+    Needs scikit-image (uv pip install './packages/synthetic[photographs]'); nothing is downloaded.
 
     \b
     Example:

@@ -2,6 +2,7 @@
 
 pub mod alias;
 pub mod bootstrap;
+pub mod cluster_sandwich;
 pub(crate) mod clustered_counts;
 pub mod contextual_bootstrap;
 pub mod max_t;

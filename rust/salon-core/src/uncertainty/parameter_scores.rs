@@ -98,6 +98,22 @@ impl Scores<'_> {
         Ok(())
     }
 
+    /// Call `visit` with the score of each of `count` groups, also of those without a row.
+    ///
+    /// # Errors
+    /// As [`Scores::products`]; also without groups, or with another number of them.
+    pub(crate) fn each_group(
+        &self,
+        count: usize,
+        watch: &Watch,
+        mut visit: impl FnMut(&[f64]),
+    ) -> Result<(), CoreError> {
+        if self.group.is_none_or(|(_, own)| own != count) {
+            return Err(CoreError::BadArgument("the scores have other groups"));
+        }
+        self.each(watch, |score, _, _| visit(score))
+    }
+
     fn check(&self) -> Result<(), CoreError> {
         let rows = self.first.len();
         let lengths = [self.second.len(), self.slope.len(), self.count.len()];
@@ -150,7 +166,7 @@ impl Sum {
 }
 
 /// Rows, group by group: those of group g are `order[start[g]..start[g + 1]]`.
-fn by_group(group: &[u32], count: usize) -> (Vec<usize>, Vec<u32>) {
+pub(crate) fn by_group(group: &[u32], count: usize) -> (Vec<usize>, Vec<u32>) {
     let mut start = vec![0; count + 1];
     for &number in group {
         start[number as usize + 1] += 1;

@@ -160,6 +160,7 @@ export class Work {
 
   ended() {
     const { state, until } = this.reply;
+    if (state === "ended") return "This study has ended. Thank you.";
     if (state !== "suspended") return this.view.done;
     const day = new Date(until / 1000).toLocaleDateString(undefined, { dateStyle: "long" });
     return `Your answers differed too often from those of the panel. You can go on after ${day}, with a new test.`;

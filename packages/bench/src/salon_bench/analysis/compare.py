@@ -7,6 +7,7 @@ A difference is A less B in the unit of the rows, which is the suite's own (PRIS
 the flaw). The suite's own totals are in :meth:`~salon_bench.runs.view.RunView.summaries`.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -17,6 +18,7 @@ from salon_bench.analysis.comparison import ChangedPrompt, ComparedSide, Compari
 from salon_bench.runs.status import RunState, RunStatus, run_status
 from salon_bench.runs.view import RunView
 from salon_ranking.agreement import paired_bootstrap
+from salon_ranking.uncertainty.quantiles import least_units
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
 
@@ -106,6 +108,9 @@ def _refuse(a: ComparedSide, b: ComparedSide, *, across_versions: bool) -> None:
         raise InputError("the runs are of different suites", value=f"{a.suite}, {b.suite}")
     if (a.run_id, a.model) == (b.run_id, b.model):
         raise InputError("both sides are the same model in the same run", value=a.run_id)
+    if a.judge != b.judge and a.judge_version == b.judge_version and not across_versions:
+        hint = "A difference would be the judges' as well as the models': --across-versions compares all the same."
+        raise InputError("the runs were judged by different judges", value=f"{a.judge}, {b.judge}", hint=hint)
     if a.judge_version != b.judge_version and not across_versions:
         raise InputError(
             "the runs were judged by different versions of judge, suite or rule of asking",
@@ -129,27 +134,36 @@ def _same_texts(of_a: Mapping[str, str], of_b: Mapping[str, str]) -> dict[str, s
 def _paired(rows_a: pl.DataFrame, rows_b: pl.DataFrame) -> pl.DataFrame:
     """Join the rows of both sides by dimension, task and prompt.
 
-    Columns: ``a``, ``b`` (means over samples; null where nothing is scored),
+    Where both sides have rows of the same generations, as two judges of one model, only generations that both scored are in a
+    prompt's means: else a judge that is silent on the hard ones would seem the milder one.
+
+    Columns: ``a``, ``b`` (means over samples; null where nothing is scored, or nothing by both),
     ``n_a``, ``n_b`` (rows; null where a side has none), ``scored_a``, ``scored_b``, ``generations_a``, ``generations_b``.
     """
+    known = [rows.filter(pl.col("prompt_id").is_not_null()) for rows in (rows_a, rows_b)]
+    key = [*_ITEM, "generation_id"]
+    scored = [rows.filter(pl.col("value").is_not_null()).select(key).unique() for rows in known]
+    shared = known[0].select(key).drop_nulls().join(known[1].select(key), on=key, how="semi").select(_ITEM).unique()
+    both = scored[0].join(scored[1], on=key, how="semi").with_columns(in_both=pl.lit(True))
     sides = [
-        rows.filter(pl.col("prompt_id").is_not_null())
+        rows.join(shared.with_columns(is_shared=pl.lit(True)), on=_ITEM, how="left")
+        .join(both, on=key, how="left")
         .group_by(_ITEM)
         .agg(
-            pl.col("value").sort().mean().alias(mark),
+            pl.col("value").filter(pl.col("is_shared").is_null() | pl.col("in_both")).sort().mean().alias(mark),
             pl.len().alias(f"n_{mark}"),
             pl.col("value").count().alias(f"scored_{mark}"),
             pl.col("generation_id").drop_nulls().unique().sort().alias(f"generations_{mark}"),
         )
-        for mark, rows in (("a", rows_a), ("b", rows_b))
+        for mark, rows in zip("ab", known, strict=True)
     ]
     return sides[0].join(sides[1], on=_ITEM, how="full", coalesce=True).sort(_ITEM)
 
 
 def _gap(part: pl.DataFrame, dimension: str, category: str | None, replicates: int, confidence: float, seed: int) -> Gap:
     """The difference over the prompts of ``part``, each prompt once: the mean over its tasks that both sides scored."""
-    scored = {mark: pl.col(mark).is_not_null() for mark in "ab"}
-    both = scored["a"] & scored["b"]
+    scored = {mark: pl.col(f"scored_{mark}").fill_null(0) > 0 for mark in "ab"}
+    both = pl.col("a").is_not_null() & pl.col("b").is_not_null()
     prompts = part.group_by("prompt_id", maintain_order=True).agg(
         *(pl.col(mark).filter(both).mean() for mark in "ab"), *(scored[mark].any().alias(f"some_{mark}") for mark in "ab")
     )
@@ -157,7 +171,7 @@ def _gap(part: pl.DataFrame, dimension: str, category: str | None, replicates: i
     low = high = None
     if paired.height >= _FEWEST and replicates:
         found = paired_bootstrap(paired["a"], paired["b"], replicates=replicates, confidence=confidence, seed=seed)
-        low, high = found.ci_low, found.ci_high
+        low, high = (None if math.isnan(end) else end for end in (found.ci_low, found.ci_high))
     mean_a, mean_b = (_mean(paired[mark]) for mark in "ab")
     alone = prompts.filter(pl.col("a").is_null())
     only_a = alone.filter(pl.col("some_a") & ~pl.col("some_b")).height
@@ -211,6 +225,8 @@ def _notes(
     seed: int,
 ) -> list[str]:
     notes = []
+    if a.judge != b.judge and a.judge_version == b.judge_version:
+        notes.append(f"The judges differ: A by {a.judge}, B by {b.judge}. A difference may be theirs, not the models'.")
     if a.judge_version != b.judge_version:
         notes.append(
             f"The judge versions differ: A by {a.judge} {a.judge_version}, B by {b.judge} {b.judge_version}. A difference may "
@@ -225,12 +241,13 @@ def _notes(
     if whole:
         notes.append(f"{whole} rows are about no single prompt and cannot be paired.")
     if replicates:
-        notes.append("Intervals over few prompts are too narrow: with fewer than ten they say little.")
         notes.append(
-            f"{100 * confidence:.4g}% intervals of the difference: percentile bootstrap over prompts, both sides drawn "
-            f"together, {replicates:,} replicates, seed {seed}; not corrected for the number of rows."
+            f"{100 * confidence:.4g}% intervals of the difference: Student's t, paired bootstrap over prompts, {replicates:,} "
+            f"replicates, seed {seed}; none of fewer than {least_units(confidence, clustered=True)} prompts; not corrected for "
+            "the number of rows."
         )
     notes.append(
-        "Several samples for a prompt are one number, their mean. Prompts with a score on one side only are in no difference."
+        "Several samples for a prompt are one number, their mean; where both sides have the same generations, of those both "
+        "scored. Prompts with a score on one side only are in no difference."
     )
     return notes

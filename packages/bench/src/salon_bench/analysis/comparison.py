@@ -118,8 +118,8 @@ class Comparison(ShownResult):
 
     @property
     def across_versions(self) -> bool:
-        """Whether the two sides were judged by different versions."""
-        return self.a.judge_version != self.b.judge_version
+        """Whether the two sides were judged by different judges or versions."""
+        return (self.a.judge, self.a.judge_version) != (self.b.judge, self.b.judge_version)
 
     def view(self) -> ResultView:
         """Return the differences as a table, and those with an interval as a chart."""

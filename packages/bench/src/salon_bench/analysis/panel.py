@@ -134,6 +134,7 @@ def judge_together(plans: Sequence[RunPlan], store: StoreAddress) -> Panel:
     judge_version = digest("panel", {"rule": RULE, "members": sorted(names)}, length=16)
     run_id = f"{plans[0].suite}-panel-{digest('panel-run', made_of, length=12)}"
     stamp = [pl.lit(run_id).alias("run_id"), pl.lit("panel").alias("judge"), pl.lit(judge_version).alias("judge_version")]
+    stamp.append(pl.lit(f"panel of {len(plans)} judges").alias("made_of"))
     decided, tied = combined_labels(labels)
     key = pl.concat_str(pl.lit(run_id), *_LABEL, separator="\0").map_elements(
         lambda text: digest("assessment", text), return_dtype=pl.String

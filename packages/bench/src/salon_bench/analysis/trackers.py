@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from salon_bench.runs.view import RunView
 from salon_taxonomy.digest import digest
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.store_address import StoreAddress
 
 
@@ -193,4 +193,4 @@ def _written(folder: Path, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", source=folder) from error
+        raise cannot_write(error, folder) from error

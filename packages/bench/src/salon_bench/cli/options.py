@@ -1,5 +1,6 @@
 """Options that several commands of ``salon bench`` have in common, and the judges, limits and watchers that they mean."""
 
+import json
 import math
 import os
 import sys
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import rich_click as click
 
 from salon_taxonomy.cli.options import several
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.file_options import InputPath, OutputPath
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from salon_taxonomy.plugins import ManagedJudge
     from salon_taxonomy.protocols import Judge
 
+
+_LONGEST_LINE: Final = 1 << 16
 
 GENERATIONS: Final = click.option(
     "--generations",
@@ -112,6 +115,26 @@ def pace_of(judge: "Judge", work: Mapping[str, Any]) -> "Pace":
     return Pace(work["concurrency"] or getattr(allowed, "concurrency", None) or Pace().concurrency)
 
 
+def _refuse_other_files(log: Path) -> None:
+    """Refuse to append to a file that is no log, such as a picture or the prompts.
+
+    Raises:
+        InputError: the first line of the file is no line of a log.
+        OSError: the file cannot be read.
+    """
+    if not log.is_file() or not log.stat().st_size:
+        return
+    with log.open("rb") as file:
+        first = file.readline(_LONGEST_LINE)
+    try:
+        line = json.loads(first)
+    except ValueError:
+        line = None
+    if not isinstance(line, dict) or "what" not in line:
+        problem, hint = "lines would be added to a file that is no log:", "Name a new file."
+        raise InputError(problem, source="--log-json", value=str(log), hint=hint)
+
+
 @contextmanager
 def watching(work: Mapping[str, Any], label: str) -> "Iterator[Watcher]":
     """A bar on a terminal, and the log that was asked for.
@@ -133,7 +156,8 @@ def watching(work: Mapping[str, Any], label: str) -> "Iterator[Watcher]":
             watchers.append(JsonLog(sys.stderr))
         elif work["log_json"]:
             try:
+                _refuse_other_files(Path(work["log_json"]))
                 watchers.append(JsonLog(stack.enter_context(Path(work["log_json"]).open("a", encoding="utf-8"))))
             except OSError as error:
-                raise InputError(f"the log cannot be written ({error.strerror})", source=work["log_json"]) from error
+                raise cannot_write(error, work["log_json"]) from error
         yield Watchers(tuple(watchers))

@@ -127,12 +127,8 @@ def bilingual(
 @click.option("--model", required=True, help="The model that made them.")
 @LANGUAGE
 @output_of("scores")
-@_REPLICATES
-@_SEED
 @FORMAT
-def ocr(
-    prompts: Path, generations: Path, model: str, language: str, output: Path, replicates: int, seed: int, form: str
-) -> None:
+def ocr(prompts: Path, generations: Path, model: str, language: str, output: Path, form: str) -> None:
     """Compare the text in pictures of the text rendering track with the quoted text of the prompt.
 
     The scores have dimensions of their own, ocr (characters) and ocr-words, and never count as alignment. Needs the extra ocr.
@@ -153,7 +149,7 @@ def ocr(
     pictures = read_generations(generations, model, [each.prompt.prompt_id for each in found])
     rows = list(check_text(suite.cases(found, pictures), reader))
     write_json_lines(output, (row.model_dump(mode="json") for row in rows))
-    summary = summarize_text(frame_of(rows), replicates=replicates, seed=seed)
+    summary = summarize_text(frame_of(rows))
     _show(summary.table, (*summary.notes, f"Read by {reader.version}; rows: {output}"), form, None)
 
 

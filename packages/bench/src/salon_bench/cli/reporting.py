@@ -11,6 +11,7 @@ from salon_bench.runs.status import RunStatus
 from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.suite import Suite
 from salon_bench.suites.contract.table_rows import UsableRows
+from salon_taxonomy.cli.options import STOPPED_BY, command_state
 from salon_taxonomy.cli.output import print_continues
 from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason
@@ -47,7 +48,13 @@ def announce_start(session: RunSession, things: str = "cases") -> None:
     """Let Ctrl-C stop a session, and print what earlier starts of its run have done."""
     if session.status is not None:
         announce_continues(session.status, things)
-    stop_on_signals(session, lambda words: click.echo(words, err=True))
+    state = command_state()
+
+    def announce(words: str, number: int) -> None:
+        state[STOPPED_BY] = number
+        click.echo(words, err=True)
+
+    stop_on_signals(session, announce)
 
 
 def announce_continues(status: RunStatus, things: str = "cases") -> None:

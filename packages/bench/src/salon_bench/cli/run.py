@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_bench.cli.options import GENERATIONS, limits_of, opened, pace_of, watching, work_options
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, STOPPED_BY, STORE, command_state
 from salon_taxonomy.cli.output import MISSING, as_json, cells, deliver, print_parts
 from salon_taxonomy.errors import IncompleteError, InputError
 from salon_taxonomy.file_options import InputPath
@@ -170,6 +170,7 @@ def run(
       salon bench run scorer --model a --generations a/ --prompts prompts.csv --scorer ./metrics.py:clip_score
     """
     from salon_bench.judges.specification import read_judges, read_settings
+    from salon_bench.runs.picture_digests import PictureDigests
     from salon_bench.runs.plan import SubjectModel, planned
     from salon_bench.suites.contract.registry import suite_named
 
@@ -184,7 +185,7 @@ def run(
     suite = suite_named(suite_name)
     models = [SubjectModel(name, source) for name, source in zip(names, sources, strict=True)]
     second = None if extractor is None else read_settings(extractor)
-    plans = []
+    plans, digests = [], PictureDigests(store)
     for draw, settings in product(range(repeat), read_judges(judges)):
         judge = opened(settings, work)
         helper = None if second is None else opened(second, work)
@@ -201,11 +202,15 @@ def run(
             re_asks=re_asks,
             extractor=helper,
             extractor_settings=None if second is None else second.model_dump(mode="json"),
+            digests=digests,
         )
         plans.append((planned_run, judge, helper))
     _refuse_twins([each.plan for each, _, _ in plans])
-    reports = [_judged(each, judge, helper, store, work=work) for each, judge, helper in plans]
-    if len(plans) > repeat and all(report["complete"] for report in reports):
+    reports: list[dict[str, Any]] = []
+    for each, judge, helper in plans:
+        if STOPPED_BY not in command_state():
+            reports.append(_judged(each, judge, helper, store, work=work))
+    if len(reports) == len(plans) > repeat and all(report["complete"] for report in reports):
         for draw in range(repeat):
             panel = [each for each, _, _ in plans if each.plan.draw == draw]
             reports += [_panel(panel, suite, store)]

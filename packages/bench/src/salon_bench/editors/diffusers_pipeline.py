@@ -10,15 +10,15 @@ from time import perf_counter
 from typing import Any, ClassVar, Final
 
 from salon_bench.judges.local_weights import pipeline_digest
-from salon_bench.media.decoding import decode
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.picture_decoding import decode
 from salon_taxonomy.plugins import Closing, in_thread
 from salon_taxonomy.protocols import Edit, Media
 from salon_taxonomy.records import CallStatus, MediaKind
 from salon_taxonomy.verdict import Unscored
 
-_INSTALL: Final = "Install it: pip install 'salon-bench[diffusers]'."
+_INSTALL: Final = "In a clone of Salon: uv pip install './packages/bench[diffusers]'."
 
 
 class LocalPipeline(Closing):

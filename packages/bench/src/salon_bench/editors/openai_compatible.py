@@ -19,15 +19,13 @@ from salon_bench.judges.pacing import Clock, SystemClock
 from salon_bench.judges.retry import Calls
 from salon_bench.judges.secrets import Secrets
 from salon_bench.judges.settings import ChatSettings
-from salon_bench.media.formats import format_of
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.picture_formats import format_of
 from salon_taxonomy.plugins import Closing
-from salon_taxonomy.protocols import Edit, Media
+from salon_taxonomy.protocols import CallOutcome, Edit, Media
 from salon_taxonomy.records import CallStatus, Finish, MediaKind
 
-_REFUSALS: Final = (400, 413, 415, 422, 451)
-"""What a server answers that looked at the request; other failures are about keys, models, quotas and the server itself."""
 _MOST_REPLY_BYTES: Final = 64 << 20
 _BOUNDARY: Final = "salon-part-6f1d2c9e5b7a4380"
 
@@ -96,9 +94,9 @@ class ImagesServer(Closing):
         nothing of it: ``UNREACHABLE``, so that a later start asks again.
         """
         reply = await self._calls.reply([body])
-        if reply.status != CallStatus.OK:
-            turned_away = reply.status == CallStatus.REJECTED and reply.http_status not in _REFUSALS
-            status = CallStatus.UNREACHABLE if turned_away else reply.status
+        if not reply.answered:
+            refused = reply.outcome is CallOutcome.REFUSED
+            status = CallStatus.UNREACHABLE if reply.status == CallStatus.REJECTED and not refused else reply.status
             return Edit(None, status, self.version, reply.latency_ms, reply.error)
         picture = Media.from_bytes(base64.b64decode(reply.text))
         return Edit(picture, version=self.version, latency_ms=reply.latency_ms)

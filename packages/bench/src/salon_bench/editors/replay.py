@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from salon_taxonomy.digest import digest, file_sha256
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.plugins import Closing, ManagedEditor
 from salon_taxonomy.protocols import Edit, Media
 from salon_taxonomy.records import CallStatus
@@ -99,7 +99,7 @@ class RecordingEditor(Closing):
         try:
             self._keep(image, instruction, seed, made)
         except OSError as error:
-            raise InputError(f"cannot be written ({error.strerror})", source=self._folder) from error
+            raise cannot_write(error, self._folder) from error
         return made
 
     async def close(self) -> None:

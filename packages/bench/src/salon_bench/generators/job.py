@@ -19,13 +19,13 @@ from typing import Any, Final
 
 from salon_bench.generators.kinds import PictureGenerator
 from salon_bench.judges.line_files import LineFile, lines_of
-from salon_bench.media.decoding import decode
-from salon_bench.media.formats import format_of
 from salon_bench.runs.progress import NoWatcher, RunProgress, Watcher
 from salon_bench.suites.contract.generations import MANIFEST
 from salon_bench.suites.contract.suite import SuitePrompt
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.picture_decoding import decode
+from salon_taxonomy.picture_formats import format_of
 from salon_taxonomy.protocols import Edit, Media
 from salon_taxonomy.verdict import Reason, Unscored
 from salon_taxonomy.whole_files import write_whole

@@ -17,11 +17,11 @@ from salon_bench.editors.diffusers_pipeline import LocalPipeline
 from salon_bench.editors.openai_compatible import ImagesServer
 from salon_bench.judges.settings import ChatSettings, without_credentials
 from salon_bench.judges.specification import read_settings
-from salon_bench.media.reading import read_inside
 from salon_synthetic.scenes.drawing import png
 from salon_synthetic.scenes.imagining import RULES, SLIPS, imagine
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.plugins import Closing, Managed
 from salon_taxonomy.protocols import Edit, Media
 from salon_taxonomy.records import CallStatus

@@ -188,7 +188,7 @@ class BatchFolder:
     def counts(self) -> Counter[str]:
         """How many requests are ``waiting``, ``answered`` and ``failed``."""
         return Counter(
-            "waiting" if each.waiting else "answered" if self._reply(each).status == CallStatus.OK else "failed"
+            "waiting" if each.waiting else "answered" if self._reply(each).answered else "failed"
             for each in self._requests.values()
         )
 
@@ -217,7 +217,7 @@ class BatchFolder:
             found.repeated += 1
         else:
             self._append(_Settled(custom_id=read.custom_id, reply=ReplyDocument.of(read.reply)))
-            answered = read.reply.status == CallStatus.OK
+            answered = read.reply.answered
             found.replies += answered
             found.failures += not answered
 

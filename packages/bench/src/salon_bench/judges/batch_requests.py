@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
 
 MOST_ROWS: Final = 50_000
 MOST_BYTES: Final = 200_000_000
@@ -66,7 +66,7 @@ class RequestFiles:
                 self._file = self._unfinished().open("wb")
             self._file.writelines((head, *body, b"}\n"))
         except OSError as error:
-            raise InputError(f"the request cannot be written ({error.strerror})", source=self._folder) from error
+            raise cannot_write(error, self._folder) from error
         self._size += size
         self._ids.append(custom_id)
 

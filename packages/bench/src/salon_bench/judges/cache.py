@@ -27,7 +27,6 @@ from salon_bench.judges.wrapping import WrappedJudge
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply, Usage
-from salon_taxonomy.records import CallStatus
 
 _FILE = "replies.sqlite3"
 _LARGEST_ENTRY = 16 << 20
@@ -263,7 +262,7 @@ def _reply(sha256: bytes, body: bytes) -> Reply | str:
 
 def worth_keeping(reply: Reply) -> bool:
     """Whether a reply is whole: not failed, not cut off, not withheld, not blank."""
-    return reply.status == CallStatus.OK and reply.problem() is None and not reply.text.isspace() and reply.text != ""
+    return reply.problem() is None and not reply.text.isspace() and reply.text != ""
 
 
 class CachedJudge(WrappedJudge):

@@ -15,7 +15,7 @@ from salon_bench.judges.pictures import PictureParts
 from salon_bench.judges.settings import ChatSettings
 from salon_taxonomy.digest import digest
 from salon_taxonomy.plugins import Closing
-from salon_taxonomy.protocols import Question, Reply
+from salon_taxonomy.protocols import CallOutcome, Question, Reply
 from salon_taxonomy.records import CallStatus
 
 _ID_DIGITS = 64
@@ -25,8 +25,9 @@ class CollectingJudge(Closing):
     """Passes for the judge behind the server: same name, same version, same bodies of requests; it needs no key.
 
     A question whose reply has not come back gets an empty reply with status ``cancelled`` (no judge was asked): the run
-    keeps its case open. A request that failed is written again, up to ``limits.attempts`` times; then the failure is the
-    reply. Equal questions make one request; the reply's cost is counted for the first of them.
+    keeps its case open. A request that was lost is written again; one that the server refused
+    (:class:`~salon_taxonomy.protocols.CallOutcome`) up to ``limits.attempts`` times, then the refusal is the reply. Equal
+    questions make one request; the reply's cost is counted for the first of them.
 
     Args:
         settings: of the judge behind the server; its ``prices`` are those of batches.
@@ -79,7 +80,8 @@ class CollectingJudge(Closing):
         custom_id = digest("batch", {"judge": self._version, "request": question.request_sha256()}, length=_ID_DIGITS)
         state = folder.state(custom_id)
         if isinstance(state, Settled) and (
-            state.reply.status == CallStatus.OK or state.failures >= self.settings.limits.attempts
+            state.reply.answered
+            or (state.reply.outcome is CallOutcome.REFUSED and state.failures >= self.settings.limits.attempts)
         ):
             return self._settled(custom_id, state.reply)
         if not isinstance(state, Waiting):

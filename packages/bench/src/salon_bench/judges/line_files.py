@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from salon_store.journal import LockedFile
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
 
 _TAIL_STEP = 1 << 16
 
@@ -43,7 +43,7 @@ class LineFile:
                 raise InputError("another process is writing this file", source=path, hint="Name another one, or wait for it.")
             file.truncate(_whole_length(path))
         except OSError as error:
-            raise InputError(f"the file cannot be written ({error.strerror})", source=path) from error
+            raise cannot_write(error, path) from error
         self._file = file
 
     def append(self, content: bytes) -> None:
@@ -55,7 +55,7 @@ class LineFile:
         try:
             self._file.write(content + b"\n")
         except OSError as error:
-            raise InputError(f"the file cannot be written ({error.strerror})", source=self.path) from error
+            raise cannot_write(error, self.path) from error
 
     def close(self) -> None:
         """Flush to the disk and let go of the file. A second call does nothing."""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 from jinja2 import TemplateError
 
 from salon_bench.judges.local_judge import answered_in_halves
-from salon_bench.media.decoding import decode
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.picture_decoding import decode
 from salon_taxonomy.protocols import Decoding, Media, Question, Reply, Token, Usage
 from salon_taxonomy.records import Finish
 from salon_taxonomy.verdict import Unscored

@@ -1,6 +1,6 @@
 """A judge that runs on this machine: any model that ``AutoModelForImageTextToText`` loads, by name or from a folder.
 
-Needs the extra: ``pip install 'salon-bench[transformers]'``. The code that uses torch is in ``local_generation.py``.
+Needs the extra: ``uv pip install './packages/bench[transformers]'``. The code that uses torch is in ``local_generation.py``.
 """
 
 from collections.abc import Hashable
@@ -33,7 +33,7 @@ class TransformersJudge(LocalJudge[TransformersSettings]):
 
     protocol = "transformers-1"
     needed = ("torch", "transformers", "accelerate")
-    install = "Install it: pip install 'salon-bench[transformers]'."
+    install = "In a clone of Salon: uv pip install './packages/bench[transformers]'."
 
     def __init__(self, settings: TransformersSettings) -> None:
         super().__init__(settings)

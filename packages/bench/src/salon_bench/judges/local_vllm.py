@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from salon_bench.judges.local_judge import LocalJudge, ModelInMemory, answered_in_halves
 from salon_bench.judges.local_settings import VllmOfflineSettings
-from salon_bench.media.formats import format_of
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.picture_formats import format_of
 from salon_taxonomy.protocols import Decoding, Media, Question, Reply, Token, Usage
 from salon_taxonomy.records import Finish
 

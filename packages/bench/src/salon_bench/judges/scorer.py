@@ -31,6 +31,12 @@ _READING: Final = ("transformers", "vllm-offline", "replay")
 _KEEPING: Final = ("cache", "record", "batch")
 """Kinds of judge that name a folder or file behind the colon; the second kinds may make it."""
 _BEGINNING: Final = '{"name": '
+_FAILED: Final = {
+    Reason.REJECTED: CallStatus.REJECTED,
+    Reason.TIMEOUT: CallStatus.TIMEOUT,
+    Reason.UNREACHABLE: CallStatus.UNREACHABLE,
+}
+"""Reasons that are about the call and not about the picture, so that a later start asks again."""
 _SEAL: Final = "scorer"
 """The key of a digest of the other members: a model that writes a scorer's form, whose range it may choose, cannot know it."""
 
@@ -119,7 +125,7 @@ class ScorerJudge(Closing):
         return self.scorer.version
 
     async def ask(self, question: Question) -> Reply:
-        """Return the score as JSON text; a scorer that raises is a rejected call.
+        """Return the score as JSON text; a scorer that raises, or whose judge cannot be reached, is a failed call.
 
         Raises:
             InputError: the question is about something else than one picture and its prompt.
@@ -133,8 +139,8 @@ class ScorerJudge(Closing):
         began = perf_counter()
         verdict = await self._batches.ask(None, (media[0], question.prompt))
         latency_ms = (perf_counter() - began) * 1000
-        if isinstance(verdict, Unscored) and verdict.reason == Reason.REJECTED:
-            return Reply("", CallStatus.REJECTED, self.version, error=verdict.detail, latency_ms=latency_ms)
+        if isinstance(verdict, Unscored) and verdict.reason in _FAILED:
+            return Reply("", _FAILED[verdict.reason], self.version, error=verdict.detail, latency_ms=latency_ms)
         return Reply(self._written(verdict), version=self.version, finish=Finish.STOP, latency_ms=latency_ms)
 
     async def close(self) -> None:

@@ -2,14 +2,12 @@
 
 import math
 from io import BytesIO
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from salon_bench.media.video_policy import thinned
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.picture_formats import open_picture
 from salon_taxonomy.protocols import Film
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 _GAP: Final = 4
 _LABEL: Final = 14
@@ -52,7 +50,7 @@ def contact_sheet(film: Film, *, columns: int = 5, width: int = 1280, most_frame
             raise InputError(f"must lie between {low} and {high}", column=name, value=value)
     columns = min(columns, len(film.frames))
     cell = max(1, (width - _GAP) // columns - _GAP)
-    first = _opened(film.frames[0].image.data or b"")
+    first = open_picture(film.frames[0].image.data or b"")
     height = max(1, min(_MOST_SIDE // 2, round(first.height * cell / first.width)))
     rows = max(1, min((_MOST_SIDE - _GAP) // (height + _LABEL + _GAP), math.ceil(most_frames / columns)))
     frames = thinned(film.frames, min(most_frames, rows * columns))
@@ -62,15 +60,8 @@ def contact_sheet(film: Film, *, columns: int = 5, width: int = 1280, most_frame
     for place, frame in enumerate(frames):
         x = _GAP + place % columns * (cell + _GAP)
         y = _GAP + place // columns * (height + _LABEL + _GAP)
-        sheet.paste(_opened(frame.image.data or b"").resize((cell, height)), (x, y))
+        sheet.paste(open_picture(frame.image.data or b"").resize((cell, height)), (x, y))
         draw.text((x + 2, y + height + 1), f"{frame.at_s:.1f} s", fill=_INK)
     stream = BytesIO()
     sheet.save(stream, "JPEG", quality=85)
     return stream.getvalue()
-
-
-def _opened(data: bytes) -> "Image":
-    """One of our own frames."""
-    from PIL import Image
-
-    return Image.open(BytesIO(data))

@@ -11,9 +11,9 @@ from cachetools import LRUCache, cached
 
 from salon_bench.media.policy import DEFAULT_LIMITS, PicturePolicy, SourceLimits
 from salon_bench.media.preparing import PreparedPicture, prepare_bytes
-from salon_bench.media.reading import read_inside
 from salon_bench.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoLimits
 from salon_bench.media.video_sampling import prepare_video_bytes
+from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.verdict import Unscored
 
 _MOST_BYTES: Final = 32 << 20

@@ -1,10 +1,12 @@
-"""Size and encoding of a suite's pictures, and limits of the files."""
+"""Size and encoding of a suite's pictures; the limits of files are those of :mod:`salon_taxonomy.picture_decoding`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 from salon_bench.media.video_policy import VideoPolicy
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.picture_decoding import DEFAULT_LIMITS as DEFAULT_LIMITS
+from salon_taxonomy.picture_decoding import SourceLimits as SourceLimits
 
 _BEST_QUALITY = 100
 
@@ -66,20 +68,3 @@ class PicturePolicy:
         if self.most_pixels is not None and shown[0] * shown[1] > self.most_pixels:  # a line: one side could not shrink below 1
             shown = (min(shown[0], self.most_pixels), 1) if width > height else (1, min(shown[1], self.most_pixels))
         return shown
-
-
-@dataclass(frozen=True, slots=True)
-class SourceLimits:
-    """How large a file may be before it is refused unread; guards memory against files made to fill it.
-
-    Attributes:
-        most_bytes: of the file.
-        most_pixels: width × height of the picture in it. Decoding one takes up to 8 bytes for each pixel.
-    """
-
-    most_bytes: int = 128 << 20
-    most_pixels: int = 80_000_000
-
-
-DEFAULT_LIMITS = SourceLimits()
-"""The default limits."""

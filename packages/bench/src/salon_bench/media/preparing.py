@@ -6,11 +6,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from salon_bench.media.decoding import Decoded, decode
-from salon_bench.media.formats import PNG
 from salon_bench.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy, SourceLimits
-from salon_bench.media.reading import bad_media, read_inside
 from salon_taxonomy.errors import picture_failures
+from salon_taxonomy.media_files import bad_media, read_inside
+from salon_taxonomy.picture_decoding import Decoded, decode
+from salon_taxonomy.picture_formats import PNG
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.verdict import Unscored
 

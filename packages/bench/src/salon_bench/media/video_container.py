@@ -13,9 +13,9 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
 from salon_bench.media.policy import PicturePolicy
-from salon_bench.media.reading import bad_media
 from salon_bench.media.video_policy import VideoLimits
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.media_files import bad_media
 from salon_taxonomy.verdict import Unscored
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def require_av() -> None:
     try:
         import av  # noqa: F401
     except ImportError as error:
-        raise InputError("videos need PyAV", hint="Install it with: pip install 'salon-bench[video]'.") from error
+        raise InputError("videos need PyAV", hint="In a clone of Salon: uv pip install './packages/bench[video]'.") from error
 
 
 def container_of(data: bytes) -> str | None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_bench.media.preparing import PreparedPicture
-from salon_bench.media.reading import bad_media, read_inside
 from salon_bench.media.video_container import Outline, opened, outline, require_av, video_failures
 from salon_bench.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoLimits, VideoPolicy, thinned, times_at
+from salon_taxonomy.media_files import bad_media, read_inside
 from salon_taxonomy.protocols import Film, Frame, Media
 from salon_taxonomy.records import MediaKind
 from salon_taxonomy.verdict import Unscored

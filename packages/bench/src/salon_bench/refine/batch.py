@@ -19,7 +19,7 @@ from salon_bench.runs.progress import RunProgress, Watcher
 from salon_bench.runs.session import RunSession, opened_models, run_row, run_session
 from salon_bench.suites.r3_bench.workspace import link
 from salon_taxonomy.digest import Digestible, digest
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.records import Prompt, Run
 from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason, Scored, Unscored
@@ -166,7 +166,7 @@ def _first(item: RefineItem, folder: Path) -> Path:
             link(item.picture, target)
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", source=target) from error
+        raise cannot_write(error, target) from error
     return target
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.suites.contract.table_rows import BadRow, TableRow, UsableRows, read_each, unique_rows
 from salon_bench.suites.r3_bench.rows import read_items
 from salon_taxonomy.errors import InputError
@@ -77,12 +78,12 @@ def read_refine_items(path: Path, images: Path | None = None) -> UsableRows[Refi
 
 
 def listing(items: Sequence[RefineItem]) -> list[list[str | int | list[str] | list[bool]]]:
-    """What of the items could change a run: their ids, prompts, questions, and the sizes of their files."""
-    return [[each.item_id, each.prompt, list(each.questions), list(each.answers), _size(each.picture)] for each in items]
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else -1
+    """What of the items could change a run: their ids, prompts, questions, and the digests of their files."""
+    sums = PictureDigests().of([each.picture for each in items])
+    return [
+        [each.item_id, each.prompt, list(each.questions), list(each.answers), sha256]
+        for each, sha256 in zip(items, sums, strict=True)
+    ]
 
 
 def _item(row: TableRow, folder: Path) -> RefineItem:

@@ -11,14 +11,14 @@ from salon_bench.media import PictureCache, PicturePolicy
 from salon_bench.refine.items import RefineItem
 from salon_bench.refine.turns import SUITE, Turns
 from salon_bench.runs.case_runner import AskPolicy, CaseRunner
-from salon_bench.runs.edit_runner import CALL_FAILED, EditRunner, EditTask
+from salon_bench.runs.edit_runner import EditRunner, EditTask
 from salon_bench.runs.pictures import with_pictures
 from salon_bench.runs.session import RunSession
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case, RunContext
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import Digestible, digest
-from salon_taxonomy.protocols import Editor, Judge
+from salon_taxonomy.protocols import LOST_EDITS, Editor, Judge
 from salon_taxonomy.records import Prompt
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -110,7 +110,7 @@ class ModelSteps:
         made = await self._edit_runner.make(task)
         if isinstance(made, Scored):
             return Scored(made.value.path)
-        if made.reason in CALL_FAILED:
+        if made.reason in LOST_EDITS:
             self.failed.add(item.item_id)
         return made
 

@@ -11,11 +11,11 @@ from typing import Final
 from salon_bench.media.contact_sheet import contact_sheet
 from salon_bench.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
 from salon_bench.media.preparing import prepare_bytes
-from salon_bench.media.reading import read_inside
 from salon_bench.media.video_container import container_of
 from salon_bench.media.video_policy import VideoPolicy
 from salon_bench.media.video_sampling import sample_video
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.verdict import Unscored
 
 SIDE: Final = 320

@@ -141,25 +141,27 @@ class CaseRunner:
             if isinstance(outcome, Parsed):
                 return Scored(outcome.answer)
             if isinstance(outcome, Unscored):
-                if reply.status != CallStatus.OK:
+                if not reply.answered:
                     lost.append(outcome)
                 return outcome
             unread = outcome
             self._session.re_asked += ask <= self._policy.re_asks
         if self._policy.extractor is not None and reply.text.strip():
-            outcome = await self._extract(case, inquiry, reply.text, self._policy.extractor)
+            restated, outcome = await self._extract(case, inquiry, reply.text, self._policy.extractor)
             if isinstance(outcome, Parsed):
                 return Scored(outcome.answer)
+            if isinstance(outcome, Unscored) and not restated.answered:
+                lost.append(outcome)
         return unread.unscored(reply.text)
 
     async def _extract(
         self, case: Case, inquiry: Inquiry[Any], text: str, extractor: Judge
-    ) -> Parsed[Any] | Unparsed | Unscored:
+    ) -> tuple[Reply, Parsed[Any] | Unparsed | Unscored]:
         parts = (EXTRACTION, foreign(inquiry.question.text), foreign(text))
         restated = replace(inquiry.question, parts=parts, system=None)
         self._session.extracted += 1
         strict = replace(inquiry, parse=faithful(inquiry.parse, text))
-        return (await self._ask(extractor, case, f"{inquiry.step}#extract", 0, restated, strict))[1]
+        return await self._ask(extractor, case, f"{inquiry.step}#extract", 0, restated, strict)
 
     async def _ask(
         self, judge: Judge, case: Case, step: str, ask: int, question: Question, inquiry: Inquiry[Any]
@@ -229,7 +231,7 @@ class CaseRunner:
             prompt_tokens=reply.usage.prompt_tokens,
             completion_tokens=reply.usage.completion_tokens,
             cost_usd=reply.usage.cost_usd,
-            response_text=reply.text if reply.status == CallStatus.OK or reply.text else None,
+            response_text=reply.text if reply.answered or reply.text else None,
             parse_status="parsed" if isinstance(outcome, Parsed) else outcome.reason.value,
             error=None if reply.error is None else _SURROGATES.sub("\ufffd", reply.error),
         )

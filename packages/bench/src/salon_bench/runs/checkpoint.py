@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from threading import Thread
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from salon_store.errors import StoreError
 from salon_store.journal import Journal, LockedFile
@@ -50,7 +50,7 @@ class StoredReply:
     @property
     def answered(self) -> bool:
         """Whether the judge replied; a reply that was cut off or cannot be parsed is one too."""
-        return self.reply.status == CallStatus.OK
+        return self.reply.answered
 
 
 class RunCheckpoint:
@@ -187,12 +187,13 @@ def _last_attempts(store: StoreAddress, run_id: str) -> "pl.DataFrame":
     return calls.select(needed).sort("call_id", "attempt").unique("call_id", keep="last", maintain_order=True).collect()
 
 
-def _remembered(row: Mapping[str, object]) -> StoredReply:
+def _remembered(row: Mapping[str, Any]) -> StoredReply:
     reply = Reply(
         text=str(row["response_text"] or ""),
         status=CallStatus(str(row["status"])),
         finish=Finish(str(row["finish"])) if row["finish"] else Finish.UNKNOWN,
         usage=Usage(),
+        http_status=row["http_status"],
         error=None if row["error"] is None else str(row["error"]),
         cached=True,
     )

@@ -13,9 +13,7 @@ from time import monotonic
 from typing import Final
 
 from salon_bench.media import PictureCache, PicturePolicy, prepare_bytes
-from salon_bench.media.formats import format_of
 from salon_bench.media.policy import SourceLimits
-from salon_bench.media.reading import read_inside
 from salon_bench.runs.case_runner import StopAskingError
 from salon_bench.runs.pictures import with_pictures
 from salon_bench.runs.session import RunSession
@@ -23,13 +21,13 @@ from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case, RunContext
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Edit, Editor, Media
+from salon_taxonomy.media_files import read_inside
+from salon_taxonomy.picture_formats import format_of
+from salon_taxonomy.protocols import CallOutcome, Edit, Editor, Media
 from salon_taxonomy.records import CallStatus, JudgeCall, Prompt
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 from salon_taxonomy.whole_files import write_whole
 
-CALL_FAILED: Final = (Reason.TIMEOUT, Reason.UNREACHABLE)
-"""Why an edit is still open. An editor that refuses (``REJECTED``) has answered, and is not told again."""
 _CACHE_BYTES: Final = 8 << 20
 _LONGEST_DETAIL: Final = 400
 
@@ -112,7 +110,7 @@ class EditRunner:
                 return Scored(Made(path, attempted=False))
             if not known.reply.text:
                 return Unscored(Reason.BAD_MEDIA, "what the editor gave back is no picture")
-        if known is not None and known.reply.status == CallStatus.REJECTED:
+        if known is not None and known.reply.outcome is CallOutcome.REFUSED:
             return Unscored(Reason.REJECTED, known.reply.error or "the editor refused")
         async with self._gate:
             refusal = self._session.spending.begin_call()
@@ -175,7 +173,7 @@ class EditRunner:
             attempt=attempt,
             status=edit.status,
             latency_ms=edit.latency_ms if edit.latency_ms is not None else seconds * 1000.0,
-            response_text=made if edit.status == CallStatus.OK else None,
+            response_text=made if edit.outcome is CallOutcome.ANSWERED else None,
             parse_status=result.reason.value if isinstance(result, Unscored) else "parsed",
             error=_plain(edit.error or (result.detail if isinstance(result, Unscored) else None)),
         )

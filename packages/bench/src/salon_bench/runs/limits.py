@@ -60,6 +60,7 @@ class Spending:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = None
+    uncounted: int = 0
     unpriced: int = 0
     stopped: str | None = None
     began: float = field(init=False)
@@ -81,8 +82,11 @@ class Spending:
             return f"the limit of {limits.calls} calls is reached"
         if limits.seconds is not None and self.seconds >= limits.seconds:
             return f"the deadline of {limits.seconds:g} s has passed"
-        if limits.tokens is not None and self.prompt_tokens + self.completion_tokens >= limits.tokens:
-            return f"the limit of {limits.tokens} tokens is reached"
+        if limits.tokens is not None:
+            if self.uncounted:
+                return "a limit on tokens was set, but the judge reports no tokens (limit calls, cost or time)"
+            if self.prompt_tokens + self.completion_tokens >= limits.tokens:
+                return f"the limit of {limits.tokens} tokens is reached"
         if limits.cost_usd is not None:
             if self.unpriced:
                 return "a limit on cost was set, but the judge reports no cost (give it prices)"
@@ -137,4 +141,6 @@ class Spending:
             self.completion_tokens += each.usage.completion_tokens or 0
             if each.usage.cost_usd is not None:
                 self.cost_usd = (self.cost_usd or 0.0) + each.usage.cost_usd
-        self.unpriced += reply.usage.cost_usd is None and not reply.cached and reply.problem() is None
+        asked = reply.answered and not reply.cached
+        self.uncounted += asked and None in (reply.usage.prompt_tokens, reply.usage.completion_tokens)
+        self.unpriced += asked and reply.usage.cost_usd is None

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from salon_bench.media import PictureCache, PicturePolicy, PreparedPicture
+from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case
 from salon_taxonomy.digest import Digestible, digest
@@ -20,11 +21,15 @@ def with_pictures(case: Case, policy: PicturePolicy, cache: PictureCache) -> tup
     """The case with ``media`` and ``generation_ids`` set, or with the problem of its first bad picture; and its rows.
 
     Reads files and decodes pictures: call it from a thread. Never raises for what a file holds.
+
+    Raises:
+        InputError: a file is another than the one that the run was planned with.
     """
     media: list[Media] = []
     rows: list[Generation] = []
     for picture in case.pictures:
         prepared = cache.prepare(picture.path, policy, picture.root)
+        _refuse_another(picture, prepared)
         if isinstance(prepared, Unscored):
             return replace(case, problem=prepared), tuple(rows)
         media.append(prepared.media)
@@ -48,6 +53,18 @@ def narrowed(policy: PicturePolicy, judge_settings: Mapping[str, Any] | None) ->
         return policy
     frames, pixels = limits.get("most_frames"), limits.get("most_pixels")
     return replace(policy, video=policy.video.narrowed(most_frames=frames, most_pixels=pixels))
+
+
+def _refuse_another(picture: Generated, prepared: PreparedPicture | Unscored) -> None:
+    """Refuse a picture that was replaced or removed since the run was planned, so that no run has rows of two pictures."""
+    if picture.sha256 is None:
+        return
+    now = prepared.original_sha256 if isinstance(prepared, PreparedPicture) else PictureDigests().of([picture.path])[0]
+    if now != picture.sha256:
+        problem = "the file was replaced, removed or added while the run was at work"
+        raise InputError(
+            problem, source=picture.path, hint="The same command judges the files as they are now, as another run."
+        )
 
 
 def _row(picture: Generated, prepared: PreparedPicture) -> Generation:

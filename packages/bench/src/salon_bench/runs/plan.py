@@ -8,12 +8,13 @@ import json
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 from salon_bench.judges.routing import ELSE
 from salon_bench.runs.case_runner import AskPolicy
+from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.runs.session import run_row
 from salon_bench.suites.contract.generations import Generations
 from salon_bench.suites.contract.registry import file_of
@@ -60,7 +61,7 @@ class RunPlan:
         re_asks: how often a reply that cannot be read is asked for again.
         extractor_settings: of the model that restates such replies; None does without.
         extractor_alone: that model's own version.
-        inputs: a digest of the prompts, and of the names and sizes of the files.
+        inputs: a digest of the prompts, and of the names and contents of the files.
         left_out: sentences about the rows of the prompt file that cannot be used; empty for none.
         suite_file: the file that defines the suite; None for an installed one.
     """
@@ -173,6 +174,7 @@ class LoadedPlan:
     suite: Suite
     prompts: Sequence[SuitePrompt]
     generations: Generations
+    digests: PictureDigests = field(default_factory=PictureDigests)
 
 
 def planned(
@@ -189,8 +191,9 @@ def planned(
     re_asks: int = 1,
     extractor: Judge | None = None,
     extractor_settings: Mapping[str, Any] | None = None,
+    digests: PictureDigests | None = None,
 ) -> LoadedPlan:
-    """Read the prompts, look for the pictures, and name the run.
+    """Read the prompts and the bytes of the pictures, and name the run.
 
     Args:
         suite: what is asked.
@@ -205,6 +208,7 @@ def planned(
         re_asks: how often a reply that cannot be read is asked for again.
         extractor: a model that restates replies which still cannot be read.
         extractor_settings: of that model.
+        digests: of pictures, with those that the store kept; None reads every picture.
 
     Raises:
         InputError: for no subject or one twice, a limit below 1, a draw below 0, a shard that is not 1/N to N/N or has no
@@ -232,6 +236,9 @@ def planned(
     ids = [item.prompt.prompt_id for item in kept]
     found = [suite.generations(subject.generations, subject.name, whole) for subject in subjects]
     files = [file for one in found for name in one.models for prompt_id in ids for file in one.of(prompt_id, name)]
+    digests = digests or PictureDigests()
+    sums = digests.of([file.path for file in files])
+    files = [replace(file, sha256=sha256) for file, sha256 in zip(files, sums, strict=True)]
     generations = Generations(files, left_out=[path for one in found for path in one.left_out])
     suite.cases(kept, generations)  # a suite that cannot judge these subjects says so before anything is written
     file = file_of(suite)
@@ -256,7 +263,7 @@ def planned(
         left_out=usable.remarks() if isinstance(usable, UsableRows) else (),
         all_prompts="" if shard is None else digest("prompts", [_facts(item) for item in whole]),
     )
-    return LoadedPlan(plan, suite, kept, generations)
+    return LoadedPlan(plan, suite, kept, generations, digests)
 
 
 def _check_routes(suite: Suite, judge: Judge) -> None:
@@ -304,13 +311,13 @@ def drawn(prompts: Sequence[SuitePrompt], limit: int | None, seed: int) -> Seque
 
 
 def _facts(item: SuitePrompt) -> Mapping[str, Digestible]:
-    return {"id": item.prompt.prompt_id, "text": item.prompt.text, "facts": item.facts}
+    return {"prompt": item.prompt.model_dump(mode="json"), "facts": item.facts}
 
 
 def _listing(generations: Generations, ids: Sequence[str]) -> list[Digestible]:
-    """Which files there are and how large they are: enough to notice that others took their place, without reading them."""
+    """Which files there are, and their digests."""
     return [
-        [prompt_id, model, file.sample, file.path.stat().st_size if file.path.is_file() else None]
+        [prompt_id, model, file.sample, file.sha256]
         for model in generations.models
         for prompt_id in ids
         for file in generations.of(prompt_id, model)

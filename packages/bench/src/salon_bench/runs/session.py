@@ -305,25 +305,25 @@ def run_row(
     )
 
 
-def stop_on_signals(session: RunSession, announce: Callable[[str], None]) -> None:
+def stop_on_signals(session: RunSession, announce: Callable[[str, int], None]) -> None:
     """Stop the session at the first SIGINT or SIGTERM, and cancel the current task at the second.
 
     Call it in the task that runs the session.
 
     Args:
         session: the run to stop.
-        announce: receives a sentence for the terminal.
+        announce: receives a sentence for the terminal, and the number of the signal.
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     signals: list[str] = []
 
-    def stop(name: str) -> None:
+    def stop(name: str, number: int) -> None:
         signals.append(name)
         if len(signals) == 1:
             session.stop(f"stopped by {name}")
-            announce("Stopping: questions in flight are completed. Ctrl-C again stops at once.")
+            announce("Stopping: questions in flight are completed. Ctrl-C again stops at once.", number)
         elif task is not None:
             task.cancel()
 
     for number, name in ((signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")):
-        loop.add_signal_handler(number, stop, name)
+        loop.add_signal_handler(number, stop, name, number)

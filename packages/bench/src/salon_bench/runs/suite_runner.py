@@ -98,6 +98,7 @@ async def execute(
     prompts = [item.prompt for item in planned.prompts]
     models, row = (judge, extractor), plan.row()
     with run_session(store, row, fold, prompts=prompts, limits=limits, watcher=watcher, models=models) as session:
+        planned.digests.save()
         async with opened_models(*models):
             if on_start is not None:
                 on_start(session)

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.runs.plan import SHARDS, LoadedPlan, RunPlan, planned
 from salon_bench.runs.status import RunState, RunStatus, run_status
 from salon_bench.suites.contract.registry import suite_named
@@ -273,6 +274,7 @@ class RunView:
             re_asks=plan.re_asks,
             extractor=extractor,
             extractor_settings=plan.extractor_settings,
+            digests=PictureDigests(self.store),
         )
 
     @cached_property

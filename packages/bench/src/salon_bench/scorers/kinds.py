@@ -140,7 +140,7 @@ def _kind(name: str) -> ScorerKind:
     return ScorerKind(name, lambda text, environment: ModelScorer(published, settings_of(published, text)))
 
 
-_TRANSFORMERS: Final = dict.fromkeys(("torch", "transformers"), "pip install 'salon-bench[transformers]'")
+_TRANSFORMERS: Final = dict.fromkeys(("torch", "transformers"), "uv pip install './packages/bench[transformers]'")
 PUBLISHED: Final[Mapping[str, Published]] = {
     each.name: each
     for each in (
@@ -175,7 +175,7 @@ PUBLISHED: Final[Mapping[str, Published]] = {
             "checkpoint",
             "salon_bench.scorers.clip_models:hpsv2",
             {"checkpoint": "", "architecture": "ViT-H-14"},
-            dict.fromkeys(("torch", "open_clip"), "pip install 'salon-bench[open-clip]'"),
+            dict.fromkeys(("torch", "open_clip"), "uv pip install './packages/bench[open-clip]'"),
             (-1.0, 1.0),
             formula=2,
         ),

@@ -15,6 +15,7 @@ from salon_bench.judges.specification import open_judge
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import ManagedJudge, ScorerKind
 from salon_taxonomy.protocols import Decoding, Media, Question, Reply
+from salon_taxonomy.records import CallStatus
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 QUESTION: Final = 'Does this figure show "{}"? Please answer yes or no.'
@@ -71,6 +72,8 @@ def yes_probability(reply: Reply) -> Verdict[float]:
         >>> yes_probability(Reply("Yes", tokens=(first,)))
         Scored(value=0.75)
     """
+    if reply.status == CallStatus.CANCELLED:  # no judge was asked, which says nothing of the picture
+        return Unscored(Reason.UNREACHABLE, reply.error or "no judge was asked")
     if not reply.tokens:
         return reply.problem() or Unscored(Reason.NOT_REPORTED, "the judge reports no log-probabilities", reply.text)
     first = reply.tokens[0]

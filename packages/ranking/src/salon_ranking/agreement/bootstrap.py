@@ -3,7 +3,7 @@
 Both systems are resampled with the *same* items in every replicate, so what makes an item hard for both cancels
 (R³-Refiner, appendix C.3: B = 1000, 95% interval of the difference). Means are resampled by the Rust core, one random
 stream per replicate: the same seed gives the same interval, bit for bit, on any number of threads, and the same items for
-every system, pair and metric. The core's readable twin is ``reference_resampling.py``.
+every system, pair and metric. The core's readable twin is ``tests/twins/reference_resampling.py``.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from salon_ranking.agreement._numbers import Floats, numbers
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
 from salon_ranking.errors import OptionError
 from salon_ranking.options import checked, workers
-from salon_ranking.uncertainty.quantiles import percentile_interval
+from salon_ranking.uncertainty.quantiles import standard_interval
 from salon_taxonomy.forest_plot import ForestPlot, PlotRow
 from salon_taxonomy.shown_result import ResultView, ShownResult
 from salon_taxonomy.table_files import Table
@@ -39,7 +39,8 @@ class Difference(ShownResult):
 
     Attributes:
         value: the difference on all items; never a mean of replicates.
-        ci_low, ci_high: percentile interval; NaN when no replicate had a value.
+        ci_low, ci_high: value ± t · standard error of the replicates. NaN of fewer than five items (at 95%), where all differ
+            by the same, and where too many replicates have no value.
         items: items that both systems have.
         degenerate: replicates in which the metric did not exist; they are in no interval.
         first, second: what the systems are called.
@@ -63,7 +64,7 @@ class Difference(ShownResult):
 
     def view(self) -> ResultView:
         """Return the difference with its interval as a table and a chart."""
-        how = f"{100 * self.confidence:.4g}% interval: paired percentile bootstrap, {self.replicates:,} replicates, seed"
+        how = f"{100 * self.confidence:.4g}% interval: paired bootstrap with Student's t, {self.replicates:,} replicates, seed"
         columns = ("first", "second", "difference", "low", "high", "items")
         values = (self.value, self.ci_low, self.ci_high)
         row = (self.first, self.second, *(f"{value:.4g}" for value in values), f"{self.items:,}")
@@ -81,7 +82,7 @@ def paired_bootstrap(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Difference:
-    """Return the difference of a metric between two systems, with its paired bootstrap interval.
+    """Return the difference of a metric between two systems, with its paired bootstrap interval (``docs/intervals.md``).
 
     Args:
         first, second: shape (items,), the same items in the same order; with a ``metric`` also (items, columns), such as
@@ -94,9 +95,9 @@ def paired_bootstrap(
         OptionError: replicates, confidence or seed are outside their range.
 
     Example:
-        >>> better = paired_bootstrap([1.0, 0.8, 0.9, 0.7], [0.5, 0.4, 0.3, 0.2])
+        >>> better = paired_bootstrap([1.0, 0.8, 0.9, 0.7, 0.8], [0.5, 0.4, 0.3, 0.2, 0.4])
         >>> round(better.value, 2), better.significant
-        (0.5, True)
+        (0.48, True)
     """
     check_bootstrap(replicates, confidence, seed)
     dimensions = 1 if metric is None else min(max(np.ndim(np.asarray(first, dtype=object)), 1), 2)
@@ -112,9 +113,9 @@ def paired_bootstrap(
         rows = (np.repeat(places, _core.drawn_items(len(x), seed, each).astype(np.int64)) for each in range(replicates))
         drawn = np.array([metric(x[row]) - metric(y[row]) for row in rows], dtype=np.float64)
         value = float(metric(x) - metric(y))
-    low, high, used = percentile_interval(drawn[:, None], confidence)
-    ends = (float(low[0]), float(high[0]))
-    return Difference(value, *ends, len(x), confidence, replicates, seed, degenerate=replicates - int(used[0]))
+    low, high = standard_interval(drawn[:, None], np.array([value]), len(x), confidence)
+    lost = int(np.isnan(drawn).sum())
+    return Difference(value, float(low[0]), float(high[0]), len(x), confidence, replicates, seed, degenerate=lost)
 
 
 @checked
@@ -160,17 +161,21 @@ def compare_all(
     for each in common:
         _enough(len(each))
     drawn = _core.paired_differences(np.ascontiguousarray(table), replicates, seed, number)
-    low, high, used = percentile_interval(drawn, confidence)
+    values = [float(each.mean()) for each in common]
+    ends = [
+        standard_interval(drawn[:, [number]], np.array([values[number]]), len(each), confidence)
+        for number, each in enumerate(common)
+    ]
     return tuple(
         Difference(
-            value=float(common[number].mean()),
-            ci_low=float(low[number]),
-            ci_high=float(high[number]),
+            value=values[number],
+            ci_low=float(ends[number][0][0]),
+            ci_high=float(ends[number][1][0]),
             items=len(common[number]),
             confidence=confidence,
             replicates=replicates,
             seed=seed,
-            degenerate=replicates - int(used[number]),
+            degenerate=int(np.isnan(drawn[:, number]).sum()),
             first=names[one],
             second=names[other],
         )

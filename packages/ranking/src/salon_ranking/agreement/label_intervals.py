@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from salon_ranking.agreement._numbers import Floats
 from salon_ranking.agreement.kappa import Weights
 from salon_ranking.agreement.krippendorff import Level
-from salon_ranking.uncertainty.quantiles import percentile_interval
+from salon_ranking.uncertainty.quantiles import expanded_interval
 
 Ends: TypeAlias = tuple[float | None, float | None]
 _NONE: Ends = (None, None)
@@ -31,7 +31,7 @@ def kappa_interval(
     confidence: float,
     seed: int,
 ) -> Ends:
-    """Return the percentile interval of Cohen's κ.
+    """Return the interval of Cohen's κ.
 
     Args:
         first, second: shape (things,): codes of the two raters' labels, from 0 in the order of the categories.
@@ -60,13 +60,13 @@ def kappa_interval(
     else:
         squares = ((mine + theirs) @ codes**2) - 2.0 * (mine @ codes) * (theirs @ codes) / size
         observed, expected = drawn @ steps**2, squares
-    return _ends(observed, expected, size, confidence)
+    return _ends(observed, expected, size, len(first), confidence)
 
 
 def alpha_interval(
     things: NDArray[np.int64], values: Floats, *, level: Level, replicates: int, confidence: float, seed: int
 ) -> Ends:
-    """Return the percentile interval of Krippendorff's α.
+    """Return the interval of Krippendorff's α.
 
     Args:
         things: shape (ratings,): the number of the rated thing.
@@ -75,13 +75,13 @@ def alpha_interval(
         replicates, confidence, seed: see :func:`kappa_interval`.
 
     Returns:
-        Both ends, at most 1; None where too few replicates have a value, or one thing alone was rated twice.
+        Both ends, from -1 to 1; None where too few replicates have a value, or one thing alone was rated twice.
     """
     profiles = _Profiles.of(things, values, fewest=2)
     if profiles.counts.sum() < _FEWEST:
         return _NONE
     known = profiles.known / max(float(np.abs(profiles.known).max()), 1e-300)
-    observed, expected = np.zeros(replicates), np.zeros(replicates)
+    observed, expected = np.zeros(replicates + 1), np.zeros(replicates + 1)
     for place, drawn in enumerate(_drawn(profiles.counts, replicates, seed)):
         overall = profiles.overall(drawn)
         total = overall.sum()
@@ -93,23 +93,23 @@ def alpha_interval(
             within, spread = profiles.squared(scale), 2.0 * total * (overall @ scale**2)
         observed[place] = (drawn * within / (profiles.ratings - 1.0)).sum() / total
         expected[place] = spread / (total * (total - 1.0))
-    return _ends(observed, expected, 1.0, confidence)
+    return _ends(observed, expected, 1.0, int(profiles.counts.sum()), confidence)
 
 
 def fleiss_interval(
     things: NDArray[np.int64], labels: NDArray[np.int64], *, replicates: int, confidence: float, seed: int
 ) -> Ends:
-    """Return the percentile interval of Fleiss' κ; arguments and result as for :func:`alpha_interval`."""
+    """Return the interval of Fleiss' κ; arguments and result as for :func:`alpha_interval`."""
     profiles = _Profiles.of(things, labels.astype(np.float64), fewest=1)
     if profiles.counts.sum() < _FEWEST:
         return _NONE
     raters = float(profiles.ratings[0])
     unequal = profiles.unequal() / (raters * (raters - 1.0))
-    observed, expected = np.zeros(replicates), np.zeros(replicates)
+    observed, expected = np.zeros(replicates + 1), np.zeros(replicates + 1)
     for place, drawn in enumerate(_drawn(profiles.counts, replicates, seed)):
         shares = profiles.overall(drawn) / (drawn.sum() * raters)
         observed[place], expected[place] = drawn @ unequal / drawn.sum(), 1.0 - (shares**2).sum()
-    return _ends(observed, expected, 1.0, confidence)
+    return _ends(observed, expected, 1.0, int(profiles.counts.sum()), confidence)
 
 
 class _Profiles:
@@ -164,14 +164,21 @@ def _counted(codes: NDArray[np.int64], weights: Floats, most: int) -> Floats:
 
 
 def _drawn(counts: "NDArray[np.int64] | Floats", replicates: int, seed: int) -> Floats:
-    """Return how often each profile was drawn, shape (replicates, profiles)."""
+    """Return how often each profile occurs, and was drawn in each replicate, shape (1 + replicates, profiles)."""
     size = int(counts.sum())
-    return np.random.default_rng(seed).multinomial(size, counts / size, size=replicates).astype(np.float64)
+    drawn = np.random.default_rng(seed).multinomial(size, counts / size, size=replicates)
+    return np.vstack([counts, drawn]).astype(np.float64)
 
 
-def _ends(observed: Floats, expected: Floats, unit: float, confidence: float) -> Ends:
-    """Return the percentile interval of 1 - observed / expected; replicates in which chance explains everything have none."""
+def _ends(observed: Floats, expected: Floats, unit: float, things: int, confidence: float) -> Ends:
+    """Return the interval of 1 - observed / expected; the first row is the estimate.
+
+    Replicates in which chance explains everything have no value.
+    """
     defined = expected > 1e-12 * unit
-    values = np.where(defined, 1.0 - observed / np.where(defined, expected, 1.0), np.nan)
-    low, high, _ = percentile_interval(values[:, None], confidence)
-    return (None, None) if np.isnan(low[0]) or np.isnan(high[0]) else (float(low[0]), float(high[0]))
+    estimate, *drawn = np.where(defined, 1.0 - observed / np.where(defined, expected, 1.0), np.nan)
+    values = np.array(drawn)
+    low, high = expanded_interval(values[:, None], np.array([estimate]), things, confidence)
+    if np.isnan(low[0]) or np.isnan(high[0]):
+        return _NONE
+    return max(float(low[0]), -1.0), min(float(high[0]), 1.0)

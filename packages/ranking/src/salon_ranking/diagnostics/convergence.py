@@ -1,6 +1,6 @@
 """How intervals shrink with matches: their width at fractions of the battles, by the sandwich formula.
 
-One fit per fraction and no resampling, so it is quick; the formula is in ``sandwich.py``.
+One fit per fraction and no resampling, so it is quick; the formula is in ``uncertainty/sandwich.py``.
 """
 
 import math
@@ -17,8 +17,8 @@ from salon_ranking.models.options import Estimator, FitOptions, Ties
 from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.models.ties import TieLikelihood
 from salon_ranking.options import takes_battles
-from salon_ranking.uncertainty.sandwich import counts_of, covariance, degrees_of_freedom
-from salon_ranking.uncertainty.student import two_sided_quantile
+from salon_ranking.uncertainty.sandwich import sandwich
+from salon_ranking.uncertainty.student import two_sided_quantiles
 
 __all__ = ["convergence"]
 
@@ -83,17 +83,17 @@ def convergence(
     return pl.DataFrame(rows[::-1], schema={**columns, "mean_width": pl.Float64, "widest": pl.Float64}, orient="row")
 
 
-def interval_widths(covariance: Floats, baseline: int, confidence: float, degrees: float = math.inf) -> Floats:
+def interval_widths(covariance: Floats, baseline: int, confidence: float, degrees: float | Floats = math.inf) -> Floats:
     """Return widths in Elo points of intervals of every rating with the baseline's fixed; 0 for the baseline.
 
-    ``degrees`` of freedom of Student's t; infinite for the normal distribution.
+    ``degrees`` of freedom of Student's t, of all or of each; infinite for the normal distribution.
 
     Example:
         >>> interval_widths(np.eye(2) * 0.01, 1, 0.95).round(1).tolist()
         [96.3, 0.0]
     """
     variance = np.diag(covariance) + covariance[baseline, baseline] - 2.0 * covariance[baseline]
-    quantile = two_sided_quantile(1.0 - confidence, degrees)
+    quantile = two_sided_quantiles(1.0 - confidence, np.broadcast_to(degrees, variance.shape))
     widths: Floats = 2.0 * quantile * POINTS_PER_UNIT * np.sqrt(np.maximum(variance, 0.0))
     return widths
 
@@ -124,11 +124,15 @@ def _widths(cells: _core.Cells, options: FitOptions, base: int, confidence: floa
         if isinstance(likelihood, TieLikelihood):
             likelihood.check("a part of the battles")
         values = likelihood.fit().values
-        matrix = covariance(likelihood, values)
+        found = sandwich(likelihood, values)
     except UnratableError:
         return None
-    degrees = degrees_of_freedom(counts_of(likelihood.groups))
-    return np.delete(interval_widths(matrix[: cells.models, : cells.models], base, confidence, degrees), base)
+    others = np.delete(np.arange(cells.models), base)
+    matrix = found.covariance[: cells.models, : cells.models]
+    if not np.isfinite(matrix).all():
+        return None
+    degrees = found.degrees_between(others, np.full(len(others), base))
+    return np.delete(interval_widths(matrix, base, confidence, np.insert(degrees, base, np.inf)), base)
 
 
 def _renumbered(cells: _core.Cells) -> _core.Cells:

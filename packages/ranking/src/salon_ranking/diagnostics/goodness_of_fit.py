@@ -17,6 +17,8 @@ from salon_ranking.options import takes_battles
 Floats = NDArray[np.float64]
 
 _FEW = 5.0
+_MOST_FEW = 0.2
+"""Of the pairs may have so few (Cochran 1954, doi:10.2307/3001616)."""
 _MOST_FOR_CYCLES = 1_000
 
 
@@ -77,12 +79,12 @@ def goodness_of_fit(battles: Battles, ratings: Ratings) -> GoodnessOfFit:
 
     Example:
         >>> from salon_ranking import fit
-        >>> meetings = [("x", "y", 7, 3), ("y", "z", 7, 3), ("x", "z", 2, 8)]  # z beats the best
+        >>> meetings = [("x", "y", 14, 6), ("y", "z", 14, 6), ("x", "z", 4, 16)]  # z beats the best
         >>> rows = [(a, b, w) for a, b, won, lost in meetings for w in ["model_a"] * won + ["model_b"] * lost]
         >>> battles = Battles.from_frame(pl.DataFrame(rows, schema=["model_a", "model_b", "winner"], orient="row"))
         >>> found = goodness_of_fit(battles, fit(battles))
         >>> round(found.deviance, 2), found.degrees_of_freedom, found.p_value < 0.01
-        (6.88, 1, True)
+        (13.76, 1, True)
     """
     check_battles(battles)
     if ratings.models != battles.models:
@@ -100,6 +102,8 @@ def goodness_of_fit(battles: Battles, ratings: Ratings) -> GoodnessOfFit:
     expected = totals.matches * chances
     few = float((np.where(chances > 0.0, expected, np.inf).min(axis=0) < _FEW).mean()) if len(totals.first) else 0.0
     note = _note(battles, ratings, totals, freedom)
+    if not note and few > _MOST_FEW:
+        note = f"No p-value: {100 * few:.0f}% of the pairs have expected counts below {_FEW:g}, so that χ² does not hold."
     p_value = None if note else _chi_squared_tail(deviance, freedom)
     usual = f"χ² holds roughly when few pairs have expected counts below 5; here {100 * few:.0f}% have."
     return GoodnessOfFit(deviance, freedom, p_value, note or usual, few, _residuals(battles, ratings, totals))

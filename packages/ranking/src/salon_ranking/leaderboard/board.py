@@ -37,11 +37,12 @@ class Leaderboard(ShownResult):
             ``matches``, ``wins``, ``ties``, ``losses`` (sums of weights), ``win_rate`` ((wins + ties/2) / matches),
             ``replicates_used`` (replicates in which the model had a finite rating and a chain of battles joined it to the
             baseline) and ``component`` (null for a model whose battles were all judged both-bad and taken out: it is last and
-            has no rating); when asked for, also ``rank_low`` and ``rank_high``, the best and the worst rank that all ranks
-            together allow.
+            has no rating); of sandwiches with clusters or weights also ``degrees``, the degrees of freedom of Student's t; when
+            asked for, also ``rank_low`` and ``rank_high``, the best and the worst rank that all ranks together allow.
         parameters: the parameters beside strengths, of each component: ``component``, ``term`` (ν, κ or a covariate),
             ``estimate`` (of a covariate: log-odds for one unit, or one standard deviation where ``scale`` is not 1),
-            ``standard_error``, ``ci_low``, ``ci_high``, ``z`` and ``p_value`` (two-sided Wald test that a coefficient is 0),
+            ``standard_error``, ``ci_low``, ``ci_high``, ``degrees`` (of freedom of Student's t; null: the normal
+            distribution), ``z`` and ``p_value`` (two-sided Wald test that a coefficient is 0),
             ``scale`` (what a covariate was divided by), ``elo`` (a coefficient in Elo points). Null where not known; no
             rows for plain Bradley-Terry.
         source: where the battles came from.
@@ -236,7 +237,7 @@ class Leaderboard(ShownResult):
         parts.append(f"{' and '.join(self.baselines[:3]) or 'nobody'} fixed at {self.baseline_rating:g}")
         if self.ci_method is not None:
             drawn = f", {self.replicates:,} replicates, seed {self.seed}" if self.replicates else ""
-            parts.append(f"{100 * self.confidence:.4g}% interval: {self.ci_method}{drawn}")
+            parts.append(f"{100 * self.confidence:.4g}% interval: {self.ci_method}{drawn}{self._freedom}")
             unknown = self.table.filter(pl.col("rating").is_not_null() & pl.col("ci_low").is_null()).height
             if self.table["ci_low"].null_count() == self.table.height:
                 parts.append("no interval is known")
@@ -259,6 +260,11 @@ class Leaderboard(ShownResult):
         if self.excluded is None:
             return said
         return f"{said} {'' if self.group is None else 'In all groups together: '}{self.excluded.sentence}"
+
+    @property
+    def _freedom(self) -> str:
+        """The degrees of freedom of a sandwich of clusters, in words."""
+        return freedom_of(self.table["degrees"]) if "degrees" in self.table.columns else ""
 
     @property
     def maximised(self) -> str:
@@ -304,6 +310,17 @@ class Leaderboard(ShownResult):
         from salon_taxonomy.records import LeaderboardRow  # brings pydantic, which ratings alone do not need
 
         return rated.with_columns(**constants).select(list(LeaderboardRow.model_fields))
+
+
+def freedom_of(degrees: pl.Series) -> str:
+    """Return the lowest and the highest degrees of freedom in words, to put after the name of a method; empty without any.
+
+    Example:
+        >>> freedom_of(pl.Series([3.44, 19.0, None])), freedom_of(pl.Series([None], dtype=pl.Float64))
+        (', 3.4 to 19 degrees of freedom', '')
+    """
+    known = sorted({f"{value:.1f}".removesuffix(".0") for value in degrees.drop_nulls()}, key=float)
+    return f", {' to '.join(dict.fromkeys([known[0], known[-1]]))} degrees of freedom" if known else ""
 
 
 def made_of(*parts: object, **known: object) -> dict[str, object]:

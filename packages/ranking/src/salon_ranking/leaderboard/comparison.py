@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.battles.repeated_ids import ID
 from salon_ranking.errors import OptionError
-from salon_ranking.leaderboard.board import Leaderboard
+from salon_ranking.leaderboard.board import Leaderboard, freedom_of
 from salon_ranking.models.covariates import Covariate
 from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.options import Estimator, FitOptions, Ties, parsed_covariates
@@ -19,7 +19,7 @@ from salon_ranking.numbers import frame_cells
 from salon_ranking.options import checked
 from salon_ranking.uncertainty.multiple_testing import holm
 from salon_ranking.uncertainty.resampling import IntervalOptions, uncertainties
-from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_tail
+from salon_ranking.uncertainty.student import two_sided_quantiles, two_sided_tail
 from salon_taxonomy.forest_plot import ForestPlot, PlotRow
 from salon_taxonomy.shown_result import ResultView, ShownResult
 
@@ -84,8 +84,9 @@ class VoteComparison(ShownResult):
     Attributes:
         table: one row per model that both rate, best first by the first set: ``model``, ``rating`` and ``rank`` by the first,
             ``other_rating`` and ``other_rank`` by the second, ``change`` (places gained from the second to the first),
-            ``difference`` (rating less other rating, Elo points), ``ci_low``, ``ci_high``, ``p_value``, ``p_holm`` (corrected
-            over all rows); the last four are null where no interval is known.
+            ``difference`` (rating less other rating, Elo points), ``ci_low``, ``ci_high``, ``degrees`` (of freedom of Student's
+            t; null: the normal distribution), ``p_value``, ``p_holm`` (corrected over all rows); the last five are null where
+            no interval is known.
         header: how it was made, and why intervals are missing.
     """
 
@@ -140,7 +141,7 @@ def compare_votes(
     if len(shared) < 2:
         raise OptionError("two models or more must be in both, not", value=len(shared))
     options = FitOptions(ties, parsed_covariates(covariates), standardize, estimator, prior_ties, ridge=ridge)
-    sides = [_side(one, shared, one.is_clustered(cluster), options) for one in (battles, other)]
+    sides = [_side(one, shared, one.is_clustered(cluster), options, confidence) for one in (battles, other)]
     (first, first_variance, degrees), (second, second_variance, other_degrees) = sides
     why = _dependence(battles, other, battles.is_clustered(cluster) or other.is_clustered(cluster))
     unknown = np.full(len(shared), np.nan)
@@ -155,7 +156,9 @@ def compare_votes(
     parts = [
         f"{battles.source} ({battles.count:,} battles) against {other.source} ({other.count:,} battles)",
         f"{len(shared):,} models in both, whose mean rating is {_MEAN:g} in both",
-        f"no interval is known: {why}" if why is not None else f"{100 * confidence:.4g}% interval of a difference: {how}",
+        f"no interval is known: {why}"
+        if why is not None
+        else f"{100 * confidence:.4g}% interval of a difference: {how}{freedom_of(table['degrees'])}",
         *dict.fromkeys([*battles.remarks, *other.remarks]),
     ]
     return VoteComparison(table, "; ".join(parts) + ".")
@@ -166,49 +169,52 @@ def _comparison_table(
 ) -> pl.DataFrame:
     """Return ``VoteComparison.table`` from log-strengths by both sets, and error and degrees of freedom of the differences."""
     difference = first - second
-    reach = np.array([two_sided_quantile(1.0 - confidence, each) if each > 0 else np.nan for each in freedom]) * error
+    reach = two_sided_quantiles(1.0 - confidence, freedom) * error
     with np.errstate(divide="ignore", invalid="ignore"):
-        tails = [
-            float(two_sided_tail(np.abs(np.array([ratio])), each)[0]) if each > 0 else np.nan
-            for ratio, each in zip(difference / error, freedom, strict=True)
-        ]
+        tails = two_sided_tail(np.abs(difference / error), freedom)
     columns = {
         "rating": _MEAN + POINTS_PER_UNIT * first,
         "other_rating": _MEAN + POINTS_PER_UNIT * second,
         "difference": POINTS_PER_UNIT * difference,
         "ci_low": POINTS_PER_UNIT * (difference - reach),
         "ci_high": POINTS_PER_UNIT * (difference + reach),
-        "p_value": np.array(tails),
-        "p_holm": holm(np.array(tails)),
+        "degrees": np.where(np.isinf(freedom), np.nan, freedom),
+        "p_value": tails,
+        "p_holm": holm(tails),
     }
     places = {
         name: pl.col(rating).round(RANK_DIGITS).rank("min", descending=True).cast(pl.Int64)
         for name, rating in (("rank", "rating"), ("other_rank", "other_rating"))
     }
     table = pl.DataFrame({"model": pl.Series(shared, dtype=pl.String), **columns}).with_columns(
-        pl.col("ci_low", "ci_high", "p_value", "p_holm").fill_nan(None), **places
+        pl.col("ci_low", "ci_high", "degrees", "p_value", "p_holm").fill_nan(None), **places
     )
     ordered = ["model", "rating", "rank", "other_rating", "other_rank", "change", *list(columns)[2:]]
     return table.with_columns(change=pl.col("other_rank") - pl.col("rank")).sort("rank", "model").select(ordered)
 
 
-def _side(battles: Battles, shared: Sequence[str], clustered: bool, options: FitOptions) -> tuple[Floats, Floats, float]:
-    """Return θ of the shared models about their mean, the variance of each, and the degrees of freedom."""
+def _side(
+    battles: Battles, shared: Sequence[str], clustered: bool, options: FitOptions, confidence: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return θ of the shared models about their mean, the variance of each, and its degrees of freedom."""
     check_size(len(battles.models), "a comparison of votes")
     ratings = fitted(battles, options, clustered=clustered)
     number = {name: place for place, name in enumerate(battles.models)}
     chosen = np.array([number[name] for name in shared])
     theta = ratings.log_strengths[chosen]
-    variance, degrees = np.full(len(shared), np.nan), np.inf
+    variance, degrees = np.full(len(shared), np.nan), np.full(len(shared), np.nan)
     found = [
         one for league in uncertainties(ratings, IntervalOptions("sandwich", cluster=clustered)) for one in league.strengths
     ]
-    if len(found) == 1 and found[0].covariance is not None:  # all models can be compared
-        place = np.full(len(number), -1)
-        place[found[0].members] = np.arange(len(found[0].members))
-        matrix = found[0].covariance[np.ix_(place[chosen], place[chosen])]
-        centred = matrix - matrix.mean(axis=0) - matrix.mean(axis=1)[:, None] + matrix.mean()
-        variance, degrees = np.maximum(np.diag(centred), 0.0), found[0].degrees
+    one = found[0]
+    place = np.searchsorted(one.members, chosen)
+    matrix = one.covariance
+    is_known = len(found) == 1 and one.too_little(confidence) is None
+    if matrix is not None and is_known and (one.strong is None or len({*one.strong[place]}) == 1):  # all models can be compared
+        contrasts = np.zeros((len(shared), len(one.members)))
+        contrasts[:, place] = np.eye(len(shared)) - 1.0 / len(shared)
+        variance = np.maximum(((contrasts @ matrix) * contrasts).sum(axis=1), 0.0)
+        degrees = one.degrees_of_contrasts(contrasts)
     return theta - theta.mean(), variance, degrees
 
 

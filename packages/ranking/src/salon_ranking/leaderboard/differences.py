@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.errors import OptionError
+from salon_ranking.leaderboard.board import freedom_of
 from salon_ranking.models.covariates import Covariate
 from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.options import Components, Estimator, FitOptions, Ties, parsed_covariates
@@ -23,6 +24,7 @@ from salon_ranking.models.ratings import POINTS_PER_UNIT, fitted
 from salon_ranking.options import takes_battles
 from salon_ranking.uncertainty.multiple_testing import holm
 from salon_ranking.uncertainty.resampling import IntervalOptions, Progress, uncertainties
+from salon_ranking.uncertainty.student import two_sided_tail
 from salon_ranking.uncertainty.uncertainty import Interval, Uncertainty
 
 Floats = NDArray[np.float64]
@@ -34,6 +36,7 @@ _COLUMNS = {
     "ci_low": pl.Float64,
     "ci_high": pl.Float64,
     "standard_error": pl.Float64,
+    "degrees": pl.Float64,
     "p_value": pl.Float64,
     "p_holm": pl.Float64,
     "significant": pl.Boolean,
@@ -46,7 +49,8 @@ class Differences:
 
     Attributes:
         table: one row per pair, strongest first, the higher rated as ``model_a``: ``difference`` (Elo points, 0 or more),
-            ``ci_low``, ``ci_high``, ``standard_error``, ``p_value``, ``p_holm`` (corrected over all rows of the table),
+            ``ci_low``, ``ci_high``, ``standard_error``, ``degrees`` (of freedom of Student's t; null: the normal distribution),
+            ``p_value``, ``p_holm`` (corrected over all rows of the table),
             ``significant`` (``p_holm`` < 1 - confidence). Null where no interval is known.
         confidence: of each interval by itself, and of all claims of significance together.
         ci_method: as of a leaderboard.
@@ -87,8 +91,9 @@ class Differences:
         share = f"{100 * (1 - self.confidence):.3g}%"
         lost = (f"{self.degenerate:,} degenerate replicates without a finite estimate",) if self.degenerate else ()
         remarks = "".join(f"; {said}" for said in (*lost, *self.warnings))
+        how = f"{self.ci_method}{freedom_of(self.table['degrees'])}"
         return (
-            f"{self.source}: {self.table.height:,} pairs of models; {100 * self.confidence:.4g}% interval: {self.ci_method}; "
+            f"{self.source}: {self.table.height:,} pairs of models; {100 * self.confidence:.4g}% interval: {how}; "
             f"{found:,} differences are significant at {share} after Holm's correction{remarks}."
         )
 
@@ -154,9 +159,11 @@ def _pairs(battles: Battles, one: Uncertainty, confidence: float) -> Iterator[pl
     order = np.argsort(-one.estimate, kind="stable")
     for place, model in enumerate(order[:-1]):
         weaker = order[place + 1 :]
+        degrees = one.degrees_of(int(model))[weaker]
         low, high = one.difference_interval(int(model), confidence)
+        error = np.where(np.isnan(low[weaker] + high[weaker]), np.nan, errors[model, weaker])
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = (one.estimate[model] - one.estimate[weaker]) / errors[model, weaker]
+            ratio = (one.estimate[model] - one.estimate[weaker]) / error
         yield pl.DataFrame(
             {
                 "model_a": [names[model]] * len(weaker),
@@ -164,8 +171,9 @@ def _pairs(battles: Battles, one: Uncertainty, confidence: float) -> Iterator[pl
                 "difference": POINTS_PER_UNIT * (one.estimate[model] - one.estimate[weaker]),
                 "ci_low": POINTS_PER_UNIT * low[weaker],
                 "ci_high": POINTS_PER_UNIT * high[weaker],
-                "standard_error": POINTS_PER_UNIT * errors[model, weaker],
-                "p_value": one.p_values(ratio),
+                "standard_error": POINTS_PER_UNIT * error,
+                "degrees": np.where(np.isinf(degrees) | np.isnan(ratio), np.nan, degrees),
+                "p_value": two_sided_tail(np.abs(ratio), degrees),
             }
         )
 

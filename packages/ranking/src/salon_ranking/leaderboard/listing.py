@@ -5,9 +5,11 @@ one more match of weight 1 follows from the inverse H⁻¹ of the curvature. Wit
 
     Δθ = r H⁻¹v / (1 + p(1 - p) vᵀH⁻¹v),      r = 1 - p for a win of i, -p for a loss
 
-which is one Newton step of the likelihood with that match, by the Sherman-Morrison formula; a test holds it against the
-refit. A tie model has one more row and column in H, and a tie as a third outcome (Woodbury's formula). With covariates the
-match is one at equal covariates. The effect on a model is the largest over all outcomes and all opponents in its component.
+which is one Newton step of the likelihood with that match, by the Sherman-Morrison formula. A tie model has one more row and
+column in H, and a tie as a third outcome (Woodbury's formula). With covariates the match is one at equal covariates. The effect
+on a model is the largest over all outcomes and all opponents in its component. Where matches are few one step is up to a third
+off: it chooses the opponents that may matter most, and further steps with the same H lead to the fit with that match. A test
+holds them against the refit.
 """
 
 import math
@@ -17,9 +19,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_ranking import _core
 from salon_ranking.battles import Battles
 from salon_ranking.errors import OptionError
 from salon_ranking.leaderboard.board import Leaderboard
+from salon_ranking.models.covariate_likelihood import CovariateLikelihood
 from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.ratings import POINTS_PER_UNIT, FittedLeague, Ratings, elo, fit
 from salon_ranking.models.ties import TieLikelihood
@@ -32,6 +36,12 @@ MOST_WIDTH = 20.0
 """Elo points that the interval of a listed model may be wide."""
 MOST_EFFECT = 3.0
 """Elo points that one more match may change the rating of a listed model."""
+_SMALL = 0.005
+"""Units of log-strength up to which one step is right to half a hundredth."""
+_RIVALS = 3
+"""Opponents of each model that are tried to the end."""
+_MOST_STEPS, _SETTLED = 60, 1e-7
+"""Of the fit with one more match; the last one in log-strengths."""
 
 
 def match_effects(ratings: Ratings) -> Floats:
@@ -48,8 +58,85 @@ def match_effects(ratings: Ratings) -> Floats:
         values = league.estimate.values
         prior = prior_of(league.likelihood, values)
         inverse = inverse_curvature(league.likelihood.at(values), prior, len(league.members))
-        effects[league.members] = POINTS_PER_UNIT * _changes(league, inverse).max(axis=1)
+        nearly = _changes(league, inverse)
+        effects[league.members] = POINTS_PER_UNIT * nearly.max(axis=1)
+        large = np.flatnonzero(nearly.max(axis=1) > _SMALL)
+        if not large.size:
+            continue
+        exact = _Refits(league, inverse, prior)
+        for model in large:
+            rivals = [rival for rival in np.argsort(-nearly[model], kind="stable")[:_RIVALS] if rival != model]
+            changes = [exact.change(int(model), int(rival), outcome) for rival in rivals for outcome in range(exact.outcomes)]
+            effects[league.members[model]] = POINTS_PER_UNIT * max(changes)
     return effects
+
+
+class _Refits:
+    """Fits of a league with one more match, by chord steps from the fit without it."""
+
+    def __init__(self, league: FittedLeague, inverse: Floats, prior: Floats) -> None:
+        likelihood = league.likelihood
+        cells = likelihood.cells
+        if cells.clusters > 1 and not isinstance(likelihood, CovariateLikelihood):  # fewer cells without them
+            without = _core.parts(cells, np.zeros(cells.clusters, dtype=np.uint32), False)[0][2]
+            likelihood = replace(likelihood, cells=without, clustered=False)  # type: ignore[type-var]
+        self.likelihood, self.inverse, self.prior = likelihood, inverse, prior
+        self.values, self.base, self.models = league.estimate.values, league.base, len(league.log_strengths)
+        self.ties = likelihood if isinstance(likelihood, TieLikelihood) and likelihood.size else None
+        self.outcomes = 3 if self.ties else 2
+        self.slope = self._slope(self.values)
+
+    def _slope(self, values: Floats) -> Floats:
+        """The slope of the log-likelihood without the prior."""
+        first, second, along, further, count = self.likelihood.at(values).by_row().rows
+        strengths = np.bincount(first, along * count, self.models) - np.bincount(second, along * count, self.models)
+        return np.append(strengths, further.T @ count)
+
+    def _match(self, values: Floats, model: int, rival: int, outcome: int) -> tuple[Floats, Floats]:
+        """The slope and the curvature of the match."""
+        gap = np.array([values[model] - values[rival]])
+        slope, bend = np.zeros(len(values)), np.zeros((len(values), len(values)))
+        pair = np.ix_([model, rival], [model, rival])
+        if self.ties is not None:
+            along, beside, curves = self.ties.slopes(gap, outcome, values)
+            slope[-1], bend[-1, -1] = beside[0], curves[2][0]
+            bend[-1, [model, rival]] = bend[[model, rival], -1] = curves[1][0] * np.array([1.0, -1.0])
+            curve, size = curves[0][0], along[0]
+        else:
+            share = 0.5 * (1.0 + math.tanh(0.5 * gap[0]))
+            curve, size = share * (1.0 - share), (1.0 - share, -share)[outcome]
+        slope[[model, rival]] = size, -size
+        bend[pair] = curve * np.array([[1.0, -1.0], [-1.0, 1.0]])
+        return slope, bend
+
+    def change(self, model: int, rival: int, outcome: int) -> float:
+        """How far the match moves the model from the baseline, in log-strength."""
+        bend = self._match(self.values, model, rival, outcome)[1]
+        touched = np.flatnonzero(bend.any(axis=0))
+        inner = np.linalg.solve(
+            np.eye(len(touched)) + bend[np.ix_(touched, touched)] @ self.inverse[np.ix_(touched, touched)],
+            bend[np.ix_(touched, touched)] @ self.inverse[touched],
+        )
+        values = self.values
+        for _ in range(_MOST_STEPS):
+            pull = self._slope(values) - self.slope - self._prior(values) + self._match(values, model, rival, outcome)[0]
+            step = self.inverse @ pull
+            step = step - self.inverse[:, touched] @ (inner @ pull)
+            if self.ties is not None and values[-1] + step[-1] <= 0.0:
+                step *= 0.5 * values[-1] / -step[-1]
+            values = values + step
+            if np.abs(step).max() < _SETTLED:
+                break
+        moved = values - self.values
+        return abs(float(moved[model] - moved[self.base]))
+
+    def _prior(self, values: Floats) -> Floats:
+        """What the prior's slope loses on the way."""
+        options, strengths = self.likelihood.options, slice(0, self.models)
+        lost = options.ridge * (values - self.values)
+        shares = [0.5 * (1.0 + np.tanh(0.5 * one[strengths])) for one in (values, self.values)]
+        lost[strengths] = options.prior_ties * (shares[0] - shares[1])
+        return lost
 
 
 def _changes(league: FittedLeague, inverse: Floats) -> Floats:

@@ -22,6 +22,7 @@ from salon_ranking.models.options import (
     parsed_covariates,
 )
 from salon_ranking.models.ratings import POINTS_PER_UNIT, RANK_DIGITS, Ratings, fitted
+from salon_ranking.models.ties import TIE_EDGES, TieLikelihood
 from salon_ranking.options import takes_battles
 from salon_ranking.uncertainty.resampling import (
     IntervalOptions,
@@ -31,6 +32,7 @@ from salon_ranking.uncertainty.resampling import (
     uncertainties,
 )
 from salon_ranking.uncertainty.simultaneous import rank_intervals
+from salon_ranking.uncertainty.student import two_sided_tail
 from salon_ranking.uncertainty.uncertainty import Interval, Uncertainty
 
 Floats = NDArray[np.float64]
@@ -117,6 +119,9 @@ def rank(
     for number, league in enumerate(uncertainties(ratings, asked)):
         intervals.add(number, league, keep=ranks)
     table = _table(battles, ratings, intervals)
+    if np.isfinite(intervals.degrees).any():
+        degrees = pl.DataFrame({"model": battles.models, "degrees": intervals.degrees})
+        table = table.join(degrees.fill_nan(None), on="model", how="left", maintain_order="left")
     if ranks:
         table = table.join(intervals.ranks(), on="model", how="left", maintain_order="left")
     return _board(intervals, table)
@@ -193,7 +198,7 @@ class _Intervals:
 
     def __post_init__(self) -> None:
         count = len(self.battles.models)
-        self.low, self.high, self.error = (np.full(count, np.nan) for _ in range(3))
+        self.low, self.high, self.error, self.degrees = (np.full(count, np.nan) for _ in range(4))
         self.used = np.zeros(count, dtype=np.int64)
 
     @property
@@ -215,12 +220,15 @@ class _Intervals:
         self.low[found.members], self.high[found.members] = low, high
         self.error[found.members] = np.where(np.isnan(high - low), np.nan, POINTS_PER_UNIT * found.errors())
         self.used[found.members] = ends.used
+        if found.sandwich is not None and found.base is not None:
+            degrees = found.degrees_of(found.base)
+            self.degrees[found.members] = np.where(np.isinf(degrees) | np.isnan(high - low), np.nan, degrees)
         self.degenerate = max(self.degenerate, found.degenerate)
         self.unconverged += found.unconverged
         self.kinds.add(self.asked.interval if found.replicates is not None else "sandwich")
         named = self.battles.models[found.members[found.base or 0]]
         where = f"component of {named}: " if len(self.ratings.baselines) > 1 else ""
-        self.warnings += [where + said for said in found.warnings(self.battles.models, confidence, self.clustered_by)]
+        self.warnings += [where + said for said in found.warnings(self.battles.models, confidence, self.clustered_by, ends)]
 
     def ranks(self) -> pl.DataFrame:
         """Return ``model``, ``rank_low`` and ``rank_high``: simultaneous intervals of the ranks."""
@@ -237,7 +245,7 @@ class _Intervals:
     def parameters(self) -> pl.DataFrame:
         """Return ``Leaderboard.parameters``."""
         table = self.ratings.parameters
-        error, low, high, p_value = (np.full(table.height, np.nan) for _ in range(4))
+        error, low, high, p_value, degrees = (np.full(table.height, np.nan) for _ in range(5))
         for number, found in self.further.items():
             if found is None:
                 continue
@@ -246,17 +254,48 @@ class _Intervals:
             low[rows], high[rows] = ends.low[:-1], ends.high[:-1]
             error[rows] = np.where(np.isnan(ends.high - ends.low), np.nan, found.errors())[:-1]
             with np.errstate(divide="ignore", invalid="ignore"):
-                p_value[rows] = found.p_values(found.estimate[:-1] / error[rows])
+                ratio = np.abs(found.estimate[:-1] / error[rows])
+            degrees[rows] = found.degrees_of(len(found.estimate) - 1)[:-1]
+            p_value[rows] = two_sided_tail(ratio, degrees[rows])
+            if isinstance(self.ratings.leagues[number].likelihood, TieLikelihood):
+                edge = TIE_EDGES[self.ratings.options.ties]
+                low[rows], high[rows] = _within_range(found, edge, low[rows], high[rows])
         is_covariate = pl.col("scale").is_not_null()  # that a tie parameter is 0 is no hypothesis: it is the edge of its range
-        columns = {"standard_error": error, "ci_low": low, "ci_high": high}
+        columns = {
+            "standard_error": error,
+            "ci_low": low,
+            "ci_high": high,
+            "degrees": np.where(np.isinf(degrees), np.nan, degrees),
+        }
         with_errors = table.with_columns(**{name: pl.Series(values, dtype=pl.Float64) for name, values in columns.items()})
         tests = with_errors.with_columns(
             z=pl.when(is_covariate).then(pl.col("estimate") / pl.col("standard_error")),
             p_value=pl.when(is_covariate).then(pl.Series(p_value, dtype=pl.Float64)),
             elo=pl.when(is_covariate).then(POINTS_PER_UNIT * pl.col("estimate")),
         )
-        names = ("component", "term", "estimate", "standard_error", "ci_low", "ci_high", "z", "p_value", "scale", "elo")
+        names = (
+            "component",
+            "term",
+            "estimate",
+            "standard_error",
+            "ci_low",
+            "ci_high",
+            "degrees",
+            "z",
+            "p_value",
+            "scale",
+            "elo",
+        )
         return tests.select(names).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _within_range(found: Uncertainty, edge: float, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return a tie parameter's interval; that of a sandwich is symmetric in ln(parameter - edge), and so above the edge."""
+    if found.replicates is not None:
+        return low, high
+    above = found.estimate[:-1] - edge
+    reach = np.exp((high - low) / (2.0 * above))
+    return edge + above / reach, edge + above * reach
 
 
 def _table(battles: Battles, ratings: Ratings, intervals: _Intervals) -> pl.DataFrame:

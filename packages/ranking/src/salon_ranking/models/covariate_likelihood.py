@@ -85,6 +85,16 @@ class CovariateLikelihood:
         _, crossings = np.unique(np.stack(self.clusters), axis=1, return_inverse=True)
         return (*self.clusters, np.ascontiguousarray(crossings.ravel(), dtype=np.uint32))
 
+    @property
+    def row_groups(self) -> Groups:
+        """As ``Likelihood.row_groups``."""
+        return self.groups
+
+    @property
+    def weights(self) -> Floats:
+        """As ``Likelihood.weights``."""
+        return self.rows.weight
+
     def fit(self, start: Floats | None = None) -> LeagueFit:
         """As ``Likelihood.fit``; ``start`` is not used.
 

@@ -31,8 +31,13 @@ Groups: TypeAlias = tuple[Codes, ...]
 """How battles are grouped into clusters: not at all; by one column; or by the first, the second, and their crossings."""
 ScoreRows: TypeAlias = tuple[Codes, Codes, Floats, Floats, Floats]
 """First and second model, slope of one battle in θ_first - θ_second, slopes in the further parameters (rows, k), battles."""
+Roots: TypeAlias = tuple[Codes, Codes, Floats, Floats]
+"""First and second model, and the entries of rows z whose squares z zᵀ are the curvature: in θ_first - θ_second, and in the
+further parameters (rows, k). Where a battle has several, the first row of all battles comes first, then the second."""
 
 
+_SCORE = np.array([1.0, 0.0, 0.5])
+"""What the first model gets from a win, a loss and a tie."""
 MOST_MODELS = 4096
 """Models of one league up to which square matrices are made."""
 
@@ -100,6 +105,9 @@ class ScoreSums(Protocol):
     def third_moments(self, kernel: Floats, group: Codes | None) -> Floats:
         """Return Σ (kernelᵀ s)³ over battles or groups, one per column of ``kernel`` (n + k, columns)."""
 
+    def by_row(self) -> "RowScores":
+        """Return the same with an array entry per kind of battle."""
+
 
 class Likelihood(Protocol):
     """The likelihood of one league."""
@@ -110,6 +118,14 @@ class Likelihood(Protocol):
     def options(self) -> FitOptions: ...
     @property
     def groups(self) -> Groups: ...
+
+    @property
+    def row_groups(self) -> Groups:
+        """The same, of the rows of :meth:`ScoreSums.by_row`."""
+
+    @property
+    def weights(self) -> Floats:
+        """The weight of a battle of each row."""
 
     @property
     def size(self) -> int:
@@ -150,6 +166,14 @@ class PairScores:
         """As :meth:`ScoreSums.third_moments`."""
         return _core.third_moments(self.cells, self.values, kernel, group)
 
+    def by_row(self) -> "RowScores":
+        """As :meth:`ScoreSums.by_row`."""
+        first, second, outcome, _, count, weight = self.cells.columns()
+        share = 0.5 * (1.0 + np.tanh(0.5 * (self.values[first] - self.values[second])))
+        none = np.empty((len(first), 0))
+        rows = (first, second, weight * (_SCORE[outcome] - share), none, count.astype(np.float64))
+        return RowScores(self.cells.models, rows, count * weight * share * (1.0 - share), none, np.empty((0, 0)))
+
 
 @dataclass(frozen=True, eq=False)
 class RowScores:
@@ -160,6 +184,8 @@ class RowScores:
         bend: negative second derivative of each row in θ_first - θ_second, shape (rows,).
         border: mixed with the further parameters, shape (rows, k).
         corner: summed, in the further parameters, shape (k, k).
+        bends: second derivatives of each row in the tie parameter, shape (rows,); None: the rows are one-dimensional, with the
+            slopes in the further parameters in proportion.
     """
 
     models: int
@@ -167,6 +193,7 @@ class RowScores:
     bend: Floats
     border: Floats
     corner: Floats
+    bends: Floats | None = None
 
     def curvature(self) -> Floats:
         """As :meth:`ScoreSums.curvature`."""
@@ -188,6 +215,31 @@ class RowScores:
         """As :meth:`ScoreSums.third_moments`."""
         return _core.parameter_third_moments(self.models, self.rows, kernel, group)
 
+    def by_row(self) -> "RowScores":
+        """As :meth:`ScoreSums.by_row`."""
+        return self
+
+    def repeated(self) -> "RowScores":
+        """Return the same with a row per battle."""
+        count = self.rows[4]
+        times = count.astype(np.int64)
+        many = [np.ascontiguousarray(np.repeat(column, times, axis=0)) for column in (*self.rows[:4], np.ones(len(count)))]
+        bend, border = self.bend / count, self.border / count[:, None]
+        bends = None if self.bends is None else np.repeat(self.bends / count, times)
+        curved = np.repeat(bend, times), np.ascontiguousarray(np.repeat(border, times, axis=0)), self.corner
+        return RowScores(self.models, (many[0], many[1], many[2], many[3], many[4]), *curved, bends)
+
+    def roots(self) -> Roots:
+        """Return rows whose squares add up to the curvature: one per row, with a tie parameter two."""
+        first, second = self.rows[:2]
+        along = np.sqrt(self.bend)
+        beside = self.border / np.where(along > 0.0, along, 1.0)[:, None]
+        if self.bends is None:
+            return first, second, along, np.ascontiguousarray(beside)
+        rest = np.sqrt(np.maximum(self.bends[:, None] - beside**2, 0.0))
+        further = np.ascontiguousarray(np.concatenate([beside, rest]))
+        return np.tile(first, 2), np.tile(second, 2), np.append(along, np.zeros_like(along)), further
+
 
 @dataclass(frozen=True, eq=False)
 class PairLikelihood:
@@ -203,6 +255,17 @@ class PairLikelihood:
     def groups(self) -> Groups:
         """Groups of the cells' clusters."""
         return cluster_groups(self.cells) if self.clustered else ()
+
+    @property
+    def row_groups(self) -> Groups:
+        """As :attr:`Likelihood.row_groups`."""
+        cluster = self.cells.columns()[3] if self.clustered else None
+        return () if cluster is None else tuple(np.ascontiguousarray(group[cluster]) for group in self.groups)
+
+    @property
+    def weights(self) -> Floats:
+        """As :attr:`Likelihood.weights`."""
+        return self.cells.columns()[5]
 
     def fit(self, start: Floats | None = None) -> LeagueFit:
         """As :meth:`Likelihood.fit`."""

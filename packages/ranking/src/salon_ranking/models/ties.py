@@ -35,6 +35,10 @@ from salon_ranking.models.options import FitOptions
 TieModel: TypeAlias = Literal["davidson", "rao-kupper"]
 
 
+TIE_EDGES = {"davidson": 0.0, "rao-kupper": 1.0}
+"""The value of each tie parameter at which a tie has probability 0."""
+
+
 class Chances(NamedTuple):
     """Probabilities of the three outcomes of a battle, for its first model; they add up to 1."""
 
@@ -70,9 +74,19 @@ class TieLikelihood:
         cluster = self.cells.columns()[3] if self.clustered else None
         return () if cluster is None else tuple(np.ascontiguousarray(group[cluster]) for group in cluster_groups(self.cells))
 
+    @property
+    def row_groups(self) -> Groups:
+        """As ``Likelihood.row_groups``."""
+        return self.groups
+
+    @property
+    def weights(self) -> Floats:
+        """As ``Likelihood.weights``."""
+        return self.cells.columns()[5]
+
     def tie_parameter(self, values: Floats) -> float:
         """Return ν or κ; without ties the value at which a tie has probability 0."""
-        return float(values[-1]) if self.size else 0.0 if self.model == "davidson" else 1.0
+        return float(values[-1]) if self.size else TIE_EDGES[self.model]
 
     def fit(self, start: Floats | None = None) -> LeagueFit:
         """As ``Likelihood.fit``; ``start`` is not used."""
@@ -90,8 +104,9 @@ class TieLikelihood:
         further = np.ascontiguousarray((weight * in_t * per_unit)[:, None][:, :size])
         rows = (first, second, weight * in_d, further, count.astype(np.float64))
         border = np.ascontiguousarray((mass * dt * per_unit)[:, None][:, :size])
-        corner = np.array([[mass @ tt * per_unit**2]])[:size, :size]
-        return RowScores(self.cells.models, rows, mass * dd, border, corner)
+        bends = mass * tt * per_unit**2
+        corner = np.array([[bends.sum()]])[:size, :size]
+        return RowScores(self.cells.models, rows, mass * dd, border, corner, bends if size else None)
 
     def draw(self, values: Floats, plan: DrawPlan) -> Replicates:
         """As ``Likelihood.draw``."""

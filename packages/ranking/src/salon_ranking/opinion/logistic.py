@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from salon_ranking.models.likelihood import RowScores
 from salon_ranking.opinion.errors import CollinearityError, SeparationError, TooFewBattlesError
 from salon_ranking.options import shaped
-from salon_ranking.uncertainty.sandwich import assembled
+from salon_ranking.uncertainty.sandwich import Sandwich, clustered, independent
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -30,11 +31,21 @@ _DEPENDENT = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class LogisticFit:
-    """An estimate, shape (terms,), its covariance, shape (terms, terms), and the Newton steps that it took."""
+    """An estimate, shape (terms,), its sandwich, and the Newton steps that it took."""
 
     estimate: Floats
-    covariance: Floats
+    sandwich: Sandwich
     iterations: int
+
+    @property
+    def covariance(self) -> Floats:
+        """Of the estimate, shape (terms, terms)."""
+        return self.sandwich.covariance[1:, 1:]
+
+
+def degrees_of(fit: LogisticFit, contrasts: Floats) -> Floats:
+    """Return the degrees of freedom of combinations of a fit's terms, one per row, shape (combinations,); NaN: not known."""
+    return fit.sandwich.degrees(np.column_stack([np.zeros(len(contrasts)), contrasts]))
 
 
 @shaped(x="nk", y="n", clusters="n", weight="n")
@@ -43,7 +54,7 @@ def fit_logistic(
 ) -> LogisticFit:
     """Maximise the weighted likelihood; the covariance is a sandwich, by rows or by clusters.
 
-    Small samples are corrected for as everywhere (:func:`salon_ranking.uncertainty.sandwich.correction`).
+    Small samples are corrected for as everywhere (``salon_ranking.uncertainty.sandwich``).
 
     Args:
         x: shape (rows, terms).
@@ -126,15 +137,21 @@ def _separated(estimate: Floats, terms: Sequence[str]) -> SeparationError:
     )
 
 
-def _sandwich(x: Floats, y: Floats, mass: Floats, estimate: Floats, clusters: Integers | None) -> Floats:
-    """Return the sandwich covariance, by rows or by clusters."""
+def _sandwich(x: Floats, y: Floats, mass: Floats, estimate: Floats, clusters: Integers | None) -> Sandwich:
+    """Return the sandwich, by rows or by clusters."""
     rows, columns = x.shape
     p = win_probability(x @ estimate)
-    bread: Floats = np.linalg.inv((x * (mass * p * (1.0 - p))[:, None]).T @ x).astype(np.float64)
-    scores = x * (mass * (y - p))[:, None]
-    counts: tuple[int, ...] = ()
+    bend = mass * p * (1.0 - p)
+    # The core's rows are battles: here of one model with itself, of which they say nothing.
+    codes, none, border = np.zeros(rows, dtype=np.uint32), np.zeros(rows), bend[:, None] * x
+    scores = np.ascontiguousarray(np.column_stack([none, x * (mass * (y - p))[:, None]])[:, 1:])
+    found = RowScores(1, (codes, codes, none, scores, np.ones(rows)), bend, border, x.T @ border)
+    bread = np.zeros((columns + 1, columns + 1))
+    bread[1:, 1:] = np.linalg.inv(found.corner)
+    prior = np.zeros(columns + 1)
     if clusters is not None:
-        dense = np.unique(clusters, return_inverse=True)[1]
-        scores = np.column_stack([np.bincount(dense, weights=scores[:, column]) for column in range(columns)])
-        counts = (len(scores),)
-    return assembled(bread, [scores.T @ scores], counts, np.zeros(columns), 0, rows)
+        group = np.unique(clusters, return_inverse=True)[1].astype(np.uint32)
+        return clustered(found, (group,), bread, prior)
+    if mass.min() < mass.max():
+        return clustered(found, (np.arange(rows, dtype=np.uint32),), bread, prior)
+    return independent(found.products(None), rows, bread, prior, 1)

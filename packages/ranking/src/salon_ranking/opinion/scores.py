@@ -13,7 +13,7 @@ Where no prompt of a model has two evaluations, Eq. 4 has nothing to go by. Then
 another choice of prompts would give, which is the wider statement.
 """
 
-from statistics import NormalDist
+import math
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -22,8 +22,8 @@ import polars as pl
 from salon_ranking.errors import OptionError
 from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.options import checked
-from salon_ranking.uncertainty.sandwich import degrees_of_freedom
-from salon_ranking.uncertainty.uncertainty import Uncertainty, stretched
+from salon_ranking.uncertainty.quantiles import small_sample
+from salon_ranking.uncertainty.student import two_sided_quantiles
 
 Unit: TypeAlias = Literal["generation", "rating"]
 """What counts as one evaluation: a generation (mean over its raters), or every single rating."""
@@ -49,13 +49,15 @@ def cells(ratings: MosRatings, unit: Unit = "generation") -> pl.DataFrame:
     Columns: ``model``, ``dimension``, ``prompt_id``, ``scenario`` (where known), ``mean``, ``k`` (evaluations) and
     ``within``: the sample variance of the evaluations. A prompt with one evaluation has none of its own and gets the pooled
     one of its model and dimension, Σ(k_i - 1)·var(a_i) / Σ(k_i - 1); null when no prompt there has two evaluations.
+    ``pooled_degrees`` is that Σ(k_i - 1).
     """
     scenario = [pl.col("scenario").first()] if ratings.has_scenarios else []
     value, spare = pl.col("value"), pl.col("k") - 1
     grouped = evaluations(ratings, unit).group_by(CELL)
     blocks = grouped.agg(*scenario, mean=value.mean(), k=pl.len().cast(pl.Int64), own=value.var(ddof=1))
     pooled = blocks.group_by("model", "dimension").agg(
-        pooled=pl.when(spare.sum() > 0).then((spare * pl.col("own").fill_null(0.0)).sum() / spare.sum())
+        pooled=pl.when(spare.sum() > 0).then((spare * pl.col("own").fill_null(0.0)).sum() / spare.sum()),
+        pooled_degrees=spare.sum(),
     )
     joined = blocks.join(pooled, on=["model", "dimension"], how="left")
     return joined.with_columns(within=pl.coalesce("own", "pooled")).drop("own", "pooled").sort(CELL)
@@ -67,11 +69,12 @@ def mean_opinion_scores(
 ) -> pl.DataFrame:
     """Means with their variance and interval, one row per scenario (null: all prompts), dimension and model, best first.
 
-    The interval is M ± z · √var(M) with the normal quantile z. A prompt with one evaluation gets the pooled variance of its
-    model and dimension (see :func:`cells`; ``pooled_prompts`` counts them). When no prompt has two evaluations, the interval
-    is a percentile bootstrap over prompts, corrected for few prompts as every clustered interval (``docs/intervals.md``,
-    "Small samples"); null for one prompt, or the same mark on all. Intervals are cut off at the ends of the dimension's scale:
-    the true mean lies between them, so that the coverage stays the same.
+    The interval is M ± t · √var(M), t Student's with Σ(k_i - 1) degrees of freedom. A prompt with one evaluation gets the
+    pooled variance of its model and dimension (see :func:`cells`; ``pooled_prompts`` counts them). When no prompt has two
+    evaluations, or all evaluations of each prompt agree, the interval is M ± t · standard error of a bootstrap over prompts
+    (``docs/intervals.md``, "Small samples"); null of fewer than five prompts (at 95%), or the same mark on all.
+    Intervals are cut off at the ends of the dimension's scale: the true mean lies between them, so that the coverage stays
+    the same.
 
     Args:
         replicates: of the bootstrap over prompts; at least 2.
@@ -103,14 +106,14 @@ def mean_opinion_scores(
         raise OptionError("must be 2 or more:", key="replicates", value=replicates)
     if not 0 <= seed < 1 << 63:
         raise OptionError("must lie between 0 and 2**63 - 1:", key="seed", value=seed)
-    z = NormalDist().inv_cdf(0.5 + confidence / 2.0)
     blocks = cells(ratings, unit)
     levels = [False, True] if ratings.has_scenarios else [False]
     table = pl.concat(_level(ratings, blocks, by_scenario=level) for level in levels)
     resampled = [_over_prompts(marks, confidence, replicates, seed) for marks in table["marks"]]
     table = table.hstack(pl.DataFrame(resampled, schema=dict.fromkeys(_RESAMPLED, pl.Float64), orient="row"))
     error = pl.col("variance").sqrt()
-    around = {"ci_low": pl.col("mean") - error * z, "ci_high": pl.col("mean") + error * z}
+    reach = error * pl.Series(two_sided_quantiles(1.0 - confidence, table["degrees"].cast(pl.Float64).to_numpy()))
+    around = {"ci_low": pl.col("mean") - reach, "ci_high": pl.col("mean") + reach}
     method = pl.when(error.is_not_null()).then(pl.lit("within prompts")).when(pl.col("over_standard_error").is_not_null())
     order = pl.col("dimension").replace_strict({name: number for number, name in enumerate(ratings.dimensions)})
     scales = [{name: scale[end] for name, scale in ratings.scales.items()} for end in (0, 1)]
@@ -178,14 +181,16 @@ def _level(ratings: MosRatings, blocks: pl.DataFrame, *, by_scenario: bool) -> p
 def _scored(blocks: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
     """Eq. 3 and Eq. 4 over the cells of every group."""
     k, n, within = pl.col("k"), pl.len(), pl.col("within")
+    varies = (within.null_count() == 0) & (within.sum() > 0.0)
     return blocks.group_by(keys).agg(
         mean=pl.col("mean").mean(),
-        variance=pl.when(within.null_count() == 0).then((within / k).sum() / n.cast(pl.Float64).pow(2)),
+        variance=pl.when(varies).then((within / k).sum() / n.cast(pl.Float64).pow(2)),
+        degrees=pl.max_horizontal((k - 1).sum(), pl.when((k - 1).sum() == 0).then(pl.col("pooled_degrees").max())),
         prompts=n.cast(pl.Int64),
         k_min=k.min(),
         k_max=k.max(),
         evaluations=k.sum(),
-        marks=pl.when(within.null_count() > 0).then(pl.col("mean")).drop_nulls().sort(),
+        marks=pl.when(~varies).then(pl.col("mean")).drop_nulls().sort(),
         pooled_prompts=((k == 1) & within.is_not_null()).sum().cast(pl.Int64),
     )
 
@@ -196,9 +201,8 @@ def _over_prompts(
     """Return standard error and interval of the mean of a model's marks, by resampling prompts."""
     if marks is None or len(marks) < 2 or marks[0] == marks[-1]:
         return None, None, None
-    count, estimate = len(marks), np.array([float(marks.to_numpy().mean()), 0.0])  # the last is the 0 to measure from
-    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1.0 / count), replicates) @ marks.to_numpy() / count
-    replicated = stretched(np.column_stack([drawn, np.zeros(replicates)]), estimate, count)
-    spread = Uncertainty(np.arange(2), 1, estimate, replicates=replicated, degrees=degrees_of_freedom((count,)), units=count)
-    low, high = (None if np.isnan(end[0]) else float(end[0]) for end in spread.interval(confidence)[:2])
-    return float(spread.errors()[0]), low, high
+    values = marks.to_numpy()
+    drawn = np.random.default_rng(seed).multinomial(len(values), np.full(len(values), 1.0 / len(values)), replicates) @ values
+    factor, reach = small_sample(len(values), confidence)
+    error, mean = factor * float(np.std(drawn / len(values), ddof=1)), float(values.mean())
+    return (None, None, None) if math.isnan(error) else (error, mean - reach * error, mean + reach * error)

@@ -5,8 +5,8 @@ are offered, on the difference d_i of the two models' means for prompt i, over t
 
 ``t``               Student's paired t-test of mean(d) = 0. Treats prompts as a sample of all prompts. The default.
 ``wilcoxon``        Wilcoxon's signed-rank test of d (zero differences dropped). For marks that are far from symmetric.
-``within-prompts``  z = mean(d) / √(var(M_a) + var(M_b)) with Eq. 4's variances. Treats the prompts as they are: significant
-                    on this benchmark, whatever other prompts would say.
+``within-prompts``  t = mean(d) / √(var(M_a) + var(M_b)) with Eq. 4's variances, each of Σ(k_i - 1) degrees of freedom.
+                    Treats the prompts as they are: significant on this benchmark, whatever other prompts would say.
 """
 
 import math
@@ -24,6 +24,7 @@ from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.opinion.scores import Unit, cells
 from salon_ranking.options import checked
 from salon_ranking.uncertainty.multiple_testing import holm
+from salon_ranking.uncertainty.student import two_sided_tail
 
 Floats = NDArray[np.float64]
 Test: TypeAlias = Literal["t", "wilcoxon", "within-prompts"]
@@ -88,24 +89,25 @@ def paired_comparisons(
 
 @dataclass(frozen=True)
 class _Grid:
-    """Prompts × models: means and squared standard errors of the prompt means; NaN where there is no rating."""
+    """Prompts × models: means, their squared standard errors and degrees of freedom; NaN where there is no rating."""
 
     models: list[str]
     means: Floats
     errors: Floats
+    degrees: Floats
 
     @classmethod
     def of(cls, blocks: pl.DataFrame) -> "_Grid":
         models = blocks["model"].unique().sort().to_list()
-        rows = blocks.with_columns(error=pl.col("within") / pl.col("k"))
+        rows = blocks.with_columns(error=pl.col("within") / pl.col("k"), spare=pl.col("k") - 1)
         shape = (blocks["prompt_id"].n_unique(), len(models))
         where = (
             rows["prompt_id"].rank("dense").to_numpy().astype(np.int64) - 1,
             rows["model"].rank("dense").to_numpy().astype(np.int64) - 1,
         )
-        means, errors = np.full(shape, np.nan), np.full(shape, np.nan)
-        means[where], errors[where] = rows["mean"].to_numpy(), rows["error"].to_numpy()
-        return cls(models, means, errors)
+        means, errors, degrees = (np.full(shape, np.nan) for _ in range(3))
+        means[where], errors[where], degrees[where] = (rows[name].to_numpy() for name in ("mean", "error", "spare"))
+        return cls(models, means, errors, degrees)
 
 
 @dataclass(frozen=True)
@@ -133,8 +135,9 @@ def _pairs(grid: _Grid, test: Test) -> Iterator[_Pair]:
             names = (first, grid.models[b])
             if gaps.mean() < 0:
                 gaps, names = -gaps, names[::-1]
-            noise = (grid.errors[common, a] + grid.errors[common, b]).sum() / len(gaps) ** 2
-            yield _Pair(*names, len(gaps), float(gaps.mean()), *_tested(gaps, float(noise), test))
+            noise = grid.errors[common][:, [a, b]].sum(axis=0) / len(gaps) ** 2
+            degrees = grid.degrees[common][:, [a, b]].sum(axis=0)
+            yield _Pair(*names, len(gaps), float(gaps.mean()), *_tested(gaps, noise, degrees, test))
 
 
 class _Tested(NamedTuple):
@@ -148,21 +151,28 @@ class _Tested(NamedTuple):
 _UNTESTED = _Tested(math.nan, math.nan, math.nan)
 
 
-def _tested(gaps: Floats, noise: float, test: Test) -> _Tested:
-    """Test whether the differences have mean (or, signed ranks, median) 0, two-sided; ``noise``: Eq. 4's variance."""
+def _tested(gaps: Floats, noise: Floats, degrees: Floats, test: Test) -> _Tested:
+    """Test whether the differences have mean (or, signed ranks, median) 0, two-sided.
+
+    Args:
+        noise: Eq. 4's variance of both models.
+        degrees: of freedom of each.
+    """
     mean, count = float(gaps.mean()), len(gaps)
     if count < 2:
         return _UNTESTED
     if test == "wilcoxon":
         return _signed_ranks(gaps)
-    error = math.sqrt(noise) if test == "within-prompts" else float(gaps.std(ddof=1)) / math.sqrt(count)
+    error = math.sqrt(noise.sum()) if test == "within-prompts" else float(gaps.std(ddof=1)) / math.sqrt(count)
     if math.isnan(error):
         return _UNTESTED
     if error <= 1e-12 * max(1.0, abs(mean)):  # all differences are equal, up to rounding
         return _Tested(error, 0.0, 1.0) if mean == 0.0 else _Tested(error, math.nan, math.nan)
     statistic = mean / error
     if test == "within-prompts":
-        return _Tested(error, statistic, math.erfc(statistic / math.sqrt(2.0)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            freedom = float(noise.sum() ** 2 / np.nansum(noise**2 / degrees))  # Welch and Satterthwaite's
+        return _Tested(error, statistic, float(two_sided_tail(np.array(statistic), freedom)))
     special = analysis("scipy.special", "Student's t-test")
     return _Tested(error, statistic, 2.0 * float(special.stdtr(count - 1, -statistic)))
 

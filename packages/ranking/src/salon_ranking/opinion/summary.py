@@ -64,8 +64,8 @@ class MosSummary(ShownResult):
         parts.append("mean over prompts of the mean over evaluations (MEF Eq. 3)")
         methods = self.scores["ci_method"].unique().drop_nulls().to_list()
         kinds = {
-            "within prompts": f"normal, variance within prompts (MEF Eq. 4), evaluations are {self.unit}s",
-            "over prompts": f"percentile bootstrap over prompts, {self.replicates:,} replicates, seed {self.seed}",
+            "within prompts": f"Student's t, variance within prompts (MEF Eq. 4), evaluations are {self.unit}s",
+            "over prompts": f"Student's t, bootstrap over prompts, {self.replicates:,} replicates, seed {self.seed}",
         }
         how = "; where no prompt has two evaluations: ".join(kind for name, kind in kinds.items() if name in methods)
         cut = ", cut off at the ends of the scale" if how else ""
@@ -76,7 +76,7 @@ class MosSummary(ShownResult):
         without = self.scores.filter(pl.col("mean").is_not_null() & pl.col("ci_low").is_null()).height
         if without:
             parts.append(
-                f"{without:,} means without an interval: one evaluation of one prompt, or the same mark on all prompts"
+                f"{without:,} means without an interval: one evaluation of each of few prompts, or the same mark on all prompts"
             )
         return "; ".join(parts) + "."
 

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_ranking import numbers
 from salon_ranking.battles import Battles
 from salon_ranking.battles.encoding import weight_of
 from salon_ranking.errors import BattleError, OptionError
@@ -26,11 +27,10 @@ from salon_ranking.leaderboard.board import NOT_GIVEN
 from salon_ranking.numbers import plot_rows
 from salon_ranking.opinion.design import Level, Marks, Terms, standardized_marks
 from salon_ranking.opinion.errors import WeightsError
-from salon_ranking.opinion.logistic import Integers, LogisticFit, fit_logistic, win_probability
+from salon_ranking.opinion.logistic import Integers, LogisticFit, degrees_of, fit_logistic, win_probability
 from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.options import takes_battles
-from salon_ranking.uncertainty.sandwich import degrees_of_freedom
-from salon_ranking.uncertainty.student import two_sided_quantile
+from salon_ranking.uncertainty.student import two_sided_quantiles
 from salon_taxonomy.forest_plot import ForestPlot
 from salon_taxonomy.shown_result import ResultView, ShownResult
 from salon_taxonomy.table_files import Table
@@ -58,6 +58,7 @@ COEFFICIENTS = {
     "standard_error": pl.Float64,
     "ci_low": pl.Float64,
     "ci_high": pl.Float64,
+    "degrees": pl.Float64,
 }
 _UNFITTED = {"persona": pl.String, "scenario": pl.String, "battles": pl.Int64, "reason": pl.String}
 
@@ -70,7 +71,7 @@ class Weights(ShownResult):
         table: ``persona``, ``scenario``, ``dimension``, ``rise`` (share of battles above ½: 0.377 is +37.7%), ``ci_low``,
             ``ci_high``, ``battles`` (used), ``ties`` (among them), ``prompts``.
         coefficients: ``persona``, ``scenario``, ``term``, ``estimate`` (logits per standard deviation), ``standard_error``,
-            ``ci_low``, ``ci_high``.
+            ``ci_low``, ``ci_high``, ``degrees`` (of freedom of Student's t; null: the normal distribution).
         standards: ``dimension``, ``mean``, ``deviation``: what one standard deviation is, in marks.
         unfitted: groups without weights: ``persona``, ``scenario``, ``battles``, ``reason``.
         battles: battles in the input, those of weight 0 left out.
@@ -105,7 +106,7 @@ class Weights(ShownResult):
                 row["scenario"] or "all",
                 row["dimension"],
                 f"{100 * row['rise']:+.1f}%",
-                f"{100 * row['ci_low']:+.1f} – {100 * row['ci_high']:+.1f}",
+                numbers.MISSING if row["ci_low"] is None else f"{100 * row['ci_low']:+.1f} – {100 * row['ci_high']:+.1f}",
                 f"{row['battles']:,}",
                 f"{row['ties']:,}",
             )
@@ -168,8 +169,6 @@ def dimension_weights(
         TooFewBattlesError, CollinearityError, SeparationError: see :func:`fit_logistic` and :func:`standardized_marks`.
         OptionError: ``confidence``, ``ties`` or ``level`` is not allowed, or ``by_scenario`` without scenarios.
     """
-    if not 0.0 < confidence < 1.0:
-        raise OptionError("must lie between 0 and 1:", key="confidence", value=confidence)
     if ties not in ("half", "drop"):
         raise OptionError("unknown way with ties", value=ties, allowed=("half", "drop"))
     if level not in ("prompt", "generation"):
@@ -296,12 +295,11 @@ def _fit(votes: pl.DataFrame, marks: Marks, terms: Terms, confidence: float) -> 
     side_a, side_b = marks.z[votes["a"].to_numpy()], marks.z[votes["b"].to_numpy()]
     level, y, weight = (side_a + side_b) / 2.0, votes["y"].to_numpy(), votes["weight"].to_numpy()
     clusters: Integers | None = None
-    groups: tuple[int, ...] = ()
     if votes["cluster"].null_count() < votes.height:
         clusters = votes["cluster"].rank("dense").to_numpy().astype(np.int64)
-        groups = (votes["cluster"].n_unique(),)
     found = fit_logistic(terms.columns(level, side_a - side_b), y, terms.names, clusters, weight)
-    reach = two_sided_quantile(1.0 - confidence, degrees_of_freedom(groups))
+    degrees = degrees_of(found, np.eye(len(terms.names)))
+    reach = two_sided_quantiles(1.0 - confidence, degrees)
     error = np.sqrt(np.diag(found.covariance))
     coefficients = pl.DataFrame(
         {
@@ -310,33 +308,35 @@ def _fit(votes: pl.DataFrame, marks: Marks, terms: Terms, confidence: float) -> 
             "standard_error": error,
             "ci_low": found.estimate - reach * error,
             "ci_high": found.estimate + reach * error,
+            "degrees": np.where(np.isinf(degrees), np.nan, degrees),
         }
+    ).with_columns(pl.col(pl.Float64).fill_nan(None))
+    rise, low, high = rises(found, terms, level, weight, confidence)
+    table = pl.DataFrame({"dimension": terms.dimensions, "rise": rise, "ci_low": low, "ci_high": high}).with_columns(
+        pl.col("ci_low", "ci_high").fill_nan(None)
     )
-    rise, low, high = rises(found, terms, level, weight, reach)
-    table = pl.DataFrame({"dimension": terms.dimensions, "rise": rise, "ci_low": low, "ci_high": high})
     counts = {"battles": votes.height, "ties": int((y == 0.5).sum()), "prompts": votes["prompt_id"].drop_nulls().n_unique()}
     return _Fitted(table.with_columns(pl.lit(value, pl.Int64).alias(name) for name, value in counts.items()), coefficients)
 
 
-def rises(fit: LogisticFit, terms: Terms, level: Floats, weight: Floats, reach: float) -> tuple[Floats, Floats, Floats]:
+def rises(fit: LogisticFit, terms: Terms, level: Floats, weight: Floats, confidence: float) -> tuple[Floats, Floats, Floats]:
     """Win-rate rises above ½ at the given levels, shape (battles, dimensions), and the ends of their intervals.
 
     Args:
         weight: of each battle's levels in the average, shape (battles,).
-        reach: how many standard errors an interval reaches to each side.
+        confidence: of the intervals; NaN where they cannot be known.
     """
     share = weight / weight.sum()
     count = len(terms.dimensions)
-    rise, low, high = np.empty(count), np.empty(count), np.empty(count)
+    mean, gradients = np.empty(count), np.empty((count, len(fit.estimate)))
     for dimension in range(count):
         change = np.zeros_like(level)
         change[:, dimension] = 1.0
         columns = terms.columns(level, change)
         p = win_probability(columns @ fit.estimate)
-        mean = float(share @ p)
-        gradient = columns.T @ (share * p * (1.0 - p))
-        error = float(np.sqrt(gradient @ fit.covariance @ gradient)) / (mean * (1.0 - mean))
-        logit = np.log(mean / (1.0 - mean))
-        rise[dimension] = mean - 0.5
-        low[dimension], high[dimension] = win_probability(logit + np.array([-reach, reach]) * error) - 0.5
-    return rise, low, high
+        mean[dimension] = share @ p
+        gradients[dimension] = columns.T @ (share * p * (1.0 - p))
+    reach = two_sided_quantiles(1.0 - confidence, degrees_of(fit, gradients))
+    error = np.sqrt(np.einsum("ci,ij,cj->c", gradients, fit.covariance, gradients)) / (mean * (1.0 - mean))
+    logit = np.log(mean / (1.0 - mean))
+    return mean - 0.5, win_probability(logit - reach * error) - 0.5, win_probability(logit + reach * error) - 0.5

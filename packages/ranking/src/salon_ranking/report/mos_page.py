@@ -52,7 +52,9 @@ def weights_page(weights: Weights, *, title: str) -> str:
                     row["group"],
                     row["dimension"],
                     numbers_signed(row["rise"]),
-                    f"{numbers_signed(row['ci_low'])} – {numbers_signed(row['ci_high'])}",
+                    numbers.MISSING
+                    if row["ci_low"] is None
+                    else f"{numbers_signed(row['ci_low'])} – {numbers_signed(row['ci_high'])}",
                     *(numbers.count(row[name]) for name in ("battles", "ties", "prompts")),
                 )
                 for row in rows.iter_rows(named=True)
@@ -227,8 +229,14 @@ def _raters(summary: MosSummary) -> Iterable[Block]:
 
 def _coefficients(weights: Weights) -> Table:
     rows = [
-        (group_name(persona, scenario), term, f"{estimate:+.3f}", f"{error:.3f}", f"{low:+.3f} – {high:+.3f}")
-        for persona, scenario, term, estimate, error, low, high in weights.coefficients.iter_rows()
+        (
+            group_name(persona, scenario),
+            term,
+            f"{estimate:+.3f}",
+            f"{error:.3f}",
+            numbers.MISSING if low is None else f"{low:+.3f} – {high:+.3f}",
+        )
+        for persona, scenario, term, estimate, error, low, high, _ in weights.coefficients.iter_rows()
     ]
     columns = ("Group", "Term", "Estimate", "Standard error", _interval_name(weights.confidence))
     return _table(columns, rows, {"Group", "Term"})

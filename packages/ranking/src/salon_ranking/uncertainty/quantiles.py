@@ -11,8 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salon_ranking.options import checked, shaped
+from salon_ranking.uncertainty.student import two_sided_quantile
 
 Floats = NDArray[np.float64]
+
+_NO_WIDTH = 1e-9
+"""Beside the size of what is estimated; an interval that is narrower has no width."""
 
 
 def least_replicates(tail: float) -> int:
@@ -25,6 +29,81 @@ def least_replicates(tail: float) -> int:
         (39, 199)
     """
     return math.ceil(1.0 / tail - 1.0 - 1e-6)
+
+
+def least_units(confidence: float, *, clustered: bool) -> int:
+    """Return the fewest battles or clusters whose resamples reach as far as an interval.
+
+    The outermost resample, of one unit over and over, has probability G^-G; a quantile farther out is not among them.
+
+    Example:
+        >>> least_units(0.95, clustered=False), least_units(0.95, clustered=True)
+        (4, 5)
+    """
+    units = 2
+    while True:
+        degrees = units - 1.0 if clustered else math.inf
+        if units**-units <= NormalDist().cdf(-two_sided_quantile(1.0 - confidence, degrees)):
+            return units
+        units += 1
+
+
+def small_sample(units: int, confidence: float, strata: int = 1) -> tuple[float, float]:
+    """Return what draws of few units lack: the factor of their deviations, and Student's t with the units less the strata.
+
+    Draws with replacement vary by (n - 1)/n of what samples do. Both are NaN of fewer than :func:`least_units` in one stratum,
+    and of as few degrees of freedom in several.
+
+    Example:
+        >>> [round(value, 6) for value in small_sample(5, 0.95)], small_sample(4, 0.95)
+        ([1.118034, 2.776445], (nan, nan))
+    """
+    degrees = units - strata
+    if degrees + 1 < least_units(confidence, clustered=True):
+        return math.nan, math.nan
+    return math.sqrt(units / degrees), two_sided_quantile(1.0 - confidence, float(degrees))
+
+
+def standard_interval(
+    replicates: Floats, estimate: Floats, units: int, confidence: float, strata: int = 1
+) -> tuple[Floats, Floats]:
+    """Return estimate ± t · standard error of every column, the error being that of its replicates.
+
+    For means, differences and ratios, which also under heavy ties vary as Student's t (Efron & Tibshirani 1993, chapter 12).
+
+    Args:
+        replicates: shape (replicates, columns); NaN where one has no value.
+        estimate: shape (columns,).
+        units: how many were drawn from, in all strata together.
+
+    Returns:
+        Both ends; NaN of too few units, without any variation, and where more replicates have no value than one tail holds.
+    """
+    factor, reach = small_sample(units, confidence, strata)
+    known = np.count_nonzero(~np.isnan(replicates), axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        centred = replicates - np.nansum(replicates, axis=0) / known
+        error = factor * np.sqrt(np.nansum(centred**2, axis=0) / (known - 1))
+        size = np.maximum(np.abs(estimate), np.nanmax(np.abs(replicates), axis=0, initial=0.0))
+    absent = len(replicates) - known > (1.0 - confidence) / 2.0 * (len(replicates) - 1)
+    error = np.where((error <= _NO_WIDTH * size) | absent | (known < 2), np.nan, error)
+    return estimate - reach * error, estimate + reach * error
+
+
+def expanded_interval(replicates: Floats, estimate: Floats, units: int, confidence: float) -> tuple[Floats, Floats]:
+    """Return percentiles as far out as Student's t, of deviations √(n/(n - 1)) as large (Hesterberg 2015).
+
+    For statistics with a skewed distribution, as coefficients of agreement. Arguments and result as :func:`standard_interval`;
+    also NaN where replicates are too few for the quantile.
+    """
+    factor, reach = small_sample(units, confidence)
+    if math.isnan(factor):
+        none = np.full(len(estimate), np.nan)
+        return none, none.copy()
+    level = 1.0 - 2.0 * NormalDist().cdf(-reach)
+    low, high, _ = percentile_interval(estimate + factor * (replicates - estimate), level)
+    narrow = high - low <= _NO_WIDTH * np.maximum(np.abs(low), np.abs(high))
+    return np.where(narrow, np.nan, low), np.where(narrow, np.nan, high)
 
 
 @checked

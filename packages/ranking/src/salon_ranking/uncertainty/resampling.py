@@ -21,11 +21,12 @@ from salon_ranking.models.options import FitOptions
 from salon_ranking.models.ratings import FittedLeague, Ratings
 from salon_ranking.options import workers
 from salon_ranking.uncertainty.sandwich import (
+    Sandwich,
     accelerations,
     counts_of,
-    covariance,
     degrees_of_freedom,
     models_of_one_cluster,
+    sandwich,
     still_models,
     two_way,
 )
@@ -158,10 +159,8 @@ def _uncertainty(league: FittedLeague, base: int | None, asked: IntervalOptions)
     still = models_of_one_cluster(cells) if asked.cluster else np.zeros(models, dtype=np.bool_)
     if prior == 0.0:
         still |= still_models(likelihood, values)
-    # A prior is in a sandwich, but in no resample: percentiles are unknown for what only it, or Firth's penalty, keeps finite.
-    strong = None
-    if likelihood.options.estimator == "firth" or (prior and asked.interval != "sandwich"):
-        strong = cells.components()
+    # What only a prior, or Firth's penalty, keeps finite has no interval: battles do not say how far it may reach.
+    strong = cells.components() if likelihood.options.estimator == "firth" or prior else None
     degrees = degrees_of_freedom(counts)
     if asked.interval == "sandwich" and prior and not counts:
         units = math.inf
@@ -172,7 +171,7 @@ def _uncertainty(league: FittedLeague, base: int | None, asked: IntervalOptions)
         rest = Uncertainty(number, likelihood.size, np.append(values[models:], 0.0), degrees=degrees, units=units, scale=0.0)
     both = _Both(bare, rest, models)
     if asked.interval == "sandwich":
-        return both.with_covariance(covariance(likelihood, values))
+        return both.with_covariance(sandwich(likelihood, values))
     if counts and units < 2:
         # Drawn again and again, one cluster would always give the same answer: that says nothing.
         return both.with_replicates(np.empty((0, len(values))), None, 0, 0)
@@ -187,10 +186,24 @@ def _uncertainty(league: FittedLeague, base: int | None, asked: IntervalOptions)
         replicates = stretched(replicates, values, counts[0])
     strengths, further = both.with_replicates(replicates, skew, drawn.degenerate, drawn.unconverged)
     analytic = cache(lambda: both.analytic(likelihood, values))
-    strengths = settled(strengths, asked.confidence, lambda: analytic()[0])
+    concentrated = bool(counts) and models <= MOST_MODELS and _is_concentrated(likelihood, values, origin, counts)
+    strengths = settled(strengths, asked.confidence, lambda: analytic()[0], concentrated=concentrated)
     if strengths.replicates is None and further is not None:
         further = analytic()[1]
     return strengths, further
+
+
+def _is_concentrated(likelihood: Likelihood, values: Floats, origin: int, counts: tuple[int, ...]) -> bool:
+    """Return whether some difference to a model has less than half of the degrees of freedom that like clusters would give."""
+    try:
+        found = sandwich(likelihood, values)
+    except UnratableError:
+        return False
+    if not np.isfinite(found.covariance).all():
+        return False
+    others = np.delete(np.arange(likelihood.cells.models), origin)
+    degrees = found.degrees_between(others, np.full(len(others), origin))
+    return bool((degrees < 0.5 * degrees_of_freedom(counts)).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,12 +214,16 @@ class _Both:
     further: Uncertainty | None
     models: int
 
-    def with_covariance(self, matrix: Floats) -> tuple[Uncertainty, Uncertainty | None]:
-        """Return both with their parts of a covariance."""
-        strengths = replace(self.strengths, covariance=matrix[: self.models, : self.models])
+    def with_covariance(self, found: Sandwich) -> tuple[Uncertainty, Uncertainty | None]:
+        """Return both with their parts of a covariance, and its degrees of freedom."""
+        matrix = found.covariance
+        own = found if found.columns and np.isfinite(matrix).all() else None
+        strengths = replace(self.strengths, covariance=matrix[: self.models, : self.models], sandwich=own)
         if self.further is None:
             return strengths, None
-        return strengths, replace(self.further, covariance=np.pad(matrix[self.models :, self.models :], (0, 1)))
+        numbers = np.append(np.arange(self.models, len(matrix)), -1)
+        rest = np.pad(matrix[self.models :, self.models :], (0, 1))
+        return strengths, replace(self.further, covariance=rest, sandwich=own, parameters=numbers)
 
     def with_replicates(
         self, replicates: Floats, skew: Floats | None, degenerate: int, unconverged: int
@@ -231,7 +248,7 @@ class _Both:
             note = f"sandwiches are for at most {MOST_MODELS:,} models; a prior may help"
         else:
             try:
-                return self.with_covariance(covariance(likelihood, values))
+                return self.with_covariance(sandwich(likelihood, values))
             except UnratableError as error:
                 note = str(error).splitlines()[0]
         return replace(self.strengths, notes=(note,)), self.further

@@ -6,9 +6,12 @@ parameters,
     V = H⁻¹ (Σ s sᵀ) H⁻¹
 
 (Huber 1967; White 1982, doi:10.2307/1912526). Clustered, the sum runs over clusters, and s is the sum of a cluster's scores
-(Liang & Zeger 1986, doi:10.1093/biomet/73.1.13). Two columns: ``two_way.py``. :func:`correction` and
-:func:`degrees_of_freedom` are the one policy for small samples, for ratings, tie models, covariates, the weights of
-dimensions and mean opinion scores alike (``docs/intervals.md``, "Small samples").
+(Liang & Zeger 1986, doi:10.1093/biomet/73.1.13), after its residuals are multiplied by (I - P)^(-1/2), P the cluster's part of
+the hat matrix: the fit follows a cluster that knows much (CR2: Bell & McCaffrey 2002; Pustejovsky & Tipton 2018,
+doi:10.1080/07350015.2016.1247004). Each contrast has Satterthwaite's degrees of freedom: few where few clusters hold what is
+known of it. The core has the formulas (``cluster_sandwich.rs``). Battles whose weights differ are clusters of one. Two columns:
+``two_way.py``. It is one policy for small samples, for ratings, tie models, covariates and the weights of dimensions
+alike (``docs/intervals.md``, "Small samples").
 
 A prior is no observation: its curvature Λ adds to H, and to the middle what it would vary by if it were
 right, which is Λ again. Where battles are few V is then the curvature's inverse, the covariance of the posterior; without that
@@ -17,15 +20,21 @@ term a model known by its prior alone would look certain.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from salon_ranking import _core
 from salon_ranking.errors import UnratableError
-from salon_ranking.models.likelihood import Floats, Likelihood, ScoreSums, cluster_groups
+from salon_ranking.models.likelihood import Codes, Floats, Groups, Likelihood, RowScores, ScoreSums, cluster_groups
+from salon_ranking.options import workers
 from salon_ranking.uncertainty.two_way import TwoWay
 
+Integers = NDArray[np.int64]
+
+_NUMBERS_AT_ONCE = 1 << 23
 _WORST_CONDITION = 1e13
 _APART = 1e-7
 """Units of log-odds that equals may be apart by rounding."""
@@ -52,25 +61,140 @@ def inverse_curvature(scores: ScoreSums, prior: Floats, models: int) -> Floats:
     return _symmetric(inverse - ones / lift if lift else inverse)
 
 
-def covariance(likelihood: Likelihood, values: Floats) -> Floats:
-    """Return the sandwich covariance of all parameters, shape (n + k, n + k).
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """One grouping of a fit's rows into clusters.
 
-    NaN when all battles are in one cluster.
+    Attributes:
+        rows: scores and curvature.
+        group: the cluster of each row.
+        clusters: how many there are.
+        bread: H⁻¹, shape (n + k, n + k).
+        prior: Λ, shape (n + k,).
+    """
+
+    rows: RowScores
+    group: Codes
+    bread: Floats
+    prior: Floats
+
+    @property
+    def clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.group.max(initial=0)) + 1
+
+    @cached_property
+    def _design(self) -> tuple[Codes, Codes, Floats, Floats, Codes]:
+        first, second, along, further = self.rows.roots()
+        return first, second, along, further, np.tile(self.group, len(first) // max(len(self.group), 1))
+
+    def covariance(self) -> Floats:
+        """Return the covariance by CR2, without the prior's part; NaN of one cluster."""
+        if self.clusters < 2:
+            return np.full_like(self.bread, np.nan)
+        middle = _core.corrected_products(self.rows.models, self.rows.rows, self._design, self.group, self.bread, self.prior)
+        return _symmetric(self.bread @ middle @ self.bread)
+
+    def degrees(self, reaches: Floats) -> Floats:
+        """Return the degrees of freedom of contrasts c, given as rows H⁻¹c."""
+        found = [np.empty(0)]
+        step = max(_NUMBERS_AT_ONCE // max(len(self.bread), 1), 1)
+        for start in range(0, len(reaches), step):
+            part = np.ascontiguousarray(reaches[start : start + step])
+            arguments = (self.rows.models, self._design, self.clusters, self.bread, self.prior, part, workers(None))
+            found.append(_core.contrast_degrees(*arguments))
+        return np.concatenate(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Sandwich:
+    """A sandwich covariance and its degrees of freedom.
+
+    Attributes:
+        covariance: of all parameters, shape (n + k, n + k); NaN of one cluster.
+        bread: H⁻¹, of the same shape.
+        columns: the clusters, by one column or by two; none where battles are independent and weigh the same.
+    """
+
+    covariance: Floats
+    bread: Floats
+    columns: tuple[Clustering, ...] = ()
+
+    def degrees(self, contrasts: Floats) -> Floats:
+        """Return Satterthwaite's degrees of freedom of contrasts, shape (contrasts,).
+
+        Infinite without clusters; of two columns the smaller ones. NaN for a contrast that cannot be estimated without one of
+        the clusters.
+
+        Args:
+            contrasts: one per row, shape (contrasts, n + k).
+        """
+        return self._degrees(contrasts @ self.bread)
+
+    def degrees_between(self, first: Integers, second: Integers) -> Floats:
+        """Return the same of differences of parameters, given by number; -1 is the fixed 0."""
+        padded = np.vstack([self.bread, np.zeros(len(self.bread))])
+        return self._degrees(padded[first] - padded[second])
+
+    def _degrees(self, reaches: Floats) -> Floats:
+        least = np.full(len(reaches), np.inf)
+        for column in self.columns:
+            least = np.minimum(least, column.degrees(reaches))
+        return least
+
+
+def sandwich(likelihood: Likelihood, values: Floats) -> Sandwich:
+    """Return the sandwich covariance of all parameters.
 
     Args:
         values: the fit to all battles: θ, then the further parameters.
     """
     bread, scores, prior = _bread(likelihood, values)
-    groups = likelihood.groups
-    products = [scores.products(group) for group in groups or (None,)]
-    return assembled(bread, products, counts_of(groups), prior, likelihood.cells.models, likelihood.cells.battles)
+    groups, weights = likelihood.row_groups, likelihood.weights
+    if groups:
+        return clustered(scores.by_row(), groups, bread, prior)
+    if len(weights) and weights.min() < weights.max():
+        rows = scores.by_row().repeated()
+        return clustered(rows, (np.arange(len(rows.bend), dtype=np.uint32),), bread, prior)
+    return independent(scores.products(None), likelihood.cells.battles, bread, prior, likelihood.cells.models)
+
+
+def independent(products: Floats, battles: float, bread: Floats, prior: Floats, models: int) -> Sandwich:
+    """Return the sandwich of independent battles of one weight, by HC1.
+
+    Args:
+        products: sums of products of their scores, shape (n + k, n + k).
+        battles: how many there are.
+        models: n; 0 for a model without strengths.
+    """
+    factor = correction(battles, free_parameters(bread, prior, models))
+    return Sandwich(_symmetric(factor * (bread @ products @ bread) + (bread * prior) @ bread), bread)
+
+
+def clustered(rows: RowScores, groups: Groups, bread: Floats, prior: Floats) -> Sandwich:
+    """Return the sandwich of rows in clusters, by CR2.
+
+    Args:
+        groups: of the rows: by one column, or by two and their crossings.
+    """
+    ways = [Clustering(rows, group, bread, prior) for group in groups]
+    parts = [way.covariance() for way in ways]
+    matrix = parts[0]
+    if len(ways) == 3:
+        matrix = TwoWay(parts[0], parts[1], parts[2], (ways[0].clusters, ways[1].clusters, ways[2].clusters)).covariance
+    return Sandwich(_symmetric(matrix + (bread * prior) @ bread), bread, tuple(ways[:2]))
 
 
 def two_way(likelihood: Likelihood, values: Floats) -> TwoWay:
-    """Return the three covariances of battles in two columns of clusters."""
+    """Return the three covariances of battles in two columns of clusters, as resamples vary."""
     bread, scores, _ = _bread(likelihood, values)
     groups = likelihood.groups
-    return three_ways(bread, [scores.products(group) for group in groups], counts_of(groups))
+    counts = counts_of(groups)
+    parts = [
+        _symmetric(correction(count, 1) * (bread @ scores.products(group) @ bread))
+        for group, count in zip(groups, counts, strict=True)
+    ]
+    return TwoWay(parts[0], parts[1], parts[2], (counts[0], counts[1], counts[2]))
 
 
 def accelerations(likelihood: Likelihood, values: Floats, base: int) -> Floats:
@@ -181,36 +305,6 @@ def prior_curvature(log_strengths: Floats, prior_ties: float) -> Floats:
     share = 0.5 * (1.0 + np.tanh(0.5 * log_strengths))
     added: Floats = prior_ties * share * (1.0 - share)
     return added
-
-
-def assembled(
-    bread: Floats, products: Sequence[Floats], counts: Sequence[int], prior: Floats, models: int, battles: float
-) -> Floats:
-    """Return the covariance from sums of products of scores.
-
-    The products are of battles (no counts), of one grouping, or of two and their crossings.
-
-    Args:
-        bread: H⁻¹, shape (n + k, n + k).
-        products: of the same shape, one per grouping; one without.
-        counts: groups of each grouping; empty without.
-        prior: Λ, shape (n + k,).
-        models: n; 0 for a model without strengths.
-        battles: how many there are.
-    """
-    from_prior = (bread * prior) @ bread
-    if len(counts) == 3:
-        return _symmetric(three_ways(bread, products, counts).covariance + from_prior)
-    factor = correction(counts[0], 1) if counts else correction(battles, free_parameters(bread, prior, models))
-    return _symmetric(factor * (bread @ products[0] @ bread) + from_prior)
-
-
-def three_ways(bread: Floats, products: Sequence[Floats], counts: Sequence[int]) -> TwoWay:
-    """Covariances by the first column, the second, and the crossings."""
-    parts = [
-        _symmetric(correction(count, 1) * (bread @ product @ bread)) for product, count in zip(products, counts, strict=True)
-    ]
-    return TwoWay(parts[0], parts[1], parts[2], (counts[0], counts[1], counts[2]))
 
 
 def _inverse(matrix: Floats) -> NDArray[np.floating]:

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from salon_ranking import _core
-from salon_ranking.uncertainty.uncertainty import Uncertainty
+from salon_ranking.uncertainty.uncertainty import FEW_CLUSTERS, Uncertainty
 
 Floats = NDArray[np.float64]
 
@@ -19,19 +20,21 @@ def certain(leagues: Sequence[Uncertainty], confidence: float, draws: int, seed:
     of the largest of their studentized differences; those that exceed it are certain and leave the maximum, whose quantile
     falls, until no further pair exceeds it. Over several leagues, the largest stays below c as often as the product of the
     leagues' shares says where they are independent, and no less often where they share clusters (Gaussian correlation
-    inequality: Royen 2014, arXiv:1408.1028).
+    inequality: Royen 2014, arXiv:1408.1028). With fewer than 20 degrees of freedom, differences count as independent (Šidák).
     """
     errors = [each.difference_errors() * (math.nan if each.too_little(confidence) else 1.0) for each in leagues]
     inverse = [_inverse_of(error) for error in errors]
     drawn = [each.deviations(draws, seed) for each in leagues]
     gaps = [each.estimate[:, None] - each.estimate[None, :] for each in leagues]
+    ratios = [each.normal_ratios(gap, error) for each, gap, error in zip(leagues, gaps, errors, strict=True)]
     found = [np.zeros_like(gap, dtype=np.bool_) for gap in gaps]
-    largest = [_largest(*league) for league in zip(drawn, inverse, strict=True)]
+    few = [bool((each.all_degrees < FEW_CLUSTERS).any()) for each in leagues]
+    largest = [_largest(*league) for league in zip(drawn, inverse, few, strict=True)]
     while True:
         quantile = _joint_quantile(largest, confidence)
         grown = []
-        for number, each in enumerate(leagues):
-            now = found[number] | (gaps[number] > np.nan_to_num(each.student_quantile(quantile) * errors[number], nan=np.inf))
+        for number in range(len(leagues)):
+            now = found[number] | (ratios[number] > np.nan_to_num(quantile, nan=np.inf))
             np.fill_diagonal(now, False)
             if (now & ~found[number]).any():
                 grown.append(number)
@@ -39,11 +42,18 @@ def certain(leagues: Sequence[Uncertainty], confidence: float, draws: int, seed:
         if not grown:
             return found
         for number in grown:
-            largest[number] = _largest(drawn[number], np.where(found[number], 0.0, inverse[number]))
+            largest[number] = _largest(drawn[number], np.where(found[number], 0.0, inverse[number]), few[number])
 
 
-def _largest(drawn: Floats, inverse: Floats) -> Floats:
-    """Return the largest studentized difference of every draw, ascending; none where no pair is known."""
+def _largest(drawn: Floats, inverse: Floats, few: bool = False) -> Floats:
+    """Return the largest studentized difference of every draw, ascending; none where no pair is known.
+
+    ``few`` clusters do not say how differences go together: then they count as independent, which is Šidák's correction.
+    """
+    if few:
+        pairs = np.count_nonzero(np.triu((inverse > 0.0) & (inverse.T > 0.0), 1))
+        shares = (np.arange(len(drawn)) + 1.0) / (len(drawn) + 1.0)
+        return np.array([NormalDist().inv_cdf(0.5 + 0.5 * share ** (1.0 / pairs)) for share in shares] if pairs else [])
     largest = _core.largest_gaps(np.ascontiguousarray(drawn), np.ascontiguousarray(inverse))
     return np.sort(largest[np.isfinite(largest)])
 

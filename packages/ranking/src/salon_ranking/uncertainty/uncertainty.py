@@ -7,6 +7,7 @@ and the deviations that simultaneous statements need.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -14,15 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salon_ranking.numbers import counted
-from salon_ranking.uncertainty.quantiles import bca_interval, least_replicates, percentile_interval
-from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_tail
+from salon_ranking.uncertainty.quantiles import bca_interval, least_replicates, least_units, percentile_interval
+from salon_ranking.uncertainty.sandwich import Sandwich
+from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_quantiles, two_sided_tail
 
 Floats = NDArray[np.float64]
 Interval: TypeAlias = Literal["percentile", "bca", "sandwich"]
 """Quantiles of replicates; the same, corrected for bias and skewness; or from an analytic covariance."""
 
 FEW_CLUSTERS = 20
-"""With fewer clusters than these, intervals are rough in ways that Student's t does not mend, and a warning says so."""
+"""With fewer clusters than these, resampled intervals are rough in ways that Student's t does not mend: a warning says so."""
+FEW_DEGREES = 4.0
+"""With fewer degrees of freedom than these, a sandwich's intervals are rough, and a warning says so."""
 _NO_WIDTH = 1e-8
 """Units of log-strength; an interval that is narrower has no width."""
 _MOST_NAMED = 5
@@ -75,6 +79,9 @@ class Uncertainty:
             their number does not matter.
         still: models whose own battles vary by nothing: all are ties between equals, or lie in one cluster; None: none.
         drawn: the replicates that each model has a value in, where those were given up for the covariance; else None.
+        unjoined: models that too many of these replicates do not join to the others; None: none.
+        sandwich: of clusters, where every difference has degrees of freedom of its own; None: all have ``degrees``.
+        parameters: the numbers of the entries in the sandwich, shape (n,); -1 is the fixed 0. None: 0, 1, …
         notes: what to know of the whole league's intervals.
         scale: shape (n,), the size beside which a width is nothing; 1 for log-strengths.
     """
@@ -92,6 +99,9 @@ class Uncertainty:
     units: float = math.inf
     still: NDArray[np.bool_] | None = None
     drawn: NDArray[np.int64] | None = None
+    unjoined: NDArray[np.bool_] | None = None
+    sandwich: Sandwich | None = None
+    parameters: NDArray[np.int64] | None = None
     notes: tuple[str, ...] = ()
     scale: float | Floats = 1.0
 
@@ -113,7 +123,57 @@ class Uncertainty:
             strong=part(self.strong),
             still=part(self.still),
             drawn=part(self.drawn),
+            unjoined=part(self.unjoined),
+            parameters=self._numbers[chosen],
         )
+
+    @property
+    def _numbers(self) -> NDArray[np.int64]:
+        return np.arange(len(self.estimate)) if self.parameters is None else self.parameters
+
+    def degrees_of(self, model: int) -> Floats:
+        """Return the degrees of freedom of the differences to a model, shape (n,); infinite for the model itself.
+
+        NaN where a difference cannot be estimated without one of the clusters.
+        """
+        if self.sandwich is None:
+            return np.full(len(self.estimate), self.degrees)
+        if "all_degrees" in self.__dict__:
+            row: Floats = self.all_degrees[model]
+            return row
+        return self._base_degrees if model == self.base else self._degrees_of(model)
+
+    @cached_property
+    def _base_degrees(self) -> Floats:
+        return self._degrees_of(self.base or 0)
+
+    def _degrees_of(self, model: int) -> Floats:
+        others = np.flatnonzero(np.arange(len(self.estimate)) != model)
+        row = np.full(len(self.estimate), math.inf)
+        if self.sandwich is not None:
+            row[others] = self.sandwich.degrees_between(self._numbers[others], np.full(len(others), self._numbers[model]))
+        return row
+
+    def degrees_of_contrasts(self, contrasts: Floats) -> Floats:
+        """Return the degrees of freedom of contrasts of all entries, one per row, shape (contrasts,)."""
+        if self.sandwich is None:
+            return np.full(len(contrasts), self.degrees)
+        among = np.zeros((len(contrasts), len(self.sandwich.bread)))
+        among[:, self._numbers] = contrasts
+        return self.sandwich.degrees(among)
+
+    @cached_property
+    def all_degrees(self) -> Floats:
+        """The degrees of freedom of all differences, shape (n, n); infinite on the diagonal."""
+        count = len(self.estimate)
+        if self.sandwich is None:
+            return np.full((count, count), self.degrees)
+        first, second = np.triu_indices(count, 1)
+        matrix = np.full((count, count), math.inf)
+        matrix[first, second] = matrix[second, first] = self.sandwich.degrees_between(
+            self._numbers[first], self._numbers[second]
+        )
+        return matrix
 
     def _apart(self, model: int) -> NDArray[np.bool_]:
         """Return the models whose difference to ``model`` has no known error: one side won every battle."""
@@ -123,12 +183,12 @@ class Uncertainty:
         return apart
 
     def reach(self, confidence: float) -> float:
-        """Return how many standard errors an interval reaches to each side."""
+        """Return how many standard errors an interval reaches to each side, by ``degrees``."""
         return two_sided_quantile(1.0 - confidence, self.degrees)
 
-    def p_values(self, ratio: Floats) -> Floats:
-        """Two-sided p-values of estimates that lie ``ratio`` standard errors from 0; NaN for NaN."""
-        return two_sided_tail(np.abs(ratio), self.degrees)
+    def _reach_of(self, model: int, confidence: float) -> Floats:
+        """Return how many standard errors the intervals of the differences to a model reach, shape (n,)."""
+        return two_sided_quantiles(1.0 - confidence, self.degrees_of(model))
 
     def _level(self, confidence: float) -> float:
         return min(1.0 - 2.0 * self._tail(confidence), math.nextafter(1.0, 0.0))  # of two clusters it rounds to 1
@@ -139,7 +199,7 @@ class Uncertainty:
     def too_few_units(self, confidence: float, *, resampled: bool) -> str | None:
         """Return why there can be no interval of so few battles or clusters; None when there can."""
         clustered = math.isfinite(self.degrees)
-        least = _least_units(confidence, clustered=clustered) if resampled or not clustered else 2
+        least = least_units(confidence, clustered=clustered) if resampled or not clustered else 2
         if self.units >= least:
             return None
         are = "is" if self.units == 1 else "are"
@@ -181,7 +241,7 @@ class Uncertainty:
             return Ends(none, none, used, ((whole, others),))
         missing = ""
         if relative is None:
-            reach = self.reach(confidence) * self.difference_errors_of(self.base)
+            reach = self._reach_of(self.base, confidence) * self.difference_errors_of(self.base)
             low, high = centre - reach, centre + reach
             known = self.covariance is not None and bool(np.isfinite(self.covariance).all())
             missing = "its battles show no variation" if known else "too little is known for a covariance"
@@ -193,12 +253,16 @@ class Uncertainty:
         apart = others & self._apart(self.base)
         still = others & ~apart & self._still_beside(self.base)
         absent = others & ~apart & ~still & self._absent(used, confidence)
-        open_ = others & ~apart & ~still & ~absent & ~np.isfinite(high - low)
-        narrow = others & ~apart & ~still & ~absent & (high - low <= _NO_WIDTH * np.maximum(np.abs(centre), self.scale))
+        alone = others & ~apart & ~still & ~absent & np.isnan(self.degrees_of(self.base))
+        open_ = others & ~apart & ~still & ~absent & ~alone & ~np.isfinite(high - low)
+        narrow = (
+            others & ~apart & ~still & ~absent & ~alone & (high - low <= _NO_WIDTH * np.maximum(np.abs(centre), self.scale))
+        )
         found = (
             ("it, or a group with it, won or lost every battle against the baseline's group, so that no data bound it", apart),
             ("its battles, or the baseline's, are ties between equals or lie in one cluster, and show no variation", still),
             ("in too many replicates no battle joins it to the baseline", absent),
+            ("without one of the clusters it could not be compared with the baseline", alone),
             ("its replicates are all the same and show no variation", narrow),
             (missing, open_),
         )
@@ -212,7 +276,7 @@ class Uncertainty:
     def _absent(self, used: NDArray[np.int64], confidence: float) -> NDArray[np.bool_]:
         """Return models whose unknown replicates reach into the interval."""
         if self.replicates is None:
-            return np.zeros(len(self.estimate), dtype=np.bool_)
+            return np.zeros(len(self.estimate), dtype=np.bool_) if self.unjoined is None else self.unjoined
         return len(self.replicates) - used > self._tail(confidence) * max(len(self.replicates) - 1, 0)
 
     def _still_beside(self, model: int) -> NDArray[np.bool_]:
@@ -222,15 +286,18 @@ class Uncertainty:
         beside: NDArray[np.bool_] = np.logical_or(self.still, self.still[model])
         return beside
 
-    def warnings(self, names: Sequence[str], confidence: float, cluster: str | None = None) -> tuple[str, ...]:
+    def warnings(
+        self, names: Sequence[str], confidence: float, cluster: str | None = None, ends: Ends | None = None
+    ) -> tuple[str, ...]:
         """Return what to know before these intervals are believed: few clusters, and models without an interval.
 
         Args:
             names: of all models that ``members`` counts.
             cluster: what the clusters are called.
+            ends: the intervals, where they are known already.
         """
         said, whole = list(self.remarks(confidence, cluster)), self.too_little(confidence)
-        for reason, mask in self.interval(confidence).reasons:
+        for reason, mask in (ends or self.interval(confidence)).reasons:
             if self.base is not None and mask.sum() == len(self.estimate) - 1:
                 said += [] if reason == whole else [f"no interval: {reason}"]
             else:
@@ -241,9 +308,17 @@ class Uncertainty:
         """Return the warnings that are about all models: notes, few clusters, and why there is no interval at all."""
         few: tuple[str, ...] = ()
         whole = self.too_little(confidence)
-        if self.degrees + 1.0 < FEW_CLUSTERS:
+        by = "" if cluster is None else f" by {cluster}"
+        if self.sandwich is not None:
+            known = self.all_degrees if "all_degrees" in self.__dict__ or self.base is None else self._base_degrees
+            least = float(np.nanmin(known, initial=math.inf))
+            if least < FEW_DEGREES:
+                hold = (
+                    "few clusters hold most of what is known" if self.units < math.inf and cluster else "few battles weigh most"
+                )
+                few = (f"few degrees of freedom for some intervals ({least:.2g}): {hold}{by}, so that they are wide and rough",)
+        elif self.degrees + 1.0 < FEW_CLUSTERS:
             number = counted(int(min(self.units, self.degrees + 1.0)), "cluster")
-            by = "" if cluster is None else f" by {cluster}"
             few = (f"{number}{by}: intervals of fewer than {FEW_CLUSTERS} clusters are rough, and often too narrow",)
         return (*self.notes, *few, *(() if whole is None else (f"no interval: {whole}",)))
 
@@ -260,7 +335,7 @@ class Uncertainty:
         """Ends of the intervals of θ_model - θ, one by one, shape (n,): percentile, or symmetric."""
         error = self.difference_errors_of(model)
         if self.replicates is None:
-            reach, centre = self.reach(confidence) * error, self.estimate[model] - self.estimate
+            reach, centre = self._reach_of(model, confidence) * error, self.estimate[model] - self.estimate
             low, high = centre - reach, centre + reach
         else:
             low, high, _ = percentile_interval(self.replicates[:, [model]] - self.replicates, self._level(confidence))
@@ -272,6 +347,8 @@ class Uncertainty:
 
         NaN for a pair with fewer than two replicates or without variation.
         """
+        if self.sandwich is not None:
+            _ = self.all_degrees  # all at once, before they are asked for row by row
         return np.array([self.difference_errors_of(model) for model in range(len(self.estimate))])
 
     def difference_errors_of(self, model: int) -> Floats:
@@ -287,6 +364,9 @@ class Uncertainty:
     def _varied(self, errors: Floats, model: int) -> Floats:
         """Return errors of the differences to a model, NaN where they show no variation or cannot be known."""
         nothing = (errors <= _NO_WIDTH * np.maximum(np.abs(self.estimate), self.scale)) | self._still_beside(model)
+        nothing = np.logical_or(nothing, np.isnan(self.degrees_of(model)))
+        if self.replicates is None and self.unjoined is not None:
+            nothing = nothing | np.logical_or(self.unjoined, self.unjoined[model])
         nothing[model] = False
         return np.where(nothing | self._apart(model), np.nan, errors)
 
@@ -295,6 +375,19 @@ class Uncertainty:
         if math.isinf(self.degrees) or math.isnan(quantile) or quantile <= 0.0:
             return quantile
         return two_sided_quantile(float(two_sided_tail(np.array([quantile]), math.inf)[0]), self.degrees)
+
+    def normal_ratios(self, gaps: Floats, errors: Floats) -> Floats:
+        """Return differences in standard errors, each as the quantile of the normal distribution with its tail; shape (n, n).
+
+        NaN where there is no error.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios: Floats = gaps / errors
+        degrees = self.all_degrees
+        drawn = np.isfinite(degrees) & (ratios > 0.0)
+        tails = two_sided_tail(ratios[drawn], degrees[drawn])
+        ratios[drawn] = [-NormalDist().inv_cdf(max(tail / 2.0, 1e-300)) for tail in tails]
+        return ratios
 
     def deviations(self, draws: int, seed: int) -> Floats:
         """Return draws of the estimate's error, up to a constant, shape (draws, n); no rows when it is unknown."""
@@ -308,44 +401,46 @@ class Uncertainty:
         return np.asarray(normal @ root.T)
 
 
-def settled(drawn: Uncertainty, confidence: float, analytic: Callable[[], Uncertainty]) -> Uncertainty:
+def settled(
+    drawn: Uncertainty, confidence: float, analytic: Callable[[], Uncertainty], *, concentrated: bool = False
+) -> Uncertainty:
     """Return the spread of replicates, or the analytic one where too many replicates do not rate the baseline.
 
     In most of those a model loses or wins everything, so the others show a less extreme model. When they are more than the
     share of one tail, no percentile is known.
+
+    Args:
+        concentrated: few clusters hold most of what is known, so that replicates vary too little, by how much is not known.
     """
     replicates = drawn.replicates
     if replicates is None or drawn.too_little(confidence) is not None:
         return drawn
     unknown = drawn.degenerate if drawn.base is None else int(np.isnan(replicates[:, drawn.base]).sum())
-    if unknown <= drawn._tail(confidence) * (len(replicates) - 1):
+    too_many = unknown > drawn._tail(confidence) * (len(replicates) - 1)
+    if not (too_many or concentrated):
         return drawn
     beside = replicates if drawn.base is None else replicates - replicates[:, [drawn.base]]
     why = "draw no battle of the baseline"
     if 2 * drawn.degenerate > unknown:
         why = "have no finite estimate, as a group of models wins or loses everything in them"
-    note = f"{unknown:,} of {counted(len(replicates), 'replicate')} {why}: these intervals are sandwiches instead"
+    which = (
+        f"{unknown:,} of {counted(len(replicates), 'replicate')} {why}"
+        if too_many
+        else "few clusters hold most of what is known"
+    )
+    note = f"{which}: these intervals are sandwiches instead"
     found = analytic()
+    # Degenerate replicates have no value at all; where others have none for a model, no battle joins it to the rest.
+    known = replicates[~np.isnan(replicates).all(axis=1)]
+    unjoined = np.isnan(known).sum(axis=0) > drawn._tail(confidence) * (len(replicates) - 1)
     return replace(
         found,
         drawn=np.count_nonzero(~np.isnan(beside), axis=0),
+        unjoined=unjoined,
         notes=(note, *found.notes),
         degenerate=drawn.degenerate,
         unconverged=drawn.unconverged,
     )
-
-
-def _least_units(confidence: float, *, clustered: bool) -> int:
-    """Return the fewest battles or clusters whose resamples reach as far as an interval.
-
-    The outermost resample, of one unit over and over, has probability G^-G; a quantile farther out is not among them.
-    """
-    units = 2
-    while True:
-        degrees = units - 1.0 if clustered else math.inf
-        if units**-units <= NormalDist().cdf(-two_sided_quantile(1.0 - confidence, degrees)):
-            return units
-        units += 1
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """Rewards of pictures as trainers of image policies take them: sync, batched, every picture with a number.
 
 FlowGRPOReward       Flow-GRPO     reward_fn(images, prompts, metadata) -> ({"avg": …, NAME: …}, {…})
-DDPOReward           DDPO, TRL     reward_fn(images, prompts, metadata) -> (scores, {…})
+DDPOReward           DDPO          reward_fn(images, prompts, metadata) -> (scores, {…})
 VerlImageScore       verl-omni     compute_score(data_source, solution_image, ground_truth, extra_info) -> {"score": …}
 flow_factory_reward  Flow-Factory  a class of reward model, named in its configuration
 
@@ -30,6 +30,11 @@ POLICIES: Final = ("mean", "nan", "raise")
 
 _TOLERANCE: Final = 0.1
 _CHANNELS: Final = (1, 3, 4)
+_RGB: Final = 3
+_SEEN_LAST: Final = (1, _RGB)
+"""Channels at the end, as verl-omni's own scorers tell them."""
+_FRAMES: Final = 4
+"""The dimensions of a video."""
 
 
 class UnscoredError(SalonError):
@@ -121,7 +126,7 @@ class FlowGRPOReward(PictureReward):
 
 @dataclass(frozen=True)
 class DDPOReward(PictureReward):
-    """A reward for loops such as DDPO's (arXiv 2305.13301) and TRL's ``DDPOTrainer``, which takes it in the same form.
+    """A reward for loops such as DDPO's (arXiv 2305.13301), which take a function of pictures, prompts and metadata.
 
     Example:
         >>> from PIL import Image
@@ -144,9 +149,10 @@ class DDPOReward(PictureReward):
 
 @dataclass(frozen=True)
 class VerlImageScore(PictureReward):
-    """A reward for the ``custom_reward_function`` of verl-omni's visual reward manager, one picture at a time.
+    """A reward for the ``custom_reward_function`` of verl-omni's visual reward manager: a picture, or a video's frames.
 
-    It has no neighbours to take a mean of, so the policy is ``raise`` (the default), ``nan`` or a number.
+    A video is paid the mean of its frames. There are no neighbours to take a mean of where a score is missing, so the policy is
+    ``raise`` (the default), ``nan`` or a number.
 
     Raises:
         InputError: for the policy ``mean``, or an unknown one.
@@ -179,19 +185,23 @@ class VerlImageScore(PictureReward):
         extra_info: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> dict[str, float]:
-        """Return the score of one picture; ``abstained`` is 1 where the policy has paid it, and becomes a metric.
+        """Return the score of one picture or video; ``abstained`` is the share of its frames that the policy has paid.
 
         Args:
             data_source: becomes a column.
-            solution_image: a tensor of shape (channels, height, width), or with one more dimension in front of it.
+            solution_image: a tensor of bytes, or of numbers from 0 to 1: (channels, height, width), (frames, channels, height,
+                width), (channels, frames, height, width), or one of them with the channels last; with 1 in front of it or not.
+                1 or 3 at the end are channels; else, where both of the first two numbers may be channels, 3 in front are.
             ground_truth: the text that the picture was made for.
             extra_info: becomes columns.
             settings: verl's own; not looked at.
         """
-        shown = solution_image if getattr(solution_image, "ndim", 0) > 3 else [solution_image]
-        columns = {key: [value] for key, value in (extra_info or {}).items()} | {"data_source": [data_source]}
-        [score], [why] = self.paid(shown, [ground_truth], columns)
-        return {"score": score, "abstained": float(why is not None)}
+        frames = _frames(solution_image)
+        facts = {**(extra_info or {}), "data_source": data_source}
+        columns = {key: [value] * len(frames) for key, value in facts.items()}
+        scores, why = self.paid(frames, [ground_truth] * len(frames), columns)
+        missing = sum(each is not None for each in why)
+        return {"score": sum(scores) / len(scores), "abstained": missing / len(scores)}
 
 
 def flow_factory_reward(reward: RewardFunction, on_unscored: str | float = "mean") -> type:
@@ -287,6 +297,30 @@ def pictures_of(images: Any) -> list[Any]:
     if isinstance(images, str | bytes) or not hasattr(images, "__len__"):
         raise InputError("must be a list, an array or a tensor of pictures, not", column="images", value=type(images).__name__)
     return [_picture(image, row) for row, image in enumerate(images, start=1)]
+
+
+def _frames(image: Any) -> list[Any]:
+    """Return the frames of one picture or video, each of shape (channels, height, width) where they come as a tensor.
+
+    Raises:
+        InputError: a shape that is neither.
+    """
+    if not hasattr(image, "ndim"):
+        return [image]
+    tensor = callable(getattr(image, "detach", None))
+    frames = image
+    while frames.ndim > _FRAMES and frames.shape[0] == 1:
+        frames = frames[0]
+    if frames.ndim not in (_FRAMES - 1, _FRAMES) or 0 in frames.shape:
+        raise InputError("must be a picture or the frames of one video, not", column="solution_image", value=tuple(image.shape))
+    if not tensor:
+        return [frames] if frames.ndim < _FRAMES else list(frames)
+    ahead = [size in _CHANNELS for size in frames.shape[: frames.ndim - 2]]
+    if frames.shape[-1] in _SEEN_LAST or not any(ahead):
+        frames = frames.movedim(-1, -3)
+    elif frames.ndim == _FRAMES and (frames.shape[0] == _RGB or not ahead[1]):
+        frames = frames.movedim(0, 1)
+    return [frames] if frames.ndim < _FRAMES else list(frames)
 
 
 def _picture(image: Any, row: int) -> Any:

@@ -4,22 +4,25 @@ A reward by rule answers at once; one that asks a judge or an editor is a corout
 other. Both are frozen dataclasses, so that they pickle and say what they are.
 """
 
+import functools
 import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from salon_rewards.batch import Batch
 from salon_rewards.group_mask import Abstention, Component, Paid, abstention_of, plain, together
 from salon_rewards.judge_batching import Answers
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.plugins import no_exit
 from salon_taxonomy.protocols import Judge, Question
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
-_NOT_PAID: Final = Unscored(Reason.NOT_REPORTED, "the reward gave no number")
+_ABSENT: Final = Unscored(Reason.ABSTAINED, "the reward is None")
 
+T = TypeVar("T")
 LogMetric: TypeAlias = Callable[[str, float], None]
 
 
@@ -58,7 +61,7 @@ class RuleReward(Described, ABC):
     """A reward that needs nothing but the completion and the columns beside it."""
 
     @abstractmethod
-    def score(self, batch: Batch) -> list[Paid]:
+    def score(self, batch: Batch) -> Sequence[Paid]:
         """Return what each completion of a batch earned, or why that is unknown.
 
         Raises:
@@ -96,14 +99,14 @@ class AskingReward(Described, ABC):
     group_size: int | None
 
     @abstractmethod
-    async def verdicts(self, batch: Batch) -> list[Paid]:
+    async def verdicts(self, batch: Batch) -> Sequence[Paid]:
         """Return what each completion earned for itself, or why that is unknown."""
 
     def terms(self, batch: Batch) -> tuple[Component, ...]:
         """Return the parts of the reward that are known without asking, for tables; empty without any."""
         return ()
 
-    async def score(self, batch: Batch) -> list[Paid]:
+    async def score(self, batch: Batch) -> Sequence[Paid]:
         """What each completion of a batch earned, groups settled."""
         paid = await self.verdicts(batch)
         if self.abstention == Abstention.ALONE or not any(isinstance(each, Unscored) for each in paid):
@@ -178,22 +181,73 @@ async def each_paid(reward: RewardFunction, completions: Sequence[Any], columns:
     For trainers and servers that have a policy of their own for missing rewards.
 
     Args:
-        reward: Salon's, or a function of a user's own, whose None, NaN and infinities are ``not_reported``.
+        reward: Salon's, or a function of a user's own (:func:`paid_values`).
         completions: texts, or lists of chat messages.
         columns: lists with one value for each completion, by name.
 
     Raises:
-        InputError: for a column that is missing or holds something else, or a reward that returns another number of values.
+        InputError: for a column that is missing or holds something else, or as :func:`paid_values`.
     """
     if isinstance(reward, AskingReward):
-        return await reward.verdicts(Batch(completions, columns))
+        return list(as_many(await reward.verdicts(Batch(completions, columns)), len(completions), reward.__name__))
     if isinstance(reward, RuleReward):
-        return reward.score(Batch(completions, columns))
-    given = reward(completions, **columns)
-    values = await given if inspect.isawaitable(given) else given
-    if len(values) != len(completions):
-        raise InputError(f"the reward returned another number of values than {len(completions)}:", value=len(values))
-    return [_NOT_PAID if value is None or not math.isfinite(value) else float(value) for value in values]
+        return list(as_many(reward.score(Batch(completions, columns)), len(completions), reward.__name__))
+    with no_exit():
+        returned = reward(completions, **columns)
+        values = await returned if inspect.isawaitable(returned) else returned
+    return paid_values(values, len(completions), name_of(reward))
+
+
+def paid_values(values: Any, count: int, name: str) -> list[Paid]:
+    """Read what a reward function of a user returned for ``count`` completions.
+
+    Args:
+        values: a list, tuple, array or tensor of numbers and None.
+        count: of the completions.
+        name: of the reward, for messages.
+
+    Returns:
+        Floats; ``Unscored`` with the reason ``abstained`` for None, ``off_menu`` for NaN and infinities.
+
+    Raises:
+        InputError: it is no list, has another number of values, or one that is neither a number nor None.
+
+    Example:
+        >>> [getattr(each, "reason", each) for each in paid_values([1, None], 2, "mine")]
+        [1.0, <Reason.ABSTAINED: 'abstained'>]
+    """
+    listed = values.tolist() if callable(getattr(values, "tolist", None)) else values
+    if isinstance(listed, str | bytes) or not isinstance(listed, Sequence):
+        raise InputError(f"must return a list of {count} rewards, not", column=name, value=type(values).__name__)
+    return [_paid(value, row, name) for row, value in enumerate(as_many(listed, count, name), start=1)]
+
+
+def as_many(values: Sequence[T], count: int, name: str) -> Sequence[T]:
+    """Return the rewards of ``count`` completions.
+
+    Raises:
+        InputError: there are more or fewer; names the reward.
+    """
+    if len(values) != count:
+        raise InputError(f"must return {count} rewards, one for each completion, not", column=name, value=len(values))
+    return values
+
+
+def _paid(value: Any, row: int, name: str) -> Paid:
+    if value is None:
+        return _ABSENT
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise InputError("a reward must be a number or None, not", row=row, column=name, value=value) from error
+    return number if math.isfinite(number) else Unscored(Reason.OFF_MENU, f"{number:g} is no reward")
+
+
+def name_of(reward: RewardFunction) -> str:
+    """Return a reward's name; of a partial function, the name of what is within; of an object without a name, its class's."""
+    while isinstance(reward, functools.partial):
+        reward = reward.func
+    return str(getattr(reward, "__name__", type(reward).__name__))
 
 
 def report(name: str, paid: Sequence[Paid], columns: dict[str, Any]) -> None:

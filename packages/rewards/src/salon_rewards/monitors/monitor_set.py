@@ -85,7 +85,7 @@ class MonitorBoard:
         self.grammar = _grammar(grammar)
         names = [monitor.name for monitor in monitors]
         if not names:
-            raise InputError("a board needs a monitor", column="monitors")
+            raise InputError("needs at least one monitor", column="monitors")
         if len(set(names)) < len(names):
             raise InputError("two monitors have one name", column="monitors", value=names)
         self.monitors = tuple(monitors)

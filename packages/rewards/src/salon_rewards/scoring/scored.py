@@ -114,10 +114,10 @@ def score_completions(
     for start, end in _chunks(Batch(columns[COMPLETION], beside), group_size):
         batch = Batch(columns[COMPLETION][start:end], {name: values[start:end] for name, values in beside.items()})
         try:
-            composed.score(batch)
+            composition = composed.score(batch)
         except InputError as error:
             raise (error if error.row is None else error.at(row=error.row + start)) from error
-        for component in composed.last.components if composed.last else ():
+        for component in composition.components:
             collected.setdefault(component.name, []).extend(component.paid)
             weights[component.name] = component.weight
         if explain is not None:

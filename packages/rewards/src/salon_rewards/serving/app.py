@@ -14,7 +14,8 @@ import binascii
 import hmac
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from traceback import format_exception_only
@@ -26,7 +27,8 @@ from salon_rewards.adapters.pictures import UnscoredError, settled
 from salon_rewards.callables.reward import RewardFunction, each_paid
 from salon_rewards.group_mask import Paid
 from salon_taxonomy.errors import InputError, SalonError
-from salon_taxonomy.verdict import Reason, Unscored
+from salon_taxonomy.verdict import Unscored
+from salon_taxonomy.visible_text import visible
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 """Addresses that need no token."""
@@ -37,6 +39,8 @@ _OTHERS: Final = ("completions", "columns", "metadata", "kwargs")
 _UNSEEN: Final = ("video", "condition_images", "condition_videos", "audio")
 _LONGEST_DETAIL: Final = 300
 _RETRY_S: Final = "1"
+_LONGEST_READ_S: Final = 300
+"""A client that begins a body and does not send it holds room for no longer."""
 _PICKLE: Final = b"\x80"
 _PICKLE_HINT: Final = (
     "Pickles are never read, because reading one runs the code in it. Send JSON: "
@@ -52,6 +56,7 @@ class ServingLimits:
         body_bytes: of one request.
         pictures: rows of one request.
         waiting: rows of all requests that wait; more are answered with 503, unless nothing waits.
+        held_bytes: of the bodies of all requests that are read or wait; more are answered with 503, unless nothing is held.
         batch: rows that the reward is given at once.
         concurrency: batches at work at once; above 1 only for rewards that may be called from several threads.
     """
@@ -59,6 +64,7 @@ class ServingLimits:
     body_bytes: int = 64 << 20
     pictures: int = 256
     waiting: int = 4096
+    held_bytes: int = 256 << 20
     batch: int = 64
     concurrency: int = 1
 
@@ -101,6 +107,7 @@ class RewardServer:
         self._on_unscored = on_unscored
         self._queue: asyncio.Queue[tuple[RequestRows, asyncio.Future[list[Paid]]]] = asyncio.Queue()
         self._waiting = 0
+        self._held = 0
         self._requests: Counter[int] = Counter()
         self._unscored: Counter[str] = Counter()
         self._pictures = 0
@@ -135,10 +142,14 @@ class RewardServer:
             elif not self._known(request):
                 response = _error(401, "needs the header Authorization: Bearer TOKEN")
             else:
-                response = await handler(request)
+                with self._holding(request):
+                    response = await handler(request)
         except web.HTTPRequestEntityTooLarge:
             most = f"{self._limits.body_bytes:,} bytes"
             response = _error(413, f"a request has at most {most}", "Send fewer pictures at once, or raise --max-body-mb.")
+        except web.RequestPayloadError:
+            response = _error(400, f"the body is not as its header says: Content-Encoding: {_encoding(request)!r}")
+            response.force_close()  # what is left of it cannot be passed over
         except web.HTTPException as error:
             response = _error(error.status, error.reason)
             response.headers.update({name: value for name, value in error.headers.items() if name == "Retry-After"})
@@ -148,6 +159,24 @@ class RewardServer:
             response = _error(502, str(error))
         self._requests[response.status] += 1
         return response
+
+    @contextmanager
+    def _holding(self, request: web.Request) -> Iterator[None]:
+        """Count the body of a request from before it is read until it is answered.
+
+        Raises:
+            web.HTTPServiceUnavailable: the bodies at hand leave no room for it.
+        """
+        most = self._limits.body_bytes
+        size = request.content_length if request.can_read_body and "Content-Encoding" not in request.headers else most
+        size = min(most if size is None else size, most) if request.can_read_body else 0
+        if self._held and self._held + size > self._limits.held_bytes:
+            raise web.HTTPServiceUnavailable(reason="too many bytes wait; try again", headers={"Retry-After": _RETRY_S})
+        self._held += size
+        try:
+            yield
+        finally:
+            self._held -= size
 
     def _known(self, request: web.Request) -> bool:
         if self._token is None:
@@ -193,9 +222,15 @@ class RewardServer:
         Raises:
             InputError: it is neither JSON nor a form, or its content is wrong.
         """
-        if request.content_type == "multipart/form-data":
-            return _checked(await _form(request), self._limits)
-        body = await request.read()
+        form = request.content_type == "multipart/form-data"
+        try:
+            async with asyncio.timeout(_LONGEST_READ_S):
+                body = b"" if form else await request.read()
+                fields = await _form(request) if form else {}
+        except TimeoutError as error:
+            raise web.HTTPRequestTimeout(reason=f"the body did not arrive within {_LONGEST_READ_S} s") from error
+        if form:
+            return _checked(fields, self._limits)
         if body[:1] == _PICKLE or request.content_type == "application/octet-stream":
             raise InputError("is neither JSON nor a multipart form", source="the request", hint=_PICKLE_HINT)
         try:
@@ -246,7 +281,7 @@ class RewardServer:
         [found] = await asyncio.gather(self._scored(completions, columns), return_exceptions=True)
         self._seconds += perf_counter() - began
         if isinstance(found, BaseException):
-            if not isinstance(found, Exception | asyncio.CancelledError):  # a cancellation of this task is no result
+            if isinstance(found, KeyboardInterrupt | SystemExit):  # a cancellation of this task is no result
                 raise found
             if len(taken) > 1:
                 for each in taken:
@@ -258,12 +293,8 @@ class RewardServer:
         start = 0
         for rows, answer in taken:
             mine, start = found[start : start + rows.count], start + rows.count
-            why = [each.reason for each in mine if isinstance(each, Unscored)]
-            if len(taken) > 1 and Reason.REJECTED in why:  # a scorer that raises fails all pictures that it was given
-                await self._answer([(rows, answer)])
-                continue
             self._pictures += len(mine)
-            self._unscored.update(reason.value for reason in why)
+            self._unscored.update(each.reason.value for each in mine if isinstance(each, Unscored))
             if not answer.done():
                 answer.set_result(mine)
 
@@ -286,6 +317,7 @@ async def _form(request: web.Request) -> dict[str, Any]:
     unknown = sorted(form.keys() - {*_IMAGES, *_PROMPTS})
     if unknown:
         raise InputError("unknown field", source="the form", key=unknown[0], allowed=(*_IMAGES, *_PROMPTS))
+    _refuse_both(form, "the form")
     images = [
         each.file.read() if isinstance(each, web.FileField) else each for name in _IMAGES for each in form.getall(name, [])
     ]
@@ -304,6 +336,7 @@ def _checked(said: Mapping[str, Any], limits: ServingLimits) -> RequestRows:
         raise InputError(
             "unknown key", source="the request", key=unknown[0], allowed=("prompts", "images", "completions", "columns")
         )
+    _refuse_both(said, "the request")
     for name in _UNSEEN:
         if said.get(name):
             raise InputError("is not looked at by this server", source="the request", key=name)
@@ -328,6 +361,13 @@ def _checked(said: Mapping[str, Any], limits: ServingLimits) -> RequestRows:
         columns["images"] = [_picture(each, row) for row, each in enumerate(_list(said, _IMAGES, count), start=1)]
     columns["completions"] = _list(said, ("completions",), count) if said.get("completions") is not None else [""] * count
     return RequestRows(columns, count)
+
+
+def _refuse_both(said: Mapping[str, Any], source: str) -> None:
+    """Refuse two names of one thing, of which one would not be read."""
+    for several, one in (_IMAGES, _PROMPTS):
+        if said.get(several) is not None and said.get(one) is not None:
+            raise InputError(f"is given beside {one!r}; send one of them:", source=source, key=several)
 
 
 def _list(said: Mapping[str, Any], names: Sequence[str], count: int | None) -> list[Any]:
@@ -355,6 +395,10 @@ def _picture(given: object, row: int) -> bytes:
             pass
     problem = "must be a file's bytes as base64, not"
     raise InputError(problem, source="the request", key="images", row=row, value=type(given).__name__)
+
+
+def _encoding(request: web.Request) -> str:
+    return visible(request.headers.get("Content-Encoding", "identity"))
 
 
 def _error(status: int, problem: str, hint: str | None = None) -> web.Response:

@@ -80,7 +80,7 @@ def serve(
         from salon_rewards.serving.app import LOOPBACK, RewardServer, ServingLimits
     except ImportError as error:
         raise InputError(
-            f"needs the extra `serve` ({error.name} not found)", hint="pip install 'salon-rewards[serve]'"
+            f"needs the extra `serve` ({error.name} not found)", hint="uv pip install './packages/rewards[serve]'"
         ) from error
     token = None if token_file is None else _token(token_file)
     if host not in LOOPBACK and token is None:

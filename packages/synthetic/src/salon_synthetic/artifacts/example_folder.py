@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from salon_taxonomy.answers import magicmirror_json
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.training_example import TrainingExample
 from salon_taxonomy.whole_files import write_whole
 
@@ -88,7 +88,7 @@ def write_examples(
                 watch(finished, count)
         _join(folder, chunks)
     except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", source=folder) from error
+        raise cannot_write(error, folder) from error
     return sum(map(len, waiting))
 
 

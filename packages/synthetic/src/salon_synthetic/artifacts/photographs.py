@@ -21,6 +21,7 @@ from salon_synthetic.artifacts.kinds import ALL_KINDS, HARD_SUBJECTS, SOUND, Sub
 from salon_synthetic.rng import Rng
 from salon_taxonomy.answers import MagicMirrorAnswer
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.picture_formats import open_picture
 from salon_taxonomy.training_example import TrainingExample
 
 Box = tuple[int, int, int, int]
@@ -405,7 +406,7 @@ def _start(low: int, high: int, side: int, whole: int, rng: Rng) -> int:
 
 
 def _path(file: str) -> Path:
-    hint = "Install it with: pip install 'salon-synthetic[photographs]'"
+    hint = "In a clone of Salon: uv pip install './packages/synthetic[photographs]'"
     spec = find_spec("skimage")
     if spec is None or spec.origin is None:
         raise InputError("scikit-image is not installed", source="salon_synthetic.artifacts.photographs", hint=hint)
@@ -421,9 +422,7 @@ def _read(file: str) -> Pixels:
     if path.suffix == ".npy":
         faces = np.rint(np.load(path)[:_FACES] * 255).astype(np.uint8)
         return np.ascontiguousarray(faces)
-    from PIL import Image
-
-    with Image.open(path) as picture:
+    with open_picture(path.read_bytes()) as picture:
         return np.asarray(picture.convert("RGB"))
 
 

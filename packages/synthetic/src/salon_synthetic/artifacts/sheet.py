@@ -6,6 +6,7 @@ from io import BytesIO
 from typing import Final
 
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.picture_formats import open_picture
 from salon_taxonomy.training_example import TrainingExample
 
 _GAP: Final = 4
@@ -49,8 +50,7 @@ def example_sheet(examples: Sequence[TrainingExample], *, columns: int = 8, side
     brush = ImageDraw.Draw(sheet)
     for number, example in enumerate(examples):
         x, y = _GAP + number % columns * across, _GAP + number // columns * down
-        source = BytesIO(example.image) if isinstance(example.image, bytes) else example.image
-        with Image.open(source) as picture:
+        with open_picture(example.image if isinstance(example.image, bytes) else example.image.read_bytes()) as picture:
             sheet.paste(picture.convert("RGB").resize((side, side), Image.Resampling.NEAREST), (x, y))
         lines = _broken(example.reasoning or "", side // 6)[:3]
         for place, line in enumerate(lines):

@@ -15,13 +15,15 @@ import numpy.typing as npt
 from salon_synthetic.scenes.scene import Item, Scene
 from salon_synthetic.scenes.vocabulary import BACKGROUND, CANVAS, INKS, STRING, Colour, Shape, Texture
 from salon_taxonomy.errors import InputError, picture_failures
+from salon_taxonomy.picture_decoding import decode
+from salon_taxonomy.picture_formats import PNG
+from salon_taxonomy.verdict import Unscored
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 Mask = npt.NDArray[np.bool_]
 
-_MOST_PIXELS: Final = 80_000_000
 SCENE_CHUNK: Final = "salon-scene"
 """The keyword of the PNG text chunk that holds the scene as JSON."""
 STRING_WIDTH: Final = 3
@@ -83,10 +85,8 @@ def read_scene(data: bytes) -> Scene:
     Raises:
         InputError: when the file is none of ours.
     """
-    from PIL import Image
-
     try:
-        with Image.open(BytesIO(data), formats=("PNG",)) as image:
+        with PNG.open(BytesIO(data)) as image:
             text: Any = image.info.get(SCENE_CHUNK)
     except picture_failures() as error:
         raise InputError(f"is no PNG file ({type(error).__name__})", column="image") from error
@@ -97,23 +97,15 @@ def read_scene(data: bytes) -> Scene:
 
 
 def read_picture(data: bytes) -> "Image":
-    """Decode a whole PNG, JPEG or WebP file: upright, opaque on white, RGB.
+    """Decode a whole file: upright, opaque on white, RGB (:func:`salon_taxonomy.picture_decoding.decode`).
 
     Raises:
         InputError: the file cannot be decoded to its last pixel, or has more than 80,000,000 pixels.
     """
-    from PIL import Image, ImageOps
-
-    try:
-        with Image.open(BytesIO(data), formats=("PNG", "JPEG", "WEBP")) as opened:
-            if opened.width * opened.height > _MOST_PIXELS:
-                raise InputError(
-                    f"the picture has {opened.width:,} × {opened.height:,} pixels; at most {_MOST_PIXELS:,} are decoded"
-                )
-            whole = ImageOps.exif_transpose(opened).convert("RGBA")
-    except picture_failures() as error:
-        raise InputError(f"the picture cannot be decoded ({type(error).__name__})") from error
-    return Image.alpha_composite(Image.new("RGBA", whole.size, "white"), whole).convert("RGB")
+    decoded = decode(data)
+    if isinstance(decoded, Unscored):
+        raise InputError(f"the picture cannot be decoded: {decoded.detail}")
+    return decoded.image.convert("RGB")
 
 
 @cache

@@ -15,6 +15,7 @@ from salon_synthetic.scenes.questioning import questions
 from salon_synthetic.scenes.scene import Scene
 from salon_synthetic.scenes.vocabulary import Category
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import new_folder
 
 ROWS_FILE = "rows.jsonl"
 TRUTH_FILE = "truth.jsonl"
@@ -131,12 +132,10 @@ def save(items: Iterator[DrawnItem], folder: Path) -> int:
     """Write ``rows.jsonl``, ``truth.jsonl`` and ``pictures/`` into a folder that is new or empty; returns how many items.
 
     Raises:
-        InputError: when the folder holds something, or cannot be written.
+        InputError: the folder contains something.
+        StorageError: it cannot be written; nothing is left of it.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise InputError("the folder is not empty", source=folder, hint="Name a new folder.")
+    with new_folder(folder):
         (folder / PICTURES_FOLDER).mkdir()
         number = 0
         with (
@@ -148,8 +147,6 @@ def save(items: Iterator[DrawnItem], folder: Path) -> int:
                 rows.write(json.dumps(item.row(), ensure_ascii=False) + "\n")
                 truth.write(json.dumps(item.truth(), ensure_ascii=False) + "\n")
                 number += 1
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", source=folder) from error
     return number
 
 

@@ -14,6 +14,8 @@ from salon_taxonomy.table_files import TABLE_ENDINGS
 
 RESUMABLE: Final = "salon_taxonomy.cli.resumable"
 """The key of a click context whose command is resumable."""
+STOPPED_BY: Final = "salon_taxonomy.cli.stopped_by"
+"""The key of a click context whose command a signal stopped, and which then ended by itself; the signal's number."""
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -48,6 +50,11 @@ def resumable(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*words, **options)
 
     return called
+
+
+def command_state() -> dict[str, Any]:
+    """Return what a running command shares with the groups around it, such as :data:`STOPPED_BY`."""
+    return get_current_context().meta
 
 
 STORE: Final = click.option(

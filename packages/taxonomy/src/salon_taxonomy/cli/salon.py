@@ -6,6 +6,7 @@ package's own are ``salon taxonomy``, ``salon doctor`` and ``salon completion``.
 
 import difflib
 import json
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_taxonomy.cli.commands import COMMANDS
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, RESUMABLE, format_option
+from salon_taxonomy.cli.options import FORMAT, OUTPUT, RESUMABLE, STOPPED_BY, format_option
 from salon_taxonomy.cli.output import as_json, deliver, print_table
 from salon_taxonomy.errors import IncompleteError, SalonError, StorageError, is_refused_write
 from salon_taxonomy.file_options import InputPath, OutputPath
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from salon_taxonomy.crosswalk import Crosswalk
     from salon_taxonomy.taxonomy import Taxonomy
 
-_INTERRUPTED = 130
-"""128 and the number of SIGINT."""
+_SIGNALLED = 128
+"""Shells add a signal's number to it."""
 _HELP = {"help_option_names": ["-h", "--help"]}
 _SHORT_HELP = {name: words for commands in COMMANDS.values() for name, words in commands.items()}
 
@@ -53,13 +54,15 @@ class SalonGroup(InstalledGroup):
     def invoke(self, ctx: click.Context) -> object:
         """Run the subcommand; a failure becomes one message on standard error and an exit code.
 
-        A :class:`SalonError` exits with 1 or 2, Ctrl-C with the code that shells expect.
+        A :class:`SalonError` exits with 1 or 2, a command that Ctrl-C or SIGTERM stopped with the code that shells expect.
         """
         try:
             return super().invoke(ctx)
         except SalonError as error:
             click.echo(f"Error: {error}", err=True)
-            ctx.exit(1 if isinstance(error, IncompleteError) else 2)
+            stopped_by = ctx.meta.get(STOPPED_BY)
+            code = 1 if stopped_by is None else _SIGNALLED + stopped_by
+            ctx.exit(code if isinstance(error, IncompleteError) else 2)
         except BrokenPipeError as error:  # never standard output's; click would pass over it without a word
             click.echo(f"Error: a connection was closed at its other end ({error})", err=True)
             ctx.exit(1)
@@ -70,7 +73,7 @@ class SalonGroup(InstalledGroup):
             ctx.exit(1)
         except (KeyboardInterrupt, click.Abort):
             click.echo("\nStopped. The same command again continues." if RESUMABLE in ctx.meta else "\nAborted.", err=True)
-            ctx.exit(_INTERRUPTED)
+            ctx.exit(_SIGNALLED + signal.SIGINT)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run ``salon``; exit with 1 where standard output cannot be written, with one message unless its reader left."""
@@ -89,7 +92,8 @@ def _unknown(name: str, installed: list[str]) -> str:
     if package is not None:
         return (
             f"{package}, which brings `salon {name}`, is not installed.\n"
-            f"`pip install {package}` installs it; in Salon's workspace, `uv run --all-packages salon {name}` runs it."
+            f"In a clone of Salon, `uv pip install ./packages/{package.removeprefix('salon-')}` installs it, and "
+            f"`uv run --all-packages salon {name}` runs it."
         )
     known = sorted({*installed, *(command for commands in COMMANDS.values() for command in commands)})
     near = difflib.get_close_matches(name[:100], known, n=3)
@@ -223,18 +227,15 @@ def export_(name: str, format_: str, output: Path | None) -> None:
       salon taxonomy export magicmirror --format label-studio --output labels.xml
       salon taxonomy export prism
     """
-    from salon_taxonomy.errors import InputError
     from salon_taxonomy.exports import export
     from salon_taxonomy.taxonomy import Taxonomy
+    from salon_taxonomy.whole_files import write_whole
 
     text = export(Taxonomy.open(name), format_)
     if output is None:
         click.echo(text, nl=False)
         return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"the file cannot be written ({error.strerror})", source=output) from error
+    write_whole(output, text)
     click.echo(f"Wrote {output}", err=True)
 
 

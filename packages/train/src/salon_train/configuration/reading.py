@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, refuse_device
 from salon_taxonomy.store_address import is_url
 from salon_taxonomy.toml_lines import TomlLines
 from salon_train.configuration.schema import NEAR, Configuration, ModelSection, StageConfiguration
@@ -58,6 +58,7 @@ def read_as(root: type[Settings], path: str | Path, *, changes: Mapping[str, obj
         InputError: for the first error, with its line.
     """
     path = Path(path)
+    refuse_device(path)
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from salon_bench.media import PicturePolicy, prepare_bytes, prepare_picture
 from salon_taxonomy.answers import magicmirror_json
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.training_example import TrainingExample
 from salon_taxonomy.verdict import Unscored
+from salon_train.data.pictures import check_format
 from salon_train.data.question import Wording, answered, asked
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def folder_beside(output: Path) -> Iterator[Path]:
         with TemporaryDirectory(dir=output.absolute().parent, prefix=f".{output.name}-") as folder:
             yield Path(folder)
     except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", source=output) from error
+        raise cannot_write(error, output) from error
 
 
 def sft_dataset(
@@ -167,6 +168,7 @@ def _about(example: TrainingExample) -> Row:
 
 def _images(example: TrainingExample, longest_side: int | None) -> list[Row]:
     if longest_side is None:
+        check_format(example.image)
         if isinstance(example.image, bytes):
             return [{"bytes": example.image, "path": None}]
         return [{"bytes": None, "path": str(example.image.absolute())}]

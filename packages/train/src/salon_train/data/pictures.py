@@ -4,11 +4,16 @@ import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
-from salon_bench.media.decoding import decode
 from salon_bench.media.policy import DEFAULT_LIMITS, SourceLimits
-from salon_bench.media.reading import read_inside
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.media_files import read_inside
+from salon_taxonomy.picture_decoding import decode
+from salon_taxonomy.picture_formats import FORMATS, format_of
 from salon_taxonomy.verdict import Unscored
+
+_LONGEST_START: Final = 16
 
 
 class Look(StrEnum):
@@ -61,6 +66,29 @@ def look_at(name: str, folder: Path, look: Look, limits: SourceLimits = DEFAULT_
         return data.detail
     decoded = decode(data, limits, checked_only=True)
     return decoded.detail if isinstance(decoded, Unscored) else Seen(path, hashlib.sha256(data).hexdigest())
+
+
+def check_format(picture: Path | bytes) -> None:
+    """Refuse a picture whose first bytes are of no format that is read; no more of a file is read.
+
+    Libraries of training open pictures themselves, with every plug-in of Pillow, so one of another format must not reach them.
+
+    Raises:
+        InputError: the file cannot be read, or is of another format.
+    """
+    path = None if isinstance(picture, bytes) else picture
+    try:
+        start = picture if isinstance(picture, bytes) else _start_of(picture)
+    except OSError as error:
+        raise InputError(f"the picture cannot be read ({error.strerror})", source=path) from error
+    if format_of(start) is None:
+        allowed = (each.name for each in FORMATS)
+        raise InputError("is no picture of a format that is read", source=path, column="images", allowed=allowed)
+
+
+def _start_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_LONGEST_START)
 
 
 def _existing(path: Path, folder: Path) -> Seen | str:

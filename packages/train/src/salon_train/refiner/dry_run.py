@@ -12,8 +12,9 @@ from typing import Final
 
 from salon_bench.editors import open_editor
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Media
-from salon_taxonomy.records import CallStatus
+from salon_taxonomy.picture_decoding import decode
+from salon_taxonomy.protocols import CallOutcome, Media
+from salon_taxonomy.verdict import Unscored
 from salon_train.refiner.rows import RefinerRow, prepare, refining_dataset
 from salon_train.refiner.settings import RefinerConfiguration
 from salon_train.refiner.stage import STAGE
@@ -69,11 +70,11 @@ def _pictures(rows: Sequence[RefinerRow], source: str | None) -> None:
     Raises:
         InputError: for the first that cannot.
     """
-    from PIL import Image
 
     def opened(row: RefinerRow) -> None:
-        with Image.open(row.picture) as picture:
-            picture.load()
+        decoded = decode(row.picture.read_bytes(), checked_only=True)
+        if isinstance(decoded, Unscored):
+            raise ValueError(decoded.detail)
 
     broken = first_unreadable(rows, opened)
     if broken is not None:
@@ -96,21 +97,21 @@ def _edited(
     kind = section.name.partition(":")[0]
     if kind in _UNTRIED:
         absent = kind in _LOADED and find_spec(kind) is None
-        note = f"{kind} is not installed: pip install 'salon-bench[{kind}]'. " if absent else ""
+        note = f"{kind} is not installed: uv pip install './packages/bench[{kind}]' in a clone of Salon. " if absent else ""
         weights = " Its memory is not counted above." if kind in _LOADED else ""
         return f"{section.name} (not tried)", (f"{note}The editor is opened with its first edit, and was not tried.{weights}",)
     row = next((row for row in rows if not row.matches), rows[0])
 
-    async def edit() -> tuple[CallStatus, str | None]:
+    async def edit() -> tuple[CallOutcome, str]:
         async with open_editor(section.name, environment) as editor:
             made = editor.edit(Media.from_bytes(row.picture.read_bytes()), _INSTRUCTION, seed=configuration.run.seed)
             done = await asyncio.wait_for(made, section.timeout_s)
-            return done.status, done.error
+            return done.outcome, done.error or str(done.status)
 
     try:
-        status, error = asyncio.run(edit())
+        outcome, error = asyncio.run(edit())
     except TimeoutError:
-        status, error = CallStatus.TIMEOUT, f"no picture in {section.timeout_s:g} s"
-    if status not in (CallStatus.OK, CallStatus.REJECTED):
-        raise InputError(f"the editor does not answer ({error or status}):", key="editor.name", value=section.name)
+        outcome, error = CallOutcome.LOST, f"no picture in {section.timeout_s:g} s"
+    if outcome is CallOutcome.LOST:
+        raise InputError(f"the editor does not answer ({error}):", key="editor.name", value=section.name)
     return f"{section.name} answers", ()

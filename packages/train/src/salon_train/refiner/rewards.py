@@ -7,7 +7,7 @@ from typing import Any, Final
 from salon_rewards import ReasoningReward, RectificationReward
 from salon_rewards.callables.r3 import Certainty
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Edit, Editor, Media
+from salon_taxonomy.protocols import CallOutcome, Edit, Editor, Media
 from salon_taxonomy.records import CallStatus
 from salon_train.refiner.settings import RefinementSettings
 from salon_train.refiner.verifiers import PolicyVerifier
@@ -76,9 +76,9 @@ class CachingEditor:
         if edit is None:
             edit = await self._asked(image, instruction, seed)
         counts = self.counts
-        if edit.status == CallStatus.OK:
+        if edit.outcome is CallOutcome.ANSWERED:
             self.counts = replace(counts, made=counts.made + 1)
-        elif edit.status == CallStatus.REJECTED:
+        elif edit.outcome is CallOutcome.REFUSED:
             self.counts = replace(counts, refused=counts.refused + 1)
         else:
             self.counts = replace(counts, failed=counts.failed + 1)

@@ -12,6 +12,7 @@ from salon_bench.suites.r3_bench.questions import templates
 from salon_bench.suites.r3_bench.rows import R3Row, read_items
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor
+from salon_train.data.pictures import check_format
 from salon_train.refiner.settings import RefinerConfiguration
 from salon_train.refiner.verifiers import QuestionVerifier
 
@@ -49,9 +50,15 @@ class Lesson:
 
 
 def warm_up_dataset(lessons: Sequence[Lesson]) -> Any:
-    """Build the data set of the SFT warm-up: question, reply, picture."""
+    """Build the data set of the SFT warm-up: question, reply, picture.
+
+    Raises:
+        InputError: a picture cannot be read, or is of no format that is read.
+    """
     from datasets import Dataset, Image, List
 
+    for lesson in lessons:
+        check_format(lesson.picture)
     columns: dict[str, list[Any]] = {
         "prompt": [_question(lesson.prompt) for lesson in lessons],
         "completion": [[{"role": "assistant", "content": lesson.reply}] for lesson in lessons],
@@ -70,9 +77,15 @@ def _question(prompt: str) -> list[dict[str, str]]:
 
 
 def refining_dataset(rows: Sequence[RefinerRow]) -> Any:
-    """Build the data set of GRPO: question, picture, and the columns that rewards take."""
+    """Build the data set of GRPO: question, picture, and the columns that rewards take.
+
+    Raises:
+        InputError: a picture cannot be read, or is of no format that is read.
+    """
     from datasets import Dataset, Image, List
 
+    for row in rows:
+        check_format(row.picture)
     columns: dict[str, list[Any]] = {
         "prompt": [_question(row.prompt) for row in rows],
         "images": [[str(row.picture)] for row in rows],

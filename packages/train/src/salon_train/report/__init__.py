@@ -8,5 +8,5 @@
     line_chart   one chart as inline SVG
     page         all of it as one HTML page; ``summary`` as JSON
 
-Import from the modules. The page needs ``salon-ranking[report]`` (``pip install 'salon-train[report]'``).
+Import from the modules. The page needs ``salon-ranking[report]`` (``uv pip install './packages/train[report]'``).
 """

@@ -73,7 +73,7 @@ def check_page_libraries() -> None:
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in ("salon_ranking", "altair", "jinja2", "vl_convert")):
-        raise click.ClickException("the page needs more libraries: pip install 'salon-train[report]'")
+        raise click.ClickException("the page needs more libraries: uv pip install './packages/train[report]'")
 
 
 def _write(text: str, path: Path) -> None:

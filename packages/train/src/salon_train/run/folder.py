@@ -19,13 +19,14 @@ import math
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypeVar
 
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.reading import dotted
 from salon_train.configuration.schema import CHANGEABLE, RunConfiguration
@@ -68,6 +69,7 @@ class RunFolder:
     stage: Stage
     _lock: int | None = None
     _notes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _made: list[Path] = field(default_factory=list)
 
     @classmethod
     def of(cls, configuration: RunConfiguration, stage: Stage) -> Self:
@@ -164,11 +166,12 @@ class RunFolder:
         Raises:
             InputError: when another process trains in it, or it cannot be made.
         """
+        self._made = [each for each in (self.path, *self.path.parents) if not each.exists()]
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            raise InputError(f"cannot be written ({error.strerror})", source=self.path) from error
+            raise cannot_write(error, self.path) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -178,8 +181,13 @@ class RunFolder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        """Leave it to others."""
+        """Leave it to others; remove it where it was made for a stage that wrote nothing, such as one with wrong rows."""
         if self._lock is not None:
+            if self._made and [each.name for each in self.path.iterdir()] == ["lock"]:
+                (self.path / "lock").unlink()
+                with suppress(OSError):  # a folder that has got other files
+                    for each in self._made:
+                        each.rmdir()
             os.close(self._lock)
             self._lock = None
 

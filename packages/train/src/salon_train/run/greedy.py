@@ -1,14 +1,13 @@
 """Let a model answer questions about pictures, greedily and in batches: for evaluation during training and after it."""
 
-import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from PIL import Image
 
+from salon_taxonomy.picture_formats import open_picture
 from salon_taxonomy.training_example import TrainingExample
 
 
@@ -62,8 +61,12 @@ def picture_of(example: TrainingExample) -> Any:
 
 
 def opened(data: bytes) -> Any:
-    """Decode a picture (PIL, RGB)."""
-    with Image.open(io.BytesIO(data)) as picture:
+    """Decode a picture (PIL, RGB).
+
+    Raises:
+        InputError: the bytes are in no format that is read.
+    """
+    with open_picture(data) as picture:
         return picture.convert("RGB")
 
 

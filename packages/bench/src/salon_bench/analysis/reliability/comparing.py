@@ -90,8 +90,8 @@ def compare(
 
     Example:
         >>> import numpy as np
-        >>> values = np.array([[1.0, 0.2], [0.9, 0.1], [0.8, 0.3], [1.0, 0.0]])
-        >>> table = ScoreTable("match", "j", ("a", "b"), tuple("1234"), ("t",) * 4, values, 0, {"a": 0, "b": 0})
+        >>> values = np.array([[1.0, 0.2], [0.9, 0.1], [0.8, 0.3], [1.0, 0.0], [0.9, 0.4]])
+        >>> table = ScoreTable("match", "j", ("a", "b"), tuple("12345"), ("t",) * 5, values, 0, {"a": 0, "b": 0})
         >>> found = compare(table, sizes=[2], rounds=20)
         >>> [(each.model, each.rank_with_ties) for each in found.standings], found.stability.sizes[0].exact
         ([('a', 1), ('b', 2)], 1.0)

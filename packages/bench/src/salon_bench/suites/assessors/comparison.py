@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from salon_bench.suites.assessors.evaluation import (
     METRICS,
     Invalid,
@@ -14,7 +16,7 @@ from salon_bench.suites.assessors.evaluation import (
     matrices_of,
     outcomes_by_pattern,
 )
-from salon_ranking.uncertainty.quantiles import percentile_interval
+from salon_ranking.uncertainty.quantiles import expanded_interval
 from salon_taxonomy.answers import MagicMirrorAnswer, Outcome
 from salon_taxonomy.errors import InputError
 
@@ -83,7 +85,7 @@ def compare(
         for metric in METRICS:
             a, b = (float(getattr(line[2], metric)) for line in (one_line, other_line))
             gaps = getattr(one_drawn[2], metric) - getattr(other_drawn[2], metric)
-            low, high, _ = percentile_interval(gaps[:, None], confidence)
+            low, high = expanded_interval(gaps[:, None], np.array([a - b]), int(times.sum()), confidence)
             ends = (float(low[0]), float(high[0]))
             rows.append((str(one_line[0]), one_line[1], metric, a, b, a - b, *ends, ends[0] > 0 or ends[1] < 0))
     names = ("first", "second", "difference", "ci_low", "ci_high")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from salon_bench.suites.assessors.label_counts import Averages, LabelCounts, macro, micro
 from salon_bench.suites.assessors.label_space import COLUMN, LABELS, MAIN_LABELS, TreeLevel, label_matrix
-from salon_ranking.uncertainty.quantiles import percentile_interval
+from salon_ranking.uncertainty.quantiles import expanded_interval
 from salon_taxonomy.answers import MagicMirrorAnswer, Outcome, Unparsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason
@@ -216,7 +216,11 @@ def _table(true: Bools, predicted: Bools, *, replicates: int, confidence: float,
             row[metric] = _known(getattr(values, metric))
             low = high = None
             if drawn is not None:
-                lows, highs, _ = percentile_interval(getattr(drawn[place][2], metric)[:, None], confidence)
+                replicated, value = (
+                    getattr(drawn[place][2], metric)[:, None],
+                    np.array([getattr(values, metric)], dtype=np.float64),
+                )
+                lows, highs = expanded_interval(replicated, value, int(times.sum()), confidence)
                 low, high = _known(lows[0]), _known(highs[0])
             row[f"{metric}_low"], row[f"{metric}_high"] = low, high
         single = values if isinstance(values, LabelCounts) else None

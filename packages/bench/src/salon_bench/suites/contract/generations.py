@@ -40,6 +40,7 @@ class Generated:
         sample: which of several for the same prompt and model, from 0.
         path: where the file lies.
         root: the folder it must not lead out of.
+        sha256: of the file when the run was planned, empty for one that could not be read; None: unknown.
     """
 
     prompt_id: str
@@ -47,6 +48,7 @@ class Generated:
     sample: int
     path: Path
     root: Path
+    sha256: str | None = None
 
 
 class Generations:

@@ -159,7 +159,7 @@ class SuiteReward(AskingReward):
             next(self.suite.examine(case))
         except LookupError as error:
             hint = f'make_reward("{name}", judge=…, prompt="{self.prompt}", facts={{{error.args[0]!r}: …}})'
-            problem = "a prompt of the suite has facts, of which is missing"
+            problem = "a prompt of the suite needs a fact that is missing:"
             raise InputError(problem, column="facts", value=error.args[0], hint=hint) from error
         except ValueError as error:
             raise InputError(f"the facts do not fit the suite ({error})", column="facts", value=dict(self.facts)) from error

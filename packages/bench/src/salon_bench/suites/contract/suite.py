@@ -194,7 +194,7 @@ def as_it_is(row: Score) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class RewardSpec:
-    """What a suite's rows are worth as a reward (``make_reward("suite:NAME")``). A suite has it as ``worth``; one without any
+    """What a suite's rows are worth as a reward (``make_reward("suite:NAME")``). A suite has it as ``reward``; one without any
     is paid for pictures, by all of its rows, from 0 to 1.
 
     Attributes:

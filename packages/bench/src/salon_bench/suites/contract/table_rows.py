@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from salon_taxonomy.answers.reading import without_surrogates
-from salon_taxonomy.errors import InputError, missing_path
+from salon_taxonomy.errors import InputError, missing_path, refuse_device
+from salon_taxonomy.table_files import csv_text
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -199,6 +200,7 @@ def _scanned(path: Path) -> Iterator[TableRow | BadRow]:
     ending = path.suffix.lower()
     if ending not in TABLE_ENDINGS:
         raise InputError("unknown kind of file", source=path, value=path.suffix, allowed=TABLE_ENDINGS)
+    refuse_device(path)
     try:
         if ending == ".parquet":
             yield from _parquet(path)
@@ -325,7 +327,7 @@ def _csv(path: Path, file: Any) -> Iterator[TableRow | BadRow]:
             continue
         try:
             _check_bytes("".join(row.values()), path, row=number)
-            yield TableRow(path, number, row)
+            yield TableRow(path, number, {name: csv_text(cell) for name, cell in row.items()})
         except InputError as error:
             yield BadRow(number, error)
 

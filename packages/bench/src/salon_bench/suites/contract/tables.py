@@ -9,11 +9,9 @@ import polars as pl
 
 from salon_bench.suites.contract.metrics import (
     CONFIDENCE,
-    REPLICATES,
     Ends,
     mean_with_interval,
-    percentile_ends,
-    resampled_sums,
+    ratio_with_interval,
     share_with_wilson,
 )
 from salon_bench.suites.contract.suite import Summary
@@ -64,7 +62,7 @@ Estimate: TypeAlias = Callable[[str, pl.DataFrame], tuple[float | None, Ends]]
 
 
 def interval_over_rows(dimension: str, known: pl.DataFrame) -> tuple[float | None, Ends]:
-    """Return the mean with a bootstrap interval over rows."""
+    """Return the mean with an interval by Student's t over rows."""
     return mean_with_interval(known["value"].to_list())
 
 
@@ -73,8 +71,7 @@ def interval_over_prompts(
 ) -> tuple[float | None, Ends]:
     """Return the mean of the rows with an interval for other prompts of the same kind.
 
-    Wilson's for a share with one row per prompt, else the percentile interval of a bootstrap over prompts (1000 replicates,
-    seed 0); none from a single prompt.
+    Wilson's for a share with one row per prompt, else by Student's t over prompts; none of fewer than five.
 
     Args:
         dimension: of the rows.
@@ -86,15 +83,11 @@ def interval_over_prompts(
     if not known.height:
         return None, (None, None)
     each = known.group_by("prompt_id").agg(pl.col("value").sum(), pl.len().alias("rows")).sort("prompt_id")
-    if none or each.height == known.height:
-        if dimension in shares and not none:
-            return share_with_wilson(round(known["value"].sum()), known.height, confidence)
-        return mean_with_interval(known["value"].to_list(), confidence=confidence, replicates=0 if none else REPLICATES)
-    mean = math.fsum(known["value"]) / known.height
-    if each.height < 2:
-        return mean, (None, None)
-    sums = resampled_sums(each.select("value", "rows").to_numpy().astype(np.float64), REPLICATES, 0)[:, 0]
-    return mean, percentile_ends(sums[:, 0] / sums[:, 1], confidence)
+    if dimension in shares and each.height == known.height and not none:
+        return share_with_wilson(round(known["value"].sum()), known.height, confidence)
+    sums, within = each.select("value", "rows").to_numpy().astype(np.float64), (0.0, 1.0) if dimension in shares else None
+    ends = (None, None) if none else ratio_with_interval(sums, confidence=confidence, within=within)[1]
+    return math.fsum(known["value"]) / known.height, ends
 
 
 def words_of_intervals(scores: pl.DataFrame, shares: Collection[str], confidence: float = CONFIDENCE) -> list[str]:
@@ -108,7 +101,7 @@ def words_of_intervals(scores: pl.DataFrame, shares: Collection[str], confidence
         words.append(f"{confidence:.0%} intervals of shares: Wilson's score interval.")
     if mine - wilson:
         what = "intervals" if not wilson else "other intervals" if mine & set(shares) - wilson else "intervals of means"
-        words.append(f"{confidence:.0%} {what}: percentile bootstrap over prompts, {REPLICATES} replicates, seed 0.")
+        words.append(f"{confidence:.0%} {what}: Student's t over prompts.")
     return words
 
 

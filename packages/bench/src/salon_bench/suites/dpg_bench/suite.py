@@ -86,9 +86,8 @@ class DpgBench(SuiteBase):
         pictures = scores.filter(pl.col("dimension") == SCORE)
         known = pictures.drop_nulls("value")
         means = known.group_by("prompt_id").agg(pl.col("value").mean())["value"].to_list()
-        lines = [
-            line("overall", None, *mean_with_interval(means), scored=known.height, unscored=pictures.height - known.height)
-        ]
+        overall = mean_with_interval(means, within=(0.0, 1.0))
+        lines = [line("overall", None, *overall, scored=known.height, unscored=pictures.height - known.height)]
         facts = scores.filter(pl.col("dimension") != SCORE)
         facts = facts.with_columns(broad=pl.col("task").str.split("-").list.first().str.strip_chars())
         for metric, column in (("category", "broad"), ("detailed category", "task")):
@@ -97,7 +96,7 @@ class DpgBench(SuiteBase):
                 answered = rows.drop_nulls("value")
                 value, ends = interval_over_prompts(metric, answered)
                 lines.append(line(metric, group, value, ends, scored=answered.height, unscored=rows.height - answered.height))
-        return summary_of(lines, ["95% intervals: percentile bootstrap over prompts, 1000 replicates, seed 0."])
+        return summary_of(lines, ["95% intervals: Student's t over prompts."])
 
 
 def _question(fact: Mapping[str, Any]) -> PictureQuestion:

@@ -62,7 +62,7 @@ class GenEval(SuiteBase):
         import numpy as np
         import polars as pl
 
-        from salon_bench.suites.contract.metrics import REPLICATES, percentile_ends, resampled_sums
+        from salon_bench.suites.contract.metrics import ratio_with_interval
         from salon_bench.suites.contract.tables import interval_over_prompts, line, summary_of, words_of_intervals
 
         known = scores.drop_nulls("value")
@@ -76,8 +76,7 @@ class GenEval(SuiteBase):
             )
             strata = np.array([tags.index(tag) for tag in each["task"]], dtype=np.int64)
             columns = each.select("value", "rows").to_numpy().astype(np.float64)
-            sums = resampled_sums(columns, REPLICATES, 0, strata, count=len(tags))
-            ends = percentile_ends((sums[..., 0] / sums[..., 1]).mean(axis=1))
+            ends = ratio_with_interval(columns, strata, within=(0.0, 1.0))[1]
             mean = float(np.mean([row["value"] for row in per_task]))
         prompts = known.group_by("prompt_id").agg(pl.col("value").max())
         share, share_ends = interval_over_prompts(CORRECT, prompts, shares={CORRECT})
@@ -88,8 +87,7 @@ class GenEval(SuiteBase):
             line("correct pictures", None, pictures, picture_ends, scored=known.height, unscored=unscored),
             line("correct prompts", None, share, share_ends, scored=prompts.height, unscored=0),
         ]
-        how = f"percentile bootstrap over the prompts of each task, {REPLICATES} replicates, seed 0"
-        overall = f"overall: the mean over tasks; 95% interval: {how}."
+        overall = "overall: the mean over tasks; 95% interval: Student's t over the prompts of each task."
         return summary_of(lines, [overall, *words_of_intervals(scores, {CORRECT})])
 
 

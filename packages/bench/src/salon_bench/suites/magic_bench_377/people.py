@@ -16,9 +16,10 @@ from salon_bench.suites.magic_bench_377.labels import point, points
 from salon_bench.suites.magic_bench_377.prompt_file import SUITE
 from salon_bench.suites.magic_bench_377.questions import TEST_POINTS
 from salon_taxonomy.digest import digest, file_sha256
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.records import Run, Score
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.table_files import csv_cell
 from salon_taxonomy.verdict import Reason
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ COLUMNS: Final = ("prompt_id", "model", "sample", "picture", "prompt", "test_poi
 
 _ANSWERS: Final = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 _LONGEST_NAME = 400
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def write_list(prompts: Sequence[SuitePrompt], generations: "Generations", path:
                 writer.writerow([_plain(cell) for cell in line])
                 count += 1
     except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", source=path) from error
+        raise cannot_write(error, path) from error
     return count
 
 
@@ -121,24 +121,18 @@ def _lines(prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterat
 
 
 def _plain(cell: object) -> object:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
-
-
-def _written(row: TableRow, column: str) -> str:
-    """A cell as it was before :func:`_plain`."""
-    text = row.text(column)
-    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
+    return csv_cell(cell) if isinstance(cell, str) else cell
 
 
 def _score(row: TableRow, known: Mapping[str, Any], run_id: str) -> Score:
-    prompt_id = _written(row, "prompt_id")
+    prompt_id = row.text("prompt_id")
     if prompt_id not in known:
         raise row.problem("the prompts have no", "prompt_id", value=prompt_id, allowed=tuple(known))
     label = point(row.text("test_point"))
     if label is None or label.id not in {check for check, _ in known[prompt_id]}:
         allowed = tuple(points()[check].name for check, _ in known[prompt_id])
         raise row.problem("is no test point of the prompt:", "test_point", value=row.cells["test_point"], allowed=allowed)
-    model, who = _written(row, "model"), row.text("rater_id")
+    model, who = row.text("model"), row.text("rater_id")
     for column, name in (("model", model), ("rater_id", who)):
         if len(name) > _LONGEST_NAME:
             raise row.problem(f"has more than {_LONGEST_NAME} characters:", column, value=name[:80])

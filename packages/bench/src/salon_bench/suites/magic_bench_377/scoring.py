@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from salon_bench.suites.contract.metrics import REPLICATES, Ends, percentile_ends, resampled_sums, share_with_wilson
+from salon_bench.suites.contract.metrics import ratio_with_interval, share_with_wilson
 from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import Line, line, reasons_sentence, summary_of
 from salon_bench.suites.magic_bench_377.labels import points
@@ -19,7 +19,6 @@ from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.opinion.scores import mean_opinion_scores
 from salon_ranking.uncertainty.proportions import sign_test
 
-SEED: Final = 0
 _AGAINST: Final = "against "
 
 
@@ -123,7 +122,7 @@ def _battle_notes(leaning: pl.DataFrame, rule: OrderRule) -> Iterator[str]:
     left, right = int((lean > 0).sum()), int((lean < 0).sum())
     p = float(sign_test([left], [left + right])[0])
     yield f"Position: {left} pairs lean to the left, whichever picture it is, {right} to the right; exact binomial p {p:.3g}."
-    yield f"Win rates: 95% percentile bootstrap over prompts, {REPLICATES} replicates, seed {SEED}."
+    yield "Win rates: 95% intervals by Student's t over prompts."
     yield "Shares: 95% intervals by Wilson, showings taken for independent."
 
 
@@ -131,10 +130,8 @@ def _win_rate(opponent: str | None, won: pl.DataFrame) -> Line:
     scored = won.drop_nulls("value")
     unscored = won.height - scored.height
     per_prompt = scored.group_by("prompt_id").agg(pl.col("value").sum(), pl.len()).sort("prompt_id")
-    ends: Ends = (None, None)
-    if per_prompt.height > 1:  # a single prompt says nothing about others
-        drawn = resampled_sums(per_prompt.select("value", "len").cast(pl.Float64).to_numpy(), REPLICATES, SEED)[:, 0]
-        ends = percentile_ends(drawn[:, 0] / drawn[:, 1])
+    sums = per_prompt.select("value", "len").cast(pl.Float64).to_numpy()
+    ends = ratio_with_interval(sums, within=(0.0, 1.0))[1]
     rate = None if scored.is_empty() else scored.select(pl.col("value").mean()).item()
     return line("win rate", opponent, rate, ends, scored=scored.height, unscored=unscored)
 

@@ -20,7 +20,7 @@ from salon_bench.suites.contract.tables import line, reasons_sentence, summary_o
 from salon_bench.suites.magicbench.fidelity import CountingRules
 from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension, SubCategory, SubjectClass
 from salon_ranking.uncertainty.proportions import wilson_interval
-from salon_ranking.uncertainty.quantiles import percentile_interval
+from salon_ranking.uncertainty.quantiles import standard_interval
 from salon_taxonomy.answers.reading import Fidelity
 from salon_taxonomy.errors import InputError
 
@@ -151,7 +151,7 @@ def _intervals(metrics: list[_Metric], pictures: pl.DataFrame, one_each: bool) -
 
 
 def _bootstrap(metrics: list[_Metric], pictures: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Percentile intervals of shares of sound pictures; prompts are drawn with replacement within their sub-category."""
+    """Intervals of shares of sound pictures; prompts are drawn with replacement within their sub-category."""
     task, prompt = pictures["task"].rle_id().to_numpy(), pictures.select(pl.struct("task", "prompt_id").rle_id())
     prompt_of = prompt.to_series().to_numpy()
     first = np.flatnonzero(np.diff(prompt_of, prepend=-1))
@@ -162,7 +162,14 @@ def _bootstrap(metrics: list[_Metric], pictures: pl.DataFrame) -> tuple[NDArray[
     flawed, counted = drawn[:, : len(metrics)], drawn[:, len(metrics) :]
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(counted > 0, 1.0 - flawed / counted, np.nan)
-    low, high, _ = percentile_interval(shares, CONFIDENCE)
+    value = 1.0 - per_prompt[:, : len(metrics)].sum(axis=0) / per_prompt[:, len(metrics) :].sum(axis=0)
+    ends = []
+    for place in range(len(metrics)):
+        prompts = np.bincount(strata[per_prompt[:, len(metrics) + place] > 0])
+        prompts = prompts[prompts > 0]
+        units = int(prompts.sum()) if prompts.min() > 1 else 0  # a single prompt says nothing about others
+        ends.append(standard_interval(shares[:, [place]], value[[place]], units, CONFIDENCE, len(prompts)))
+    low, high = (np.clip([side[0] for side in sides], 0.0, 1.0) for sides in zip(*ends, strict=True))
     return low, high
 
 
@@ -179,10 +186,10 @@ def _notes(pictures: pl.DataFrame, scores: pl.DataFrame, fidelity: Fidelity, one
     yield f"{absent} of {there} images lack their subject.{unknown}"
     yield from reasons_sentence(scores.filter(pl.col("dimension") == str(Dimension.OVERALL)), "Left out")
     wilson = "Wilson's score intervals, 95%"
-    bootstrap = f"percentile bootstrap over prompts within sub-categories, {REPLICATES} replicates, seed {SEED}"
+    bootstrap = f"Student's t, bootstrap over prompts within sub-categories, {REPLICATES} replicates, seed {SEED}"
     if not one_each:
         yield f"Several images per prompt: 95% intervals by {bootstrap}."
     elif strange:
-        yield f"{wilson}; scores that count flags on images of other classes have a {bootstrap}."
+        yield f"{wilson}; scores that count flags on images of other classes have {bootstrap}."
     else:
         yield f"{wilson}."

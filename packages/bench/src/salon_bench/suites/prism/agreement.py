@@ -20,7 +20,7 @@ from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES
 from salon_bench.suites.prism.scoring import POINTS, SEED
 from salon_bench.suites.prism.tracks import Axis, Track
 from salon_ranking.agreement import UndefinedError, kendall, spearman
-from salon_ranking.uncertainty.quantiles import percentile_interval
+from salon_ranking.uncertainty.quantiles import expanded_interval
 from salon_taxonomy.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -207,7 +207,7 @@ def _coefficients(
     begins = np.flatnonzero(np.diff(cluster, prepend=-1))
     if replicates and len(begins) > 1:
         drawn = _drawn(first, second, begins, replicates, random)
-        low, high, _ = percentile_interval(drawn, CONFIDENCE)
+        low, high = expanded_interval(drawn, np.array(list(values.values())), len(begins), CONFIDENCE)
         for place, name in enumerate(_COEFFICIENTS):
             ends = {"low": low[place], "high": high[place]}
             found |= {f"{name}_{end}": None if np.isnan(value) else float(value) for end, value in ends.items()}

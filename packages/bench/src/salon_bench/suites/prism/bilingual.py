@@ -8,12 +8,24 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES
+from salon_bench.suites.contract.metrics import REPLICATES
 from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.prism.fidelity import CountingRules
-from salon_bench.suites.prism.scoring import SEED, Floats, Sums, by_track, counts, lone, names, numbers, resampled, sums
+from salon_bench.suites.prism.scoring import (
+    SEED,
+    Floats,
+    Sums,
+    by_track,
+    counts,
+    ends_of,
+    lone,
+    names,
+    numbers,
+    prompts_of,
+    resampled,
+    sums,
+)
 from salon_bench.suites.prism.tracks import Language
-from salon_ranking.uncertainty.quantiles import percentile_interval
 from salon_taxonomy.answers.reading import Fidelity
 
 _SCHEMA = {
@@ -61,8 +73,8 @@ def side_by_side(
     drawn = resampled(track, columns, replicates, seed)
     drawn[:, np.concatenate([lone(one), lone(other)], axis=1)] = np.nan
     drawn_difference = numbers(drawn[:, :, 2], drawn[:, :, 3], rules) - numbers(drawn[:, :, 0], drawn[:, :, 1], rules)
-    low, high, _ = percentile_interval(drawn_difference, CONFIDENCE)
     difference = values[1] - values[0]
+    low, high = ends_of(drawn_difference, difference, np.minimum(prompts_of(one), prompts_of(other)))
     known = ~np.isnan(difference)
     table = pl.DataFrame(
         {

@@ -19,10 +19,10 @@ def extra(module: str, name: str, package: str = "salon-bench") -> ModuleType:
         ...     extra("no_such_module", "ocr")
         ... except InputError as error:
         ...     print(error.hint)
-        Install it with: pip install 'salon-bench[ocr]'
+        In a clone of Salon: uv pip install './packages/bench[ocr]'
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        hint = f"Install it with: pip install '{package}[{name}]'"
+        hint = f"In a clone of Salon: uv pip install './packages/{package.removeprefix('salon-')}[{name}]'"
         raise InputError(f"this needs the extra {name!r} of {package}; there is no module", value=module, hint=hint) from error

@@ -21,7 +21,7 @@ from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import SUMMARY_COLUMNS, reasons_sentence
 from salon_bench.suites.prism.fidelity import CountingRules
 from salon_bench.suites.prism.tracks import Axis, Track
-from salon_ranking.uncertainty.quantiles import percentile_interval
+from salon_ranking.uncertainty.quantiles import standard_interval
 from salon_taxonomy.answers.reading import Fidelity
 from salon_taxonomy.errors import InputError
 
@@ -68,8 +68,9 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity = "paper", *, replicates:
 
     Returns:
         Values from 0 to 100, null where nothing was scored; by the paper's rules the numbers over all tracks are null unless
-        each of the seven has one. ``scored`` and ``unscored`` count verdicts. Intervals are percentile intervals of a bootstrap
-        that draws prompts with replacement within their track; what rests on a single prompt of a track has none.
+        each of the seven has one. ``scored`` and ``unscored`` count verdicts. Intervals are Student's t
+        with the standard error of a bootstrap that draws prompts with replacement within their track; what rests on a single
+        prompt of a track, or on fewer than five, has none.
 
     Raises:
         InputError: a column is missing, a task is no track, or ``replicates`` or ``seed`` is below 0.
@@ -80,7 +81,8 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity = "paper", *, replicates:
     value = numbers(by_track(found.track, found.total), by_track(found.track, found.scored), rules)
     drawn = resampled(found.track, np.stack([found.total, found.scored], axis=1), replicates, seed)
     drawn[:, lone(found)] = np.nan
-    low, high, _ = percentile_interval(numbers(drawn[..., 0, :], drawn[..., 1, :], rules), CONFIDENCE)
+    low, high = ends_of(numbers(drawn[..., 0, :], drawn[..., 1, :], rules), value, prompts_of(found))
+    low, high = np.maximum(low, 0.0), np.minimum(high, 100.0)
     table = pl.DataFrame(
         {
             "metric": [metric for metric, _ in names()],
@@ -184,6 +186,30 @@ def resampled(track: NDArray[np.int64], columns: Floats, replicates: int, seed: 
     return resampled_sums(columns, replicates, seed, track, count=len(_TRACKS))
 
 
+def prompts_of(found: Sums) -> NDArray[np.int64]:
+    """How many prompts of each track are behind the average and each axis, shape (tracks, 3)."""
+    axes = by_track(found.track, (found.scored > 0).astype(np.float64)).astype(np.int64)
+    fewer = axes.min(axis=1, keepdims=True)
+    return np.concatenate([np.where(fewer > 0, fewer, axes.max(axis=1, keepdims=True)), axes], axis=1)
+
+
+def ends_of(drawn: Floats, value: Floats, prompts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Intervals of the numbers, shape (numbers,): by the prompts of all tracks, then by those of each.
+
+    Args:
+        drawn: shape (replicates, numbers).
+        value: shape (numbers,).
+        prompts: shape (tracks, 3).
+    """
+    units = np.concatenate([prompts.sum(axis=0), prompts.ravel()])
+    strata = np.concatenate([np.maximum(np.count_nonzero(prompts, axis=0), 1), np.ones(prompts.size, dtype=np.int64)])
+    ends = [
+        standard_interval(drawn[:, [place]], value[[place]], int(count), CONFIDENCE, int(strata[place]))
+        for place, count in enumerate(units)
+    ]
+    return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
+
+
 def lone(found: Sums) -> NDArray[np.bool_]:
     """Where an axis of a track rests on a single prompt, which says nothing about others; shape (tracks, 2, 2).
 
@@ -214,4 +240,4 @@ def _notes(found: Sums, scores: pl.DataFrame, fidelity: Fidelity, replicates: in
     ours = scores.filter(pl.col("dimension").is_in([str(axis) for axis in _AXES]))
     yield from reasons_sentence(ours, "Missing verdicts")
     if replicates:
-        yield f"95% intervals: percentile bootstrap over prompts within tracks, {replicates} replicates, seed {seed}."
+        yield f"95% intervals: Student's t, bootstrap over prompts within tracks, {replicates} replicates, seed {seed}."

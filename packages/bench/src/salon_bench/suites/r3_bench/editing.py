@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from salon_bench.runs.case_runner import StopAskingError
 from salon_bench.runs.checkpoint import Fold, fold_here
-from salon_bench.runs.edit_runner import CALL_FAILED, EditRunner, EditTask
+from salon_bench.runs.edit_runner import EditRunner, EditTask
 from salon_bench.runs.limits import RunLimits
 from salon_bench.runs.progress import RunProgress, Watcher
 from salon_bench.runs.session import RunSession, opened_models, run_row, run_session
@@ -26,7 +26,7 @@ from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, Staged, write_s
 from salon_bench.suites.r3_bench.workspace import Workspace, link, original_of
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
-from salon_taxonomy.protocols import Editor
+from salon_taxonomy.protocols import LOST_EDITS, Editor
 from salon_taxonomy.records import Prompt, Run
 from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -188,7 +188,7 @@ async def _made(space: Workspace, row: Staged, instruction: str, edit_runner: Ed
     made = await edit_runner.make(task)
     if isinstance(made, Scored):
         return MADE, False
-    return made.reason.value, made.reason in CALL_FAILED
+    return made.reason.value, made.reason in LOST_EDITS
 
 
 def _run_row(space: Workspace, editor: Editor, rows: Sequence[Staged], seed: int | None) -> Run:

@@ -93,9 +93,9 @@ def changes(scores: "pl.DataFrame") -> "list[Line]":
 
 
 def _with_interval(values: Sequence[float], *, share: bool) -> "tuple[float | None, Ends]":
-    """Return Wilson's interval for a share of 0 and 1, else the bootstrap's."""
+    """Return Wilson's interval for a share of 0 and 1, else Student's t."""
     from salon_bench.suites.contract.metrics import mean_with_interval, share_with_wilson
 
     if share and all(value in (0.0, 1.0) for value in values):
         return share_with_wilson(round(sum(values)), len(values))
-    return mean_with_interval(values, seed=SEED)
+    return mean_with_interval(values, within=(0.0, 1.0))

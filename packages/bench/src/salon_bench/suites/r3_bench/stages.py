@@ -10,6 +10,7 @@ from typing import Any
 
 from salon_bench.runs.checkpoint import Fold, fold_here
 from salon_bench.runs.limits import RunLimits
+from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.runs.plan import SubjectModel, planned
 from salon_bench.runs.progress import Watcher
 from salon_bench.runs.session import FinishedError, RunSession, SessionResult
@@ -87,6 +88,7 @@ async def run_stage(
         judge_settings=options.settings,
         prompts=source,
         re_asks=options.re_asks,
+        digests=PictureDigests(store),
     )
     space.note(stage, plan.plan.run_id)
     try:

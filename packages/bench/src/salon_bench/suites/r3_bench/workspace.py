@@ -18,7 +18,7 @@ from pathlib import Path
 from salon_bench.suites.contract.generations import PICTURE_SUFFIXES
 from salon_bench.suites.r3_bench.rows import R3Row
 from salon_bench.suites.r3_bench.staged import Staged, read_staged, write_staged
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.whole_files import write_whole
 
 
@@ -65,7 +65,7 @@ class Workspace:
             write_staged(space.rows, [Staged(item) for item in rows])
             space.save()
         except OSError as error:
-            raise InputError(f"cannot be written ({error.strerror})", source=folder) from error
+            raise cannot_write(error, folder) from error
         return space
 
     @classmethod

@@ -4,6 +4,7 @@ labels of people ── annotate ──► settled labels ── offer ──►
                                                 difficulty of raters ──┘
 """
 
+from salon_bench.suites.artifact_bench.options import Offer, offer
 from salon_curate.construction.artifact_bench.annotation import (
     Annotated,
     AnnotationState,
@@ -13,7 +14,6 @@ from salon_curate.construction.artifact_bench.annotation import (
 )
 from salon_curate.construction.artifact_bench.assembly import Assembled, assemble
 from salon_curate.construction.artifact_bench.difficulty import QuestionDifficulty, difficulty
-from salon_curate.construction.artifact_bench.distractors import Offer, offer
 from salon_curate.construction.artifact_bench.released import export_rows
 from salon_curate.construction.artifact_bench.tables import read_assessments, read_levels, read_videos
 

@@ -4,15 +4,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
 import polars as pl
 
 from salon_bench.media import PictureCache, PicturePolicy
 from salon_bench.runs.pictures import with_pictures
-from salon_bench.suites.contract.metrics import REPLICATES, Ends, percentile_ends, resampled_sums
+from salon_bench.suites.contract.metrics import ratio_with_interval
 from salon_bench.suites.contract.suite import Case, RunContext, Summary
 from salon_bench.suites.contract.tables import line, summary_of
-from salon_bench.suites.prism.scoring import POINTS, SEED
+from salon_bench.suites.prism.scoring import POINTS
 from salon_bench.suites.prism.text_check.matching import TextMatch, compare, quoted_texts
 from salon_bench.suites.prism.text_check.reader import TextReader
 from salon_bench.suites.prism.tracks import Track
@@ -45,30 +44,23 @@ def check_text(cases: Iterable[Case], reader: TextReader, *, run_id: str = "ocr"
             yield from _rows(replace(case, context=context), reader)
 
 
-def summarize_text(scores: pl.DataFrame, *, replicates: int = REPLICATES, seed: int = SEED) -> Summary:
+def summarize_text(scores: pl.DataFrame) -> Summary:
     """The mean of each dimension over pictures, in points of 100, with 95% intervals.
 
     Args:
         scores: rows of :func:`check_text`, columns as in the store; rows of other dimensions are left alone.
-        replicates: of the bootstrap over prompts; 0 gives no intervals.
-        seed: of its draws.
     """
     rows = []
-    for place, dimension in enumerate(_DIMENSIONS):
+    for dimension in _DIMENSIONS:
         mine = scores.filter(pl.col("dimension") == dimension)
         value = pl.col("value")
         by_prompt = mine.group_by("prompt_id").agg(total=value.sort().sum(), number=value.count()).sort("prompt_id")
         sums = by_prompt.select("total", "number").cast(pl.Float64).to_numpy()
-        ends: Ends = (None, None)
-        if replicates and np.count_nonzero(sums[:, 1]) > 1:  # a single prompt says nothing about others
-            drawn = resampled_sums(sums, replicates, [seed, place])[:, 0]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ends = percentile_ends(np.where(drawn[:, 1] > 0, POINTS * drawn[:, 0] / drawn[:, 1], np.nan))
+        ends = ratio_with_interval(sums[sums[:, 1] > 0] * [POINTS, 1.0], within=(0.0, 100.0))[1]
         scored = int(sums[:, 1].sum())
         mean = POINTS * float(sums[:, 0].sum()) / scored if scored else None
         rows.append(line(dimension, str(Track.TEXT_RENDERING), mean, ends, scored=scored, unscored=mine.height - scored))
-    note = f"95% intervals: percentile bootstrap over prompts, {replicates} replicates, seed {seed}."
-    return summary_of(rows, (note,) if replicates else ())
+    return summary_of(rows, ("95% intervals: Student's t over prompts.",))
 
 
 def _rows(case: Case, reader: TextReader) -> Iterator[Score]:

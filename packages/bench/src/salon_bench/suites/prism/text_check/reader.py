@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import version
-from io import BytesIO
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from salon_bench.suites.prism.extras import extra
+from salon_taxonomy.picture_formats import open_picture
 
 
 @runtime_checkable
@@ -47,9 +47,7 @@ class OcrReader:
 
     def read(self, picture: bytes) -> Sequence[str]:
         """The lines from top to bottom, and from left to right where they stand side by side."""
-        from PIL import Image
-
-        with Image.open(BytesIO(picture)) as opened:
+        with open_picture(picture) as opened:
             pixels = np.asarray(opened.convert("RGB"))[:, :, ::-1]  # the engine wants blue first
         found = self._engine(np.ascontiguousarray(pixels))
         if found.txts is None:

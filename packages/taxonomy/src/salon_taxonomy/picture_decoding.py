@@ -1,15 +1,18 @@
-"""Decode untrusted bytes to a whole, upright, opaque sRGB picture, or return the reason against it."""
+"""Decode untrusted bytes to a whole, upright, opaque sRGB picture, or return the reason against it.
+
+Every package opens pictures here or by :mod:`salon_taxonomy.picture_formats`, and never by ``PIL.Image.open``, which tries all
+plug-ins of Pillow: one of them starts a program on the file.
+"""
 
 import zlib
 from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
-from salon_bench.media.formats import JPEG, PNG, TIFF, PictureFormat, format_of
-from salon_bench.media.policy import DEFAULT_LIMITS, SourceLimits
-from salon_bench.media.reading import bad_media
 from salon_taxonomy.errors import picture_failures
+from salon_taxonomy.media_files import bad_media
 from salon_taxonomy.picture_colours import PLAIN_MODES, SIDEWAYS, to_srgb, upright
+from salon_taxonomy.picture_formats import JPEG, PNG, TIFF, PictureFormat, format_of
 from salon_taxonomy.verdict import Unscored
 
 if TYPE_CHECKING:
@@ -19,6 +22,23 @@ if TYPE_CHECKING:
 _PNG_HEAD: Final = 8
 _PNG_DEPTH: Final = 24  # the place of the bit depth in a PNG file
 _SIXTEEN_BITS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLimits:
+    """How large a file may be before it is refused unread; guards memory against files made to fill it.
+
+    Attributes:
+        most_bytes: of the file.
+        most_pixels: width × height of the picture in it. Decoding one takes up to 8 bytes for each pixel.
+    """
+
+    most_bytes: int = 128 << 20
+    most_pixels: int = 80_000_000
+
+
+DEFAULT_LIMITS = SourceLimits()
+"""The default limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +80,12 @@ def decode(data: bytes, limits: SourceLimits = DEFAULT_LIMITS, *, checked_only: 
         The picture, or ``Unscored(BAD_MEDIA)``. Never raises for what the bytes are. Safe to call from several threads;
         decoders release the GIL.
     """
-    kind = format_of(data)
-    if kind is None:
-        return bad_media("the file is none of the picture formats that are read: PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF")
+    head = _opened(data, limits)
+    if isinstance(head, Unscored):
+        return head
+    kind, opened = head
     try:
-        opened = kind.open(BytesIO(data))
         width, height = opened.size
-        if width * height > limits.most_pixels:
-            return bad_media(f"the picture has {width:,} × {height:,} pixels; at most {limits.most_pixels:,} are decoded")
         frames = bool(getattr(opened, "is_animated", False))
         likeness = checked_only and kind is JPEG and _plain(opened)
         if likeness:
@@ -79,7 +97,37 @@ def decode(data: bytes, limits: SourceLimits = DEFAULT_LIMITS, *, checked_only: 
         decoded = _upright(opened, kind, (width, height), frames, data)
         return replace(decoded, whole=False) if likeness else decoded
     except picture_failures() as error:
-        return bad_media(f"the file is cut off or damaged ({str(error) or type(error).__name__})")
+        return bad_media(_damaged(error))
+
+
+def head_problem(data: bytes, limits: SourceLimits = DEFAULT_LIMITS) -> str | None:
+    """Return why a file cannot be a picture, by its head alone; None where only decoding can tell more.
+
+    Example:
+        >>> head_problem(b"%!PS-Adobe")
+        'the file is none of the picture formats that are read: PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF'
+    """
+    opened = _opened(data, limits)
+    return opened.detail if isinstance(opened, Unscored) else None
+
+
+def _opened(data: bytes, limits: SourceLimits) -> "tuple[PictureFormat, ImageFile] | Unscored":
+    """Read a picture's head: its format and size, before any pixel is decoded."""
+    kind = format_of(data)
+    if kind is None:
+        return bad_media("the file is none of the picture formats that are read: PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF")
+    try:
+        opened = kind.open(BytesIO(data))
+    except picture_failures() as error:
+        return bad_media(_damaged(error))
+    width, height = opened.size
+    if width * height > limits.most_pixels:
+        return bad_media(f"the picture has {width:,} × {height:,} pixels; at most {limits.most_pixels:,} are decoded")
+    return kind, opened
+
+
+def _damaged(error: Exception) -> str:
+    return f"the file is cut off or damaged ({str(error) or type(error).__name__})"
 
 
 def _upright(opened: "ImageFile", kind: PictureFormat, size: tuple[int, int], frames: bool, data: bytes) -> Decoded:

@@ -5,11 +5,12 @@ Only the decoders named here are ever reached; a PostScript or PDF file with the
 
 from dataclasses import dataclass
 from importlib import import_module
+from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from io import BytesIO
+from salon_taxonomy.errors import InputError
 
+if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
 
 
@@ -29,7 +30,7 @@ class PictureFormat:
     decoder: str
     sendable: bool = False
 
-    def open(self, stream: "BytesIO") -> "ImageFile":
+    def open(self, stream: BytesIO) -> "ImageFile":
         """Read the head of a picture; its pixels come with ``load()``. Raises ``salon_taxonomy.errors.picture_failures()``."""
         module, _, name = self.decoder.partition(":")
         opened: ImageFile = getattr(import_module(f"PIL.{module}"), name)(stream)
@@ -59,6 +60,19 @@ _STARTS: Final = (
     (b"MM\0+", TIFF),
 )
 _AVIF_BRANDS: Final = (b"avif", b"avis", b"mif1", b"msf1")
+
+
+def open_picture(data: bytes) -> "ImageFile":
+    """Read the head of a picture in any of :data:`FORMATS`; its pixels come with ``load()``.
+
+    Raises:
+        InputError: the bytes are in none of the formats.
+        Exception: one of ``salon_taxonomy.errors.picture_failures()`` for a damaged file.
+    """
+    kind = format_of(data)
+    if kind is None:
+        raise InputError("is no picture of a format that is read", column="image", allowed=(each.name for each in FORMATS))
+    return kind.open(BytesIO(data))
 
 
 def format_of(data: bytes) -> PictureFormat | None:

@@ -1,0 +1,240 @@
+"""Rules of the arena against second implementations of them: borders of shares, rounds, slots, sides, lengths, readers."""
+
+import json
+import struct
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from random import Random
+from threading import Barrier
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_arena import MODELS, Clock, seen, write_material
+from test_arena_screening import twin
+
+from salon_arena import ArenaDatabase, Material, WorkService, export_answers, read_material
+from salon_arena.blind import BlindMedia
+from salon_arena.blind_video import BlindVideo, filled
+from salon_arena.database import _READERS
+from salon_arena.labels import LabelItem
+from salon_arena.prompt_tasks import PromptItem, PromptTask, slots
+from salon_arena.screening import screen_raters
+from salon_arena.service import AnswerBody
+from salon_arena.verdicts import Verdict, VerdictItem
+from salon_bench.suites.contract.generations import Generated
+from salon_store import ResultStore
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.verdict import Unscored
+
+Body = Callable[..., AnswerBody]
+
+
+def far_marks(files: int, above: int, below: int) -> pl.DataFrame:
+    """One rater is far above the others' mean on some files and far below it on others; the others take turns."""
+    others = [-1.8, -1.4, -1.1, -0.9, -0.7, -0.5, -0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.1, 1.4, 1.8]
+    rows = []
+    for file in range(files):
+        own = 3.0 if file < above else -3.0 if file < above + below else 0.0
+        values = [own, *(others[(place + file) % len(others)] for place in range(len(others)))]
+        rows += [(f"r{rater:02d}", f"f{file}", "looks", value) for rater, value in enumerate(values)]
+    return pl.DataFrame(rows, schema=["rater_id", "file", "dimension", "value"], orient="row")
+
+
+@pytest.mark.parametrize(
+    ("files", "above", "below", "rejected"),
+    [(40, 1, 1, False), (39, 1, 1, True), (100, 13, 7, False), (100, 12, 8, True), (100, 7, 13, False), (100, 8, 12, True)],
+)
+def test_the_borders_of_the_screening_are_those_of_the_rule(files: int, above: int, below: int, rejected: bool) -> None:
+    """More than 5% of the marks, and a difference of less than 30% of them."""
+    marks = far_marks(files, above, below)
+    found = {row["rater_id"]: row for row in screen_raters(marks).to_dicts()}
+    assert (found["r00"]["far_above"], found["r00"]["far_below"], found["r00"]["screened"]) == (above, below, files)
+    assert {rater: row["rejected"] for rater, row in found.items()} == twin(marks)
+    assert found["r00"]["rejected"] is rejected
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_biases_are_those_of_least_squares(seed: int) -> None:
+    """Whoever shares files with whom: biases of all marks sum to zero, and residuals are those of one solve."""
+    generator = Random(seed)
+    raters, files = 7, 40
+    pairs = [(file, rater) for file in range(files) for rater in generator.sample(range(raters), generator.randint(2, 4))]
+    values = np.array([2.0 + 0.1 * file % 3 + (rater - 3) * 0.4 + generator.gauss(0, 0.3) for file, rater in pairs])
+    design = np.zeros((len(pairs) + 1, files + raters))
+    for row, (file, rater) in enumerate(pairs):
+        design[row, file] = design[row, files + rater] = 1
+        design[-1, files + rater] += 1
+    solved = np.linalg.lstsq(design, np.append(values, 0.0), rcond=None)[0]
+    marks = pl.DataFrame(
+        {"rater_id": [f"r{rater}" for _, rater in pairs], "file": [f"f{file}" for file, _ in pairs], "dimension": "looks",
+         "value": values}
+    )  # fmt: skip
+    found = {row["rater_id"]: row for row in screen_raters(marks).to_dicts()}
+    levels = solved[:files]
+    for rater in range(raters):
+        rest = [value - levels[file] for (file, who), value in zip(pairs, values, strict=True) if who == rater]
+        assert found[f"r{rater}"]["bias"] == pytest.approx(np.mean(rest), abs=1e-6)
+        assert found[f"r{rater}"]["inconsistency"] == pytest.approx(np.std(rest, ddof=1), abs=1e-6)
+
+
+def wanted_adjudicators(said: list[str], verdicts: list[bool], final: int) -> int:
+    """Artifact-Bench's rule in words: three who agree, or most of five; else, or when an auditor rejects, one decides."""
+    chosen = [frozenset(mark["label"] for mark in json.loads(choice)["marks"]) for choice in said]
+    if final or not all(verdicts[:2]):
+        return 1
+    if len(chosen) >= 3 and chosen[0] == chosen[1] == chosen[2]:
+        return 0
+    if len(chosen) < 5:
+        return 0
+    held = [
+        label for label in {each for one in chosen for each in one} if sum(label in one for one in chosen) * 2 > len(chosen)
+    ]
+    faulty = sum(bool(one) for one in chosen) * 2 > len(chosen)
+    return int(faulty and not held)
+
+
+def test_an_adjudicator_is_asked_exactly_when_people_end_in_dispute() -> None:
+    options = ["", "a", "b"]
+    text = {each: json.dumps({"marks": [{"label": each}] if each else [], "level": None}) for each in options}
+    checked = 0
+    for size in range(6):
+        for choices in product(options, repeat=size):
+            said = [text[each] for each in choices]
+            for verdicts in ([], [True], [True, False]):
+                answers = [json.dumps({"accept": each}) for each in verdicts]
+                item = LabelItem(said=said, verdicts=answers)
+                assert item.wanted("adjudicator") == wanted_adjudicators(said, verdicts, 0), (choices, verdicts)
+                checked += 1
+    assert checked > 1000
+
+
+def test_what_people_agreed_on_stays_whatever_comes_late() -> None:
+    """An answer to a lease that ran out counts; what auditors accepted, or an export holds, is not changed by it."""
+    text = {each: json.dumps({"marks": [{"label": each}] if each else [], "level": level})
+            for each, level in (("", "L1"), ("a", "L1"), ("b", "L2"))}  # fmt: skip
+    yes = json.dumps({"accept": True})
+    for choices in product(text, repeat=5):
+        said = [text[each] for each in choices]
+        for verdicts, final in (([yes, yes], []), ([yes, yes], [text["a"]])):
+            item = LabelItem(said=said, verdicts=verdicts, final=final)
+            if item.state != "accepted":
+                continue
+            for late in product(text, repeat=2):
+                after = LabelItem(
+                    said=[*said, *(text[each] for each in late)],
+                    verdicts=[*verdicts, json.dumps({"accept": False})],
+                    final=[*final, *(text[each] for each in late if final)],
+                )
+                assert (after.state, after.agreed, after.level) == (item.state, item.agreed, item.level), (choices, late)
+
+
+def test_a_verdict_that_experts_agreed_on_stays_whatever_comes_late() -> None:
+    kinds = [Verdict(aligned=True), Verdict(aligned=False, explanation="no"), Verdict(aligned=True, discard=True)]
+
+    def item(said: list[Verdict], final: list[Verdict]) -> VerdictItem:
+        return VerdictItem(said=[each.model_dump_json() for each in said], final=[each.model_dump_json() for each in final])
+
+    for one, other, late in product(kinds, repeat=3):
+        for final in ([], [kinds[0]], [kinds[1]]):
+            before, after = item([one, other], final), item([one, other, late], [*final, late] if final else [])
+            found, wanted = ((each.state, each.agreed, each.wanted("adjudicator")) for each in (after, before))
+            assert found == wanted, (one, other, late)
+
+
+def test_every_prefix_of_the_slots_has_the_shares_as_nearly_as_whole_numbers_can() -> None:
+    from salon_bench.suites.magic_bench_377.labels import scenarios
+
+    shares = {name: label.shares["prompts"] for name, label in scenarios().items()}
+    whole = sum(shares.values())
+    listed = [scenario for scenario, _ in slots(120)]
+    for number in range(1, 121):
+        for name, share in shares.items():
+            assert abs(listed[:number].count(name) - share * number / whole) < 1
+
+
+@given(st.lists(st.integers(0, 4), max_size=12))
+def test_a_rejected_slot_is_opened_once_more_with_the_same_wish(rejections: list[int]) -> None:
+    from salon_arena.draws import PlanDraws
+
+    task = PromptTask(5)
+    task.begin(PlanDraws("0"))
+    wish = [task.payload(f"prompt\x1f{number}\x1f0", PromptItem(), "write") for number in range(5)]
+    written = json.dumps({"prompt": "x", "language": "en", "labels": ["a"], "scenario": "film", "test_points": []})
+    no = json.dumps({"accept": False, "prompt": None, "reason": "no"})
+    versions = dict.fromkeys(range(5), 0)
+    for number in rejections:
+        subject = f"prompt\x1f{number}\x1f{versions[number]}"
+        item = task._items[subject]
+        item.said.append(written)
+        item.verdicts.append(no)
+        versions[number] += 1
+        opened = f"prompt\x1f{number}\x1f{versions[number]}"
+        assert task.refresh({subject}) == [opened]
+        assert task.payload(opened, task._items[opened], "write") == wish[number]
+    assert len(task._items) == 5 + len(rejections)
+
+
+def test_a_battle_of_the_store_names_the_file_of_each_model(
+    service: WorkService, database: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    rater = service.people.join().result().rater_id
+    for _ in range(8):
+        service.answer(rater, body(seen(service, rater))).result()
+    clock.forward(11)
+    export_answers(database, tmp_path / "store", now=clock.now)
+    store = ResultStore.open(tmp_path / "store")
+    model_of = dict(store.read("generations").select("generation_id", "model").collect().rows())
+    battles = store.read("battles").collect().to_dicts()
+    assert {battle["side_a_shown"] for battle in battles} == {"left", "right"}
+    for battle in battles:
+        assert (model_of[battle["generation_a"]], model_of[battle["generation_b"]]) == (battle["model_a"], battle["model_b"])
+
+
+@given(st.lists(st.integers(1, 700), min_size=1, max_size=3), st.sampled_from([64, 100, 256]))
+def test_videos_of_a_task_get_the_shortest_common_length_with_a_box_that_players_pass_over(
+    sizes: list[int], bucket: int
+) -> None:
+    videos = [BlindVideo(b"v" * size, ()) for size in sizes]
+    made = filled(videos, bucket)
+    [length] = {len(video.data) for video in made}
+    assert length % bucket == 0 and max(sizes) + 8 <= length < max(sizes) + 8 + bucket
+    for video, size in zip(made, sizes, strict=True):
+        assert video.data[:size] == b"v" * size
+        assert struct.unpack(">I4s", video.data[size : size + 8]) == (length - size, b"free") and not any(
+            video.data[size + 8 :]
+        )
+
+
+def test_as_many_threads_read_at_once_as_there_are(database: ArenaDatabase) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    together = Barrier(_READERS)
+    with ThreadPoolExecutor(_READERS) as pool:
+        assert [*pool.map(lambda _: database.read(lambda _: together.wait(60)), range(_READERS))]
+
+
+def test_what_cannot_be_read_is_named_or_is_not_shown(tmp_path: Path) -> None:
+    pictures, prompts = write_material(tmp_path)
+    for labels, words in (([1], "labels"), ({"a": 1}, "labels")):
+        row: dict[str, Any] = {"prompt_id": "canary-prompt-1", "prompt": "a", "labels": labels}
+        prompts.write_text(json.dumps(row))
+        with pytest.raises(InputError, match=f"(?s){words}.*list of texts"):
+            read_material(pictures, prompts)
+    media = BlindMedia()
+    gone = Generated("p", MODELS[0], 0, tmp_path / "gone.mp4", tmp_path)
+    assert isinstance(media.prepared([gone, gone]), Unscored)
+
+
+def test_texts_of_a_release_are_written_as_they_are(tmp_path: Path, material: Material) -> None:
+    """In the files for Label Studio, too: whoever opens them reads the prompt's own script."""
+    from salon_arena.release import _Release
+
+    made = _Release(SimpleNamespace(setting=lambda _: None), tmp_path, None, None, 0)  # type: ignore[arg-type]
+    made._write_lines("a.jsonl", [{"prompt": "قطة زرقاء"}])
+    assert "قطة زرقاء" in (tmp_path / "a.jsonl").read_text(encoding="utf-8")
