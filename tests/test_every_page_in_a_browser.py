@@ -190,7 +190,7 @@ def curation(folder: Path) -> str:
     from salon_curate.selection import YieldCurve
     from salon_ranking.report.page import PageSection
 
-    curve = YieldCurve(HOSTILE, 20, (1.0, 2.0, 900.0), (18, 9, 0), (0.7, 0.26, 0.0), (0.97, 0.66, 0.16))
+    curve = YieldCurve(HOSTILE, 20, (1.0, 2.0, 900.0), (18, 9, 0), (0.7, 0.26, 0.0), (0.97, 0.66, 0.16), (2, 2, 2))
     yield_page([curve], folder / "yield.html")
     funnel = PageSection(HOSTILE, (worth_table([StageWorth(HOSTILE, 18, 0.5, 1.0)]),))
     write_page(folder / "made.html", HOSTILE, HOSTILE, [("Seed", HOSTILE)], [funnel, yield_section([curve])])

@@ -36,7 +36,7 @@ WRITERS = {
     "reward score": "reward score completions.jsonl --reward magicmirror --output out.jsonl",
     "bench list": "bench list --output out.csv",
 }  # fmt: skip
-LONG_WRITERS = ("quickstart --dir new --bootstrap 0", "curate demo new", "arena demo new --votes 4 --no-serve")
+LONG_WRITERS = ("quickstart --dir new", "curate demo new", "arena demo new --votes 4 --no-serve")
 
 
 @contextmanager

@@ -41,10 +41,10 @@ def left(images, prompts):
 def silent(images, prompts):
     return [None for _ in images]
 
-def short(images, prompts):
-    return [0.5]
+def extra(images, prompts):
+    return [0.5] * (len(images) + 1)
 
-for each in (left, silent, short):
+for each in (left, silent, extra):
     each.version = "1"
 """
 
@@ -291,7 +291,7 @@ def test_missing_scores_follow_the_policy_and_the_weights_stay(model: Path, fold
     for scorer, on_unscored, kind, words in (
         ("silent", "nan", DegeneratedError, "for 3 generation batches in a row no reward scored any picture"),
         ("silent", "raise", UnscoredError, "2 of 2 pictures have no reward"),
-        ("short", "raise", UnscoredError, "2 of 2 pictures have no reward"),
+        ("extra", "raise", UnscoredError, "2 of 2 pictures have no reward"),
     ):
         name = f"{scorer}-{on_unscored}"
         with pytest.raises(kind, match=words):
@@ -362,7 +362,7 @@ def test_a_model_that_cannot_be_trained_is_refused_with_what_to_type(
     Path("own").mkdir()
     wrong = run_of(model, "own/run")
     wrong = wrong.model_copy(update={"prompts": wrong.prompts.model_copy(update={"file": "missing.txt"})})
-    with pytest.raises(InputError, match=r"missing\.txt: there is no such file"):
+    with pytest.raises(InputError, match=r"missing\.txt: cannot be read \(No such file or directory\)"):
         train_image_policy(wrong)
     assert list(Path("own").iterdir()) == [], "a folder of the user's stays"
     monkeypatch.setitem(sys.modules, "diffusers", None)
