@@ -1,4 +1,4 @@
-"""Change the code at random, one place at a time, and run the tests that touch the changed line: what does no test see?
+"""Change the code at random, one place at a time, and run the tests that touch the changed line.
 
     just mutants store --count 60                 60 changes of salon-store
     just mutants --since main                     of the files that differ from main

@@ -91,7 +91,7 @@ def arena(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         place: Path | str = folder / "arena.db"
         if request.param == "postgres":
             if programs() is None:
-                pytest.skip("no Postgres here")
+                pytest.skip("needs Debian's package postgresql")
             server = PostgresServer()
             stack.callback(server.close)
             place = server.address

@@ -188,7 +188,7 @@ def test_a_file_that_is_reached_through_a_link_is_the_same_file(tmp_path: Path, 
             linked.check()
 
 
-@pytest.mark.skipif(programs() is None, reason="no Postgres here")
+@pytest.mark.skipif(programs() is None, reason="needs Debian's package postgresql")
 def test_a_dump_that_is_restored_under_a_server_on_postgres_stops_it(tmp_path: Path, material: Material, body: Body) -> None:
     server = PostgresServer()
     try:

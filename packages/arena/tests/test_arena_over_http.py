@@ -262,7 +262,15 @@ def test_the_same_post_fifty_times_in_parallel_gives_fifty_equal_replies(service
     run(work)
 
 
-def test_a_locked_database_answers_503_and_takes_the_same_answer_later(service: WorkService, database: ArenaDatabase) -> None:
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Databases opened after this wait a quarter of a second for a lock."""
+    monkeypatch.setattr("salon_arena.database._BUSY_MS", 250)
+
+
+def test_a_locked_database_answers_503_and_takes_the_same_answer_later(
+    impatient: None, service: WorkService, database: ArenaDatabase
+) -> None:
     async def work() -> None:
         async with visitors(service) as [visitor]:
             [pair, *_] = await visitor.pairs()

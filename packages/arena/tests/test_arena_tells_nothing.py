@@ -195,6 +195,7 @@ def test_all_that_a_client_sees_does_not_classify_the_model(memory: Path, tasks:
     assert abs(areas[-1] - 0.5) <= bound, areas
 
 
+@pytest.mark.slow
 def test_the_classifier_finds_a_plan_that_is_public_and_a_board_that_moves_with_each_vote(memory: Path) -> None:
     for name, settings in (("plan", {"seed": 0}), ("board", {"live": True})):
         (folder := memory / name).mkdir()

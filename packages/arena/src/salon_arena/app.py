@@ -597,7 +597,7 @@ def _is_static(name: str) -> bool:
 
 
 class _Whole(Response):
-    """A file; that it was sent is on the disk before its last part leaves, so an answer never comes too early.
+    """A file to send. That it was sent is on the disk before its last part leaves: an answer never comes earlier.
 
     Args:
         data: the file.

@@ -204,7 +204,10 @@ def rated(battles: Battles, left_out: int, *, prior_ties: float = 0.0) -> Board:
 
 
 def _too_few(groups: Sequence[Sequence[str]], battles: Battles) -> str:
-    """Say which models cannot be compared yet, and how many decided votes can be enough: each group needs a win and a loss."""
+    """Say which models cannot be compared yet, and how many decided votes can be enough.
+
+    Each group needs a win and a loss.
+    """
     group_of = {model: place for place, group in enumerate(groups) for model in group}
     pairs = [(group_of[row["model"]], group_of[row["opponent"]]) for row in head_to_head(battles).to_dicts() if row["wins"] > 0]
     decided = [pair for pair in pairs if pair[0] != pair[1]]

@@ -79,7 +79,7 @@ def _serving(command: Callable[..., Any]) -> Callable[..., Any]:
 _PUBLIC_SEED = click.option(
     "--seed",
     type=click.IntRange(min=0),
-    help="Plan from this seed, in public: whoever knows it can compute which model made what is shown, and pages say so. "
+    help="Plan from this seed, in public: anyone who knows it can compute which model made what is shown, and pages say so. "
     "Default: a secret plan.",
 )
 

@@ -363,7 +363,7 @@ class _Writer:
         try:
             if self._file is not None:
                 self._file.check()
-        except StorageError as error:  # committed to a file that nobody will find again, so not acknowledged
+        except StorageError as error:  # committed to a file that cannot be found again, so not acknowledged
             results = [error] * len(batch)
         else:
             self.link = link
@@ -541,7 +541,7 @@ def _check_file(path: Path, make: bool) -> None:
 
 
 def _cannot_open(error: BaseException | None, place: str) -> SalonError:
-    """The error for a database that cannot be opened: whether the disk refuses, or it is none."""
+    """Return the error for a file that cannot be opened: the disk refuses it, or it is no database."""
     if getattr(error, "sqlite_errorname", "").startswith(_REFUSED):
         return StorageError.of(OSError(errno.ENOSPC, str(error)), Path(place))
     return InputError(f"cannot be opened as an arena's database ({error})", source=place)

@@ -1,6 +1,6 @@
 """Draw what an arena leaves to chance: pairs, sides, attention checks, the order of items.
 
-Whoever can compute a draw knows which model made a picture. So the seed comes from the arena's stored secret, unless a study
+Anyone who can compute a draw knows which model made a picture. So the seed comes from the arena's stored secret, unless a study
 asks for a public plan.
 """
 

@@ -102,7 +102,7 @@ def _named(winner: str, payload: dict[str, Any]) -> str:
 def audits(
     connection: Connection, auditor: str, missing: int, draws: PlanDraws, suspended_days: float, now: int
 ) -> list[Draft]:
-    """Return battles of the audit sample that nobody audits now and that are new to this auditor, sides at random."""
+    """Return battles of the audit sample that are not being audited and are new to this auditor, sides at random."""
     query = select(SETTLED.c.assignment_id, SETTLED.c.rater_id).where(SETTLED.c.kind == "battle").order_by(SETTLED.c.number)
     rows = list(connection.execute(query))
     if not rows:
@@ -148,7 +148,9 @@ def _mirrored(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def audit_agreement(connection: Connection, after: Mapping[str, int] | None = None) -> dict[str, tuple[int, int]]:
-    """Of each expert's audited battles: how many, and in how many the auditor gave the same answer, the first who answered.
+    """Return how many battles of each expert were audited, and in how many the auditor agreed.
+
+    Of several auditors of a battle, the first who answered counts.
 
     Args:
         connection: of the arena's database.

@@ -90,8 +90,8 @@ class WorkService:
         consent: the text that raters agree to.
         invited: only who has an invite may join.
         reveal: tell a rater the models of a battle or an anchor once it is settled. Never done for experts.
-        seed: of a public plan: whoever knows it can compute which model made what is shown. None: the database's secret
-            gives a plan that nobody can compute.
+        seed: of a public plan, from which anyone can compute which model made what is shown. None: the database's secret
+            gives a plan that cannot be computed.
         clock: returns the time in microseconds since 1970.
 
     Raises:
@@ -203,7 +203,7 @@ class WorkService:
         return made
 
     def sent(self, rater_id: str, assignment_id: str, files: BlindSet, place: int) -> "Future[None]":
-        """Note that one file of a task was sent whole to its rater; the task can be answered once all were.
+        """Note that a file of a task was sent whole to its rater. The task can be answered once all were.
 
         While the database cannot be written, this process remembers it.
         """
@@ -289,7 +289,9 @@ class WorkService:
         return settle_due(self.database, self.clock())
 
     def revealed(self, rater_id: str, assignment_id: str) -> list[str] | None:
-        """The models of a settled battle or anchor of this rater, left and right: of both, or raters learnt which are tests.
+        """Return the models, left and right, of a settled battle or anchor of this rater.
+
+        Of both, because raters would otherwise learn which are tests.
 
         None for anything else: other raters' tasks, open ones, experts, arenas that reveal nothing.
         """

@@ -123,7 +123,7 @@ class _Chain:
             self._digests[table][key] = digest
 
     def unlike_earlier(self, connection: Connection) -> Iterator[str]:
-        """A sentence for the first value that is named as one of an earlier layout, and is not that of the answers."""
+        """Yield a sentence for the first value named as an earlier layout's that differs from the answers'."""
         known = earlier_heads(connection, self._earlier) if self._earlier else []
         self.heads.update(known)
         if len(known) < len(self._earlier):

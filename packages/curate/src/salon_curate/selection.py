@@ -136,7 +136,7 @@ class Selection:
 
 
 def problem_columns(stages: Sequence[Stage]) -> list[str]:
-    """Return the columns that state why a row's picture cannot be read: of the import, and of ``look`` where it is a stage."""
+    """Return the columns that state why a row's picture cannot be read: the import's, and that of ``look``."""
     return ["problem", *(stage.problem for stage in stages if stage.where == _LOOK)]
 
 
@@ -366,8 +366,8 @@ class YieldCurve:
         thresholds: ascending; a row is kept when its value is at least the threshold.
         kept: rows at each threshold.
         low, high: Wilson's 95% interval of kept / rows, for the share in the population that the data set was drawn from.
-        unknown: rows at each threshold that no condition excludes, but of which one has no value: nobody was asked, or nobody
-            answered. A curve that is flat while they grow says nothing about the pictures.
+        unknown: rows at each threshold that no condition excludes, but of which one has no value: a stage did not ask, or had no
+            answer. A curve that is flat while they grow says nothing about the pictures.
     """
 
     column: str
@@ -475,7 +475,7 @@ def _state_of_files(dataset: DataSet, files: Sequence[str]) -> str | None:
 
 
 def _copied(dataset: DataSet, stage: Stage | None, files: list[str]) -> "pl.LazyFrame":
-    """The rows of a stage's parts, or of the shards, from one copy, which is made where none is as it was written."""
+    """Return the rows of a stage's parts, or of the shards, from one copy, made again if it changed."""
     import polars as pl
 
     name = _SHARDS if stage is None else stage.name

@@ -350,7 +350,7 @@ def publish_with_digest(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def is_as_written(path: Path) -> bool:
-    """Return whether a part or a copy has the SHA-256 that its receipt contains; false for a file without a receipt.
+    """Return whether a part or a copy has the SHA-256 in its receipt; false without a receipt.
 
     Raises:
         OSError: the file cannot be read.
@@ -381,7 +381,7 @@ def read_receipt(path: Path) -> dict[str, Any]:
 
 
 def part_problem(path: Path, made: Stage, shard: Shard) -> str | None:
-    """Return why a file is not the part of this stage and shard as it was written; None where it is."""
+    """Return why a file is not the unchanged part of this stage and shard; None where it is."""
     try:
         if not is_as_written(path):  # before anything of it is parsed: damage can end the process
             return "has changed since it was written"
@@ -394,7 +394,7 @@ def part_problem(path: Path, made: Stage, shard: Shard) -> str | None:
 
 
 def receipt_of_copy(path: Path, state: str) -> dict[str, str]:
-    """Return the metadata of a copy of columns: its own name, the state of the files that it copies, zeros for its digest."""
+    """Return the metadata of a copy of columns: its name, the state of what it copies, zeros for its digest."""
     return {RECEIPT: json.dumps({"copy": path.name, "of": state, "file": _ZEROS})}
 
 

@@ -281,7 +281,7 @@ def _print_consensus(done: "Quickstart", top: int | None) -> None:
     warnings = [f"Warning: {said}" for said in board.warnings]
     print_parts(board.header, *warnings, _board(done, top))
     click.echo(f"{done.scores.height - blank} published scores, {blank} unscored; {done.battles:,} derived battles.")
-    click.echo("Intervals are by benchmarks: for a model in one there is none, and for a model in two or three it says little.")
+    click.echo("Intervals are by benchmarks: a model in one has no interval, and that of a model in two or three says little.")
 
 
 def _print_agreement(done: "Quickstart") -> None:

@@ -89,7 +89,7 @@ class UnconfirmedError(StoreError):
 
 
 class RefusedWriteError(StoreError, StorageError):
-    """The disk or bucket refused a write; nothing was changed, and the same call works once there is room and permission."""
+    """The disk or bucket refused a write. Nothing changed; the same call works once there is room and permission."""
 
 
 class JournalInUseError(StoreError):

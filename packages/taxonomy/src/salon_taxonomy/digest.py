@@ -42,7 +42,7 @@ def digest(kind: str, value: Digestible, *, length: int = _KEY_LENGTH) -> str:
 
 
 def file_sha256(path: str | Path) -> str:
-    """Return the SHA-256 of a file's bytes, 64 hex digits; reads in chunks, so memory does not grow with the file.
+    """Return the SHA-256 of a file's bytes, 64 hex digits. It is read in chunks, whatever its size.
 
     Raises:
         OSError: the file cannot be read, or is a pipe or device, which might never end.
@@ -57,7 +57,7 @@ def file_sha256(path: str | Path) -> str:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe that nobody writes to is opened at once."""
+    """Open a file; a pipe without a writer is opened at once, too."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 

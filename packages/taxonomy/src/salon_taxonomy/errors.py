@@ -199,7 +199,7 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
 
 
 def cannot_write(error: OSError, path: str | Path) -> SalonError:
-    """Return the error of a write that failed: a `StorageError` if the disk refused it, otherwise an `InputError` of its path.
+    """Return the error of a failed write: `StorageError` if the disk refused it, otherwise `InputError` of its path.
 
     Example:
         >>> type(cannot_write(OSError(errno.ENOSPC, "No space left on device"), "a.csv")).__name__
@@ -245,7 +245,7 @@ def refuse_device(path: str | Path) -> None:
         ...
         salon_taxonomy.errors.InputError: /dev/zero: is a device, not a file
     """
-    with suppress(OSError, ValueError):  # whoever opens it says what is wrong
+    with suppress(OSError, ValueError):  # opening it says what is wrong
         status, nothing = Path(path).stat(), Path(os.devnull).stat()
         if (stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)) and status.st_rdev != nothing.st_rdev:
             raise InputError("is a device, not a file", source=path)

@@ -204,7 +204,7 @@ def _check_input(output: _Named, read: _Named) -> None:
 
 
 def _is_inside(output: Path, read: _Named) -> bool:
-    """Return whether an output is a table of the folder that is read, or would be one; or a file of the store that is read."""
+    """Return whether an output would be a table of the folder, or a file of the store, that is read."""
     if _is_of_store(output, read.path):
         return True
     if not (read.tables and read.path.is_dir() and output.suffix.lower() in _TABLES):

@@ -224,7 +224,7 @@ class Score(Record):
 
 
 class PublishedCell(Record):
-    """One cell of a table that a paper printed; ``value`` is None for words and for a cell that the paper leaves empty."""
+    """One cell of a table that a paper printed; ``value`` is None for words and for an empty cell."""
 
     key = ("table_id", "row_name", "column_name")
 

@@ -130,7 +130,7 @@ class CheckedScorer:
         return [image if isinstance(image, Unscored) else told[place] for place, image in enumerate(opened)]
 
     async def _verdicts(self, images: list[Any], prompts: list[str]) -> list[Verdict[float]]:
-        """Return the scores of pictures that can be read; one that the function fails for is given to it again alone."""
+        """Return the scores of readable pictures. After a call that failed, each is tried alone."""
         if not images:
             return []
         [returned] = await asyncio.gather(self._returned(images, prompts), return_exceptions=True)

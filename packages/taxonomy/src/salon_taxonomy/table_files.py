@@ -281,7 +281,7 @@ _NUMBER: Final = r"[+-]?(\d[\d,_]*\.?\d*|\.\d+)([eE][+-]?\d+)?%?"
 
 
 def csv_cell(text: str) -> str:
-    """Return a text as a cell of CSV: with an apostrophe before what a spreadsheet would run as a formula; numbers stay.
+    """Return a text as a cell of CSV: an apostrophe stands before what a spreadsheet would run; numbers stay.
 
     Example:
         >>> [csv_cell(text) for text in ("=1+1", "'=1+1", "-12.5", "a cat")]

@@ -54,7 +54,7 @@ def replacing(path: Path, *, flushed: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[None]:
-    """Make a folder, or take an empty one; when the block fails, remove what was written there, so that it can be repeated.
+    """Make a folder, or take an empty one. When the block fails, what it wrote is removed.
 
     Raises:
         InputError: the folder contains something, or cannot be one.

@@ -73,7 +73,7 @@ class PictureDigests:
         self._changed = False
 
     def _looked_up(self, path: str) -> str | None:
-        """Return the kept digest of a file that is as it was then, :data:`NO_FILE`, or None for one that must be read."""
+        """Return the kept digest of an unchanged file, :data:`NO_FILE`, or None for one that must be read."""
         try:
             now = os.stat(path)  # noqa: PTH116
         except (OSError, ValueError):  # ValueError: a NUL in the name

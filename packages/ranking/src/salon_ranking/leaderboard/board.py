@@ -313,7 +313,7 @@ class Leaderboard(ShownResult):
 
 
 def freedom_of(degrees: pl.Series) -> str:
-    """Return the lowest and the highest degrees of freedom in words, to put after the name of a method; empty without any.
+    """Return the lowest and highest degrees of freedom in words, to put after a method's name; or an empty text.
 
     Example:
         >>> freedom_of(pl.Series([3.44, 19.0, None])), freedom_of(pl.Series([None], dtype=pl.Float64))

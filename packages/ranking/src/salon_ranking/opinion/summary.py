@@ -81,7 +81,7 @@ class MosSummary(ShownResult):
         return "; ".join(parts) + "."
 
     def view(self) -> ResultView:
-        """Return means by dimension and model as table and chart; the other tables are told in notes."""
+        """Return means by dimension and model as table and chart; the notes name the other tables."""
         there = {
             tuple(names): mean for *names, mean in self.scores.select("scenario", "dimension", "model", "mean").iter_rows()
         }

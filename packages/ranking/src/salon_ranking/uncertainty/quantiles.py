@@ -49,7 +49,7 @@ def least_units(confidence: float, *, clustered: bool) -> int:
 
 
 def small_sample(units: int, confidence: float, strata: int = 1) -> tuple[float, float]:
-    """Return what draws of few units lack: the factor of their deviations, and Student's t with the units less the strata.
+    """Return what draws of few units lack: a factor of their deviations, and Student's t.
 
     Draws with replacement vary by (n - 1)/n of what samples do. Both are NaN of fewer than :func:`least_units` in one stratum,
     and of as few degrees of freedom in several.

@@ -194,7 +194,7 @@ def _uncertainty(league: FittedLeague, base: int | None, asked: IntervalOptions)
 
 
 def _is_concentrated(likelihood: Likelihood, values: Floats, origin: int, counts: tuple[int, ...]) -> bool:
-    """Return whether some difference to a model has less than half of the degrees of freedom that like clusters would give."""
+    """Return whether a difference has less than half of the degrees of freedom that equal clusters would give."""
     try:
         found = sandwich(likelihood, values)
     except UnratableError:

@@ -244,7 +244,7 @@ def _paid(value: Any, row: int, name: str) -> Paid:
 
 
 def name_of(reward: RewardFunction) -> str:
-    """Return a reward's name; of a partial function, the name of what is within; of an object without a name, its class's."""
+    """Return a reward's name: a partial function's is that of the function, a nameless object's its class's."""
     while isinstance(reward, functools.partial):
         reward = reward.func
     return str(getattr(reward, "__name__", type(reward).__name__))

@@ -59,7 +59,7 @@ def ratio_with_interval(
     confidence: float = CONFIDENCE,
     within: tuple[float, float] | None = None,
 ) -> tuple[float | None, Ends]:
-    """Return the sum of values over the number of rows, with its interval by Student's t over units such as prompts.
+    """Return the sum of values over the number of rows, with its interval by Student's t over units.
 
     Args:
         sums: shape (units, 2): the values of each unit added up, and how many rows it has, at least 1.
