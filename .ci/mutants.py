@@ -3,9 +3,10 @@
     just mutants store --count 60                 60 changes of salon-store
     just mutants --since main                     of the files that differ from main
     just mutants ranking --files '*/sandwich.py'  of some files
+    just mutants store --measured touched.db      measure once, and again only when that file is gone
 
 A change is a comparison, a sign, `and`/`or`, a `not`, a number or a boolean turned into another; it is made in a copy of the
-package, and what tests touch a line is measured first. A change that a test fails or does not finish is killed; what survives
+package. What tests of all packages touch a line is measured first, in one run of all of them. A change that a test fails or does not finish is killed; what survives
 is printed as a difference: either a test is missing, or the change is equivalent. Rust is left to cargo-mutants.
 """
 
@@ -19,7 +20,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
@@ -28,7 +29,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MOST_TESTS = 80
-"""Tests that are run for one change: the first of those that touch its line, in the order of the suite."""
+"""Tests that are run for one change: of those that touch its line, the ones that touch the fewest lines."""
 _COMPARED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
              ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}  # fmt: skip
 _COMPUTED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
@@ -80,33 +81,40 @@ def changed_texts(path: Path) -> Iterator[tuple[int, str]]:
         yield node.lineno, source.decode()
 
 
-def touching(package: str, folder: Path) -> dict[tuple[str, int], list[str]]:
-    """Which tests of a package touch each line of it, by ``(file, line)``."""
+def measure(data: Path) -> None:
+    """Run all tests and note in the file ``data`` which of them touch each line of all packages."""
+    sources = [f"--cov={path}" for path in sorted((ROOT / "packages").glob("*/src"))]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *sources, "--cov-context=test", "--cov-report="]
+    if subprocess.run(command, cwd=ROOT, env={**os.environ, "COVERAGE_FILE": str(data)}, check=False).returncode:
+        print("Some tests fail without any change; a change that only they could tell counts as killed.")
+
+
+def touching(package: str, data: Path) -> dict[tuple[str, int], list[str]]:
+    """Which tests touch each line of a package, by ``(file, line)``; those that touch the fewest lines come first."""
     source = ROOT / "packages" / package / "src"
-    data = folder / "coverage"
-    command = [sys.executable, "-m", "pytest", "-n", "2", "-q", "-p", "no:cacheprovider", f"packages/{package}/tests",
-               f"--cov={source}", "--cov-context=test", "--cov-report="]  # fmt: skip
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "COVERAGE_FILE": str(data)}, check=False)
-    if done.returncode:
-        sys.exit("The tests fail without any change.")
     lines: dict[tuple[str, int], list[str]] = defaultdict(list)
     query = """
         SELECT file.path, context.context, numbits
         FROM line_bits JOIN file ON file.id = file_id JOIN context ON context.id = context_id"""
+    touched: Counter[str] = Counter()
     imported: list[tuple[str, int]] = []
     with sqlite3.connect(data) as connection:
         for path, context, bits in connection.execute(query):
+            name = context.partition("|")[0]
+            touched[name] += sum(byte.bit_count() for byte in bits)
+            if not Path(path).is_relative_to(source):
+                continue
             file = str(Path(path).relative_to(source))
             rows = [8 * place + bit for place, byte in enumerate(bits) for bit in range(8) if byte >> bit & 1]
-            imported += [(file, row) for row in rows if not context]
-            for row in rows if context else ():
-                lines[file, row].append(context.partition("|")[0])
+            imported += [(file, row) for row in rows if not name]
+            for row in rows if name else ():
+                lines[file, row].append(name)
     of_file: dict[str, set[str]] = defaultdict(set)
     for (file, _), names in lines.items():
         of_file[file] |= set(names)
     for file, row in imported:  # what is run when the file is imported may matter to any test that touches the file
-        lines[file, row] = lines.get((file, row)) or sorted(of_file[file])
-    return lines
+        lines[file, row] = lines.get((file, row)) or list(of_file[file])
+    return {line: sorted(set(names), key=lambda name: (touched[name], name)) for line, names in lines.items()}
 
 
 def survives(package: str, change: tuple[Path, int, str, list[str]]) -> bool:
@@ -146,9 +154,13 @@ def main() -> None:
     parser.add_argument("--files", default="*", help="a pattern of paths")
     parser.add_argument("--count", type=int, default=60, help="changes of each package")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--measured", type=Path, help="a file that keeps which tests touch which line, for the next call")
     options = parser.parse_args()
     git = ["git", "diff", "--name-only", options.since, "--", "packages/*/src/*.py"]
     differing = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    data = options.measured or Path(tempfile.mkdtemp()) / "coverage"
+    if not data.exists():
+        measure(data)
     for package in options.packages or sorted({name.split("/")[1] for name in differing}):
         source = ROOT / "packages" / package / "src"
         paths = [path for path in sorted(source.rglob("*.py")) if fnmatch(str(path), options.files)]
@@ -156,13 +168,8 @@ def main() -> None:
             paths = [path for path in paths if str(path.relative_to(ROOT)) in differing]
         every = [(path.relative_to(source), line, text) for path in paths for line, text in changed_texts(path)]
         chosen = random.Random(options.seed).sample(every, min(options.count, len(every)))
-        with tempfile.TemporaryDirectory() as folder:
-            tests = touching(package, Path(folder))
-        run = [
-            (file, line, text, sorted(set(tests[str(file), line])))
-            for file, line, text in chosen
-            if tests.get((str(file), line))
-        ]
+        tests = touching(package, data)
+        run = [(file, line, text, tests[str(file), line]) for file, line, text in chosen if tests.get((str(file), line))]
         with ThreadPoolExecutor(2) as pool:
             alive = list(pool.map(partial(survives, package), run))
         left = [("survived", *each[:3]) for each, lives in zip(run, alive, strict=True) if lives]
