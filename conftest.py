@@ -57,7 +57,7 @@ metadata.entry_points = lambda **wanted: _entry_points(tuple(sys.path), **wanted
 @pytest.fixture(scope="session", autouse=True)
 def _files_of_tables_are_compared() -> None:
     """Compare the JSON that any test lets a command print with the files that ``--output`` writes."""
-    from salon_taxonomy.cli import output
+    from salon_console import output
     from table_files_of import table_bytes_compared
 
     output.table_bytes = table_bytes_compared

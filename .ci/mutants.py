@@ -6,7 +6,7 @@
     just mutants store --measured touched.db      measure once, and again only when that file is gone
 
 A change is a comparison, a sign, `and`/`or`, a `not`, a number or a boolean turned into another; it is made in a copy of the
-package. What tests of all packages touch a line is measured first, in one run of all of them. A change that a test fails or does
+package. What tests of all packages touch a line is measured first, in one run of all. A change that a test fails or does
 not finish is killed; what survives is printed as a difference: either a test is missing, or the change is equivalent. Rust is
 left to cargo-mutants.
 """

@@ -18,7 +18,7 @@ def test_import_in_a_fresh_interpreter(benchmark, statement):
 
 
 def test_the_salon_command_shows_its_help(benchmark):
-    code = "from salon_taxonomy.cli import main; main(['--help'], standalone_mode=False)"
+    code = "from salon_console import main; main(['--help'], standalone_mode=False)"
     benchmark.pedantic(
         lambda: subprocess.run([sys.executable, "-c", code], check=True, capture_output=True), rounds=7, warmup_rounds=1
     )

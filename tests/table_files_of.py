@@ -9,7 +9,7 @@ from typing import Any
 
 import rich_click as click
 
-from salon_taxonomy.table_files import TABLE_ENDINGS, Rows, Table, table_bytes
+from salon_console.table_files import TABLE_ENDINGS, Rows, Table, table_bytes
 
 MOST = 3
 """So often the files of one command are compared in one process."""

@@ -16,11 +16,11 @@ import pytest
 from click.testing import CliRunner
 
 from for_each import for_each
-from salon_taxonomy.cli import main
-from salon_taxonomy.cli.options import FiniteRange
+from salon_console import main
+from salon_console.file_options import InputPath, OutputPath, refuse_overwriting
+from salon_console.lazy_commands import LazyGroup
+from salon_console.options import FiniteRange
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath, OutputPath, refuse_overwriting
-from salon_taxonomy.lazy_commands import LazyGroup
 
 MANUAL = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
 
@@ -111,7 +111,7 @@ def test_the_list_of_a_group_says_what_each_command_says_of_itself(words: tuple[
 @pytest.mark.parametrize("words", [words for words, _ in LISTED], ids=" ".join)
 def test_the_list_of_a_group_imports_no_heavy_library(words: tuple[str, ...]) -> None:
     call = f"main({[*words[1:], '--help']}, standalone_mode=False)"
-    code = f"import sys; from salon_taxonomy.cli import main; {call}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    code = f"import sys; from salon_console import main; {call}; print(*{{name.split('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     imported = set(done.stdout.splitlines()[-1].split())
     assert "salon_taxonomy" in imported

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
+from salon_console import main
 from salon_store import ResultStore
-from salon_taxonomy.cli import main
 
 COMMANDS = {
     "ls": ("store", "ls", "{store}"),

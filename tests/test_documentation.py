@@ -27,7 +27,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from salon_taxonomy.cli import main
+from salon_console import main
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ROOT / "docs/commands.md"  # written by test_commands.py

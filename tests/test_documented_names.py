@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from salon_taxonomy.cli import main
+from salon_console import main
 
 _SECTION = re.compile(r"^(?:Args|Attributes):\n((?:[ \t]+.*\n?|\n)*)", re.MULTILINE)
 _ENTRY = re.compile(r"^    (\*{0,2}\w+(?:(?:, | / )\*{0,2}\w+)*):(?:\s|$)", re.MULTILINE)

@@ -93,7 +93,7 @@ def mos(folder: Path) -> str:
 def plan(folder: Path) -> str:
     from click.testing import CliRunner
 
-    from salon_taxonomy.cli import main
+    from salon_console import main
 
     result = CliRunner().invoke(
         main, ["votes", "simulate", "--models", "6", "--spread", "100", "--output", str(folder / "made.html")]
@@ -185,10 +185,10 @@ def image_policy(folder: Path) -> str:
 
 
 def curation(folder: Path) -> str:
+    from salon_console.page import PageSection
     from salon_curate.demo import StageWorth, worth_table
     from salon_curate.pages import write_page, yield_page, yield_section
     from salon_curate.selection import YieldCurve
-    from salon_ranking.report.page import PageSection
 
     curve = YieldCurve(HOSTILE, 20, (1.0, 2.0, 900.0), (18, 9, 0), (0.7, 0.26, 0.0), (0.97, 0.66, 0.16), (2, 2, 2))
     yield_page([curve], folder / "yield.html")

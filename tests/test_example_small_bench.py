@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from salon_bench.runs import checkpoint
-from salon_taxonomy.cli import main
+from salon_console import main
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "small_bench"
 COMMANDS = re.findall(r"^\$ (.*)$", (EXAMPLE / "README.md").read_text(encoding="utf-8"), re.MULTILINE)

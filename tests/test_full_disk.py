@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from for_each import for_each
+from salon_console import main
 from salon_store import ResultStore
-from salon_taxonomy.cli import main
 
 VOTES = "battle_id,model_a,model_b,winner,rater_id,mode\n" + "".join(
     f"{number},{'xyz'[number % 3]},{'yzx'[number % 3]},{'model_a' if number % 5 else 'model_b'},r{number % 4},public\n"

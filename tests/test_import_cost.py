@@ -36,5 +36,5 @@ def test_importing_a_package_loads_nothing_heavy_and_prints_nothing(package: str
 
 
 def test_the_salon_command_loads_nothing_heavy_to_complete_a_word() -> None:
-    modules, _ = loaded_after("import salon_taxonomy.cli as c; c.main.list_commands(None)")
+    modules, _ = loaded_after("import salon_console as c; c.main.list_commands(None)")
     assert modules & (HEAVY | {"polars", "duckdb", "numpy"}) == set()

@@ -9,15 +9,32 @@ from typing import NamedTuple
 
 ALLOWED = {
     "salon_taxonomy": set(),
-    "salon_store": {"salon_taxonomy"},
-    "salon_rewards": {"salon_taxonomy"},
-    "salon_ranking": {"salon_taxonomy"},
-    "salon_synthetic": {"salon_taxonomy"},
-    "salon_published": {"salon_taxonomy", "salon_store", "salon_ranking"},
-    "salon_bench": {"salon_taxonomy", "salon_store", "salon_ranking", "salon_rewards", "salon_synthetic"},
-    "salon_train": {"salon_taxonomy", "salon_store", "salon_ranking", "salon_rewards", "salon_synthetic", "salon_bench"},
-    "salon_arena": {"salon_taxonomy", "salon_store", "salon_ranking", "salon_synthetic", "salon_bench"},
-    "salon_curate": {"salon_taxonomy", "salon_store", "salon_ranking", "salon_rewards", "salon_synthetic", "salon_bench"},
+    "salon_console": {"salon_taxonomy"},
+    "salon_store": {"salon_taxonomy", "salon_console"},
+    "salon_rewards": {"salon_taxonomy", "salon_console"},
+    "salon_ranking": {"salon_taxonomy", "salon_console"},
+    "salon_synthetic": {"salon_taxonomy", "salon_console"},
+    "salon_published": {"salon_taxonomy", "salon_console", "salon_store", "salon_ranking"},
+    "salon_bench": {"salon_taxonomy", "salon_console", "salon_store", "salon_ranking", "salon_rewards", "salon_synthetic"},
+    "salon_train": {
+        "salon_taxonomy",
+        "salon_console",
+        "salon_store",
+        "salon_ranking",
+        "salon_rewards",
+        "salon_synthetic",
+        "salon_bench",
+    },
+    "salon_arena": {"salon_taxonomy", "salon_console", "salon_store", "salon_ranking", "salon_synthetic", "salon_bench"},
+    "salon_curate": {
+        "salon_taxonomy",
+        "salon_console",
+        "salon_store",
+        "salon_ranking",
+        "salon_rewards",
+        "salon_synthetic",
+        "salon_bench",
+    },
 }
 ONLY_TRAIN = {"torch", "transformers", "trl", "accelerate", "peft", "datasets"}
 LOCAL_MODELS = ("salon_bench/judges/local_generation.py:", "salon_bench/scorers/clip_models.py:")
@@ -103,9 +120,10 @@ def test_sql_engines_are_imported_by_the_store_alone(packages: dict[str, Path]) 
     assert [where for where in wrong if not where.startswith(f"{VOTES}:")] == []
 
 
-USES_ENVIRONMENT = ("judges/specification.py", "cluster_engines.py")
-"""``open_judge`` finds secrets in the environment where a caller gives it none: ``make_reward(…, judge="openai:…")``.
-Ray is told only by the environment that its workers must not start through ``uv run``."""
+USES_ENVIRONMENT = ("judges/specification.py", "cluster_engines.py", "output.py")
+"""Tables are as wide as ``COLUMNS`` says. ``open_judge`` finds secrets in the environment where a caller gives it none:
+``make_reward(…, judge="openai:…")``. Ray is told only by the environment that its workers must not start through ``uv run``.
+"""
 
 
 def test_only_command_lines_print_or_read_the_environment(packages: dict[str, Path]) -> None:

@@ -25,13 +25,13 @@ from salon_bench.judges.scorer import ScorerJudge, parse_score
 from salon_bench.scorers.vqa_score import VqaScore
 from salon_bench.suites import suite_named
 from salon_bench.suites.contract.questions import AnyScore, Form, form_of, numbers_of
+from salon_console import main
 from salon_rewards import make_reward
 from salon_rewards.adapters import DDPOReward, FlowGRPOReward, VerlImageScore
 from salon_rewards.callables.scorer import ScorerReward
 from salon_rewards.group_mask import Abstention
 from salon_rewards.serving.app import RewardServer
 from salon_taxonomy.answers import Unparsed
-from salon_taxonomy.cli import main
 from salon_taxonomy.protocols import Media, Question, Reply, Token
 from salon_taxonomy.scorers import CheckedScorer, checked_scorer, open_scorer
 from salon_taxonomy.testing import HOSTILE_REPLIES

@@ -19,10 +19,10 @@ from PIL import Image
 from salon_bench.runs.status import RunState, run_status, run_statuses
 from salon_bench.runs.view import RunView
 from salon_bench.testing.mock_server import Asked, Latency, MockServer, Script, serving
+from salon_console import main
+from salon_console.file_options import InputPath, StorePath
 from salon_store import ResultStore
 from salon_store.places import place_of
-from salon_taxonomy.cli import main
-from salon_taxonomy.file_options import InputPath, StorePath
 
 NUMBERS = count()
 TRACKS = ("imagination", "entity", "text_rendering", "style", "affection", "composition", "long_text")
@@ -108,7 +108,7 @@ def score(asked: Asked) -> str:
 
 
 def salon(*words: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", "from salon_taxonomy.cli import main; main(prog_name='salon')", *words]
+    command = [sys.executable, "-c", "from salon_console import main; main(prog_name='salon')", *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ.copy())
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from salon_taxonomy.cli import main
-from salon_taxonomy.table_files import TABLE_ENDINGS
+from salon_console import main
+from salon_console.table_files import TABLE_ENDINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "packages" / "bench" / "tests"))
@@ -174,7 +174,7 @@ def test_tables_are_drawn_in_one_place(packages: dict[str, Path]) -> None:
         for path in folder.rglob("*.py")
         if "from rich.table import" in path.read_text("utf-8")
     }
-    assert drawing == {"salon_taxonomy/shown_result.py"}
+    assert drawing == {"salon_console/shown_result.py"}
 
 
 OTHER_OUTPUT = {

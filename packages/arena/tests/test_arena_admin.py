@@ -19,7 +19,7 @@ from salon_arena.admin import Action, act
 from salon_arena.quality import certified, overview
 from salon_arena.service import AnswerBody
 from salon_arena.verify import verify_answers
-from salon_taxonomy.cli import main
+from salon_console import main
 
 Body = Callable[..., AnswerBody]
 

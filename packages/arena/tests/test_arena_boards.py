@@ -22,8 +22,8 @@ from salon_arena.service import AnswerBody
 from salon_arena.settling import end_study
 from salon_arena.tables import FLAGS
 from salon_arena.verify import verify_answers
+from salon_console import main
 from salon_ranking.battles import Battles
-from salon_taxonomy.cli import main
 
 Body = Callable[..., AnswerBody]
 

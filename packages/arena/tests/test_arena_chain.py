@@ -26,7 +26,7 @@ from salon_arena.quality import _write_flags
 from salon_arena.service import AnswerBody
 from salon_arena.tables import BOUND, CHAIN, UNBOUND_SETTINGS
 from salon_arena.verify import verify_answers
-from salon_taxonomy.cli import main
+from salon_console import main
 
 Body = Callable[..., AnswerBody]
 FLAG = {"reason": "too_fast", "value": 0.25, "threshold": 0.5, "explanation": "0.2 s each"}

@@ -18,10 +18,10 @@ from small_arena import write_material
 from salon_arena import ArenaDatabase
 from salon_arena.people import People
 from salon_arena.simulate import simulate
-from salon_taxonomy.cli import main
+from salon_console import main
 from salon_taxonomy.errors import InputError
 
-SALON = [sys.executable, "-c", "from salon_taxonomy.cli import main; main()"]
+SALON = [sys.executable, "-c", "from salon_console import main; main()"]
 
 
 def called(*arguments: str) -> tuple[int, str]:

@@ -27,9 +27,9 @@ from salon_arena.settling import end_study
 from salon_arena.tables import FLAGS
 from salon_arena.verify import verify_answers
 from salon_bench.suites.contract.generations import Generated
+from salon_console import main
 from salon_ranking.battles import Battles
 from salon_ranking.raters import Votes, check_raters
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import StorageError
 from salon_taxonomy.records import Winner
 

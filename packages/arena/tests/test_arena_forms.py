@@ -16,7 +16,7 @@ from test_arena_pages import EACH_LOOK, faults
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers, read_material
 from salon_arena.forms import DIMENSIONS, LEVELS, check_task, panel_task
 from salon_arena.service import LEASE_SECONDS, AnswerBody
-from salon_taxonomy.cli import main
+from salon_console import main
 from salon_taxonomy.errors import InputError
 
 Body = Callable[..., AnswerBody]

@@ -14,8 +14,8 @@ from small_arena import Clock, seen, write_material
 from salon_arena import ArenaDatabase, read_material, vote_service
 from salon_arena.release import release
 from salon_arena.service import AnswerBody
-from salon_taxonomy.cli import main
-from salon_taxonomy.table_files import csv_cell, csv_text, encoded
+from salon_console import main
+from salon_console.table_files import csv_cell, csv_text, encoded
 
 NAMES = ("=cmd|x", "+sum", "-model", "@home", "'=quoted", "''=twice", "'tis", "-80", "plain")
 texts = st.text(alphabet="=+-@'\t\r1.%a", max_size=6)

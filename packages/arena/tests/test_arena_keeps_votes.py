@@ -21,7 +21,7 @@ from salon_arena import ArenaDatabase, Material, WorkService, create_app, vote_s
 from salon_arena.prompt_tasks import PromptTask
 from salon_arena.service import AnswerBody
 from salon_arena.verify import verify_answers
-from salon_taxonomy.cli import main
+from salon_console import main
 from salon_taxonomy.errors import InputError, StorageError
 
 Body = Callable[..., AnswerBody]

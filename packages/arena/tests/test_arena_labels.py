@@ -22,8 +22,8 @@ from salon_arena.labels import LabelItem, LabelTask, label_states, label_subject
 from salon_arena.people import read_rater
 from salon_arena.service import AnswerBody
 from salon_arena.settling import settle_earlier
+from salon_console import main
 from salon_store import ResultStore
-from salon_taxonomy.cli import main
 from salon_taxonomy.taxonomy import Taxonomy
 
 Body = Callable[..., AnswerBody]

@@ -21,8 +21,8 @@ from salon_arena.material import KnownPair
 from salon_arena.quality import LiveChecks
 from salon_arena.service import AnswerBody
 from salon_arena.verify import verify_answers
+from salon_console import main
 from salon_store import ResultStore
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError, StorageError
 from salon_taxonomy.records import Winner
 

@@ -22,7 +22,7 @@ from salon_arena.questions import BenchQuestionTask, realism_questions
 from salon_arena.release import PUBLIC_PLAN
 from salon_arena.service import AnswerBody
 from salon_arena.tasks import Task
-from salon_taxonomy.cli import main
+from salon_console import main
 from salon_taxonomy.records import Winner
 from salon_taxonomy.taxonomy import Taxonomy
 

@@ -21,8 +21,8 @@ from salon_arena.questions import ASKED, BenchQuestionTask, read_questions, real
 from salon_arena.release import release
 from salon_arena.service import AnswerBody
 from salon_bench.suites.artifact_bench.rows import BenchRow, QuestionTask, read_rows
+from salon_console import main
 from salon_store import ResultStore
-from salon_taxonomy.cli import main
 from salon_taxonomy.taxonomy import Taxonomy
 
 FORMS = {

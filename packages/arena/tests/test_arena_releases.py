@@ -30,8 +30,8 @@ from salon_bench.suites.assessors.magicdata import MagicDataRow, magicdata_rows
 from salon_bench.suites.magic_bench_377.people import read_list
 from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
 from salon_bench.suites.r3_bench.rows import read_items
+from salon_console import main
 from salon_ranking.opinion import MosRatings
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.taxonomy import Taxonomy
 

@@ -19,7 +19,7 @@ from salon_arena.people import LIVES, forget, token_hash
 from salon_arena.service import AnswerBody
 from salon_arena.tables import ACCOUNTS
 from salon_arena.verify import verify_answers
-from salon_taxonomy.cli import main
+from salon_console import main
 from salon_taxonomy.errors import InputError
 
 Body = Callable[..., AnswerBody]

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from salon_bench.analysis.compare import compare
-from salon_taxonomy.cli import main
+from salon_console import main
 from salon_taxonomy.errors import InputError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from salon_bench.analysis.export import exported
 from salon_bench.analysis.leaderboard import leaderboards
 from salon_bench.suites.contract.registry import suite_named
-from salon_taxonomy.cli import main
+from salon_console import main
 from salon_taxonomy.errors import InputError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))

@@ -18,8 +18,8 @@ from salon_bench.judges.line_files import LineFile
 from salon_bench.suites import read_generations, read_prompts
 from salon_bench.suites.contract.generations import MANIFEST
 from salon_bench.testing.mock_server import Script, ScriptLine, ServerFault, serving
+from salon_console import main
 from salon_synthetic import imagine, png
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_taxonomy.whole_files import write_whole
@@ -129,7 +129,7 @@ def test_nobody_else_writes_the_manifest_while_lines_without_a_picture_are_taken
 @pytest.mark.slow  # kills
 def test_a_killed_job_goes_on_and_makes_only_what_was_in_flight_again(folder: Path) -> None:
     (folder / "wait.txt").write_text("0.03")
-    start = "from salon_taxonomy.cli import main; main()"
+    start = "from salon_console import main; main()"
     words = [sys.executable, "-c", start, "bench", "generate", "prompts.txt", "--output", "pictures"]
     words += ["--command", command(folder), "--samples", "4", "--concurrency", "2", "--quiet"]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True)

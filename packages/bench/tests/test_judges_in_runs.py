@@ -20,7 +20,7 @@ from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
 from salon_bench.suites.contract import registry
 from salon_bench.testing.mock_server import Script, ScriptLine, fixed, serving
-from salon_taxonomy.cli import main
+from salon_console import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply
 

@@ -36,7 +36,7 @@ from salon_bench.judges.secrets import Secrets, _Pieces
 from salon_bench.judges.settings import without_opaque
 from salon_bench.judges.specification import read_judges
 from salon_bench.suites.contract import registry
-from salon_taxonomy.cli import main
+from salon_console import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Question, Reply
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from salon_bench.suites.magic_bench_377 import coverage, read_prompts
 from salon_bench.suites.magic_bench_377.label_coverage import change
 from salon_bench.suites.magic_bench_377.labels import scenarios, target_shares, taxonomy
-from salon_taxonomy.cli import main
+from salon_console import main
 
 
 def a_benchmark(path):

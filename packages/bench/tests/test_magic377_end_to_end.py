@@ -18,8 +18,8 @@ from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
 from salon_bench.suites.contract.suite import Suite
 from salon_bench.suites.magic_bench_377 import MarkDimension, battles, battles_each, suite
+from salon_console import main
 from salon_store import ResultStore
-from salon_taxonomy.cli import main
 from salon_taxonomy.protocols import Media, Question, Reply
 
 QUALITY = {"fine": 0.75, "fair": 0.55, "poor": 0.35}

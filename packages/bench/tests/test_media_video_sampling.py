@@ -20,8 +20,8 @@ from salon_bench.media.video_container import container_of
 from salon_bench.media.video_policy import thinned, times_at
 from salon_bench.media.video_sampling import SampledVideo
 from salon_bench.report.thumbnails import JudgedFile, NoThumbnail, Thumbnail, thumbnails
+from salon_console import main
 from salon_synthetic.videos import clip_frames, encode, write_clip
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Question
 from salon_taxonomy.records import MediaKind

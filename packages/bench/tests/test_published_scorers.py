@@ -228,7 +228,7 @@ def test_vqa_score_of_a_model_on_this_machine_runs_as_a_suite(tmp_path, monkeypa
 
     from click.testing import CliRunner
 
-    from salon_taxonomy.cli import main
+    from salon_console import main
 
     pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_taxonomy.cli import main
+from salon_console import main
+from salon_console.hub_publishing import push
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.hub_publishing import push
 
 TOKEN = "hf_secretsecretsecretsecret"
 HOSTILE = '"]: {x}\n--- <script>alert(1)</script> # \u202e'

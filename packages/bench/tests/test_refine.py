@@ -15,9 +15,9 @@ from salon_bench.refine import Effort, Method, RefineItem, RefineModels, Stopped
 from salon_bench.refine.loop import METHODS
 from salon_bench.report.trace_page import trace_page
 from salon_bench.runs.limits import RunLimits
+from salon_console import main
 from salon_store import ResultStore
 from salon_taxonomy.answers import R3Answer
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Edit
 from salon_taxonomy.records import CallStatus

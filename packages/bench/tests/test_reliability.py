@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from salon_bench.analysis.reliability import compare, competition_ranks, score_tables, swap_evaluators, validate, validate_all
+from salon_console import main
 from salon_published.tables import table as published
 from salon_store import ResultStore
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Rating, Score
 

@@ -19,8 +19,8 @@ from salon_bench.suites import Case, dry_run, read_generations, shape, suite_nam
 from salon_bench.suites.contract.questions import form_of
 from salon_bench.testing.mock_server import Script, serving
 from salon_bench.testing.mock_server.rules import Asked
+from salon_console import main
 from salon_taxonomy.answers import Parsed
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Score
 from salon_taxonomy.testing import HOSTILE_REPLIES

@@ -10,9 +10,9 @@ from PIL import Image
 from salon_bench.judges.scorer import ScoreAnswer, parse_score
 from salon_bench.suites import dry_run, read_generations, suite_named
 from salon_bench.testing.mock_server import Script, fixed, serving
+from salon_console import main
 from salon_synthetic import Item, Scene, png
 from salon_taxonomy.answers import Parsed
-from salon_taxonomy.cli import main
 from salon_taxonomy.digest import digest
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_taxonomy.verdict import Scored

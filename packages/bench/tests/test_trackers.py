@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from verdict_store import VerdictStore
 
 from salon_bench.analysis.trackers import TRACKERS, log_to_mlflow, log_to_tensorboard, log_to_wandb, tracked_runs
-from salon_taxonomy.cli import main
+from salon_console import main
 from salon_taxonomy.errors import InputError
 
 HOSTILE = "our model <b> é/\u202e"

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from for_each import for_each
 from salon_bench.suites.artifact_bench import BenchRow, QuestionLevel, QuestionTask, read_rows
 from salon_bench.suites.artifact_bench.rows import TAXONOMY, family_of
+from salon_console import main
 from salon_curate.construction.artifact_bench import (
     AnnotationState,
     agreement,
@@ -25,7 +26,6 @@ from salon_curate.construction.artifact_bench import (
     read_assessments,
 )
 from salon_taxonomy import Taxonomy
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError, SalonError
 
 LEAVES = [label.id for label in Taxonomy.load(TAXONOMY).tier("leaf")]

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from curate_world import drawn, made
 
+from salon_console import main
 from salon_curate.audits import sample_audit
 from salon_curate.cli import curate
 from salon_curate.dataset import DataSet
@@ -18,7 +19,6 @@ from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.release import release
 from salon_curate.running import run
 from salon_curate.selection import save_selection, select
-from salon_taxonomy.cli import main
 
 TEXT = """
 [[stage]]

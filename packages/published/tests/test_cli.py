@@ -7,8 +7,8 @@ import json
 import pytest
 from click.testing import CliRunner, Result
 
+from salon_console import main
 from salon_published import check, load, tables
-from salon_taxonomy.cli import main
 
 
 def salon(*words: str) -> Result:

@@ -6,13 +6,13 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from salon_console import main
 from salon_published import cells, tables
 from salon_published.consensus import BASELINE, generator_scores
 from salon_published.consensus_page import consensus_page, track_ranks
 from salon_published.quickstart import Quickstart, quickstart
 from salon_published.registry import model, models
 from salon_store import ResultStore
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import SalonError
 
 BENCHMARKS = {

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from salon_console import main
 from salon_ranking.agreement import AgreementError, LabelStatistics, alpha, cohen_kappa, fleiss_kappa, label_statistics
-from salon_taxonomy.cli import main
 
 ROWS = pl.DataFrame(
     {

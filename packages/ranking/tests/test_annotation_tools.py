@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from salon_console import main
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.opinion import MosRatings
 from salon_ranking.opinion.annotation_tools import TOOLS, MarkRange, Tool, collected_marks, rating_tasks, tool_settings
-from salon_taxonomy.cli import main
 
 HOSTILE = 'beauty "<&>'
 DIMENSIONS = ["truth", HOSTILE]

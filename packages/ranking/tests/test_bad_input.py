@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
+from salon_console import main
 from salon_ranking import (
     BattleError,
     Battles,
@@ -30,7 +31,6 @@ from salon_ranking import (
 from salon_ranking.battles.repeated_ids import refuse_repeated
 from salon_ranking.raters import Votes
 from salon_ranking.scheduling import ScheduleState
-from salon_taxonomy.cli import main
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ROWS: dict[str, list[object]] = {
@@ -276,7 +276,7 @@ def test_what_needs_a_square_of_a_hundred_thousand_models_says_so_before_it_is_m
 
 PRESS = """
 import os, signal, sys, threading, time
-from salon_taxonomy.cli import main
+from salon_console import main
 
 def press():
     '''Once the main thread was met in the package's own code ten times, at work and no longer on its way there.'''

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
+from salon_console import main
 from salon_ranking import rank
-from salon_taxonomy.cli import main
 
 ROWS = {
     "model_a": ["x", "y", "z", "x", "[red]z", "y\x1b[31m"],

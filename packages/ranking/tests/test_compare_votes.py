@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from salon_console import main
 from salon_ranking import Battles, OptionError, compare_votes, fit
-from salon_taxonomy.cli import main
 
 STRENGTH = np.array([0.6, 0.2, -0.1, -0.7])
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from salon_console import main
 from salon_ranking import Battles, rank
-from salon_taxonomy.cli import main
 
 store = pytest.importorskip("salon_store")
 VOTES = pl.DataFrame(

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
+from salon_console import main
 from salon_ranking import fit, log_loss
-from salon_taxonomy.cli import main
 
 
 def salon(*arguments: object) -> Result:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_taxonomy.cli import main
+from salon_console import main
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
+from salon_console import SalonGroup
 from salon_ranking.cli.raters import raters
 from salon_ranking.raters.simulation import SimulatedRaters
-from salon_taxonomy.cli import SalonGroup
 
 GROUP = SalonGroup(name="salon", commands={"raters": raters})
 

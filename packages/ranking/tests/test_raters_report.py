@@ -10,11 +10,11 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from salon_console import main
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.raters import RaterPolicy, RaterReason, RaterReport, Votes, check_raters, exclude_flagged
 from salon_ranking.raters.rater_report import to_csv, to_json
 from salon_ranking.raters.simulation import SimulatedRaters
-from salon_taxonomy.cli import main
 from salon_taxonomy.records import Winner
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

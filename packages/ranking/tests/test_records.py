@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_taxonomy.cli import main
+from salon_console import main
 
 
 def salon(*arguments: object) -> Result:

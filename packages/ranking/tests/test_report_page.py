@@ -8,7 +8,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salon_ranking.report.page import Code, Figure, Fragment, PageSection, Table, render_page
+from salon_console.page import Code, Figure, Fragment, PageSection, Table, render_page
 
 CHART = {"mark": "point", "data": {"values": [{"model": "</script><script>alert(1)</script>"}]}}
 

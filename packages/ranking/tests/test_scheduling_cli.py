@@ -89,7 +89,7 @@ def test_a_wrong_option_says_what_is_wrong(votes: Path, arguments: list[str], sa
 
 def test_a_store_gives_battles_and_generations(tmp_path: Path):
     pytest.importorskip("salon_store")
-    from salon_taxonomy.cli import main
+    from salon_console import main
 
     made = tmp_path / "generations.csv"
     rows = [f"{model}{prompt},{prompt},{model},file.png,{'0' * 64}" for model in "xy" for prompt in "pq"]

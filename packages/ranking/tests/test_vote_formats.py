@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 from ranked import contextual, tied
 
+from salon_console import main
 from salon_ranking import BattleError, Battles, OptionError, differences, online_elo, rank, rank_by
 from salon_ranking.battles.vote_formats import VOTE_FORMATS, VoteFormat
 from salon_ranking.cli import votes
 from salon_ranking.raters import Votes
-from salon_taxonomy.cli import main
 
 VOTES = pl.DataFrame(
     {

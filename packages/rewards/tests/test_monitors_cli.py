@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from salon_console import main
 from salon_rewards.cli import reward as group
 from salon_rewards.monitors import Alarm, audit, read_log, watch
 from salon_taxonomy.answers import Artifact, MagicMirrorAnswer, R3Answer, magicmirror_json, render_magicmirror, render_r3
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 

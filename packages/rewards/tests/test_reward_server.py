@@ -21,11 +21,11 @@ from click.testing import CliRunner
 from PIL import Image
 
 from for_each import for_each
+from salon_console import main
 from salon_rewards import compose
 from salon_rewards.callables.reward import RuleReward
 from salon_rewards.callables.scorer import ScorerReward
 from salon_rewards.serving.app import RewardServer, ServingLimits
-from salon_taxonomy.cli import main
 from salon_taxonomy.scorers import checked_scorer
 
 CALLS: list[int] = []
@@ -436,7 +436,7 @@ def test_another_process_asks_the_command(tmp_path):
     (tmp_path / "metrics.py").write_text(
         "def red(images, prompts):\n    return [image.getpixel((0, 0))[0] / 255 for image in images]\n"
     )
-    salon = "from salon_taxonomy.cli import main; main()"
+    salon = "from salon_console import main; main()"
     command = [sys.executable, "-u", "-c", salon, "reward", "serve", "scorer:./metrics.py:red", "--port", "0"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         try:

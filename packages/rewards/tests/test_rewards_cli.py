@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from for_each import for_each
+from salon_console import main
 from salon_rewards import REWARDS
-from salon_taxonomy.cli import main
 
 NORMAL = '{"Whether Normal": true}'
 REPLY = "<think>Fine.</think>\\boxed{" + NORMAL + "}"

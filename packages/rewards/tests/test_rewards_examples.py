@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 from click.testing import CliRunner
 
+from salon_console import main
 from salon_rewards.cli import reward
-from salon_taxonomy.cli import main
 
 
 def examples(command: click.Command) -> Iterator[list[str]]:

@@ -16,10 +16,10 @@ import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
+from salon_console import main
 from salon_store import DamagedFileError, DuplicateKeyError, JournalInUseError, NotAStoreError, ResultStore, StoreError
 from salon_store.leases import Lease
 from salon_store.places import is_url, place_of
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt
 

@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
+from salon_console import main
 from salon_store import DamagedTableError, ResultStore, StoreError
 from salon_store.recording import open_journal
-from salon_taxonomy.cli import main
 from salon_taxonomy.records import Prompt
 
 Full = Callable[[], "contextmanager[None]"]

@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from salon_console import main
 from salon_store import JournalInUseError, ResultStore, StoreError
 from salon_store.delta import DeltaLog
 from salon_store.schemas import SCHEMAS
 from salon_store.store import _WITH_RUNS
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Battle, Reward, Run, RunPrompt, Score
 

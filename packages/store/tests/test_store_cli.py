@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
+from salon_console import main
 from salon_store import ResultStore
-from salon_taxonomy.cli import main
 
 VOTES = "battle_id,model_a,model_b,winner,rater_id,mode\n1,flux,sdxl,tie,ann,public\n2,flux,sdxl,model_a,bob,public\n"
 
@@ -158,7 +158,7 @@ def on_a_terminal(*arguments: object) -> tuple[int, bytes]:
     command = [
         sys.executable,
         "-c",
-        "from salon_taxonomy.cli import main; main(prog_name='salon')",
+        "from salon_console import main; main(prog_name='salon')",
         "store",
         *map(str, arguments),
     ]
@@ -214,7 +214,7 @@ def test_an_error_that_quotes_a_model_cannot_act_upon_the_terminal(results: Path
 INTERRUPTED = """
 import os, random, signal, sys, threading
 import salon_store.query as query
-from salon_taxonomy.cli import main
+from salon_console import main
 
 checked, draw = query._checked, random.Random(0)
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from for_each import for_each
+from salon_console import main
 from salon_synthetic import Category, DrawnItem, Item, Scene, findings, generate, holds, png, read_prompt, read_question
 from salon_synthetic.scenes.drawing import SCENE_CHUNK, read_scene
 from salon_synthetic.scenes.placing import strings_clear
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 

@@ -13,10 +13,10 @@ from PIL import Image
 
 from for_each import for_each
 from salon_bench.judges import open_judge, read_settings, restore_settings
+from salon_console import main
 from salon_synthetic import Category, Eyes, Item, PixelJudge, PixelSettings, Scene, drawn, generate, measured, perceive, png
 from salon_synthetic.scenes.equivalence import same_mismatch
 from salon_taxonomy.answers import Parsed, parse_r3
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Media, Question, Reply
 from salon_taxonomy.records import CallStatus, MediaKind

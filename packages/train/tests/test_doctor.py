@@ -9,7 +9,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from salon_taxonomy.cli import main
+from salon_console import main
 from salon_train import Diagnosis, diagnose, doctor
 from salon_train.doctor import train_step
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from salon_taxonomy.cli import main
+from salon_console import main
 from salon_taxonomy.errors import InputError
 from salon_train.assessor.dry_run import dry_run
 from salon_train.configuration import preset, read_configuration

@@ -17,13 +17,13 @@ import torch
 from click.testing import CliRunner
 from PIL import Image
 
+from salon_console import main
 from salon_rewards.adapters import FlowGRPOReward
 from salon_rewards.callables.scorer import ScorerReward
 from salon_synthetic.pixel_judge.vision import perceive
 from salon_synthetic.rng import Rng
 from salon_synthetic.scenes.drawing import drawn
 from salon_synthetic.scenes.scene import Item, Scene
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import checked_scorer
 from salon_train.image_policy import study as studies

@@ -15,9 +15,9 @@ import torch
 import transformers
 from click.testing import CliRunner
 
+from salon_console import main
 from salon_rewards.adapters import FlowGRPOReward, UnscoredError
 from salon_rewards.callables.scorer import ScorerReward
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import checked_scorer
 from salon_train.configuration.image import ImageConfiguration, ImageEvaluationSection, PolicySection, configured

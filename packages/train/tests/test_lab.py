@@ -16,9 +16,9 @@ from for_each import for_each
 
 pytest.importorskip("trl")
 
+from salon_console import main
 from salon_synthetic.artifacts import KINDS, SOUND, Balance, Subject, draw_examples
 from salon_taxonomy.answers import render_magicmirror
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_taxonomy.training_example import MAIN_BUCKETS

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from for_each import for_each
+from salon_console import main
 from salon_store import ResultStore
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.configuration import preset
@@ -37,7 +37,7 @@ on_stop = "log"
 folder = "{run}-store"
 completions = 4
 """
-COMMAND = (sys.executable, "-c", "from salon_taxonomy.cli import main; main()", "train", "refiner")
+COMMAND = (sys.executable, "-c", "from salon_console import main; main()", "train", "refiner")
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

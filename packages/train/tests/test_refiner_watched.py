@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from for_each import for_each
+from salon_console import main
 from salon_rewards.monitors import AnswerForm
 from salon_store import ResultStore
 from salon_taxonomy.answers import R3Answer, render_r3
-from salon_taxonomy.cli import main
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.configuration.schema import MonitorsSection
 from salon_train.refiner import RefinerRow, read_refiner_configuration, train_refiner

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 from click.testing import CliRunner
 
+from salon_console import main
 from salon_synthetic.artifacts import draw_examples, write_examples
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 
 CONFIGURATION = """

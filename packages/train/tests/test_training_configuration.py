@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from salon_bench.suites.contract.table_rows import read_each
+from salon_console import main
 from salon_rewards import make_reward
 from salon_taxonomy.answers import Artifact, MagicMirrorAnswer
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import ReplayJudge
 from salon_taxonomy.training_example import MAIN_BUCKETS, NORMAL, TrainingExample

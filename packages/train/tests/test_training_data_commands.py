@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from datasets import load_from_disk
 from PIL import Image
 
-from salon_taxonomy.cli import main
+from salon_console import main
 
 HAND = {"Whether Normal": False, "Type of Deformity": {"L2: Abnormal Human Anatomy": ["L3: Hand Structure Deformity"]}}
 

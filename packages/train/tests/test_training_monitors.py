@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from salon_console import main
 from salon_rewards.monitors import AnswerForm
 from salon_taxonomy.answers import Artifact, MagicMirrorAnswer, magicmirror_json, render_magicmirror
-from salon_taxonomy.cli import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.configuration import read_configuration

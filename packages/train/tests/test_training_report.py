@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from for_each import for_each
-from salon_taxonomy.cli import main
+from salon_console import main
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.report.curve_table import curve_groups
@@ -388,7 +388,7 @@ def test_no_torch_is_needed(tmp_path: Path) -> None:
     folder = write(tmp_path / "run", whole())
     program = (
         "import sys; sys.modules['torch'] = None; sys.modules['transformers'] = None; sys.modules['trl'] = None\n"
-        "from salon_taxonomy.cli import main; main()"
+        "from salon_console import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", program, "train", "report", str(folder)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

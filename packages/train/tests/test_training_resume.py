@@ -35,7 +35,7 @@ keep = 2
 [degeneration]
 invalid_answers = 0
 """
-COMMAND = (sys.executable, "-c", "from salon_taxonomy.cli import main; main()", "train", "grpo")
+COMMAND = (sys.executable, "-c", "from salon_console import main; main()", "train", "grpo")
 
 
 def weights(run: Path) -> dict[str, object]:

@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from salon_taxonomy.cli import main
+from salon_console import main
 from salon_train.world import artifacts
 
 

@@ -107,7 +107,7 @@ def _child(rank: int, port: int, run: Mapping[str, Any], output: Path) -> None:
     os.environ.update({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **run.get("environment", {})})
     code = 99
     try:
-        from salon_taxonomy.cli import main
+        from salon_console import main
 
         _record(output / f"seen.{rank}")
         main(["train", *run["arguments"]])

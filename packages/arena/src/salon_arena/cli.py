@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange, output_option
-from salon_taxonomy.cli.output import as_json, deliver, number_text, print_parts
+from salon_console.file_options import InputPath, StorePath
+from salon_console.options import FORMAT, OUTPUT, FiniteRange, output_option
+from salon_console.output import as_json, deliver, number_text, print_parts
+from salon_console.table_files import Table
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath, StorePath
 from salon_taxonomy.store_address import StoreAddress, is_url
-from salon_taxonomy.table_files import Table
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:

@@ -45,10 +45,10 @@ from salon_bench.suites.artifact_bench.options import OPTIONS, offer
 from salon_bench.suites.artifact_bench.rows import TASK_TYPES, QuestionTask
 from salon_bench.suites.contract.generations import VIDEO_SUFFIXES, Generated
 from salon_bench.suites.magic_bench_377.people import COLUMNS as CHECK_COLUMNS
+from salon_console.table_files import csv_cell
 from salon_taxonomy.answers.magicmirror import Artifact, MagicMirrorAnswer, magicmirror_json
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError, cannot_write
-from salon_taxonomy.table_files import csv_cell
 from salon_taxonomy.taxonomy import Taxonomy
 from salon_taxonomy.whole_files import write_whole
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from salon_console.file_options import InputPath, OutputPath
+from salon_console.lazy_commands import LazyCommand, LazyGroup
+from salon_console.numbers import counted
+from salon_console.options import OUTPUT, FiniteRange, format_option, output_option, resumable
+from salon_console.output import as_json, deliver, print_continues, print_json, print_parts
+from salon_console.table_files import Table, write_table
 from salon_curate.output import FORMAT, SEED, as_cell
-from salon_ranking.numbers import counted
-from salon_taxonomy.cli.options import OUTPUT, FiniteRange, format_option, output_option, resumable
-from salon_taxonomy.cli.output import as_json, deliver, print_continues, print_json, print_parts
 from salon_taxonomy.errors import IncompleteError, InputError
-from salon_taxonomy.file_options import InputPath, OutputPath
-from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
-from salon_taxonomy.table_files import Table, write_table
 
 if TYPE_CHECKING:
     import polars as pl

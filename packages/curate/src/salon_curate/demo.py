@@ -11,6 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
+from salon_console.page import PageSection, Table
 from salon_curate.audits import AuditResult, sample_audit, score_audit
 from salon_curate.cascade import CascadeLoss, cascade_loss
 from salon_curate.dataset import DataSet, seeded_hash
@@ -22,7 +23,6 @@ from salon_curate.release import Release, release
 from salon_curate.running import run
 from salon_curate.selection import read_columns, save_selection, select, sweep
 from salon_curate.stages import Stage
-from salon_ranking.report.page import PageSection, Table
 from salon_taxonomy.picture_formats import open_picture
 from salon_taxonomy.whole_files import new_folder, write_json_lines
 

@@ -1,7 +1,7 @@
 """Options and cells that all commands of ``salon curate`` share."""
 
-from salon_taxonomy.cli.options import FORMAT, seed_option
-from salon_taxonomy.cli.output import MISSING
+from salon_console.options import FORMAT, seed_option
+from salon_console.output import MISSING
 
 __all__ = ["FORMAT", "SEED", "as_cell"]
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from salon_console.page import Figure, PageSection, Table, render_page
 from salon_curate.files import publish_text
-from salon_ranking.report.page import Figure, PageSection, Table, render_page
 
 if TYPE_CHECKING:
     from salon_curate.selection import YieldCurve

@@ -366,8 +366,8 @@ class YieldCurve:
         thresholds: ascending; a row is kept when its value is at least the threshold.
         kept: rows at each threshold.
         low, high: Wilson's 95% interval of kept / rows, for the share in the population that the data set was drawn from.
-        unknown: rows at each threshold that no condition excludes, but of which one has no value: a stage did not ask, or had no
-            answer. A curve that is flat while they grow says nothing about the pictures.
+        unknown: rows at each threshold that no condition excludes, but of which one has no value: a stage did not ask,
+            or had no answer. A curve that is flat while they grow says nothing about the pictures.
     """
 
     column: str

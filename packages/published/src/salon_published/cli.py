@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, output_option
-from salon_taxonomy.cli.output import as_json, deliver, print_parts, print_table
-from salon_taxonomy.file_options import InputPath
-from salon_taxonomy.table_files import Table
+from salon_console.file_options import InputPath
+from salon_console.options import FORMAT, OUTPUT, output_option
+from salon_console.output import as_json, deliver, print_parts, print_table
+from salon_console.table_files import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -258,7 +258,7 @@ def _progress() -> "Iterator[Callable[[str, int, int], None]]":
 
 
 def _board(done: "Quickstart", top: int | None = None) -> Table:
-    from salon_ranking import numbers
+    from salon_console import numbers
 
     result = done.consensus
     board = result.board
@@ -285,7 +285,7 @@ def _print_consensus(done: "Quickstart", top: int | None) -> None:
 
 
 def _print_agreement(done: "Quickstart") -> None:
-    from salon_ranking import numbers
+    from salon_console import numbers
 
     pairs = done.consensus.agreement
     known = pairs.drop_nulls("spearman")

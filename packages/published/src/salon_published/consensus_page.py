@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from salon_console import numbers
+from salon_console.page import Code, Figure, PageSection, Table, render_page
 from salon_published.benchmark_agreement import FEWEST_IN_COMMON
 from salon_published.consensus import BASELINE, Consensus
-from salon_ranking import numbers
 from salon_ranking.report.charts import bump_chart, heat_map, interval_plot
 from salon_ranking.report.leaderboard import how_it_was_made
-from salon_ranking.report.page import Code, Figure, PageSection, Table, render_page
 
 _LEAD = (
     "Image generators ranked by what five papers published about them. Every benchmark, track and judge counts as one rater "

@@ -21,11 +21,11 @@ from typing import Any, Protocol, TypeAlias
 
 import polars as pl
 
+from salon_console.table_files import FORMULA
 from salon_ranking.errors import BattleError, MissingExtraError, RankingError, Wrong
 from salon_ranking.table_checks import all_wrong
 from salon_taxonomy.errors import missing_path
 from salon_taxonomy.store_address import is_url
-from salon_taxonomy.table_files import FORMULA
 
 Source: TypeAlias = Callable[[str | Path, str], pl.LazyFrame | None]
 

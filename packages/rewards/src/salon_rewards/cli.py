@@ -8,15 +8,15 @@ from pathlib import Path
 
 import rich_click as click
 
+from salon_console.lazy_commands import LazyCommand, LazyGroup
+from salon_console.options import FORMAT, OUTPUT
+from salon_console.output import as_json, deliver
+from salon_console.table_files import Table
 from salon_rewards.batch import labels_of
 from salon_rewards.catalog import ASKED, REWARDS, source_names
 from salon_rewards.magicmirror import REASONING_RULES, ConsistencyMode, MagicMirrorReward, ReasoningRule, magicmirror_reward
 from salon_taxonomy.answers import MagicMirrorAnswer, Unparsed, parse_magicmirror
-from salon_taxonomy.cli.options import FORMAT, OUTPUT
-from salon_taxonomy.cli.output import as_json, deliver
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
-from salon_taxonomy.table_files import Table
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 _CONSISTENCY: dict[str, Verdict[bool]] = {

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange, output_option
-from salon_taxonomy.cli.output import as_json, console_of, deliver, fitted
-from salon_taxonomy.file_options import InputPath, StorePath
+from salon_console.file_options import InputPath, StorePath
+from salon_console.options import FORMAT, OUTPUT, FiniteRange, output_option
+from salon_console.output import as_json, console_of, deliver, fitted
+from salon_console.table_files import Table
 from salon_taxonomy.store_address import is_url
-from salon_taxonomy.table_files import Table
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from salon_console.table_files import ValueForm
     from salon_store.schemas import Column
     from salon_store.store import ResultStore
-    from salon_taxonomy.table_files import ValueForm
 
 _STORE = StorePath()
 _MEBIBYTE = 1 << 20
@@ -184,9 +184,9 @@ def sql(
     salon store sql results "SELECT count(*) FROM battles a, battles b" --timeout 60
     salon store sql results "SELECT count(*) FROM battles" --at 2026-01-31T12:00:00Z
     """
+    from salon_console.table_files import encoded, write_table
     from salon_store.store import ResultStore
     from salon_taxonomy.errors import InputError
-    from salon_taxonomy.table_files import encoded, write_table
 
     result = ResultStore.open(directory, create=False, read_only=True).sql(query, timeout=timeout, at=_moment(at))
     if format_ == "table" or (format_ is None and output is None):

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FiniteRange
+from salon_console.file_options import OutputPath
+from salon_console.lazy_commands import InstalledGroup
+from salon_console.options import FiniteRange
 from salon_taxonomy.errors import cannot_write
-from salon_taxonomy.file_options import OutputPath
-from salon_taxonomy.lazy_commands import InstalledGroup
 
 if TYPE_CHECKING:
     from salon_synthetic.videos import ClipKind

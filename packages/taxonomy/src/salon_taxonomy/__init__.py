@@ -9,7 +9,7 @@
 
 In modules of their own: ``salon_taxonomy.answers`` reads what a judge replied, ``salon_taxonomy.records`` has one row of
 every result table, ``salon_taxonomy.protocols`` says what a judge and an editor are, ``salon_taxonomy.testing`` generates
-test data, ``salon_taxonomy.cli`` is the ``salon`` command.
+test data, ``salon_console`` is the ``salon`` command.
 
 
 Nothing is imported before it is asked for (PEP 562), so that a package which wants the errors alone does not wait for the

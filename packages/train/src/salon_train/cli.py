@@ -4,9 +4,9 @@ from dataclasses import asdict
 
 import rich_click as click
 
-from salon_taxonomy.cli.doctor import MachineCheck
-from salon_taxonomy.cli.output import number_text
-from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
+from salon_console.doctor import MachineCheck
+from salon_console.lazy_commands import LazyCommand, LazyGroup
+from salon_console.output import number_text
 
 _COMMANDS = {
     "data": LazyCommand(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
 
-    from salon_ranking.report.page import Figure
+    from salon_console.page import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,8 @@ def curve_over_seeds(
     import altair as alt
     import polars as pl
 
+    from salon_console.page import Figure, Table
     from salon_ranking.report.charts import numbers_axis, series_legend
-    from salon_ranking.report.page import Figure, Table
 
     rows = pl.DataFrame(list(points))
     arms = rows["arm"].unique(maintain_order=True).to_list()

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange, resumable, several
-from salon_taxonomy.cli.output import as_json, deliver
+from salon_console.file_options import OutputPath
+from salon_console.options import FORMAT, OUTPUT, FiniteRange, resumable, several
+from salon_console.output import as_json, deliver
+from salon_console.table_files import Table
 from salon_taxonomy.errors import InputError, cannot_write
-from salon_taxonomy.file_options import OutputPath
-from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     from salon_synthetic.artifacts.difficulty import Difficulty

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Final
 
-from salon_ranking.numbers import MISSING
-from salon_taxonomy.forest_plot import ForestPlot, PlotRow
-from salon_taxonomy.shown_result import ResultView, ShownResult
-from salon_taxonomy.table_files import Table
+from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.numbers import MISSING
+from salon_console.shown_result import ResultView, ShownResult
+from salon_console.table_files import Table
 
 GAP_COLUMNS: Final = ("Dimension", "Of", "A", "B", "A − B", "Interval", "Paired", "Only A / B", "Unscored A / B")
 """The names of the cells of :func:`gap_cells`."""

@@ -17,12 +17,12 @@ from salon_bench.runs.status import RunState, RunStatus, run_statuses
 from salon_bench.runs.view import RunView, SubjectSummary, interval_text, number_text
 from salon_bench.suites.contract.suite import Suite
 from salon_bench.suites.contract.tables import SUMMARY_COLUMNS
-from salon_ranking.numbers import MISSING, counted
+from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.numbers import MISSING, counted
+from salon_console.shown_result import ResultView, ShownResult
+from salon_console.table_files import Table
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.forest_plot import ForestPlot, PlotRow
-from salon_taxonomy.shown_result import ResultView, ShownResult
 from salon_taxonomy.store_address import StoreAddress
-from salon_taxonomy.table_files import Table
 
 _FIRST_CHOICES: Final = ("overall", "average")
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)

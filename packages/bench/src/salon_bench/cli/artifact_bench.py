@@ -5,13 +5,13 @@ from pathlib import Path
 
 import rich_click as click
 
-from salon_ranking.numbers import frame_cells
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE
-from salon_taxonomy.cli.output import as_json, deliver
+from salon_console.file_options import InputPath
+from salon_console.numbers import frame_cells
+from salon_console.options import FORMAT, OUTPUT, STORE
+from salon_console.output import as_json, deliver
+from salon_console.table_files import Table
 from salon_taxonomy.errors import IncompleteError
-from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.store_address import StoreAddress
-from salon_taxonomy.table_files import Table
 
 
 @click.group("artifact-bench")

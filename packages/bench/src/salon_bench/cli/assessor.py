@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, bootstrap_option, confidence_option, seed_option
-from salon_taxonomy.cli.output import as_json, deliver, number_text
+from salon_console.file_options import InputPath
+from salon_console.options import FORMAT, OUTPUT, bootstrap_option, confidence_option, seed_option
+from salon_console.output import as_json, deliver, number_text
+from salon_console.table_files import Table
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath
-from salon_taxonomy.table_files import Table
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:

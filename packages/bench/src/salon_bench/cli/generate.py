@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_bench.cli.options import watch_options, watching
-from salon_taxonomy.cli.options import FORMAT, resumable
-from salon_taxonomy.cli.output import print_continues, print_json
+from salon_console.file_options import InputPath
+from salon_console.options import FORMAT, resumable
+from salon_console.output import print_continues, print_json
 from salon_taxonomy.errors import IncompleteError
-from salon_taxonomy.file_options import InputPath
 
 if TYPE_CHECKING:
     from salon_bench.generators import PictureGenerator

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from salon_bench.cli.options import GENERATIONS
-from salon_taxonomy.cli.options import OUTPUT, STORE
-from salon_taxonomy.cli.output import as_json, deliver
-from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_console.file_options import InputPath, OutputPath
+from salon_console.options import OUTPUT, STORE
+from salon_console.output import as_json, deliver
+from salon_console.table_files import Table
 from salon_taxonomy.store_address import StoreAddress
-from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

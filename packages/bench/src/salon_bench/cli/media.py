@@ -4,8 +4,8 @@ from pathlib import Path
 
 import rich_click as click
 
+from salon_console.file_options import InputPath, OutputPath
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.whole_files import write_whole
 
 _SHEET_ENDINGS = (".jpg", ".jpeg")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FiniteRange
-from salon_taxonomy.file_options import InputPath
+from salon_console.file_options import InputPath
+from salon_console.options import FiniteRange
 
 
 @click.command("mock-server", context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import several
+from salon_console.file_options import InputPath, OutputPath
+from salon_console.options import several
 from salon_taxonomy.errors import InputError, cannot_write
-from salon_taxonomy.file_options import InputPath, OutputPath
 
 if TYPE_CHECKING:
     from salon_bench.runs.limits import RunLimits

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_bench.cli.options import LANGUAGE, output_of
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE, bootstrap_option, seed_option
-from salon_taxonomy.cli.output import MISSING, as_json, deliver
-from salon_taxonomy.file_options import InputPath
+from salon_console.file_options import InputPath
+from salon_console.options import FORMAT, OUTPUT, STORE, bootstrap_option, seed_option
+from salon_console.output import MISSING, as_json, deliver
+from salon_console.table_files import Table
 from salon_taxonomy.store_address import StoreAddress
-from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     import polars as pl

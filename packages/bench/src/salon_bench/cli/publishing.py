@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import STORE
+from salon_console.file_options import InputPath, OutputPath
+from salon_console.options import STORE
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
-    from salon_taxonomy.hub_publishing import RepoType
+    from salon_console.hub_publishing import RepoType
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _FOLDER = click.argument("folder", metavar="FOLDER", type=InputPath(file_okay=False))
@@ -48,7 +48,7 @@ def space(page: Path, files: tuple[Path, ...], output: Path, title: str, about: 
       salon results space board.html votes.csv --output space --title "Votes of June"
       salon results push space OWNER/NAME --type space
     """
-    from salon_taxonomy.hub_publishing import space_readme
+    from salon_console.hub_publishing import space_readme
     from salon_taxonomy.whole_files import write_whole
 
     if page.suffix.lower() not in (".html", ".htm"):
@@ -81,9 +81,9 @@ def card(folder: Path, title: str, about: str, license_: str | None) -> None:
       salon results card published --title "Scores of June" --license cc-by-4.0
       salon results push published OWNER/NAME
     """
-    from salon_ranking.numbers import counted
-    from salon_taxonomy.hub_publishing import card as card_text
-    from salon_taxonomy.hub_publishing import card_tables
+    from salon_console.hub_publishing import card as card_text
+    from salon_console.hub_publishing import card_tables
+    from salon_console.numbers import counted
     from salon_taxonomy.whole_files import write_whole
 
     tables = card_tables(folder)
@@ -117,8 +117,8 @@ def push(folder: Path, repository: str, kind: "RepoType", private: bool, message
       salon results push published OWNER/NAME --private
       salon results push space OWNER/NAME --type space
     """
-    from salon_taxonomy.hub_publishing import files_to_push
-    from salon_taxonomy.hub_publishing import push as pushed
+    from salon_console.hub_publishing import files_to_push
+    from salon_console.hub_publishing import push as pushed
 
     if dry_run:
         for path in files_to_push(folder):

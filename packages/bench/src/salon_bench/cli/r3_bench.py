@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import rich_click as click
 
 from salon_bench.cli.options import limits_of, opened, pace_of, watching, work_options
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE, seed_option
-from salon_taxonomy.cli.output import as_json, cells, deliver, print_table
+from salon_console.file_options import InputPath
+from salon_console.options import FORMAT, OUTPUT, STORE, seed_option
+from salon_console.output import as_json, cells, deliver, print_table
+from salon_console.shown_result import joined_views
 from salon_taxonomy.errors import IncompleteError
-from salon_taxonomy.file_options import InputPath
-from salon_taxonomy.shown_result import joined_views
 from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:

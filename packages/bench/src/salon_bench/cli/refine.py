@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_bench.cli.options import limit_options, limits_of, opened, watch_options, watching
-from salon_taxonomy.cli.options import FORMAT, STORE
-from salon_taxonomy.cli.output import print_json
+from salon_console.file_options import InputPath, OutputPath
+from salon_console.options import FORMAT, STORE
+from salon_console.output import print_json
 from salon_taxonomy.errors import IncompleteError, InputError
-from salon_taxonomy.file_options import InputPath, OutputPath
 from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:

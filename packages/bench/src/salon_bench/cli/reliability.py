@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, STORE, confidence_option, output_option, seed_option
-from salon_taxonomy.cli.output import as_json, cells, deliver, number_text, print_table
+from salon_console.file_options import InputPath
+from salon_console.options import FORMAT, STORE, confidence_option, output_option, seed_option
+from salon_console.output import as_json, cells, deliver, number_text, print_table
+from salon_console.shown_result import joined_views
+from salon_console.table_files import RESULT_ENDINGS
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath
-from salon_taxonomy.shown_result import joined_views
 from salon_taxonomy.store_address import StoreAddress
-from salon_taxonomy.table_files import RESULT_ENDINGS
 
 if TYPE_CHECKING:
     from salon_bench.analysis.reliability.comparing import SubjectComparison

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import STORE, bootstrap_option, confidence_option, format_option, output_option, seed_option
-from salon_taxonomy.cli.output import as_json, deliver, print_table
-from salon_taxonomy.file_options import OutputPath
-from salon_taxonomy.shown_result import joined_views
+from salon_console.file_options import OutputPath
+from salon_console.options import STORE, bootstrap_option, confidence_option, format_option, output_option, seed_option
+from salon_console.output import as_json, deliver, print_table
+from salon_console.shown_result import joined_views
+from salon_console.table_files import RESULT_ENDINGS
 from salon_taxonomy.store_address import StoreAddress
-from salon_taxonomy.table_files import RESULT_ENDINGS
 
 if TYPE_CHECKING:
     from salon_bench.analysis.comparison import Comparison
     from salon_bench.analysis.leaderboard import SuiteBoard
     from salon_bench.report.gathering import PageLimits
-    from salon_taxonomy.table_files import ValueForm
+    from salon_console.table_files import ValueForm
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _OUTPUT = output_option(RESULT_ENDINGS, what="Write this file, and print nothing unless --format is given")
@@ -166,8 +166,8 @@ def export(run_ids: tuple[str, ...], store: StoreAddress, wide: bool, form: "Val
       salon results export RUN_A RUN_B --wide --output verdicts.parquet
     """
     from salon_bench.analysis.export import exported
-    from salon_ranking.numbers import counted, frame_cells
-    from salon_taxonomy.table_files import encoded, write_table
+    from salon_console.numbers import counted, frame_cells
+    from salon_console.table_files import encoded, write_table
 
     rows = exported(store, run_ids, wide=wide)
     if form is not None or output is None:
@@ -229,7 +229,7 @@ def report(
     """
     from salon_bench.report.run_page import run_page
     from salon_bench.runs.view import run_numbers
-    from salon_taxonomy.table_files import write_table
+    from salon_console.table_files import write_table
     from salon_taxonomy.whole_files import write_whole
 
     if output.suffix.lower() != ".html":

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_bench.cli.options import GENERATIONS, limits_of, opened, pace_of, watching, work_options
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, STOPPED_BY, STORE, command_state
-from salon_taxonomy.cli.output import MISSING, as_json, cells, deliver, print_parts
+from salon_console.file_options import InputPath
+from salon_console.lazy_commands import LazyCommand, LazyGroup
+from salon_console.options import FORMAT, OUTPUT, STOPPED_BY, STORE, command_state
+from salon_console.output import MISSING, as_json, cells, deliver, print_parts
+from salon_console.table_files import Table
 from salon_taxonomy.errors import IncompleteError, InputError
-from salon_taxonomy.file_options import InputPath
-from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
 from salon_taxonomy.store_address import StoreAddress
-from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     from salon_bench.runs.plan import LoadedPlan, RunPlan

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, STORE
-from salon_taxonomy.cli.output import as_json, deliver
+from salon_console.options import FORMAT, OUTPUT, STORE
+from salon_console.output import as_json, deliver
+from salon_console.table_files import Table
 from salon_taxonomy.store_address import StoreAddress
-from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     from salon_bench.runs.status import RunStatus

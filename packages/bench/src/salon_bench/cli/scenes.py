@@ -8,10 +8,10 @@ from pathlib import Path
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, FiniteRange
-from salon_taxonomy.cli.output import deliver
-from salon_taxonomy.file_options import OutputPath
-from salon_taxonomy.table_files import Table
+from salon_console.file_options import OutputPath
+from salon_console.options import FORMAT, OUTPUT, FiniteRange
+from salon_console.output import deliver
+from salon_console.table_files import Table
 
 _CATEGORIES = click.Choice(["color", "shape", "texture", "spatial", "non-spatial", "numeracy", "object", "complex"])
 _SEED = click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same items.")

@@ -6,8 +6,8 @@ from dataclasses import replace
 from salon_bench.analysis.leaderboard import Entry, SuiteBoard
 from salon_bench.report.gallery import plain
 from salon_bench.runs.view import interval_text, number_text
-from salon_ranking import numbers
-from salon_ranking.report.page import Block, PageSection, Table, render_page
+from salon_console import numbers
+from salon_console.page import Block, PageSection, Table, render_page
 
 _LEAD = (
     "The suite's own numbers for every model that was judged. Verdicts of different judge versions are never on one board. A "

@@ -11,9 +11,9 @@ from salon_bench.report.gallery import column_names, gallery_fragment, plain
 from salon_bench.report.gathering import PageLimits, RunColumn, SuiteGallery, gather
 from salon_bench.runs.status import RunState
 from salon_bench.runs.view import interval_text, number_text
-from salon_ranking import numbers
+from salon_console import numbers
+from salon_console.page import Block, Figure, PageSection, Table, render_page
 from salon_ranking.report.charts import numbers_plot
-from salon_ranking.report.page import Block, Figure, PageSection, Table, render_page
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
 

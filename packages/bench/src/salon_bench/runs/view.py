@@ -15,13 +15,13 @@ from salon_bench.runs.plan import SHARDS, LoadedPlan, RunPlan, planned
 from salon_bench.runs.status import RunState, RunStatus, run_status
 from salon_bench.suites.contract.registry import suite_named
 from salon_bench.suites.contract.suite import Suite, Summary
-from salon_ranking import numbers
+from salon_console import numbers
+from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.shown_result import ResultView, ShownResult, joined_views
+from salon_console.table_files import Table
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.forest_plot import ForestPlot, PlotRow
 from salon_taxonomy.protocols import Judge
-from salon_taxonomy.shown_result import ResultView, ShownResult, joined_views
 from salon_taxonomy.store_address import StoreAddress
-from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     import polars as pl

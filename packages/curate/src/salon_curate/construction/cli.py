@@ -10,12 +10,12 @@ import rich_click as click
 
 from salon_bench.cli.options import LANGUAGE, output_of
 from salon_bench.suites.prism.tracks import TRACK_SPELLINGS, Language
+from salon_console.file_options import InputPath, OutputPath
+from salon_console.options import output_option
+from salon_console.output import as_json, deliver
+from salon_console.table_files import Table
 from salon_curate.output import FORMAT, SEED, as_cell
-from salon_taxonomy.cli.options import output_option
-from salon_taxonomy.cli.output import as_json, deliver
 from salon_taxonomy.errors import IncompleteError
-from salon_taxonomy.file_options import InputPath, OutputPath
-from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     from salon_curate.construction.magicbench_prompts import Library, WrittenPrompts

@@ -14,15 +14,15 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.shown_result import ResultView, ShownResult
+from salon_console.table_files import Table
 from salon_ranking import _core
 from salon_ranking.agreement._numbers import Floats, numbers
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
 from salon_ranking.errors import OptionError
 from salon_ranking.options import checked, workers
 from salon_ranking.uncertainty.quantiles import standard_interval
-from salon_taxonomy.forest_plot import ForestPlot, PlotRow
-from salon_taxonomy.shown_result import ResultView, ShownResult
-from salon_taxonomy.table_files import Table
 
 Unscored: TypeAlias = Literal["refuse", "pairwise"]
 """What NaN among scores does: it is an error, or leaves the item out of the pairs of that system."""

@@ -14,12 +14,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from salon_console.shown_result import ResultView, ShownResult
+from salon_console.table_files import Table
 from salon_ranking.agreement._numbers import Floats, numbers
 from salon_ranking.agreement.correlation import mid_ranks
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
 from salon_ranking.options import shaped
-from salon_taxonomy.shown_result import ResultView, ShownResult
-from salon_taxonomy.table_files import Table
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")

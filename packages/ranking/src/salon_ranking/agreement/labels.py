@@ -7,6 +7,10 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.numbers import MISSING
+from salon_console.shown_result import ResultView, ShownResult
+from salon_console.table_files import Table
 from salon_ranking.agreement.bootstrap import check_bootstrap
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
 from salon_ranking.agreement.frames import alpha, fleiss_counts, kappas
@@ -14,11 +18,7 @@ from salon_ranking.agreement.kappa import Weights, fleiss_kappa, places_of
 from salon_ranking.agreement.krippendorff import Level
 from salon_ranking.agreement.label_intervals import Ends, alpha_interval, fleiss_interval, kappa_interval
 from salon_ranking.files import Frame, as_lazy
-from salon_ranking.numbers import MISSING
 from salon_ranking.options import checked
-from salon_taxonomy.forest_plot import ForestPlot, PlotRow
-from salon_taxonomy.shown_result import ResultView, ShownResult
-from salon_taxonomy.table_files import Table
 
 _ROUGH: Final = 20
 """With fewer things, 95% intervals covered 81 to 92% of the values in simulations, see ``docs/agreement.md``."""

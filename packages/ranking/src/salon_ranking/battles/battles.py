@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from salon_console.numbers import counted
 from salon_ranking import _core
 from salon_ranking.battles.encoding import BattleColumns, counting, encode, numbered, weight_of
 from salon_ranking.battles.repeated_ids import ID, refuse_repeated
 from salon_ranking.battles.vote_formats import VoteFormat, alike_names, format_of, merged_names, renamed
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import Frame, as_lazy, reading, scan
-from salon_ranking.numbers import counted
 from salon_ranking.table_checks import TRUTH, all_wrong, truth_of
 
 ANCHOR = "is_anchor"

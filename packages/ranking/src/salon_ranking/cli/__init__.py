@@ -2,7 +2,7 @@
 
 import rich_click as click
 
-from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
+from salon_console.lazy_commands import LazyCommand, LazyGroup
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _VOTES = {

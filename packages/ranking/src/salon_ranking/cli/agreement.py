@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from salon_console.file_options import InputPath
+from salon_console.options import bootstrap_option, output_option
+from salon_console.output import deliver
+from salon_console.table_files import RESULT_ENDINGS
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, seed_option, show
-from salon_taxonomy.cli.options import bootstrap_option, output_option
-from salon_taxonomy.cli.output import deliver
-from salon_taxonomy.file_options import InputPath
-from salon_taxonomy.table_files import RESULT_ENDINGS
 
 if TYPE_CHECKING:
     from salon_ranking.agreement.kappa import Weights

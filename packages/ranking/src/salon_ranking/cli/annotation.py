@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from salon_console.file_options import InputPath, OutputPath
+from salon_console.options import output_option
+from salon_console.table_files import VALUE_ENDINGS
 from salon_ranking.cli.output import HELP
-from salon_taxonomy.cli.options import output_option
-from salon_taxonomy.file_options import InputPath, OutputPath
-from salon_taxonomy.table_files import VALUE_ENDINGS
 
 if TYPE_CHECKING:
     from salon_ranking.opinion.annotation_tools import Tool
@@ -75,11 +75,11 @@ def import_(answers: Path, generations: Path, output: Path | None) -> None:
       salon ratings import export.json --generations made.csv --output ratings.csv
       salon ratings mos ratings.csv
     """
+    from salon_console.numbers import counted, frame_cells
+    from salon_console.table_files import write_table
     from salon_ranking.errors import BattleError
     from salon_ranking.files import read_table
-    from salon_ranking.numbers import counted, frame_cells
     from salon_ranking.opinion.annotation_tools import collected_marks
-    from salon_taxonomy.table_files import write_table
 
     frame = read_table(generations, "generations", BattleError)
     found = collected_marks(answers, frame, source=str(generations))

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from salon_console.file_options import InputPath
+from salon_console.forest_plot import ForestPlot
+from salon_console.numbers import plot_rows, share
+from salon_console.options import output_option
+from salon_console.output import deliver
+from salon_console.shown_result import ResultView
+from salon_console.table_files import RESULT_ENDINGS, Maker, Table
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, seed_option, show
 from salon_ranking.cli.vote_options import table_options, vote_options
 from salon_ranking.extras import drawing
-from salon_ranking.numbers import plot_rows, share
-from salon_taxonomy.cli.options import output_option
-from salon_taxonomy.cli.output import deliver
-from salon_taxonomy.file_options import InputPath
-from salon_taxonomy.forest_plot import ForestPlot
-from salon_taxonomy.shown_result import ResultView
-from salon_taxonomy.table_files import RESULT_ENDINGS, Maker, Table
 
 if TYPE_CHECKING:
     import polars as pl

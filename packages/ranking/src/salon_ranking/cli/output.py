@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import rich_click as click
 
-from salon_taxonomy.cli.output import console_of, fitted
-from salon_taxonomy.table_files import Table
+from salon_console.output import console_of, fitted
+from salon_console.table_files import Table
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:

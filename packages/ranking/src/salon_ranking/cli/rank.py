@@ -5,13 +5,13 @@ from typing import Any
 
 import rich_click as click
 
+from salon_console.file_options import InputPath, OutputPath, StorePath
+from salon_console.options import output_option
+from salon_console.table_files import RESULT_ENDINGS, TABLE_ENDINGS
 from salon_ranking.cli.model_options import model_options
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, seed_option
 from salon_ranking.cli.vote_options import vote_options
-from salon_taxonomy.cli.options import output_option
 from salon_taxonomy.errors import IncompleteError
-from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
-from salon_taxonomy.table_files import RESULT_ENDINGS, TABLE_ENDINGS
 
 
 @click.command(context_settings=HELP)

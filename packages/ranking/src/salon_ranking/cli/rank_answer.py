@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from salon_console.table_files import Maker
 from salon_ranking.battles import Battles
 from salon_ranking.battles.encoding import counting
 from salon_ranking.battles.repeated_ids import ID
@@ -19,7 +20,6 @@ from salon_ranking.leaderboard.analyses import Analyses, analyses_of, rows_of
 from salon_ranking.leaderboard.board import Leaderboard, made_of
 from salon_ranking.leaderboard.ranking import rank
 from salon_ranking.uncertainty.resampling import Progress
-from salon_taxonomy.table_files import Maker
 
 if TYPE_CHECKING:  # what only some options need is imported there: all of it costs every command a tenth of a second
     from salon_ranking.leaderboard.contributions import Contributions

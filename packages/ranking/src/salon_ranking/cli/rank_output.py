@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import polars as pl
 import rich_click as click
 
+from salon_console.numbers import frame_cells
+from salon_console.output import deliver, fitted
+from salon_console.shown_result import joined_views
+from salon_console.table_files import write_table
 from salon_ranking.cli.output import console, plain
 from salon_ranking.cli.rank_answer import OtherTable, RankAnswer, RankInput
 from salon_ranking.cli.rank_request import RankRequest
 from salon_ranking.leaderboard.analyses import Analyses
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.leaderboard.output import combined, to_json
-from salon_ranking.numbers import frame_cells
-from salon_taxonomy.cli.output import deliver, fitted
-from salon_taxonomy.shown_result import joined_views
-from salon_taxonomy.table_files import write_table
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _records(request: RankRequest, answer: RankAnswer) -> pl.DataFrame:
 
 def store_answer(request: RankRequest, rank_input: RankInput, answer: RankAnswer, sink: "Sink") -> None:
     """Add rows to a result store: the reasons of flags first, so that no board is stored without them."""
-    from salon_ranking.numbers import counted
+    from salon_console.numbers import counted
 
     flags = 0 if rank_input.exclusion is None else sink("rater_flags", rank_input.exclusion.records, "rank")
     added = sink("leaderboards", _records(request, answer), "rank")

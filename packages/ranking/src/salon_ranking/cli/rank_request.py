@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+from salon_console.table_files import TABLE_ENDINGS, check_ending
 from salon_ranking.diagnostics.both_bad import BothBad
 from salon_ranking.errors import OptionError
 from salon_ranking.models.covariates import POSITION
 from salon_ranking.models.options import Estimator, FitOptions, Ties, parsed_covariates
 from salon_taxonomy.store_address import StoreAddress
-from salon_taxonomy.table_files import TABLE_ENDINGS, check_ending
 
 Method: TypeAlias = Literal["bradley-terry", "firth", "elo", "newman", "pagerank", "rank-centrality"]
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from salon_console.file_options import InputPath, OutputPath, StorePath
+from salon_console.options import OUTPUT
+from salon_console.output import deliver, fitted
+from salon_console.table_files import write_table
 from salon_ranking.cli.output import FORMAT, HELP, console, plain, seed_option
 from salon_ranking.cli.vote_options import spelling_options
-from salon_taxonomy.cli.options import OUTPUT
-from salon_taxonomy.cli.output import deliver, fitted
-from salon_taxonomy.file_options import InputPath, OutputPath, StorePath
 from salon_taxonomy.store_address import StoreAddress
-from salon_taxonomy.table_files import write_table
 
 if TYPE_CHECKING:
     from salon_ranking.raters.rater_report import RaterReport
@@ -81,10 +81,10 @@ def raters(
       salon votes raters votes.parquet --run-length 30 --format json
       salon votes raters votes.parquet --reference exam.csv --audit again.csv --audit-share 0.25
     """
+    from salon_console.numbers import counted, frame_cells
     from salon_ranking.cli.sinks import open_sink
     from salon_ranking.extras import drawing
     from salon_ranking.files import scan
-    from salon_ranking.numbers import counted, frame_cells
     from salon_ranking.raters.policy import RaterPolicy
     from salon_ranking.raters.rater_report import check_raters, to_csv, to_json
     from salon_ranking.raters.table_rows import report_cells

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from salon_console.file_options import InputPath
+from salon_console.options import OUTPUT, output_option
+from salon_console.output import deliver, fitted
+from salon_console.table_files import RESULT_ENDINGS, Maker, Table
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, console, plain, progress, seed_option, show
 from salon_ranking.cli.vote_options import vote_options
 from salon_ranking.extras import drawing
-from salon_taxonomy.cli.options import OUTPUT, output_option
-from salon_taxonomy.cli.output import deliver, fitted
-from salon_taxonomy.file_options import InputPath
 from salon_taxonomy.store_address import is_url
-from salon_taxonomy.table_files import RESULT_ENDINGS, Maker, Table
 
 if TYPE_CHECKING:
     import numpy as np

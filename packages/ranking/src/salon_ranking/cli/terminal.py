@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from salon_ranking import numbers
-from salon_taxonomy.table_files import Table
+from salon_console import numbers
+from salon_console.table_files import Table
 
 MOST_SHOWN = 200
 """Rows of a table on the screen; ``--format csv`` and files have all."""

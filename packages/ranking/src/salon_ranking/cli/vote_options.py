@@ -7,9 +7,9 @@ from typing import Any
 
 import rich_click as click
 
+from salon_console.file_options import InputPath
 from salon_ranking.cli.output import Option, decorated
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath
 
 _FORMATS = ("evalica", "genai-arena", "lmarena", "lmarena-kaggle")
 _COLUMNS = "left=model_a,right=model_b"

@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_console.numbers import counted
 from salon_ranking.battles import Battles
 from salon_ranking.battles.encoding import weight_of
 from salon_ranking.files import reading
 from salon_ranking.models.covariate_likelihood import SCORES, CovariateLikelihood
 from salon_ranking.models.ratings import Ratings, chances_of
-from salon_ranking.numbers import counted
 from salon_ranking.options import takes_battles
 
 Floats = NDArray[np.float64]

@@ -6,18 +6,18 @@ from dataclasses import asdict, dataclass, field, fields
 import numpy as np
 import polars as pl
 
-from salon_ranking import numbers
+from salon_console import numbers
+from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.numbers import counted
+from salon_console.shown_result import ResultView, ShownResult
+from salon_console.table_files import Table
 from salon_ranking.leaderboard.excluded import ExcludedRaters
 from salon_ranking.models.covariates import SHOWN_LEFT, Covariate
 from salon_ranking.models.options import Estimator, Ties
 from salon_ranking.models.ratings import RANK_DIGITS
-from salon_ranking.numbers import counted
 from salon_ranking.options import checked
 from salon_ranking.uncertainty.uncertainty import Interval, method_of
 from salon_taxonomy.digest import digest
-from salon_taxonomy.forest_plot import ForestPlot, PlotRow
-from salon_taxonomy.shown_result import ResultView, ShownResult
-from salon_taxonomy.table_files import Table
 
 NOT_GIVEN = "(not given)"
 """The group of battles whose grouping column is null."""

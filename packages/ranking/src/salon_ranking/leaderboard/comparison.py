@@ -7,6 +7,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.numbers import frame_cells
+from salon_console.shown_result import ResultView, ShownResult
 from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.battles.repeated_ids import ID
 from salon_ranking.errors import OptionError
@@ -15,13 +18,10 @@ from salon_ranking.models.covariates import Covariate
 from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.options import Estimator, FitOptions, Ties, parsed_covariates
 from salon_ranking.models.ratings import POINTS_PER_UNIT, RANK_DIGITS, fitted
-from salon_ranking.numbers import frame_cells
 from salon_ranking.options import checked
 from salon_ranking.uncertainty.multiple_testing import holm
 from salon_ranking.uncertainty.resampling import IntervalOptions, uncertainties
 from salon_ranking.uncertainty.student import two_sided_quantiles, two_sided_tail
-from salon_taxonomy.forest_plot import ForestPlot, PlotRow
-from salon_taxonomy.shown_result import ResultView, ShownResult
 
 Floats = NDArray[np.float64]
 _MEAN = 1000.0

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from salon_ranking.numbers import counted
+from salon_console.numbers import counted
 
 
 @dataclass(frozen=True, slots=True)

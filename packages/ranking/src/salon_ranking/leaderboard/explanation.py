@@ -32,7 +32,7 @@ def explain(board: Leaderboard, battles: Battles, model: str, *, threads: int | 
         >>> print(explain(rank(battles, interval="sandwich", baseline="y"), battles, "x")[0])
         x is rated 1,000 (rank 1 of 2), 95% interval 941 – 1,059 by sandwich.
     """
-    from salon_ranking import numbers
+    from salon_console import numbers
 
     workers(threads)
     if model not in board.table["model"]:
@@ -62,7 +62,7 @@ def explain(board: Leaderboard, battles: Battles, model: str, *, threads: int | 
 
 def _rivalry(board: Leaderboard, battles: Battles, model: str, threads: int | None) -> list[str]:
     """Return the closest models, closest first, and whether the gap to each is settled."""
-    from salon_ranking import numbers
+    from salon_console import numbers
 
     found = differences(battles, threads=threads, **board.options)  # type: ignore[arg-type]
     own = found.table.filter((pl.col("model_a") == model) | (pl.col("model_b") == model))

@@ -6,7 +6,10 @@ from typing import Literal
 
 import polars as pl
 
-from salon_ranking import numbers
+from salon_console import numbers
+from salon_console.forest_plot import ForestPlot
+from salon_console.shown_result import ResultView, ShownResult
+from salon_console.table_files import Table
 from salon_ranking.errors import OptionError
 from salon_ranking.opinion.dimension_correlation import WANTED_BELOW, dimension_correlations
 from salon_ranking.opinion.ratings import MosRatings
@@ -14,9 +17,6 @@ from salon_ranking.opinion.scores import Unit, mean_opinion_scores
 from salon_ranking.opinion.significance import COMPARISONS, TESTS, Test, paired_comparisons
 from salon_ranking.opinion.stability import NOTABLE_GAP, self_comparison
 from salon_ranking.options import checked
-from salon_taxonomy.forest_plot import ForestPlot
-from salon_taxonomy.shown_result import ResultView, ShownResult
-from salon_taxonomy.table_files import Table
 
 
 @dataclass(frozen=True, eq=False)

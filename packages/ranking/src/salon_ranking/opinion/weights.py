@@ -18,22 +18,22 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_ranking import numbers
+from salon_console import numbers
+from salon_console.forest_plot import ForestPlot
+from salon_console.numbers import plot_rows
+from salon_console.shown_result import ResultView, ShownResult
+from salon_console.table_files import Table
 from salon_ranking.battles import Battles
 from salon_ranking.battles.encoding import weight_of
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import reading
 from salon_ranking.leaderboard.board import NOT_GIVEN
-from salon_ranking.numbers import plot_rows
 from salon_ranking.opinion.design import Level, Marks, Terms, standardized_marks
 from salon_ranking.opinion.errors import WeightsError
 from salon_ranking.opinion.logistic import Integers, LogisticFit, degrees_of, fit_logistic, win_probability
 from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.options import takes_battles
 from salon_ranking.uncertainty.student import two_sided_quantiles
-from salon_taxonomy.forest_plot import ForestPlot
-from salon_taxonomy.shown_result import ResultView, ShownResult
-from salon_taxonomy.table_files import Table
 
 Floats = NDArray[np.float64]
 Ties: TypeAlias = Literal["half", "drop"]

@@ -10,9 +10,9 @@ from functools import cached_property
 
 import polars as pl
 
+from salon_console.numbers import counted
 from salon_ranking.errors import OptionError
 from salon_ranking.files import Frame, json_text
-from salon_ranking.numbers import counted
 from salon_ranking.raters import anchors, consensus, repetition, side, speed
 from salon_ranking.raters.anchors import answered_anchors
 from salon_ranking.raters.check import RaterCheck

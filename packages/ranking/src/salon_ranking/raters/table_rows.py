@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from salon_ranking import numbers
-from salon_taxonomy.table_files import Table
+from salon_console import numbers
+from salon_console.table_files import Table
 
 HEADINGS = ("Rater", "Mode", "Battles", "Anchors", "Speed", "Longest run", "Left", "Consensus", "Reason")
 """The columns of :func:`lines`. ``Reference`` comes before the last when experts were examined."""

@@ -1,16 +1,15 @@
 """Charts of leaderboards as Vega-Lite specifications (plain dictionaries), made with Altair.
 
 Every function takes a polars frame and returns a specification that is as wide as its container, so that the same
-chart is read on a phone and on a wide screen. ``page.py`` puts them on a page; ``vl_convert`` turns them into SVG.
+chart is read on a phone and on a wide screen. ``salon_console.page`` puts them on a page; ``vl_convert`` turns them into SVG.
 """
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import altair as alt
 import polars as pl
 
-Specification: TypeAlias = dict[str, Any]
-"""A Vega-Lite specification, ready for ``json.dumps``."""
+from salon_console.page import Specification
 
 _ROW_HEIGHT = 20
 _LONG = 25

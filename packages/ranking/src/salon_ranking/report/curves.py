@@ -5,7 +5,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from salon_ranking.report.charts import Specification, series_legend, specification_of
+from salon_console.page import Specification
+from salon_ranking.report.charts import series_legend, specification_of
 
 _ROOM = 0.9
 

@@ -5,7 +5,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from salon_ranking.report.charts import Specification, colour_legend, columns_axis, names_axis, specification_of
+from salon_console.page import Specification
+from salon_ranking.report.charts import colour_legend, columns_axis, names_axis, specification_of
 
 _NARROWEST = 30
 """Pixels that a cell needs before its number is written in it."""

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from salon_ranking import numbers
+from salon_console import numbers
+from salon_console.numbers import counted
+from salon_console.page import Block, Figure, PageSection, Table, render_page
 from salon_ranking.battles import Battles
 from salon_ranking.leaderboard.analyses import Analyses
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.leaderboard.ranking import ranked_like
-from salon_ranking.numbers import counted
 from salon_ranking.raters.rater_report import RaterReport
 from salon_ranking.report.charts import interval_plot
-from salon_ranking.report.page import Block, Figure, PageSection, Table, render_page
 from salon_ranking.report.sections import (
     beside,
     compared_groups,

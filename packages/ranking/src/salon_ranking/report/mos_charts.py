@@ -6,8 +6,8 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 
+from salon_console.page import Specification
 from salon_ranking.report.charts import (
-    Specification,
     colour_legend,
     columns_axis,
     names_axis,

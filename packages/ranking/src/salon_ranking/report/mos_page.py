@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from salon_ranking import numbers
+from salon_console import numbers
+from salon_console.page import Block, Figure, PageSection, Table, render_page
 from salon_ranking.opinion.checks import Checks
 from salon_ranking.opinion.summary import MosSummary
 from salon_ranking.opinion.weights import Weights
 from salon_ranking.report.mos_charts import dot_plot, share_wheel, value_map
-from salon_ranking.report.page import Block, Figure, PageSection, Table, render_page
 
 ALL = "all"
 """How a null group is written for people."""

@@ -1,8 +1,7 @@
 """The page of a plan: how intervals shrink by rule, and the battles that each goal needs."""
 
-from salon_ranking.report.charts import Specification
+from salon_console.page import Figure, PageSection, Specification, Table, render_page
 from salon_ranking.report.curves import width_curve
-from salon_ranking.report.page import Figure, PageSection, Table, render_page
 from salon_ranking.scheduling.planning import GOAL_HEADS, BattlePlan, goal_rows
 
 _MEASURES = {"median_width": "median interval", "widest": "widest interval"}

@@ -2,10 +2,10 @@
 
 from dataclasses import asdict
 
-from salon_ranking.numbers import MISSING, counted
+from salon_console.numbers import MISSING, counted
+from salon_console.page import PageSection, Table, render_page
 from salon_ranking.raters.rater_report import RaterReport
 from salon_ranking.raters.table_rows import headings, lines
-from salon_ranking.report.page import PageSection, Table, render_page
 
 _LEAD = (
     "A flag is a finding, not a verdict on a person: it says which of the checks a rater's answers failed. Nothing was "

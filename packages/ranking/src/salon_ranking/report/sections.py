@@ -5,7 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from salon_ranking import numbers
+from salon_console import numbers
+from salon_console.page import Block, Figure, PageSection, Table
 from salon_ranking.battles import Battles
 from salon_ranking.diagnostics.convergence import MOST_MODELS, convergence
 from salon_ranking.diagnostics.head_to_head import head_to_head
@@ -20,7 +21,6 @@ from salon_ranking.raters.rater_report import RaterReport
 from salon_ranking.report.curves import width_curve
 from salon_ranking.report.heat import rank_map, win_rate_map
 from salon_ranking.report.mos_charts import dot_plot
-from salon_ranking.report.page import Block, Figure, PageSection, Table
 from salon_ranking.report.raters_page import quality, reasons
 
 MOST_COMPARED = 40

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_ranking import numbers
+from salon_console import numbers
 from salon_ranking.errors import OptionError
 from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.options import checked, shaped

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from salon_ranking.numbers import counted
+from salon_console.numbers import counted
 from salon_ranking.uncertainty.quantiles import bca_interval, least_replicates, least_units, percentile_interval
 from salon_ranking.uncertainty.sandwich import Sandwich
 from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_quantiles, two_sided_tail

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import rich_click as click
 
+from salon_console.file_options import InputPath
+from salon_console.options import FORMAT, OUTPUT
+from salon_console.output import deliver
+from salon_console.table_files import Table
 from salon_rewards.line_files import shown
 from salon_rewards.monitors.audit import Audit, MonitorHistory, audit, read_log
 from salon_rewards.monitors.batch import AnswerForm
 from salon_rewards.monitors.monitor_set import MONITORS, MonitorBoard
 from salon_rewards.monitors.reading import Alarm, Monitor, Reading
-from salon_taxonomy.cli.options import FORMAT, OUTPUT
-from salon_taxonomy.cli.output import deliver
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath
-from salon_taxonomy.table_files import Table
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _CURVE = 20

@@ -10,16 +10,16 @@ from typing import Any
 
 import rich_click as click
 
+from salon_console.file_options import InputPath
+from salon_console.options import format_option, output_option
+from salon_console.output import print_table
+from salon_console.table_files import VALUE_ENDINGS, Table, write_table
 from salon_rewards.catalog import ASKED, REWARDS, make_reward, source_names
 from salon_rewards.composition import Part
 from salon_rewards.line_files import opened, shown
 from salon_rewards.scoring.completions_file import read_completions
 from salon_rewards.scoring.scored import ScoredCompletions, label_counts, score_completions
-from salon_taxonomy.cli.options import format_option, output_option
-from salon_taxonomy.cli.output import print_table
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath
-from salon_taxonomy.table_files import VALUE_ENDINGS, Table, write_table
 
 _BY_RULE = {entry.name: entry for entry in REWARDS if not entry.asks}
 

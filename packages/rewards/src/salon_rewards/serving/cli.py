@@ -7,8 +7,8 @@ from typing import Any
 
 import rich_click as click
 
+from salon_console.file_options import InputPath
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath
 
 _SHORTEST_TOKEN = 16
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT
-from salon_taxonomy.cli.output import as_json, deliver, print_json
+from salon_console.file_options import InputPath, OutputPath, refuse_overwriting
+from salon_console.options import FORMAT, OUTPUT
+from salon_console.output import as_json, deliver, print_json
+from salon_console.table_files import Table
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath, OutputPath, refuse_overwriting
-from salon_taxonomy.table_files import Table
 from salon_train.run.cli import FILE, changes_of, set_option, stage_options, train_and_show
 
 if TYPE_CHECKING:

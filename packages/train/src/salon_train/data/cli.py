@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, Decorator, output_option, several
-from salon_taxonomy.cli.output import as_json, deliver, print_json, print_parts
+from salon_console.file_options import InputPath, OutputPath
+from salon_console.options import FORMAT, Decorator, output_option, several
+from salon_console.output import as_json, deliver, print_json, print_parts
+from salon_console.table_files import Table
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath, OutputPath
-from salon_taxonomy.table_files import Table
 
 if TYPE_CHECKING:
     import polars as pl

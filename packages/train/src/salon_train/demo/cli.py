@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, resumable
-from salon_taxonomy.cli.output import as_json, deliver, print_continues
+from salon_console.file_options import InputPath
+from salon_console.options import FORMAT, OUTPUT, resumable
+from salon_console.output import as_json, deliver, print_continues
+from salon_console.table_files import Table
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath
-from salon_taxonomy.table_files import Table
 from salon_train.report.cli import check_page_libraries
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from salon_train.demo.summary import LABELS, PAPER, AblationEffect, directions, 
 from salon_train.over_seeds import SeedMean, curve_over_seeds
 
 if TYPE_CHECKING:
-    from salon_ranking.report.page import Figure, PageSection, Table
+    from salon_console.page import Figure, PageSection, Table
 
 CURVES: Final[Mapping[str, str]] = {
     "f1_macro": "Macro F1 of the four labels, held-out pictures",
@@ -33,7 +33,7 @@ def study_page(measured: Sequence[ArmNumbers], recipe: Recipe, *, title: str) ->
         recipe: that it was run with.
         title: its heading.
     """
-    from salon_ranking.report.page import PageSection, render_page
+    from salon_console.page import PageSection, render_page
 
     seeds = sorted({each.seed for each in measured})
     arms = [arm for arm in Ablation if any(each.arm is arm and each.stage == "grpo" for each in measured)]
@@ -98,7 +98,7 @@ DIRECTION_COLUMNS = ("Left out", "Number", "Paper", "Here", "Effect")
 
 
 def _kinds(measured: Sequence[ArmNumbers], arms: Sequence[Ablation]) -> "list[PageSection]":
-    from salon_ranking.report.page import PageSection
+    from salon_console.page import PageSection
 
     told = {
         Ablation.FULL: (
@@ -134,7 +134,7 @@ def _control(measured: Sequence[ArmNumbers]) -> tuple[str, ...]:
 
 
 def _rises(measured: Sequence[ArmNumbers], arm: Ablation) -> "Table":
-    from salon_ranking.report.page import Table
+    from salon_console.page import Table
     from salon_train.demo.summary import starts
 
     rows = []
@@ -164,7 +164,7 @@ def _curve(measured: Sequence[ArmNumbers], name: str, words: str) -> "Figure":
 
 
 def _ablations(measured: Sequence[ArmNumbers], arms: Sequence[Ablation]) -> "list[str | Table]":
-    from salon_ranking.report.page import Table
+    from salon_console.page import Table
 
     blocks: list[str | Table] = [
         "Each row leaves one thing out of GRPO after the biased cold start. The paper's model has seven billion weights and "
@@ -179,7 +179,7 @@ def _ablations(measured: Sequence[ArmNumbers], arms: Sequence[Ablation]) -> "lis
 
 
 def _recipe(recipe: Recipe) -> "Table":
-    from salon_ranking.report.page import Table
+    from salon_console.page import Table
 
     values = {name: value for name, value in asdict(recipe).items() if name != "shape"}
     values |= {f"shape.{name}": value for name, value in asdict(recipe.shape).items()}

@@ -11,7 +11,7 @@ from salon_train.image_policy.study import ImageStudySettings, PolicyArm, Policy
 from salon_train.over_seeds import curve_over_seeds
 
 if TYPE_CHECKING:
-    from salon_ranking.report.page import Fragment, Table
+    from salon_console.page import Fragment, Table
 
 WORDS: Final = {
     PolicyArm.START: "start: imitation of a teacher who errs",
@@ -60,7 +60,7 @@ def image_study_page(results: Sequence[PolicyResult], settings: ImageStudySettin
         settings: that it was run with.
         folder: of the study; the pictures of its first seed are embedded.
     """
-    from salon_ranking.report.page import PageSection, Table, render_page
+    from salon_console.page import PageSection, Table, render_page
 
     seeds = sorted({each.seed for each in results})
     reward = settings.reward
@@ -93,7 +93,7 @@ def image_study_page(results: Sequence[PolicyResult], settings: ImageStudySettin
 
 
 def _named(results: Sequence[PolicyResult]) -> "Table":
-    from salon_ranking.report.page import Table
+    from salon_console.page import Table
 
     return Table(("Arm", "Learns from"), [[arm, words] for arm, words in WORDS.items() if any(r.arm is arm for r in results)])
 
@@ -114,7 +114,7 @@ def _number(point: PolicyPoint, metric: str) -> float | None:
 
 
 def _sheets(results: Sequence[PolicyResult], folder: Path, seed: int) -> "list[str | Fragment]":
-    from salon_ranking.report.page import Fragment, page_template
+    from salon_console.page import Fragment, page_template
 
     template = page_template("salon_train.report", "sheet.html.jinja")
     blocks: list[str | Fragment] = [

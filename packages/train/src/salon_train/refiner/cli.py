@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, OUTPUT, resumable
-from salon_taxonomy.cli.output import as_json, deliver, print_continues
-from salon_taxonomy.file_options import InputPath
-from salon_taxonomy.table_files import Table
+from salon_console.file_options import InputPath
+from salon_console.options import FORMAT, OUTPUT, resumable
+from salon_console.output import as_json, deliver, print_continues
+from salon_console.table_files import Table
 from salon_train.run.cli import changes_of, stage_options, train_and_show
 
 if TYPE_CHECKING:

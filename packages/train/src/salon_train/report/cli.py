@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_taxonomy.file_options import InputPath, OutputPath
+from salon_console.file_options import InputPath, OutputPath
 
 if TYPE_CHECKING:
     from salon_train.report.folders import ReportedRun

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from salon_bench.report.gallery import plain
-from salon_ranking.report.page import page_template, read_text
+from salon_console.page import page_template, read_text
 
 WIDTH: Final = 340
 HEIGHT: Final = 190

@@ -8,7 +8,7 @@ import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from salon_ranking.report.page import Block, Fragment, PageSection, Table, page_template, render_page
+from salon_console.page import Block, Fragment, PageSection, Table, page_template, render_page
 from salon_train.report import line_chart
 from salon_train.report.curve_table import CurveGroup, colours, curve_groups
 from salon_train.report.folders import STAGES, ReportedRun, StageRun

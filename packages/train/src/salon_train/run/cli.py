@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_taxonomy.cli.options import FORMAT, Decorator, resumable, several
-from salon_taxonomy.cli.output import print_continues, print_json, print_parts
+from salon_console.file_options import InputPath
+from salon_console.options import FORMAT, Decorator, resumable, several
+from salon_console.output import print_continues, print_json, print_parts
+from salon_console.table_files import Table
 from salon_taxonomy.errors import IncompleteError, InputError, SalonError
-from salon_taxonomy.file_options import InputPath
-from salon_taxonomy.table_files import Table
 from salon_train.run.processes import Processes, leave, said_elsewhere
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from salon_taxonomy.cli.output import continues
+from salon_console.output import continues
 from salon_train.run.events import Fact, TrainingEvent
 
 if TYPE_CHECKING:

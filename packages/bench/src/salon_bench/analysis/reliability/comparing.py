@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from salon_bench.analysis.reliability.evaluators import competition_ranks
 from salon_bench.analysis.reliability.score_table import ScoreTable
+from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.shown_result import ResultView, ShownResult
+from salon_console.table_files import Table
 from salon_ranking.agreement import Difference, Stability, UndefinedError, compare_all, rank_stability
-from salon_taxonomy.forest_plot import ForestPlot, PlotRow
-from salon_taxonomy.shown_result import ResultView, ShownResult
-from salon_taxonomy.table_files import Table
 
 REPLICATES = 1000
 ROUNDS = 500

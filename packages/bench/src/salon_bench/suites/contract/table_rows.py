@@ -17,9 +17,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
+from salon_console.table_files import csv_text
 from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError, missing_path, refuse_device
-from salon_taxonomy.table_files import csv_text
 
 T = TypeVar("T")
 U = TypeVar("U")

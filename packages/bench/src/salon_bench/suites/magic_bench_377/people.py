@@ -15,11 +15,11 @@ from salon_bench.suites.contract.table_rows import TableRow, table_rows
 from salon_bench.suites.magic_bench_377.labels import point, points
 from salon_bench.suites.magic_bench_377.prompt_file import SUITE
 from salon_bench.suites.magic_bench_377.questions import TEST_POINTS
+from salon_console.table_files import csv_cell
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.records import Run, Score
 from salon_taxonomy.store_address import StoreAddress
-from salon_taxonomy.table_files import csv_cell
 from salon_taxonomy.verdict import Reason
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from salon_console.table_files import Table
 from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError, missing_path
-from salon_taxonomy.table_files import Table
 from salon_taxonomy.visible_text import visible
 
 RepoType: TypeAlias = Literal["dataset", "space", "model"]
-_INSTALL: Final = "In a clone of Salon: uv pip install './packages/taxonomy[hub]'"
+_INSTALL: Final = "In a clone of Salon: uv pip install './packages/console[hub]'"
 _LOG_IN: Final = "Check the network; set HF_TOKEN, or log in with `hf auth login` (with the right to write)."
 _SIZES: Final = (
     (1_000, "n<1K"),

@@ -14,26 +14,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import jinja2
 from markupsafe import Markup
 
-from salon_taxonomy.table_files import Table as Table
+from salon_console.table_files import Table as Table
 from salon_taxonomy.visible_text import visible
 
-if TYPE_CHECKING:
-    from salon_ranking.report.charts import Specification
-
+Specification: TypeAlias = dict[str, Any]
+"""A chart of Vega-Lite, ready for ``json.dumps``."""
 _VEGA_LITE: Final = "6.4"
-_HERE: Final = "salon_ranking.report"
+_HERE: Final = "salon_console"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A chart, a sentence on how to read it, and the numbers that it shows."""
 
-    specification: "Specification"
+    specification: Specification
     caption: str
     numbers: Table | None = None
 

@@ -9,13 +9,15 @@ from typing import Any, Final, TypeAlias
 import rich_click as click
 from click import get_current_context
 
-from salon_taxonomy.file_options import OutputPath, StorePath
-from salon_taxonomy.table_files import TABLE_ENDINGS
+from salon_console.file_options import OutputPath, StorePath
+from salon_console.table_files import TABLE_ENDINGS
 
-RESUMABLE: Final = "salon_taxonomy.cli.resumable"
+RESUMABLE: Final = "salon_console.resumable"
 """The key of a click context whose command is resumable."""
-STOPPED_BY: Final = "salon_taxonomy.cli.stopped_by"
+STOPPED_BY: Final = "salon_console.stopped_by"
 """The key of a click context whose command a signal stopped, and which then ended by itself; the signal's number."""
+HELP: Final = {"help_option_names": ["-h", "--help"]}
+"""Settings of a context: both options that print help."""
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 

@@ -10,9 +10,9 @@ import pytest
 import rich_click as click
 from click.testing import CliRunner
 
-from salon_taxonomy.cli import SalonGroup
+from salon_console import SalonGroup
 
-SALON = "import sys; from salon_taxonomy.cli import main; main(prog_name='salon')"
+SALON = "import sys; from salon_console import main; main(prog_name='salon')"
 FULL = Path("/dev/full")
 COMMANDS = [
     ["--help"],
@@ -65,7 +65,7 @@ def test_neither_unbuffered_nor_plain_ascii_output_escapes(how: list[str]) -> No
 
 
 def test_what_is_written_is_whole_and_follows_what_was_written_before() -> None:
-    code = "import sys; sys.stdout.write('before é\\n'); from salon_taxonomy.cli import main\n"
+    code = "import sys; sys.stdout.write('before é\\n'); from salon_console import main\n"
     code += "try: main(['taxonomy', 'schema', 'r3'])\nfinally: sys.stdout.write('after\\n')"
     done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, check=False)
     lines = done.stdout.decode().splitlines()
@@ -74,7 +74,7 @@ def test_what_is_written_is_whole_and_follows_what_was_written_before() -> None:
 
 
 def test_closed_standard_output_is_no_trouble() -> None:
-    code = "import sys; sys.stdout = None; from salon_taxonomy.cli import main; main(['taxonomy', 'list'])"
+    code = "import sys; sys.stdout = None; from salon_console import main; main(['taxonomy', 'list'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -83,7 +83,7 @@ def test_closed_standard_output_is_no_trouble() -> None:
 def test_the_same_error_from_elsewhere_is_not_taken_for_standard_outputs(number: int) -> None:
     code = f"""
 import rich_click as click
-from salon_taxonomy.cli import SalonGroup
+from salon_console import SalonGroup
 @click.command(cls=SalonGroup)
 def main(): pass
 @main.command()

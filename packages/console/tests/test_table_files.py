@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.shown_result import FittedTable, ResultView, ShownResult, joined_views, table_text
+from salon_console.table_files import CHART_ENDINGS, RESULT_ENDINGS, TABLE_ENDINGS, Table, write_table
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.forest_plot import ForestPlot, PlotRow
-from salon_taxonomy.shown_result import FittedTable, ResultView, ShownResult, joined_views, table_text
-from salon_taxonomy.table_files import CHART_ENDINGS, RESULT_ENDINGS, TABLE_ENDINGS, Table, write_table
 from salon_taxonomy.visible_text import visible
 
 HOSTILE = "a\\b{c}$d&e#f_g%h~i^j<k>l|m\"n`o'p[q]--–−*!\x1b[31m\u202e"

@@ -8,7 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from salon_taxonomy.cli.salon import completion, main, taxonomy
+from salon_console.salon import completion, main
+from salon_console.taxonomy import taxonomy
 
 MINE = 'name = "my-labels"\ntitle = "Mine"\n[[label]]\nid = "a"\nname = "A"\ndefinition = "An a."\n'
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import rich_click as click
 
-from salon_taxonomy.cli.commands import COMMANDS
-from salon_taxonomy.cli.options import FORMAT, output_option
-from salon_taxonomy.cli.output import as_json, deliver, print_parts
-from salon_taxonomy.table_files import Table
+from salon_console.commands import COMMANDS
+from salon_console.options import FORMAT, output_option
+from salon_console.output import as_json, deliver, print_parts
+from salon_console.table_files import Table
 from salon_taxonomy.visible_text import visible
 
 _CHECKS: Final = "salon.checks"

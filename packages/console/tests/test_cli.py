@@ -16,11 +16,11 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_taxonomy import Taxonomy, lazy_commands
-from salon_taxonomy.cli import COMMANDS, main
-from salon_taxonomy.cli import doctor as doctor_module
-from salon_taxonomy.cli.doctor import MachineCheck
-from salon_taxonomy.cli.options import resumable
+from salon_console import COMMANDS, lazy_commands, main
+from salon_console import doctor as doctor_module
+from salon_console.doctor import MachineCheck
+from salon_console.options import resumable
+from salon_taxonomy import Taxonomy
 from salon_taxonomy.structure import DEEPEST
 
 MINE = 'name = "mine"\ntitle = "Mine [bold]"\n[[label]]\nid = "a"\nname = "A [red]a[/red]"\ndefinition = "An [a]."\n'
@@ -185,7 +185,7 @@ def test_completion_prints_a_script_for_the_shell(shell: str) -> None:
 
 def test_completion_of_a_word_offers_the_subcommands() -> None:
     environment = {**os.environ, "_SALON_COMPLETE": "bash_complete", "COMP_WORDS": "salon taxonomy s", "COMP_CWORD": "2"}
-    code = "import sys; sys.argv = ['salon']; from salon_taxonomy.cli import main; main(prog_name='salon')"
+    code = "import sys; sys.argv = ['salon']; from salon_console import main; main(prog_name='salon')"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert sorted(line.split(",")[1] for line in done.stdout.split()) == ["schema", "show"]
 
@@ -224,8 +224,8 @@ def test_every_command_of_the_workspace_is_known_with_its_package() -> None:
     for file in Path(__file__).resolve().parents[2].glob("*/pyproject.toml"):
         project = tomllib.loads(file.read_text())["project"]
         found[project["name"]] = tuple(project.get("entry-points", {}).get("salon.commands", {}))
-    found["salon-taxonomy"] += ("completion", "doctor")
-    assert {name: sorted(commands) for name, commands in COMMANDS.items()} == {n: sorted(c) for n, c in found.items() if c}
+    found["salon-console"] += ("completion", "doctor")
+    assert {name: sorted(commands) for name, commands in COMMANDS.items()} == {n: sorted(c) for n, c in found.items()}
 
 
 def test_doctor_lists_packages_and_extras_and_fails_only_for_what_cannot_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,7 +264,7 @@ def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
 
 @pytest.mark.parametrize("call", ["main(['--help'], standalone_mode=False)", "main.shell_complete(click.Context(main), 'ra')"])
 def test_commands_are_listed_without_being_imported(call: str) -> None:
-    code = f"import click, sys; from salon_taxonomy.cli import main; print({call}); print(sorted(sys.modules))"
+    code = f"import click, sys; from salon_console import main; print({call}); print(sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "taxonomy" in done.stdout
     assert not {"salon_store.cli", "salon_ranking.cli", "salon_published.cli"} & set(done.stdout.split("'"))

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 import rich_click as click
 
+from salon_console.hub_files import SCHEME, hub_file
+from salon_console.table_files import check_ending
 from salon_taxonomy.errors import InputError, missing_path, refuse_device
-from salon_taxonomy.hub_files import SCHEME, hub_file
 from salon_taxonomy.store_address import is_url
-from salon_taxonomy.table_files import check_ending
 
 _LONGEST_PATH = 200
 _LONGEST_NAME = 255
-_SEEN = "salon_taxonomy.file_options.seen"
+_SEEN = "salon_console.file_options.seen"
 _TABLES = {".arrow", ".csv", ".duckdb", ".gz", ".json", ".jsonl", ".ndjson", ".parquet", ".tsv"}
 """Endings of the files of a folder that a command may read as one table."""
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import rich_click as click
 
-from salon_taxonomy.shown_result import FittedTable
-from salon_taxonomy.table_files import Maker, Rows, Table, table_bytes, write_table
+from salon_console.shown_result import FittedTable
+from salon_console.table_files import Maker, Rows, Table, table_bytes, write_table
 
 if TYPE_CHECKING:
     from rich.console import Console

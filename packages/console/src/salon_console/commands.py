@@ -9,6 +9,11 @@ COMMANDS = {
         "refine": "Let a judge and an editor improve a picture, round by round, until it shows what was asked for.",
         "results": "Look at finished runs: report pages, comparisons, leaderboards, reliability, tables.",
     },
+    "salon-console": {
+        "completion": "Print the script that completes salon's commands and options in a shell.",
+        "doctor": "Check the installation: packages, extras, and whether each package can work on this machine.",
+        "taxonomy": "Label trees: what can be wrong with a picture, or what a prompt demands.",
+    },
     "salon-curate": {
         "curate": "Build an image data set with judges: stages over shards, selections, audits, a release.",
     },
@@ -29,11 +34,7 @@ COMMANDS = {
     "salon-synthetic": {
         "synthetic": "Draw pictures and videos with exact truth: scenes, artifacts, damaged photographs.",
     },
-    "salon-taxonomy": {
-        "completion": "Print the script that completes salon's commands and options in a shell.",
-        "doctor": "Check the installation: packages, extras, and whether each package can work on this machine.",
-        "taxonomy": "Label trees: what can be wrong with a picture, or what a prompt demands.",
-    },
+    "salon-taxonomy": {},
     "salon-train": {
         "train": "Train assessors and refiners on the scores that benchmarks report.",
     },

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from io import StringIO
 from typing import TYPE_CHECKING, Final
 
-from salon_taxonomy.forest_plot import ForestPlot
-from salon_taxonomy.table_files import Maker, Table
+from salon_console.forest_plot import ForestPlot
+from salon_console.table_files import Maker, Table
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:

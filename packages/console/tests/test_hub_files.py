@@ -16,9 +16,9 @@ import pytest
 from click.testing import CliRunner
 
 from for_each import for_each
+from salon_console.file_options import InputPath
+from salon_console.hub_files import hub_file
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.file_options import InputPath
-from salon_taxonomy.hub_files import hub_file
 
 FILES = {"prompts.csv": b"prompt\na red star\n", "texts/one.txt": b"a blue circle", "texts/two.txt": b"a star"}
 COMMIT = "a" * 40
@@ -69,7 +69,7 @@ def fetched(addresses: list[str], home: Path, endpoint: str, *, offline: bool = 
     """What each address gives, in a process of its own: the library reads its environment when it is imported."""
     pytest.importorskip("huggingface_hub")
     code = (
-        "import sys\nfrom salon_taxonomy.errors import InputError\nfrom salon_taxonomy.hub_files import hub_file\n"
+        "import sys\nfrom salon_taxonomy.errors import InputError\nfrom salon_console.hub_files import hub_file\n"
         "for address in sys.argv[1:]:\n    try:\n        print(hub_file(address))\n"
         "    except InputError as error:\n        print('Error', error)\n    print('--')"
     )
@@ -158,6 +158,6 @@ def test_a_command_reads_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def show(table: Path) -> None:
         click.echo(str(table))
 
-    monkeypatch.setattr("salon_taxonomy.file_options.hub_file", fetch)
+    monkeypatch.setattr("salon_console.file_options.hub_file", fetch)
     result = CliRunner().invoke(show, ["hf://datasets/owner/set/prompts.csv"])
     assert (result.output.strip(), asked) == (str(tmp_path / "copy.csv"), ["hf://datasets/owner/set/prompts.csv"])

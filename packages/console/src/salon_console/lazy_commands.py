@@ -13,7 +13,7 @@ from salon_taxonomy.errors import SalonError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-_LISTING: Final = "salon_taxonomy.lazy_commands.listing"
+_LISTING: Final = "salon_console.lazy_commands.listing"
 
 
 class LazyCommand(NamedTuple):

@@ -89,7 +89,7 @@ class ForestPlot:
         try:
             import vl_convert
         except ModuleNotFoundError as error:
-            hint = "In a clone of Salon: uv pip install './packages/taxonomy[charts]', or end the name with .svg."
+            hint = "In a clone of Salon: uv pip install './packages/console[charts]', or end the name with .svg."
             raise InputError("a PNG needs the extra 'charts', which lacks", value=error.name, hint=hint) from error
         picture: bytes = vl_convert.svg_to_png(self.svg(), scale=2)
         return picture

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from salon_taxonomy.cli.commands import COMMANDS
-    from salon_taxonomy.cli.salon import SalonGroup, main
+    from salon_console.commands import COMMANDS
+    from salon_console.salon import SalonGroup, main
 
 __all__ = ["COMMANDS", "SalonGroup", "main"]
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from salon_taxonomy.forest_plot import PlotRow
-from salon_taxonomy.table_files import Table
+from salon_console.forest_plot import PlotRow
+from salon_console.table_files import Table
 
 if TYPE_CHECKING:
     import polars as pl

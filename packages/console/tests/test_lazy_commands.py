@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from salon_taxonomy.lazy_commands import LazyCommand, LazyGroup
+from salon_console.lazy_commands import LazyCommand, LazyGroup
 
 MODULE = '''
 import click

@@ -1,0 +1,118 @@
+"""The ``salon`` command: a group whose subcommands come from whichever Salon packages are installed.
+
+A package brings its own through the entry-point group ``salon.commands``; it is imported only when it is called. This
+package's own are ``salon taxonomy``, ``salon doctor`` and ``salon completion``.
+"""
+
+import difflib
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from salon_console.commands import COMMANDS
+from salon_console.lazy_commands import InstalledGroup, LazyCommand
+from salon_console.options import HELP, RESUMABLE, STOPPED_BY
+from salon_console.standard_output import OutputError, told_apart
+from salon_taxonomy.errors import IncompleteError, SalonError, StorageError, is_refused_write
+from salon_taxonomy.visible_text import visible
+
+_SIGNALLED = 128
+"""Shells add a signal's number to it."""
+_SHORT_HELP = {name: words for commands in COMMANDS.values() for name, words in commands.items()}
+
+
+class SalonGroup(InstalledGroup):
+    """A click group that finds its commands among the installed packages and explains Salon's own errors."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the subcommand that the arguments begin with.
+
+        The error for an unknown one names the package that provides it, or the nearest names.
+        """
+        name = args[0]
+        if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
+            raise click.UsageError(_unknown(name, self.list_commands(ctx)), ctx)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the subcommand; a failure becomes one message on standard error and an exit code.
+
+        A :class:`SalonError` exits with 1 or 2, a command that Ctrl-C or SIGTERM stopped with the code that shells expect.
+        """
+        try:
+            return super().invoke(ctx)
+        except SalonError as error:
+            click.echo(f"Error: {error}", err=True)
+            stopped_by = ctx.meta.get(STOPPED_BY)
+            code = 1 if stopped_by is None else _SIGNALLED + stopped_by
+            ctx.exit(code if isinstance(error, IncompleteError) else 2)
+        except BrokenPipeError as error:  # never standard output's; click would pass over it without a word
+            click.echo(f"Error: a connection was closed at its other end ({error})", err=True)
+            ctx.exit(1)
+        except OSError as error:  # a disk that is full or not writable, wherever a command meets it
+            if not is_refused_write(error):
+                raise
+            click.echo(f"Error: {visible(str(StorageError.of(error, Path(str(error.filename or 'a file')))))}", err=True)
+            ctx.exit(1)
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("\nStopped. The same command again continues." if RESUMABLE in ctx.meta else "\nAborted.", err=True)
+            ctx.exit(_SIGNALLED + signal.SIGINT)
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run ``salon``; exit with 1 where standard output cannot be written, with one message unless its reader left."""
+        try:
+            with told_apart():
+                return super().main(*args, **kwargs)
+        except OutputError as error:
+            if not error.closed:
+                click.echo(f"Error: {error}", err=True)
+            sys.exit(1)
+
+
+def _unknown(name: str, installed: list[str]) -> str:
+    """What to say of a command that no installed package brings."""
+    package = next((package for package, commands in COMMANDS.items() if name in commands), None)
+    if package is not None:
+        return (
+            f"{package}, which brings `salon {name}`, is not installed.\n"
+            f"In a clone of Salon, `uv pip install ./packages/{package.removeprefix('salon-')}` installs it, and "
+            f"`uv run --all-packages salon {name}` runs it."
+        )
+    known = sorted({*installed, *(command for commands in COMMANDS.values() for command in commands)})
+    near = difflib.get_close_matches(name[:100], known, n=3)
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(installed)}."
+    return f"No such command {name[:100]!r}. {hint}"
+
+
+@click.command(
+    cls=SalonGroup,
+    short_helps=_SHORT_HELP,
+    lazy_commands={"doctor": LazyCommand("salon_console.doctor:doctor", _SHORT_HELP["doctor"])},
+    context_settings=HELP,
+)
+@click.rich_config(help_config={"text_paragraph_linebreaks": "\n\n"})
+@click.version_option(package_name="salon-taxonomy", prog_name="salon")
+def main() -> None:
+    """Judge image and video generators: what is wrong, who is better, by how much, and how sure that is."""
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that completes salon's commands and options in a shell.
+
+    \b
+    Example:
+      salon completion bash > ~/.local/share/bash-completion/completions/salon
+      salon completion fish > ~/.config/fish/completions/salon.fish
+      salon completion zsh > ~/.zfunc/_salon      (a folder in $fpath)
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    if kind is None:  # click knows all three
+        raise click.UsageError(f"click has no completion for {shell}")
+    click.echo(kind(main, {}, "salon", "_SALON_COMPLETE").source())
