@@ -190,7 +190,7 @@ def pivoted(tmp_path_factory: pytest.TempPathFactory) -> ResultStore:
         f"FROM (PIVOT {VOTES} ON winner USING sum(weight)) WHERE model_a = 'a'",
         f"WITH p AS (PIVOT {VOTES} ON winner USING sum(weight) GROUP BY model_a) FROM p ORDER BY ALL",
         f"WITH q AS {VOTES} PIVOT q ON weight > 1 USING count(*);",
-        f"PIVOT {VOTES} ON weight USING count(*) ORDER BY model_a LIMIT 2",
+        f"PIVOT {VOTES} ON weight USING count(*) ORDER BY model_a, winner LIMIT 2",
         f"PIVOT {VOTES} ON winner IN ('tie'), model_a USING sum(weight)",
         f"PIVOT {VOTES} ON winner -- é '\n USING count(*)",
         f"PIVOT {VOTES} ON winner",
