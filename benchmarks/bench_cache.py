@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 
-from salon_bench.judges import ResponseCache
+from salon_judges.clients import ResponseCache
 from salon_taxonomy.protocols import Reply
 
 TEXT = "y" * 600

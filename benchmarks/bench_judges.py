@@ -15,14 +15,14 @@ from random import Random
 
 import aiohttp
 
-from salon_bench.judges import ChatSettings, OpenAICompatibleJudge, ServerLimits
+from salon_judges.clients import ChatSettings, OpenAICompatibleJudge, ServerLimits
 from salon_taxonomy.protocols import Media, Question
 
 CONCURRENCY = 64
 PROMPT = "Judge the picture on a scale from 0 to 10, and say why. " * 8
 SERVER = """
 import asyncio
-from salon_bench.testing.mock_server import Latency, MockServer, Script, fixed
+from salon_judges.testing.mock_server import Latency, MockServer, Script, fixed
 
 async def main():
     reply = fixed('{"score": 7, "justification": "fine"}')

@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve()
 
 SERVER = """
 import asyncio, sys
-from salon_bench.testing.mock_server import Latency, MockServer, Script, fixed
+from salon_judges.testing.mock_server import Latency, MockServer, Script, fixed
 async def main():
     reply = '{"score": 7, "justification": "One finger too many on the left hand."}'
     script = Script(rule=fixed(reply), latency=Latency.fixed(5))
@@ -56,8 +56,8 @@ SALON = (
     + """
 import asyncio, sys
 from pathlib import Path
-from salon_bench.judges import ChatSettings, OpenAICompatibleJudge
-from salon_bench.media import PicturePolicy
+from salon_judges.clients import ChatSettings, OpenAICompatibleJudge
+from salon_judges.media import PicturePolicy
 from salon_bench.runs.checkpoint import fold_apart
 from salon_bench.runs.plan import Subject, planned
 from salon_bench.runs.suite_runner import Pace

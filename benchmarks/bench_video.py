@@ -15,7 +15,7 @@ from pathlib import Path
 
 import av
 
-from salon_bench.media import VideoPolicy, prepare_video, sample_video
+from salon_judges.media import VideoPolicy, prepare_video, sample_video
 from salon_synthetic.videos import write_clip
 
 

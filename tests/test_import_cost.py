@@ -13,6 +13,8 @@ HEAVY_FOR = {
     "salon_ranking": HEAVY | {"duckdb"},
     "salon_synthetic": HEAVY | {"polars", "duckdb", "PIL"},
     "salon_published": HEAVY,
+    "salon_console": HEAVY | {"polars", "numpy", "duckdb"},
+    "salon_judges": HEAVY | {"polars", "numpy", "duckdb", "PIL", "aiohttp"},
     "salon_bench": HEAVY,
     "salon_train": HEAVY,
     "salon_curate": HEAVY | {"polars", "numpy", "duckdb", "PIL", "ray", "daft"},

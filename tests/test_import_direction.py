@@ -7,37 +7,25 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+GROUND = {"salon_taxonomy", "salon_console"}
+RESULTS = {*GROUND, "salon_store", "salon_ranking"}
+JUDGED = {*RESULTS, "salon_synthetic", "salon_judges"}
 ALLOWED = {
     "salon_taxonomy": set(),
     "salon_console": {"salon_taxonomy"},
-    "salon_store": {"salon_taxonomy", "salon_console"},
-    "salon_rewards": {"salon_taxonomy", "salon_console"},
-    "salon_ranking": {"salon_taxonomy", "salon_console"},
-    "salon_synthetic": {"salon_taxonomy", "salon_console"},
-    "salon_published": {"salon_taxonomy", "salon_console", "salon_store", "salon_ranking"},
-    "salon_bench": {"salon_taxonomy", "salon_console", "salon_store", "salon_ranking", "salon_rewards", "salon_synthetic"},
-    "salon_train": {
-        "salon_taxonomy",
-        "salon_console",
-        "salon_store",
-        "salon_ranking",
-        "salon_rewards",
-        "salon_synthetic",
-        "salon_bench",
-    },
-    "salon_arena": {"salon_taxonomy", "salon_console", "salon_store", "salon_ranking", "salon_synthetic", "salon_bench"},
-    "salon_curate": {
-        "salon_taxonomy",
-        "salon_console",
-        "salon_store",
-        "salon_ranking",
-        "salon_rewards",
-        "salon_synthetic",
-        "salon_bench",
-    },
+    "salon_store": GROUND,
+    "salon_rewards": GROUND,
+    "salon_ranking": GROUND,
+    "salon_synthetic": GROUND,
+    "salon_published": RESULTS,
+    "salon_judges": {"salon_taxonomy", "salon_synthetic"},
+    "salon_bench": {*JUDGED, "salon_rewards"},
+    "salon_train": {*JUDGED, "salon_rewards", "salon_bench"},
+    "salon_arena": {*JUDGED, "salon_bench"},
+    "salon_curate": {*JUDGED, "salon_rewards", "salon_bench"},
 }
 ONLY_TRAIN = {"torch", "transformers", "trl", "accelerate", "peft", "datasets"}
-LOCAL_MODELS = ("salon_bench/judges/local_generation.py:", "salon_bench/scorers/clip_models.py:")
+LOCAL_MODELS = ("salon_judges/clients/local_generation.py:", "salon_judges/scorers/clip_models.py:")
 """Run models on this machine; torch comes with the extra `transformers`, and is imported within functions."""
 ONLY_STORE = {"duckdb"}
 VOTES = "salon_ranking/files.py"
@@ -120,7 +108,7 @@ def test_sql_engines_are_imported_by_the_store_alone(packages: dict[str, Path]) 
     assert [where for where in wrong if not where.startswith(f"{VOTES}:")] == []
 
 
-USES_ENVIRONMENT = ("judges/specification.py", "cluster_engines.py", "output.py")
+USES_ENVIRONMENT = ("clients/specification.py", "cluster_engines.py", "output.py")
 """Tables are as wide as ``COLUMNS`` says. ``open_judge`` finds secrets in the environment where a caller gives it none:
 ``make_reward(…, judge="openai:…")``. Ray is told only by the environment that its workers must not start through ``uv run``.
 """

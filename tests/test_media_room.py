@@ -21,7 +21,6 @@ from curate_world import made
 from PIL import Image
 
 from salon_arena.blind import BlindMedia
-from salon_bench.judges.scorer import ScorerJudge
 from salon_bench.runs.plan import SubjectModel, planned
 from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
@@ -33,6 +32,7 @@ from salon_curate.judging import judge_stage
 from salon_curate.measures import look
 from salon_curate.running import run
 from salon_curate.selection import read_columns
+from salon_judges.clients.scorer import ScorerJudge
 from salon_rewards.callables.reward import each_paid
 from salon_rewards.callables.scorer import ScorerReward
 from salon_rewards.serving.app import RewardServer
@@ -47,7 +47,7 @@ from salon_train.data.conversion import sft_dataset
 from salon_train.data.pictures import Look, check_format, look_at
 from salon_train.run.greedy import opened
 
-ROOM = ("salon_taxonomy/picture_formats.py", "salon_bench/media/video_container.py")
+ROOM = ("salon_taxonomy/picture_formats.py", "salon_judges/media/video_container.py")
 """The files that may open pictures, and videos."""
 DECODERS = {"cv2", "imageio", "skimage", "wand", "pyvips", "simplejpeg", "decord", "moviepy"}
 
@@ -81,7 +81,7 @@ def test_only_one_room_opens_pictures_and_videos(packages: Mapping[str, Path]) -
     }
     assert len(found) > 500
     assert {name: words for name, words in found.items() if words and name not in ROOM} == {}
-    assert found["salon_bench/media/video_container.py"], "the test sees what opens a video"
+    assert found["salon_judges/media/video_container.py"], "the test sees what opens a video"
 
 
 # ------------------------------------------------------------------------------------------------------------ hostile files

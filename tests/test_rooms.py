@@ -14,20 +14,15 @@ from pathlib import Path
 import pytest
 
 BENCH = (
-    "media",
-    "judges",
-    "scorers",
-    "editors",
     "suites.contract",
     "runs",
-    "generators",
     "suites",
     "refine",
     "analysis",
     "report",
     "cli",
 )
-"""A room of salon-bench imports itself and rooms to its left; ``testing`` imports none, and only ``cli`` imports it."""
+"""A room of salon-bench imports itself and rooms to its left."""
 
 ALIKE = ("Category", "CountingRules", "Questions")
 """Class names of several modules that mean the same: R³-Bench's categories; the counting rules and the questions of a suite."""
@@ -121,17 +116,21 @@ def test_no_room_imports_itself_in_a_circle(graph: dict[str, dict[str, int]]) ->
 
 
 def test_the_rooms_of_bench_import_in_one_direction(graph: dict[str, dict[str, int]]) -> None:
-    place = {f"salon_bench.{name}": number for number, name in enumerate(BENCH)} | {"salon_bench.testing": -1}
+    place = {f"salon_bench.{name}": number for number, name in enumerate(BENCH)}
     wrong = []
     for module, imported in graph.items():
         for other, line in imported.items():
             here, there = room_of(module), room_of(other)
             if here == there or not (module.startswith("salon_bench.") and other.startswith("salon_bench.")):
                 continue
-            allowed = here == "salon_bench.cli" if there == "salon_bench.testing" else place[there] < place[here]
-            if not allowed:
+            if place[there] >= place[here]:
                 wrong.append(f"{module}:{line} imports {other}")
     assert wrong == []
+
+
+def test_the_scripted_server_is_imported_by_its_command_alone(graph: dict[str, dict[str, int]]) -> None:
+    users = {module for module, imported in graph.items() for other in imported if room_of(other) == "salon_judges.testing"}
+    assert {room_of(module) for module in users} == {"salon_judges.testing", "salon_bench.cli"}
 
 
 def test_the_check_sees_imports_within_functions_and_in_strings(tmp_path: Path) -> None:

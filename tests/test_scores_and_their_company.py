@@ -21,11 +21,11 @@ from PIL import Image
 from tiny_clip import save_tiny_clip
 
 from for_each import for_each
-from salon_bench.judges.scorer import ScorerJudge, parse_score
-from salon_bench.scorers.vqa_score import VqaScore
 from salon_bench.suites import suite_named
 from salon_bench.suites.contract.questions import AnyScore, Form, form_of, numbers_of
 from salon_console import main
+from salon_judges.clients.scorer import ScorerJudge, parse_score
+from salon_judges.scorers.vqa_score import VqaScore
 from salon_rewards import make_reward
 from salon_rewards.adapters import DDPOReward, FlowGRPOReward, VerlImageScore
 from salon_rewards.callables.scorer import ScorerReward

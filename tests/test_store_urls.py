@@ -18,9 +18,9 @@ from PIL import Image
 
 from salon_bench.runs.status import RunState, run_status, run_statuses
 from salon_bench.runs.view import RunView
-from salon_bench.testing.mock_server import Asked, Latency, MockServer, Script, serving
 from salon_console import main
 from salon_console.file_options import InputPath, StorePath
+from salon_judges.testing.mock_server import Asked, Latency, MockServer, Script, serving
 from salon_store import ResultStore
 from salon_store.places import place_of
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from PIL import Image
 
-from salon_bench.judges.replay import RecordingJudge
 from salon_bench.runs.plan import SubjectModel, planned
 from salon_bench.runs.suite_runner import execute
 from salon_bench.suites.contract.registry import suite_named
+from salon_judges.clients.replay import RecordingJudge
 from salon_synthetic.artifacts.canvas import Canvas
 from salon_synthetic.artifacts.composing import composed
 from salon_synthetic.artifacts.difficulty import Difficulty

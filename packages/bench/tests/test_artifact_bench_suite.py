@@ -21,8 +21,8 @@ from salon_bench.runs.view import RunView
 from salon_bench.suites import Case, dry_run
 from salon_bench.suites.artifact_bench import ArtifactBench, both_orders, read_rows, released, suite
 from salon_bench.suites.artifact_bench.suite import ABSENT, CORRECT, PRESENT
-from salon_bench.testing.mock_server import Asked, Script, serving
 from salon_console import main
+from salon_judges.testing.mock_server import Asked, Script, serving
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply
 from salon_taxonomy.records import CallStatus

@@ -12,15 +12,15 @@ import pytest
 from click.testing import CliRunner, Result
 from number_suite import NumberSuite
 
-from salon_bench.judges import ChatSettings, CollectingJudge, RoutedJudge
 from salon_bench.runs.open_questions import write_open_questions
 from salon_bench.runs.plan import SubjectModel, planned
 from salon_bench.runs.rescore import rescore
 from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
 from salon_bench.suites.contract import registry
-from salon_bench.testing.mock_server import Script, ScriptLine, fixed, serving
 from salon_console import main
+from salon_judges.clients import ChatSettings, CollectingJudge, RoutedJudge
+from salon_judges.testing.mock_server import Script, ScriptLine, fixed, serving
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply
 

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from salon_bench.media import PictureCache, PicturePolicy, VideoLimits, VideoPolicy, prepare_video, sample_video
-from salon_bench.media.contact_sheet import contact_sheet
-from salon_bench.media.video_container import container_of
-from salon_bench.media.video_policy import thinned, times_at
-from salon_bench.media.video_sampling import SampledVideo
 from salon_bench.report.thumbnails import JudgedFile, NoThumbnail, Thumbnail, thumbnails
 from salon_console import main
+from salon_judges.media import PictureCache, PicturePolicy, VideoLimits, VideoPolicy, prepare_video, sample_video
+from salon_judges.media.contact_sheet import contact_sheet
+from salon_judges.media.video_container import container_of
+from salon_judges.media.video_policy import thinned, times_at
+from salon_judges.media.video_sampling import SampledVideo
 from salon_synthetic.videos import clip_frames, encode, write_clip
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Question

@@ -16,7 +16,7 @@ from run_child import RE_ASKS, plan_of, start
 
 from salon_bench.runs.status import run_status
 from salon_bench.runs.view import RunView
-from salon_bench.testing.mock_server import Asked, FaultRates, Latency, MockServer, Script, ServerFault, serving
+from salon_judges.testing.mock_server import Asked, FaultRates, Latency, MockServer, Script, ServerFault, serving
 from salon_store import ResultStore
 
 HERE = Path(__file__).resolve().parent

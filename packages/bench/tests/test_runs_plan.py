@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from number_suite import NumberSuite
 
 from salon_bench.analysis.panel import agreement, combined_labels, combined_scores, judge_together
-from salon_bench.judges import RoutedJudge
 from salon_bench.runs.plan import LoadedPlan, RunPlan, SubjectModel, drawn, planned
 from salon_bench.runs.view import refuse_another_run
+from salon_judges.clients import RoutedJudge
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import ReplayJudge
 
@@ -168,7 +168,7 @@ def test_a_panel_needs_two_judges(tmp_path: Path) -> None:
 
 def test_asking_begins_before_the_libraries_of_tables_are_loaded() -> None:
     code = (
-        "import sys, salon_bench.judges, salon_bench.runs.session, salon_bench.runs.plan, salon_bench.cli.run;"
+        "import sys, salon_judges.clients, salon_bench.runs.session, salon_bench.runs.plan, salon_bench.cli.run;"
         "print({'polars', 'duckdb', 'numpy', 'rich.console'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -20,7 +20,6 @@ from rich.console import Console
 
 from for_each import for_each
 from salon_bench.cli.progress_bar import Bar
-from salon_bench.judges import CachedJudge, ChatSettings, OpenAICompatibleJudge, RecordingJudge, ResponseCache, RoutedJudge
 from salon_bench.runs import checkpoint as checkpoint_module
 from salon_bench.runs.checkpoint import RunCheckpoint
 from salon_bench.runs.limits import RunLimits, Spending
@@ -33,6 +32,7 @@ from salon_bench.runs.view import RunView
 from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.contract.reward import SuiteReward
 from salon_bench.suites.contract.suite import SuitePrompt
+from salon_judges.clients import CachedJudge, ChatSettings, OpenAICompatibleJudge, RecordingJudge, ResponseCache, RoutedJudge
 from salon_rewards.judge_batching import Answers
 from salon_store import ResultStore
 from salon_store.errors import JournalInUseError

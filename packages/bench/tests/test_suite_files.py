@@ -17,9 +17,9 @@ from PIL import Image
 from for_each import for_each
 from salon_bench.suites import Case, dry_run, read_generations, shape, suite_named
 from salon_bench.suites.contract.questions import form_of
-from salon_bench.testing.mock_server import Script, serving
-from salon_bench.testing.mock_server.rules import Asked
 from salon_console import main
+from salon_judges.testing.mock_server import Script, serving
+from salon_judges.testing.mock_server.rules import Asked
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Score

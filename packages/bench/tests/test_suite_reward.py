@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from for_each import for_each
-from salon_bench.judges import open_judge
 from salon_bench.suites.contract.reward import suite_reward
-from salon_bench.testing.mock_server import Script, fixed, serving
+from salon_judges.clients import open_judge
+from salon_judges.testing.mock_server import Script, fixed, serving
 from salon_rewards import ConsistencyReward, JudgedScoreReward, MagicMirrorJudged, make_reward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge

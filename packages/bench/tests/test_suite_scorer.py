@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
 
-from salon_bench.judges.scorer import ScoreAnswer, parse_score
 from salon_bench.suites import dry_run, read_generations, suite_named
-from salon_bench.testing.mock_server import Script, fixed, serving
 from salon_console import main
+from salon_judges.clients.scorer import ScoreAnswer, parse_score
+from salon_judges.testing.mock_server import Script, fixed, serving
 from salon_synthetic import Item, Scene, png
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.digest import digest

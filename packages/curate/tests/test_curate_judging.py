@@ -16,7 +16,6 @@ from click.testing import CliRunner
 from curate_world import drawn, made, tree
 
 from salon_bench.runs.limits import RunLimits
-from salon_bench.testing.mock_server import Script, ScriptLine, serving
 from salon_curate import asks
 from salon_curate.asks.ask import reads
 from salon_curate.asks.pictures import _Quality, _Score
@@ -29,6 +28,7 @@ from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.running import run
 from salon_curate.selection import predicate, read_columns
 from salon_curate.stages import expected_parts
+from salon_judges.testing.mock_server import Script, ScriptLine, serving
 from salon_synthetic import PixelJudge
 from salon_taxonomy.answers.outcome import Parsed
 from salon_taxonomy.errors import InputError

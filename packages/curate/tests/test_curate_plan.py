@@ -12,9 +12,6 @@ from curate_world import drawn, made, tree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salon_bench.judges import CachedJudge, ChatSettings, ResponseCache, RoutedJudge
-from salon_bench.judges.collecting import CollectingJudge
-from salon_bench.judges.replay import Recording, RecordingJudge, ReplayFileJudge
 from salon_curate import asks
 from salon_curate.cli import curate
 from salon_curate.costs import COSTS, recorded_costs
@@ -28,6 +25,9 @@ from salon_curate.pipeline import PIPELINE
 from salon_curate.planning import actual, plan, sample_of, simulate, total_of, wall_of
 from salon_curate.running import run
 from salon_curate.selection import read_columns
+from salon_judges.clients import CachedJudge, ChatSettings, ResponseCache, RoutedJudge
+from salon_judges.clients.collecting import CollectingJudge
+from salon_judges.clients.replay import Recording, RecordingJudge, ReplayFileJudge
 from salon_synthetic import PixelJudge, PixelSettings
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply, Usage

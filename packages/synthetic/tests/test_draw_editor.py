@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from for_each import for_each
-from salon_bench.editors import open_editor
+from salon_judges.editors import open_editor
 from salon_synthetic import (
     Category,
     DrawEditor,

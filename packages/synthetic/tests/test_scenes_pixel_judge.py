@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from for_each import for_each
-from salon_bench.judges import open_judge, read_settings, restore_settings
 from salon_console import main
+from salon_judges.clients import open_judge, read_settings, restore_settings
 from salon_synthetic import Category, Eyes, Item, PixelJudge, PixelSettings, Scene, drawn, generate, measured, perceive, png
 from salon_synthetic.scenes.equivalence import same_mismatch
 from salon_taxonomy.answers import Parsed, parse_r3

@@ -43,7 +43,7 @@ def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     async def at_once(clock: object, seconds: float) -> None:
         await asyncio.sleep(0)
 
-    monkeypatch.setattr("salon_bench.judges.pacing.SystemClock.sleep", at_once)
+    monkeypatch.setattr("salon_judges.clients.pacing.SystemClock.sleep", at_once)
 
 
 @pytest.fixture(scope="session")

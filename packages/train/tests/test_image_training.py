@@ -366,7 +366,7 @@ def test_a_model_that_cannot_be_trained_is_refused_with_what_to_type(
         train_image_policy(wrong)
     assert list(Path("own").iterdir()) == [], "a folder of the user's stays"
     monkeypatch.setitem(sys.modules, "diffusers", None)
-    with pytest.raises(InputError, match=r"uv pip install './packages/bench\[diffusers\]'"):
+    with pytest.raises(InputError, match=r"uv pip install './packages/judges\[diffusers\]'"):
         load_policy(PolicySection(model=str(model), device="cpu"), seed=0)
 
 

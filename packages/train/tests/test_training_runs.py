@@ -190,7 +190,7 @@ def test_an_exported_model_loads_through_the_auto_classes_and_is_a_judge(trained
     from PIL import Image
     from transformers import AutoModelForImageTextToText
 
-    from salon_bench.judges import open_judge
+    from salon_judges.clients import open_judge
     from salon_taxonomy.protocols import Decoding, Media, Question
     from salon_train.models import load_model
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from salon_bench.media import PicturePolicy
 from salon_bench.suites import Case, Examination, Inquiry, SuiteBase, SuitePrompt, Templates
+from salon_judges.media import PicturePolicy
 from salon_taxonomy.answers import PrismAnswer, parse_prism
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Question

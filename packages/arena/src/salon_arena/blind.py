@@ -14,10 +14,10 @@ from typing import Final
 
 from salon_arena.blind_video import TYPE as VIDEO_TYPE
 from salon_arena.blind_video import BlindVideo, blind_video, filled
-from salon_bench.media.picture_cache import ByteCache
-from salon_bench.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
-from salon_bench.media.preparing import prepare_bytes
 from salon_bench.suites.contract.generations import VIDEO_SUFFIXES, Generated
+from salon_judges.media.picture_cache import ByteCache
+from salon_judges.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
+from salon_judges.media.preparing import prepare_bytes
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.picture_decoding import decode
 from salon_taxonomy.verdict import Unscored

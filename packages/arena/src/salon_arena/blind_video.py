@@ -11,8 +11,8 @@ from io import BytesIO
 from types import MappingProxyType
 from typing import Any, Final
 
-from salon_bench.media.video_container import opened, outline, video_failures
-from salon_bench.media.video_policy import VideoLimits
+from salon_judges.media.video_container import opened, outline, video_failures
+from salon_judges.media.video_policy import VideoLimits
 from salon_taxonomy.verdict import Reason, Unscored
 
 TYPE: Final = "video/mp4"

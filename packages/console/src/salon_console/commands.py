@@ -17,6 +17,7 @@ COMMANDS = {
     "salon-curate": {
         "curate": "Build an image data set with judges: stages over shards, selections, audits, a release.",
     },
+    "salon-judges": {},
     "salon-published": {
         "papers": "Tables that five papers printed, as data, checked against themselves.",
         "quickstart": "Rank some forty image generators by everything that five papers published about them.",

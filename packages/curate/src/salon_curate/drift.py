@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from salon_bench.judges.collecting import CollectingJudge
 from salon_curate.dataset import DataSet, Shard, file_digest, read_rows, seeded_hash
 from salon_curate.engine import inline
 from salon_curate.errors import StageError
 from salon_curate.judging import NOT_ASKED, JudgedStage
 from salon_curate.selection import read_columns
 from salon_curate.stages import ShardTask, Stage
+from salon_judges.clients.collecting import CollectingJudge
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply
 

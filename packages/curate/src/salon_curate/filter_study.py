@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from salon_bench.media import prepare_bytes
 from salon_console.page import PageSection, Table
 from salon_curate.asks import agreement
 from salon_curate.dataset import DataSet, refuse_full, seeded_hash
@@ -27,6 +26,7 @@ from salon_curate.pages import write_page, yield_section
 from salon_curate.running import run
 from salon_curate.selection import YieldCurve, read_columns, save_selection, select, sweep
 from salon_curate.stages import Stage
+from salon_judges.media import prepare_bytes
 from salon_taxonomy.answers import MagicMirrorAnswer, R3Answer, render_magicmirror, render_r3
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import IncompleteError

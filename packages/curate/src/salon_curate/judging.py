@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from salon_bench.media import PicturePolicy, prepare_bytes
 from salon_bench.runs.limits import RunLimits, Spending
 from salon_bench.suites import Inquiry
 from salon_curate.dataset import BATCH_ROWS, DataSet, read_rows, seeded_hash
@@ -28,6 +27,7 @@ from salon_curate.errors import StageError
 from salon_curate.files import append_line
 from salon_curate.selection import check_condition, predicate
 from salon_curate.stages import ShardTask, Stage, checked_output, read_inputs, write_part
+from salon_judges.media import PicturePolicy, prepare_bytes
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError, StorageError

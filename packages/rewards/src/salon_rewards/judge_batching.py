@@ -54,7 +54,7 @@ def check_judge(judge: object) -> None:
     """
     if not callable(getattr(judge, "ask", None)):
         hint = (
-            'Give make_reward(…, judge="vllm:MODEL@URL") a text, or open it: salon_bench.judges.open_judge("vllm:MODEL@URL").'
+            'Give make_reward(…, judge="vllm:MODEL@URL") a text, or open it: salon_judges.clients.open_judge("vllm:MODEL@URL").'
         )
         shown = judge if isinstance(judge, str) else type(judge).__name__
         raise InputError("a judge is an object with a method ask, not", column="judge", value=shown, hint=hint)

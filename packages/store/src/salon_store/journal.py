@@ -10,19 +10,18 @@ follows the checksum. A line that is torn, altered or does not fit its table is 
 and reported.
 """
 
-import fcntl
 import json
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias, get_args
+from typing import Self, TypeAlias, get_args
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -31,11 +30,9 @@ from pydantic import ValidationError
 from salon_store.errors import JournalInUseError, RowError, explained
 from salon_store.run_names import file_stem
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.locked_file import LockedFile
 from salon_taxonomy.records import TABLES, Record
 from salon_taxonomy.whole_files import flush
-
-if TYPE_CHECKING:
-    from salon_store.leases import Lease
 
 SET_ASIDE = "set-aside"
 """The directory, below ``journal/``, of lines that could not be folded."""
@@ -215,74 +212,6 @@ class Journal:
     def _flush(self) -> None:
         self._file.flush()
         self._unsynced = 0
-
-
-class LockedFile:
-    """An append-only file that this process alone holds (``flock``); closing it lets go, also of the run's lease."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self.closed = False
-        self.lease: Lease | None = None
-
-    @classmethod
-    def opened(cls, path: Path, *, create: bool) -> "LockedFile | None":
-        """Open and lock without waiting; None when another holds it (or, without ``create``, when it is gone)."""
-        while True:
-            try:
-                descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | (os.O_CREAT if create else 0), 0o666)
-            except FileNotFoundError:
-                return None
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Another process may have folded and removed it between the open and the lock.
-                same = os.fstat(descriptor).st_ino == path.stat().st_ino
-            except BlockingIOError:
-                os.close(descriptor)
-                return None
-            except FileNotFoundError:
-                same = False
-            except BaseException:
-                os.close(descriptor)
-                raise
-            if same:
-                return cls(descriptor)
-            os.close(descriptor)
-
-    def write(self, data: bytes) -> None:
-        """Write all of it."""
-        while data:
-            data = data[os.write(self._descriptor, data) :]
-
-    def flush(self) -> None:
-        """Flush to the disk."""
-        os.fsync(self._descriptor)
-
-    def again(self) -> "LockedFile":
-        """A second handle of the same open file; the lock holds until both are closed."""
-        return LockedFile(os.dup(self._descriptor))
-
-    def truncate(self, length: int) -> None:
-        """Cut the file off."""
-        os.ftruncate(self._descriptor, length)
-
-    def close(self) -> None:
-        """Let go of the lock."""
-        if not self.closed:
-            self.closed = True
-            os.close(self._descriptor)
-            if self.lease is not None:
-                self.lease.release()
-
-
-@contextmanager
-def closed_on_error(file: LockedFile) -> Iterator[None]:
-    """Release the file's lock when the block fails."""
-    try:
-        yield
-    except BaseException:
-        file.close()
-        raise
 
 
 def journal_path(directory: Path, run_id: str) -> Path:

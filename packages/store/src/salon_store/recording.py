@@ -9,9 +9,10 @@ from pathlib import Path
 from salon_store import journal
 from salon_store.create import make_store
 from salon_store.errors import StoreError, explained
-from salon_store.journal import Folded, Journal, LockedFile, closed_on_error
+from salon_store.journal import Folded, Journal
 from salon_store.metadata import read_metadata, refuse_old
 from salon_store.places import Directory, place_of
+from salon_taxonomy.locked_file import LockedFile, closed_on_error
 from salon_taxonomy.store_address import StoreAddress
 
 _EVERY = 1_000_000_000

@@ -17,7 +17,7 @@ from salon_store.checks import checked, frame_of
 from salon_store.create import make_store
 from salon_store.delta import At, Change
 from salon_store.errors import DamagedTableError, ReadOnlyError, explained
-from salon_store.journal import Folded, Journal, LockedFile, closed_on_error
+from salon_store.journal import Folded, Journal
 from salon_store.leases import Lease
 from salon_store.locks import locked
 from salon_store.metadata import (
@@ -36,6 +36,7 @@ from salon_store.run_names import file_stem
 from salon_store.schemas import SCHEMAS, table_schema
 from salon_store.tables import RETENTION, TARGET_BYTES, Appended, Compacted, OnDuplicate, StoreTable, TableInfo
 from salon_taxonomy.errors import InputError, did_you_mean
+from salon_taxonomy.locked_file import LockedFile, closed_on_error
 from salon_taxonomy.records import Record
 from salon_taxonomy.whole_files import flush
 
@@ -229,7 +230,7 @@ class ResultStore:
         """
         if isinstance(self._place, Bucket):
             mark = self._layout.lock(f"lease-{file_stem(run_id)}")
-            file.lease = Lease.take(self._tables["runs"].log, run_id, mark=mark)
+            file.at_close = Lease.take(self._tables["runs"].log, run_id, mark=mark).release
 
     def recover(self) -> tuple[Folded, ...]:
         """Fold the journals whose writers died; live ones are left alone. Opening the store does this already.

@@ -14,7 +14,7 @@ from salon_console.output import print_continues, print_json
 from salon_taxonomy.errors import IncompleteError
 
 if TYPE_CHECKING:
-    from salon_bench.generators import PictureGenerator
+    from salon_judges.generators import PictureGenerator
 
 
 @click.command("generate", context_settings={"help_option_names": ["-h", "--help"]})
@@ -88,7 +88,7 @@ def generate(
     from dataclasses import asdict
 
     from salon_bench.cli.reporting import counted
-    from salon_bench.generators import generate_pictures
+    from salon_bench.runs.picture_job import generate_pictures
     from salon_bench.runs.plan import drawn
     from salon_bench.suites.contract.prompt_files import read_prompts
     from salon_bench.suites.contract.registry import suite_named
@@ -132,7 +132,7 @@ def _generator(
     generator: str | None, command: str | None, timeout_s: float | None, settings: tuple[str, ...], dtype: str | None
 ) -> "PictureGenerator":
     """Return the generator that the options name."""
-    from salon_bench.generators import CommandGenerator, open_generator
+    from salon_judges.generators import CommandGenerator, open_generator
 
     if (generator is None) == (command is None):
         raise click.UsageError("give one of --generator and --command")

@@ -12,7 +12,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
-    from salon_bench.judges.batch_folder import Ingested
+    from salon_judges.clients.batch_folder import Ingested
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _MILLION = 1_000_000
@@ -40,7 +40,7 @@ def show(folder: Path, form: str) -> None:
     Example:
       salon bench cache show replies
     """
-    from salon_bench.judges.cache import ResponseCache
+    from salon_judges.clients.cache import ResponseCache
 
     size = ResponseCache(folder).size()
     if form == "json":
@@ -60,7 +60,7 @@ def prune(folder: Path, most_mb: int, form: str) -> None:
     Example:
       salon bench cache prune replies --most-mb 500
     """
-    from salon_bench.judges.cache import ResponseCache
+    from salon_judges.clients.cache import ResponseCache
 
     size = ResponseCache(folder).prune(most_mb * _MILLION)
     if form == "json":
@@ -125,7 +125,7 @@ def ingest(folder: Path, files: tuple[Path, ...], form: str) -> None:
     Example:
       salon bench batch ingest calls batch_abc_output.jsonl batch_abc_errors.jsonl
     """
-    from salon_bench.judges.batch_folder import BatchFolder
+    from salon_judges.clients.batch_folder import BatchFolder
 
     opened = BatchFolder(folder, create=False)
     try:
@@ -147,7 +147,7 @@ def status(folder: Path, form: str) -> None:
     Example:
       salon bench batch status calls
     """
-    from salon_bench.judges.batch_folder import BatchFolder
+    from salon_judges.clients.batch_folder import BatchFolder
 
     opened = BatchFolder(folder, create=False)
     try:

@@ -26,8 +26,8 @@ def contact_sheet_(video: Path, output: Path, rate: float, columns: int, width: 
       salon synthetic video ball.mp4 --kind pop
       salon bench contact-sheet ball.mp4 --output ball.jpg
     """
-    from salon_bench.media import VideoPolicy, prepare_video
-    from salon_bench.media.contact_sheet import contact_sheet
+    from salon_judges.media import VideoPolicy, prepare_video
+    from salon_judges.media.contact_sheet import contact_sheet
     from salon_taxonomy.verdict import Unscored
 
     if output.suffix.lower() not in _SHEET_ENDINGS:

@@ -58,7 +58,7 @@ def mock_server(
     import asyncio
     import signal
 
-    from salon_bench.testing.mock_server import FaultRates, Latency, MockServer, Script, drawn, echo, fixed, read_lines
+    from salon_judges.testing.mock_server import FaultRates, Latency, MockServer, Script, drawn, echo, fixed, read_lines
 
     if echoes and replies:
         raise click.UsageError("--echo and --reply exclude each other")

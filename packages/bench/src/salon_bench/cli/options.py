@@ -83,7 +83,7 @@ def opened(settings: Any, work: Mapping[str, Any]) -> "ManagedJudge":
     Raises:
         InputError: for a limit on cost and a judge without prices, or a secret that is not set.
     """
-    from salon_bench.judges.specification import open_settings, with_concurrency
+    from salon_judges.clients.specification import open_settings, with_concurrency
 
     if work["max_cost"] is not None and getattr(settings, "prices", settings) is None:
         hint = "Give the judge as a TOML file with [prices], or limit --max-tokens or --max-calls."

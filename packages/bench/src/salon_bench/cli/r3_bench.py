@@ -116,8 +116,8 @@ def edit(folder: Path, editor: str, seed: int, store: StoreAddress, **work: Any)
     Example:
       salon bench r3-bench edit --work work/qwen --editor draw
     """
-    from salon_bench.editors import open_editor
     from salon_bench.suites.r3_bench.workspace import Workspace
+    from salon_judges.editors import open_editor
 
     _Chain(store, work).edit(Workspace.open(folder), open_editor(editor, os.environ), seed)
 
@@ -211,7 +211,7 @@ def run(
       salon bench r3-bench run --rows rows.jsonl --policy vllm:Qwen/Qwen3-VL-8B@localhost:8000 \\
           --editor draw --judge judge.toml --work work/qwen
     """
-    from salon_bench.editors import open_editor
+    from salon_judges.editors import open_editor
 
     chain = _Chain(store, work)
     model, settings = chain.opened(policy)
@@ -252,7 +252,7 @@ class _Chain:
         self._spending = Spending(limits_of(work))
 
     def opened(self, specification: str) -> "tuple[Judge, JudgeSettings]":
-        from salon_bench.judges.specification import read_settings
+        from salon_judges.clients.specification import read_settings
 
         settings = read_settings(specification)
         return opened(settings, self._work), settings
@@ -267,9 +267,9 @@ class _Chain:
         self, space: "Workspace", stage: str, judge: "Judge", settings: "JudgeSettings", fidelity: "Fidelity" = "paper"
     ) -> None:
         from salon_bench.cli.reporting import announce_start
-        from salon_bench.judges.wrapping import remarks_of
         from salon_bench.runs.checkpoint import fold_apart
         from salon_bench.suites.r3_bench.stages import StageOptions, run_stage
+        from salon_judges.clients.wrapping import remarks_of
 
         if space.without_rows(stage):
             click.echo(f"{stage}: no row is misaligned, so there is nothing to ask.", err=True)

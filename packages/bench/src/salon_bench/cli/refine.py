@@ -103,14 +103,14 @@ def refine(
       salon refine --items rows.jsonl --judge judge.toml --editor openai:gpt-image-1 --max-cost 5 --max-calls 400
     """
     from salon_bench.cli.reporting import announce_start
-    from salon_bench.editors import open_editor
-    from salon_bench.judges.routing import step_and_judge
     from salon_bench.refine.batch import refine_all
     from salon_bench.refine.items import PAGE
     from salon_bench.refine.loop import Effort, Method
     from salon_bench.refine.steps import RefineModels
     from salon_bench.report.trace_page import write_trace_page
     from salon_bench.runs.checkpoint import fold_apart
+    from salon_judges.clients.routing import step_and_judge
+    from salon_judges.editors import open_editor
 
     _refuse_deaf(editor, method)
     if judge is not None and step_and_judge(judge)[0] is not None:
@@ -148,7 +148,7 @@ def refine(
 
 def _say_what_is_left(refined: "Refined", models: "RefineModels", *, allowed: bool) -> None:
     from salon_bench.cli.reporting import remark, shortened
-    from salon_bench.judges.wrapping import remarks_of
+    from salon_judges.clients.wrapping import remarks_of
     from salon_taxonomy.verdict import Reason, Unscored
 
     click.echo(remark(refined.progress.fields(), "items"), err=True)
@@ -197,7 +197,7 @@ def _items(prompt: str | None, image: Path | None, items: Path | None, images: P
 
 def _judge(specifications: Sequence[str], work: Mapping[str, Any]) -> "Judge | None":
     """The one judge that is meant; None for none."""
-    from salon_bench.judges.specification import read_judges
+    from salon_judges.clients.specification import read_judges
 
     judges = read_judges(specifications)
     if len(judges) > 1:
@@ -208,7 +208,7 @@ def _judge(specifications: Sequence[str], work: Mapping[str, Any]) -> "Judge | N
 
 def _show(refined: "Refined", page: Path, form: str, models: "RefineModels") -> None:
     from salon_bench.cli.reporting import counted
-    from salon_bench.judges.scorer import ScorerJudge
+    from salon_judges.clients.scorer import ScorerJudge
     from salon_taxonomy.verdict import Scored
 
     scored_by = models.scorer.name if isinstance(models.scorer, ScorerJudge) else None

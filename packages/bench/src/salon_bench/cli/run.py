@@ -169,10 +169,10 @@ def run(
       salon bench run magic-bench-377 --model a --generations a/ --model b --generations b.csv --judge judge.toml
       salon bench run scorer --model a --generations a/ --prompts prompts.csv --scorer ./metrics.py:clip_score
     """
-    from salon_bench.judges.specification import read_judges, read_settings
     from salon_bench.runs.picture_digests import PictureDigests
     from salon_bench.runs.plan import SubjectModel, planned
     from salon_bench.suites.contract.registry import suite_named
+    from salon_judges.clients.specification import read_judges, read_settings
 
     judges += tuple(f"scorer:{each}" for each in scorers)
     if not judges:
@@ -242,8 +242,8 @@ def resume_(run_id: str, store: StoreAddress, output: Path | None, form: str, **
       salon bench runs
       salon bench resume prism-our-model-qwen-1a2b3c4d
     """
-    from salon_bench.judges.specification import restore_settings
     from salon_bench.runs.view import RunView, refuse_another_run
+    from salon_judges.clients.specification import restore_settings
 
     view = RunView(store, run_id)
     plan = view.plan
@@ -329,10 +329,10 @@ def _judged(
     import asyncio
 
     from salon_bench.cli.reporting import MOST_NAMED, announce_continues, announce_start, problem_of, report_of, shortened
-    from salon_bench.judges.wrapping import remarks_of
     from salon_bench.runs.checkpoint import fold_apart
     from salon_bench.runs.session import FinishedError
     from salon_bench.runs.suite_runner import execute
+    from salon_judges.clients.wrapping import remarks_of
 
     for words in planned.plan.left_out:
         click.echo(words, err=True)

@@ -79,7 +79,7 @@ def accuracy(specification: str, per_category: int, seed: int, chosen: tuple[str
       salon synthetic scenes accuracy
       salon synthetic scenes accuracy --judge pixels:width=64 --per-category 50
     """
-    from salon_bench.judges.specification import open_judge
+    from salon_judges.clients.specification import open_judge
     from salon_synthetic.pixel_judge.accuracy import Accuracy, measured
     from salon_synthetic.scenes.generating import MISALIGNED_SHARE
     from salon_synthetic.scenes.generating import generate as generated

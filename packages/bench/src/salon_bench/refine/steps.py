@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from salon_bench.judges.scorer import ScoreAnswer, ScorerJudge
-from salon_bench.media import PictureCache, PicturePolicy
 from salon_bench.refine.items import RefineItem
 from salon_bench.refine.turns import SUITE, Turns
 from salon_bench.runs.case_runner import AskPolicy, CaseRunner
@@ -16,6 +14,8 @@ from salon_bench.runs.pictures import with_pictures
 from salon_bench.runs.session import RunSession
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case, RunContext
+from salon_judges.clients.scorer import ScoreAnswer, ScorerJudge
+from salon_judges.media import PictureCache, PicturePolicy
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.protocols import LOST_EDITS, Editor, Judge
@@ -33,7 +33,7 @@ class RefineModels:
     Attributes:
         editor: changes pictures.
         judge: says what to change; None for methods without a judge.
-        scorer: answers yes/no questions about pictures, or is a :class:`~salon_bench.judges.scorer.ScorerJudge`, which scores
+        scorer: answers yes/no questions about pictures, or is a :class:`~salon_judges.clients.scorer.ScorerJudge`, which scores
             them; None: nothing is scored or checked.
         re_asks: how often a reply that cannot be read is asked for again.
     """

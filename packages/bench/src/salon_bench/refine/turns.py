@@ -11,11 +11,11 @@ R³-Refiner, figures 17, 19 and 20.
 import json
 from typing import Final
 
-from salon_bench.judges.scorer import ScoreAnswer
 from salon_bench.suites.contract.suite import Case, Examination
 from salon_bench.suites.r3_bench.questions import check, decompose, reflect, words_version
 from salon_bench.suites.r3_bench.reflecting import MATCHES, TAXONOMY
 from salon_bench.suites.scorer import ask_for_score, score_rows
+from salon_judges.clients.scorer import ScoreAnswer
 from salon_rewards import illusory
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest

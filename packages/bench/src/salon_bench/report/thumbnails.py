@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from salon_bench.media.contact_sheet import contact_sheet
-from salon_bench.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
-from salon_bench.media.preparing import prepare_bytes
-from salon_bench.media.video_container import container_of
-from salon_bench.media.video_policy import VideoPolicy
-from salon_bench.media.video_sampling import sample_video
+from salon_judges.media.contact_sheet import contact_sheet
+from salon_judges.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
+from salon_judges.media.preparing import prepare_bytes
+from salon_judges.media.video_container import container_of
+from salon_judges.media.video_policy import VideoPolicy
+from salon_judges.media.video_sampling import sample_video
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.verdict import Unscored

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from salon_bench.media import Encoding, PicturePolicy, prepare_picture
 from salon_bench.refine.loop import Round, Stopped, Trace
+from salon_judges.media import Encoding, PicturePolicy, prepare_picture
 from salon_taxonomy.verdict import Scored, Unscored, Verdict
 from salon_taxonomy.whole_files import write_whole
 

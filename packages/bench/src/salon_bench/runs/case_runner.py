@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeVar
 
-from salon_bench.judges.extraction_check import RULE as FAITHFUL
-from salon_bench.judges.extraction_check import faithful
-from salon_bench.judges.routing import judge_for
 from salon_bench.runs.session import RunSession
 from salon_bench.suites.contract.drive import drive_async
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RunContext
 from salon_bench.suites.contract.templates import foreign
+from salon_judges.clients.extraction_check import RULE as FAITHFUL
+from salon_judges.clients.extraction_check import faithful
+from salon_judges.clients.routing import judge_for
 from salon_rewards.judge_batching import parse_reply
 from salon_taxonomy.answers.outcome import Parsed, Unparsed
 from salon_taxonomy.digest import Digestible, digest
@@ -52,7 +52,7 @@ class AskPolicy:
         context: the run, subject and judge that rows are written for.
         re_asks: how often a reply that cannot be read is asked for again.
         extractor: a model that restates replies which still cannot be read; None does without. A restatement that says
-            what the reply does not is not taken (``judges/extraction_check.py``).
+            what the reply does not is not taken (``salon_judges/clients/extraction_check.py``).
         replay_of: the run whose stored replies are read again, without a call; None asks the judge.
         decoding_seed: sent with every question in place of its own seed, for an independent draw; None keeps its own.
     """

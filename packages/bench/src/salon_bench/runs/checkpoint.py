@@ -21,10 +21,11 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from salon_store.errors import StoreError
-from salon_store.journal import Journal, LockedFile
+from salon_store.journal import Journal
 from salon_store.places import place_of
 from salon_store.recording import open_journal
 from salon_store.run_names import file_stem, may_hold
+from salon_taxonomy.locked_file import LockedFile
 from salon_taxonomy.protocols import Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish, Record
 from salon_taxonomy.store_address import StoreAddress

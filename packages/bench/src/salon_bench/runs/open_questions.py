@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from salon_bench.judges.collecting import CollectingJudge
-from salon_bench.judges.settings import ChatSettings
-from salon_bench.judges.specification import restore_settings
-from salon_bench.judges.wrapping import WrappedSettings
 from salon_bench.runs.checkpoint import Fold, fold_here
 from salon_bench.runs.session import FinishedError
 from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView, refuse_another_run
 from salon_bench.suites.contract.suite import Suite
+from salon_judges.clients.collecting import CollectingJudge
+from salon_judges.clients.settings import ChatSettings
+from salon_judges.clients.specification import restore_settings
+from salon_judges.clients.wrapping import WrappedSettings
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import JudgeSettings
 from salon_taxonomy.store_address import StoreAddress
@@ -40,7 +40,7 @@ async def write_open_questions(
     Args:
         run_id: a run whose judge is behind a server; its version is that judge's, so its rows do not change.
         store: the results' directory.
-        folder: see :class:`~salon_bench.judges.batch_folder.BatchFolder`.
+        folder: see :class:`~salon_judges.clients.batch_folder.BatchFolder`.
         suite: the run's; None looks for it by name.
         fold: folds the journals into the store.
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from salon_bench.judges.routing import ELSE
 from salon_bench.runs.case_runner import AskPolicy
 from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.runs.session import run_row
@@ -20,6 +19,7 @@ from salon_bench.suites.contract.generations import Generations
 from salon_bench.suites.contract.registry import file_of
 from salon_bench.suites.contract.suite import RunContext, Suite, SuitePrompt
 from salon_bench.suites.contract.table_rows import UsableRows
+from salon_judges.clients.routing import ELSE
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge

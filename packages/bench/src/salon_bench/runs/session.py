@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import groupby
 
-from salon_bench.judges.chat_reply import error_text
 from salon_bench.runs.checkpoint import Fold, RunCheckpoint
 from salon_bench.runs.limits import RunLimits, Spending
 from salon_bench.runs.progress import NoWatcher, RunProgress, Watcher
 from salon_bench.runs.status import RunStatus, known_run
+from salon_judges.clients.chat_reply import error_text
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor, Judge

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from salon_bench.runs.checkpoint import may_have_parts
-from salon_store.journal import LockedFile, journal_path, read_journal
+from salon_store.journal import journal_path, read_journal
 from salon_store.places import place_of
 from salon_store.run_names import file_stem
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.locked_file import LockedFile
 from salon_taxonomy.records import Record, RunEventKind
 from salon_taxonomy.store_address import StoreAddress
 

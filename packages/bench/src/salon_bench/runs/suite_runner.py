@@ -14,8 +14,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from salon_bench.judges.chat_reply import safe_line
-from salon_bench.media import PictureCache, PicturePolicy
 from salon_bench.runs.case_runner import AskPolicy, CaseResult, CaseRunner, StopAskingError
 from salon_bench.runs.checkpoint import Fold, fold_here
 from salon_bench.runs.limits import RunLimits
@@ -24,6 +22,8 @@ from salon_bench.runs.plan import LoadedPlan
 from salon_bench.runs.progress import Watcher
 from salon_bench.runs.session import RunSession, SessionResult, opened_models, run_session
 from salon_bench.suites.contract.suite import Case
+from salon_judges.clients.chat_reply import safe_line
+from salon_judges.media import PictureCache, PicturePolicy
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge
 from salon_taxonomy.records import Generation

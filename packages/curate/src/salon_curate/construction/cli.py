@@ -169,8 +169,8 @@ def compose_magicbench(
 async def _written(
     specification: str, *, seed: int, per_category: int, library: "Library | None", attempts: int
 ) -> "WrittenPrompts":
-    from salon_bench.judges import open_judge
     from salon_curate.construction.magicbench_prompts import write_with
+    from salon_judges.clients import open_judge
 
     async with open_judge(specification, os.environ) as judge:
         return await write_with(judge, seed=seed, per_category=per_category, library=library, attempts=attempts)

@@ -88,7 +88,7 @@ def judges_of(sections: Sequence[RewardSection]) -> list[str]:
 def _reward(section: RewardSection, environment: Mapping[str, str], *, reasoning: bool) -> TrlReward:
     options: dict[str, Any] = dict(section.options)
     if "judge" in options:
-        from salon_bench.judges import open_judge
+        from salon_judges.clients import open_judge
 
         options["judge"] = open_judge(str(options["judge"]), environment)
     source, colon, _ = section.name.partition(":")

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from salon_bench.media import PicturePolicy, prepare_bytes, prepare_picture
+from salon_judges.media import PicturePolicy, prepare_bytes, prepare_picture
 from salon_taxonomy.answers import magicmirror_json
 from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.training_example import TrainingExample

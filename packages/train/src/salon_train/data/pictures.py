@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from salon_bench.media.policy import DEFAULT_LIMITS, SourceLimits
+from salon_judges.media.policy import DEFAULT_LIMITS, SourceLimits
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.picture_decoding import decode

@@ -13,7 +13,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from salon_bench.editors.diffusers_pipeline import load_pipeline
+from salon_judges.editors.diffusers_pipeline import load_pipeline
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.image import PolicySection
 from salon_train.image_policy.policy import Condition, FlowPolicy

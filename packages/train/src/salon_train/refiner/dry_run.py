@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Final
 
-from salon_bench.editors import open_editor
+from salon_judges.editors import open_editor
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.picture_decoding import decode
 from salon_taxonomy.protocols import CallOutcome, Media

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from salon_bench.judges.local_generation import LocalModel, opened
 from salon_bench.suites.r3_bench.questions import check, reflect
+from salon_judges.clients.local_generation import LocalModel, opened
 from salon_rewards.judge_batching import parse_reply
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.errors import InputError

@@ -225,7 +225,7 @@ def ask_judges(judges: Sequence[str], environment: Mapping[str, str], *, key: st
     Raises:
         InputError: for one that does not answer.
     """
-    from salon_bench.judges import open_judge
+    from salon_judges.clients import open_judge
 
     async def ask(specification: str) -> str | None:
         async with open_judge(specification, environment) as judge:

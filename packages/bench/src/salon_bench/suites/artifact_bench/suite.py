@@ -11,7 +11,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from salon_bench.media import PicturePolicy, VideoPolicy
 from salon_bench.suites.artifact_bench.rows import (
     ABSENT,
     CHOSE_FIRST,
@@ -31,6 +30,7 @@ from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary, whole_case_id
 from salon_bench.suites.contract.templates import Templates
+from salon_judges.media import PicturePolicy, VideoPolicy
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.answers.artifact_bench import (
     OptionLettersAnswer,

@@ -5,7 +5,7 @@
     generations.csv|jsonl|parquet               a table: prompt_id, path, and if wanted model, sample
     pictures/generations.jsonl                  a folder with such a table, as `salon bench generate` makes it
 
-No picture is opened here: a damaged file is found when its case is prepared (``salon_bench.media``).
+No picture is opened here: a damaged file is found when its case is prepared (``salon_judges.media``).
 """
 
 import os

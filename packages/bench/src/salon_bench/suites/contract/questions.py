@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from salon_bench.judges.scorer import ScoreAnswer, parse_score
 from salon_bench.suites.contract.suite import Case, Inquiry
 from salon_bench.suites.contract.templates import foreign
+from salon_judges.clients.scorer import ScoreAnswer, parse_score
 from salon_taxonomy.answers import OffMenuError, Outcome, Parsed, parse_choice, parse_object, parse_scale, parse_yes_or_no
 from salon_taxonomy.answers.strict_json import Json, JsonError
 from salon_taxonomy.errors import InputError

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from salon_bench.judges.routing import judge_for
-from salon_bench.media import PicturePolicy, PreparedPicture, prepare_bytes
 from salon_bench.suites.contract.drive import drive_async
 from salon_bench.suites.contract.registry import file_of, suite_named
 from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
+from salon_judges.clients.routing import judge_for
+from salon_judges.media import PicturePolicy, PreparedPicture, prepare_bytes
 from salon_rewards.batch import Batch
 from salon_rewards.callables.prism import asked_for
 from salon_rewards.callables.reward import AskingReward

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from salon_bench.media import PicturePolicy
 from salon_bench.suites.contract.generations import Generated, Generations
+from salon_judges.media import PicturePolicy
 from salon_taxonomy.answers import Outcome
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.protocols import Media, Question

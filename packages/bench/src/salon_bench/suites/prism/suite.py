@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from salon_bench.media import PicturePolicy
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.contract.table_rows import UsableRows
@@ -20,6 +19,7 @@ from salon_bench.suites.prism.prompt_file import read_prompts
 from salon_bench.suites.prism.questions import Questions
 from salon_bench.suites.prism.rubrics import aesthetic_rubric, alignment_rubric, score_bands
 from salon_bench.suites.prism.tracks import Axis, Language, Track
+from salon_judges.media import PicturePolicy
 from salon_taxonomy.answers import PrismAnswer
 from salon_taxonomy.answers.reading import Fidelity, checked_fidelity
 from salon_taxonomy.digest import Digestible, digest

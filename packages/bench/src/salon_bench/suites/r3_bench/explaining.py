@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from salon_bench.media import PicturePolicy
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.r3_bench.questions import equivalent
 from salon_bench.suites.r3_bench.scoring import lines_of
 from salon_bench.suites.r3_bench.staged import StagedSuite, said_from
+from salon_judges.media import PicturePolicy
 from salon_taxonomy.answers import Unparsed, parse_r3
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict

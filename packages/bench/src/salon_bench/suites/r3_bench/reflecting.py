@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from salon_bench.media import PicturePolicy
 from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.r3_bench.questions import reflect, words_version
 from salon_bench.suites.r3_bench.scoring import lines_of
 from salon_bench.suites.r3_bench.staged import staged_prompts
+from salon_judges.media import PicturePolicy
 from salon_rewards import illusory
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.answers.reading import Fidelity, checked_fidelity

@@ -6,7 +6,6 @@ from typing import Final
 
 import polars as pl
 
-from salon_bench.media import PictureCache, PicturePolicy
 from salon_bench.runs.pictures import with_pictures
 from salon_bench.suites.contract.metrics import ratio_with_interval
 from salon_bench.suites.contract.suite import Case, RunContext, Summary
@@ -15,6 +14,7 @@ from salon_bench.suites.prism.scoring import POINTS
 from salon_bench.suites.prism.text_check.matching import TextMatch, compare, quoted_texts
 from salon_bench.suites.prism.text_check.reader import TextReader
 from salon_bench.suites.prism.tracks import Track
+from salon_judges.media import PictureCache, PicturePolicy
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Score
 from salon_taxonomy.verdict import Reason, Scored, Unscored

@@ -1,0 +1,267 @@
+"""Generate pictures for every prompt, resumable: a picture counts once its line is in the manifest.
+
+    FOLDER/generations.jsonl      the manifest: a line for each picture, which suites read (``--generations FOLDER``)
+    FOLDER/<prompt_id>.<sample>.png
+
+The picture is flushed to the disk before its line is written. After a kill, the same command makes what is missing.
+"""
+
+import asyncio
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final
+
+from salon_bench.runs.progress import NoWatcher, RunProgress, Watcher
+from salon_bench.suites.contract.generations import MANIFEST
+from salon_bench.suites.contract.suite import SuitePrompt
+from salon_judges.clients.line_files import LineFile, lines_of
+from salon_judges.generators import PictureGenerator
+from salon_taxonomy.digest import digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.picture_decoding import decode
+from salon_taxonomy.picture_formats import format_of
+from salon_taxonomy.protocols import Edit, Media
+from salon_taxonomy.verdict import Reason, Unscored
+from salon_taxonomy.whole_files import write_whole
+
+MOST_FAILURES_IN_A_ROW: Final = 20
+"""After so many the job stops: the generator is down, or understands no prompt."""
+_LONGEST_LINE: Final = 1 << 20
+_PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_MOST_PROBLEMS: Final = 5
+_SAME: Final = ("prompt", "seed", "generator", "generator_version")
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationReport:
+    """The outcome of one start.
+
+    Attributes:
+        made: pictures that this start made.
+        kept: pictures of earlier starts.
+        failed: pictures that could not be made, by reason.
+        left: pictures that were not tried, since the job stopped.
+        problems: the first failures in words.
+        manifest: the file that suites read.
+    """
+
+    made: int
+    kept: int
+    failed: dict[str, int]
+    left: int
+    problems: tuple[str, ...]
+    manifest: Path
+
+    @property
+    def complete(self) -> bool:
+        """Whether every picture is there."""
+        return not self.failed and not self.left
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """One picture: the first fields of its line of the manifest."""
+
+    prompt_id: str
+    sample: int
+    prompt: str
+    seed: int
+    generator: str
+    generator_version: str
+
+    def line(self, path: str, data: bytes) -> dict[str, object]:
+        """Return the line of the manifest."""
+        own: dict[str, object] = {name: getattr(self, name) for name in self.__slots__}
+        return {"prompt_id": own.pop("prompt_id"), "path": path, **own, "sha256": hashlib.sha256(data).hexdigest()}
+
+
+@dataclass(slots=True)
+class _Counts:
+    made: int = 0
+    in_a_row: int = 0
+    failed: Counter[Reason] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+
+async def generate_pictures(
+    generator: PictureGenerator,
+    prompts: Sequence[SuitePrompt],
+    folder: Path,
+    *,
+    samples: int = 1,
+    seed: int = 0,
+    concurrency: int = 1,
+    watcher: Watcher | None = None,
+    on_start: Callable[[int, int], None] | None = None,
+) -> GenerationReport:
+    """Make every picture that the folder lacks; sample ``k`` of each prompt has the seed ``seed + k``.
+
+    Args:
+        generator: entered and left here.
+        prompts: with their ids.
+        folder: made when it is missing.
+        samples: pictures per prompt.
+        seed: of the first sample.
+        concurrency: pictures at once.
+        watcher: receives the progress.
+        on_start: receives how many pictures the folder has, and how many are wanted.
+
+    Raises:
+        InputError: a number is out of range, another process works in the folder, its manifest is damaged, or it has pictures
+            of another generator, seed or prompt; nothing is made then.
+    """
+    for name, value in (("samples", samples), ("concurrency", concurrency)):
+        if value < 1:
+            raise InputError("must be 1 or more", column=name, value=value)
+    identity = (generator.name, generator.version)
+    wanted = [
+        _Wanted(item.prompt.prompt_id, sample, item.prompt.text, seed + sample, *identity)
+        for item in prompts
+        for sample in range(samples)
+    ]
+    manifest = folder / MANIFEST
+    file, known = _opened(manifest)
+    try:
+        missing = [each for each in wanted if not _is_there(each, known, manifest)]
+        if on_start is not None:
+            on_start(len(wanted) - len(missing), len(wanted))
+        counts = await _Job(generator, folder, file, wanted, watcher or NoWatcher()).run(missing, concurrency)
+    finally:
+        file.close()
+    tried = counts.made + counts.failed.total()
+    failed = {reason.value: count for reason, count in counts.failed.most_common()}
+    kept = len(wanted) - len(missing)
+    return GenerationReport(counts.made, kept, failed, len(missing) - tried, tuple(counts.problems), manifest)
+
+
+def _opened(manifest: Path) -> tuple[LineFile, dict[tuple[str, int], dict[str, Any]]]:
+    """Lock the manifest, and return its lines by prompt and sample.
+
+    Lines whose picture is gone are taken out of it.
+    """
+    file = LineFile(manifest)
+    try:
+        lines = list(_lines(manifest))
+        present = [line for line in lines if (manifest.parent / str(line["path"])).is_file()]
+        if len(present) < len(lines):
+            replaced = file  # its lock holds while the new file is written, so no process appends to the old one
+            write_whole(manifest, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in present), flushed=True)
+            file = LineFile(manifest)
+            replaced.close()
+    except BaseException:
+        file.close()
+        raise
+    return file, {(line["prompt_id"], line["sample"]): line for line in present}
+
+
+def _lines(manifest: Path) -> Iterator[dict[str, Any]]:
+    for line in lines_of(manifest, _LONGEST_LINE):
+        try:
+            found = json.loads(line.content)
+        except ValueError as error:
+            raise InputError("is no JSON", source=manifest, line=line.number) from error
+        lacking = [name for name in ("prompt_id", "path", "sample", *_SAME) if not isinstance(found, dict) or name not in found]
+        if lacking:
+            raise InputError("a line of another program; it lacks the key", source=manifest, line=line.number, key=lacking[0])
+        yield found
+
+
+def _is_there(each: _Wanted, known: dict[tuple[str, int], dict[str, Any]], manifest: Path) -> bool:
+    """Return whether a picture was made before.
+
+    Raises:
+        InputError: another one was made in its place.
+    """
+    line = known.get((each.prompt_id, each.sample))
+    if line is None:
+        return False
+    for name in _SAME:
+        if line[name] != getattr(each, name):
+            problem = f"sample {each.sample} of the prompt {each.prompt_id!r} was made with another {name.replace('_', ' ')}:"
+            hint = "Give another --output, or delete this folder."
+            raise InputError(problem, source=manifest, value=line[name], allowed=[getattr(each, name)], hint=hint)
+    return True
+
+
+class _Job:
+    """Workers that share one iterator of wanted pictures."""
+
+    def __init__(
+        self, generator: PictureGenerator, folder: Path, file: LineFile, wanted: Sequence[_Wanted], watcher: Watcher
+    ) -> None:
+        self._generator = generator
+        self._folder = folder
+        self._file = file
+        self._total = len(wanted)
+        ids = Counter(name.casefold() for name in {each.prompt_id for each in wanted})
+        self._alike = {name for name, count in ids.items() if count > 1}
+        self._watcher = watcher
+        self._began = perf_counter()
+        self._counts = _Counts()
+
+    async def run(self, missing: Sequence[_Wanted], concurrency: int) -> _Counts:
+        """Make the pictures."""
+        waiting = iter(missing)
+        kept = self._total - len(missing)
+        self._report(kept)
+        async with self._generator:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(concurrency, len(missing))):
+                        group.create_task(self._work(waiting, kept))
+            except ExceptionGroup as errors:  # a generator that cannot be loaded, a full disk: the same for all workers
+                raise errors.exceptions[0] from errors
+        return self._counts
+
+    async def _work(self, waiting: Iterator[_Wanted], kept: int) -> None:
+        for each in waiting:
+            made = await self._generator.generate(each.prompt, seed=each.seed)
+            problem = await asyncio.to_thread(self._keep, each, made)
+            counts = self._counts
+            if problem is None:
+                counts.made += 1
+                counts.in_a_row = 0
+            else:
+                counts.in_a_row += 1
+                counts.failed[problem.reason] += 1
+                if len(counts.problems) < _MOST_PROBLEMS:
+                    counts.problems.append(f"{each.prompt_id}, sample {each.sample}: {problem.detail}")
+            self._report(kept)
+            if counts.in_a_row >= MOST_FAILURES_IN_A_ROW:
+                return
+
+    def _keep(self, each: _Wanted, made: Edit) -> Unscored | None:
+        """Write a picture and its line; returns the reason of a failure."""
+        if made.image is None:
+            return made.problem()
+        data = _data(made.image)
+        checked = decode(data, checked_only=True)
+        if isinstance(checked, Unscored):
+            return checked
+        kind = format_of(data)
+        ending = (kind.media_type if kind else "image/png").rpartition("/")[2]
+        plain = _PLAIN.fullmatch(each.prompt_id) and each.prompt_id.casefold() not in self._alike  # file systems fold capitals
+        stem = each.prompt_id if plain else digest("prompt file", each.prompt_id)
+        path = f"{stem}.{each.sample}.{ending}"
+        write_whole(self._folder / path, data, flushed=True)
+        self._file.append(json.dumps(each.line(path, data), ensure_ascii=False).encode())
+        return None
+
+    def _report(self, kept: int) -> None:
+        counts = self._counts
+        seconds = perf_counter() - self._began
+        done, calls = kept + counts.made, counts.made + counts.failed.total()
+        failed = counts.failed.total()
+        self._watcher.progressed(
+            RunProgress(done=done, open=failed, total=self._total, calls=calls, seconds=seconds, reasons=counts.failed)
+        )
+
+
+def _data(image: Media) -> bytes:
+    return image.data if image.data is not None else Path(str(image.uri)).read_bytes()

@@ -1,0 +1,261 @@
+"""A scorer as a judge: ``scorer:mypkg.metrics:clip_score`` answers the question of the suite ``scorer`` with its score.
+
+So its scores are stored, resumed, compared and put beside judges in a panel as any judge's verdicts are. Pictures that are
+asked about at the same time are given to the scorer together.
+"""
+
+import asyncio
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any, Final, Protocol, Self, runtime_checkable
+
+from pydantic import Field
+
+from salon_judges.clients.micro_batches import MicroBatches
+from salon_taxonomy.answers import Outcome, Parsed, Unparsed, parse_prism
+from salon_taxonomy.answers.strict_json import JsonError, strict_json
+from salon_taxonomy.digest import digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.plugins import SCORERS, Closing, JudgeKind, JudgeSettings, ManagedJudge, installed
+from salon_taxonomy.protocols import Media, Question, Reply
+from salon_taxonomy.records import CallStatus, Finish, MediaKind
+from salon_taxonomy.scorers import UNBOUNDED, CheckedScorer, checked_scores, open_scorer
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+
+_HIGHEST_MARK: Final = 10.0
+_READING: Final = ("transformers", "vllm-offline", "replay")
+_KEEPING: Final = ("cache", "record", "batch")
+"""Kinds of judge that name a folder or file behind the colon; the second kinds may make it."""
+_BEGINNING: Final = '{"name": '
+_FAILED: Final = {
+    Reason.REJECTED: CallStatus.REJECTED,
+    Reason.TIMEOUT: CallStatus.TIMEOUT,
+    Reason.UNREACHABLE: CallStatus.UNREACHABLE,
+}
+"""Reasons that are about the call and not about the picture, so that a later start asks again."""
+_SEAL: Final = "scorer"
+"""The key of a digest of the other members: a model that writes a scorer's form, whose range it may choose, cannot know it."""
+
+
+class ScorerSettings(JudgeSettings):
+    """Which scorer is asked.
+
+    Attributes:
+        kind: ``scorer``.
+        scorer: ``MODULE:FUNCTION``, ``FILE.py:FUNCTION`` (the file absolute), or an installed scorer with its settings.
+        gather_ms: how long the first picture of a batch waits for others, in milliseconds.
+    """
+
+    scorer: str = Field(min_length=1)
+    gather_ms: Annotated[float, Field(ge=0, le=10_000)] = 10.0
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A scorer that holds connections or models."""
+
+    async def close(self) -> None:
+        """Release them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreAnswer:
+    """What a scorer, or a judge that gives a mark, says about one picture.
+
+    Attributes:
+        verdict: in the scorer's own unit; negated where lower is better, so that higher is better in every table.
+        scaled: as a share of the range, 1 is best; None for a scorer without bounds, or without a score.
+        lower_is_better: whether the verdict has the other sign than the scorer's own.
+    """
+
+    verdict: Verdict[float]
+    scaled: float | None = None
+    lower_is_better: bool = False
+
+    @classmethod
+    def of(cls, scorer: CheckedScorer, verdict: Verdict[float]) -> Self:
+        """Return what a scorer's verdict means.
+
+        Example:
+            >>> error = CheckedScorer(min, "error", "1", range=(0, 4), higher_is_better=False)
+            >>> ScoreAnswer.of(error, Scored(1.0))
+            ScoreAnswer(verdict=Scored(value=-1.0), scaled=0.75, lower_is_better=True)
+        """
+        upward = scorer.higher_is_better
+        scaled = scorer.scaled(verdict.value) if isinstance(verdict, Scored) else None
+        return cls(verdict if upward else verdict.map(lambda value: -value), scaled, not upward)
+
+
+class ScorerJudge(Closing):
+    """Answers questions about one picture and its prompt with the score of a function.
+
+    Args:
+        scorer: gives the scores.
+        settings: as they are stored with a run; None for a scorer that is given as an object.
+
+    Example:
+        >>> def length(images, prompts):
+        ...     return [len(prompt) for prompt in prompts]
+        >>> length.version = "1"
+        >>> from salon_taxonomy.scorers import checked_scorer
+        >>> from salon_synthetic import Scene, png
+        >>> question = Question((Media.from_bytes(png(Scene())),), prompt="a cat")
+        >>> parse_score(asyncio.run(ScorerJudge(checked_scorer(length)).ask(question)).text).answer.verdict
+        Scored(value=5.0)
+    """
+
+    def __init__(self, scorer: CheckedScorer, settings: ScorerSettings | None = None) -> None:
+        self.scorer = scorer
+        self.settings = settings or ScorerSettings(kind="scorer", scorer=scorer.name)
+        self._batches = MicroBatches(self._answer, most=scorer.batch, wait_s=self.settings.gather_ms / 1000)
+        self._runner: asyncio.Runner | None = None
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return self.settings.name or self.scorer.name
+
+    @property
+    def version(self) -> str:
+        """The scorer's version."""
+        return self.scorer.version
+
+    async def ask(self, question: Question) -> Reply:
+        """Return the score as JSON text; a scorer that raises, or whose judge cannot be reached, is a failed call.
+
+        Raises:
+            InputError: the question is about something else than one picture and its prompt.
+        """
+        media = question.media
+        if question.prompt is None or len(media) != 1 or media[0].kind != MediaKind.IMAGE:
+            hint = "Use it with `salon bench run scorer`, `salon refine --scorer`, or as the reward scorer:NAME."
+            raise InputError(
+                "a scorer rates one picture against its prompt, and answers no other question:", value=self.name, hint=hint
+            )
+        began = perf_counter()
+        verdict = await self._batches.ask(None, (media[0], question.prompt))
+        latency_ms = (perf_counter() - began) * 1000
+        if isinstance(verdict, Unscored) and verdict.reason in _FAILED:
+            return Reply("", _FAILED[verdict.reason], self.version, error=verdict.detail, latency_ms=latency_ms)
+        return Reply(self._written(verdict), version=self.version, finish=Finish.STOP, latency_ms=latency_ms)
+
+    async def close(self) -> None:
+        """Finish what is under way; the next question goes on."""
+        await self._batches.close()
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await asyncio.to_thread(self._end, runner)
+
+    def _end(self, runner: asyncio.Runner) -> None:
+        """Close the scorer, where it can be closed, and the loop that it was called in."""
+        with runner:
+            if isinstance(self.scorer.function, Closable):
+                runner.run(self.scorer.function.close())
+
+    def _written(self, verdict: Verdict[float]) -> str:
+        said: dict[str, Any] = {
+            "name": self.name,
+            "range": [end if math.isfinite(end) else None for end in self.scorer.range],
+            "higher_is_better": self.scorer.higher_is_better,
+        }
+        if isinstance(verdict, Scored):
+            said["score"] = verdict.value
+        else:
+            said |= {"unscored": verdict.reason.value, "detail": verdict.detail}
+        return json.dumps({**said, _SEAL: digest(_SEAL, said)}, ensure_ascii=False)
+
+    def _answer(self, asked: Sequence[tuple[Media, str]]) -> Sequence[Verdict[float]]:
+        """Score a batch, in the thread of the batches; its loop lives until :meth:`close`, with a scorer's connections."""
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+        return self._runner.run(self.scorer.score([media for media, _ in asked], [prompt for _, prompt in asked]))
+
+
+def parse_score(text: str) -> Outcome[ScoreAnswer]:
+    """Read the reply of a scorer, or a judge's mark from 0 to 10 (:func:`~salon_taxonomy.answers.parse_prism`).
+
+    Example:
+        >>> parse_score('{"justification": "All there.", "score": 9}').answer
+        ScoreAnswer(verdict=Scored(value=9.0), scaled=0.9, lower_is_better=False)
+    """
+    said = _said(text)
+    if said is not None:
+        return Parsed(said)
+    outcome = parse_prism(text)
+    if isinstance(outcome, Unparsed):
+        return outcome
+    mark = outcome.answer.score
+    return Parsed(ScoreAnswer(Scored(mark), mark / _HIGHEST_MARK), outcome.reasoning, outcome.notes)
+
+
+def _said(text: str) -> ScoreAnswer | None:
+    """Return what a scorer's reply says. Any other text gives None, and so does a model that imitates a scorer."""
+    if not text.startswith(_BEGINNING):
+        return None
+    try:
+        said = strict_json(text)
+    except JsonError:
+        return None
+    members = dict(said) if isinstance(said, dict) else {}
+    seal = members.pop(_SEAL, None)
+    try:
+        if seal != digest(_SEAL, members):
+            return None
+    except ValueError:  # an infinite number
+        return None
+    ends, upward, score = members.get("range"), members.get("higher_is_better"), members.get("score")
+    if not (isinstance(ends, list) and len(ends) == 2 and isinstance(upward, bool)):
+        return None
+    bounds = [infinite if end is None else end for end, infinite in zip(ends, UNBOUNDED, strict=True)]
+    if not all(isinstance(end, int | float) for end in bounds):
+        return None
+    scorer = CheckedScorer(min, "", "", (float(str(bounds[0])), float(str(bounds[1]))), upward)
+    if isinstance(score, int | float) and not isinstance(score, bool):
+        [verdict] = checked_scores([score], 1, scorer.range)
+        return ScoreAnswer.of(scorer, verdict)
+    reason, detail = members.get("unscored"), members.get("detail")
+    if reason not in list(Reason) or not isinstance(detail, str):
+        return None
+    return ScoreAnswer.of(scorer, Unscored(Reason(reason), detail))
+
+
+def _completed(document: dict[str, Any]) -> dict[str, Any]:
+    """With files and folders absolute, so that a run is resumed from any folder."""
+    text = str(document.get("scorer", ""))
+    place, colon, function = text.rpartition(":")
+    if place.endswith(".py"):
+        return {**document, "scorer": f"{Path(place).absolute()}{colon}{function}"}
+    name, colon, settings = text.partition(":")
+    if not colon or name not in installed(SCORERS):
+        return document
+    return {**document, "scorer": f"{name}:{','.join(map(_absolute, settings.split(',')))}"}
+
+
+def _absolute(setting: str) -> str:
+    """Return ``value``, ``key=value`` or a judge with the files and folders that it names here absolute."""
+    *before, last = setting.split("=")
+    kind, colon, place = last.partition(":")
+    if colon and kind in _READING:
+        last = f"{kind}:{_found(place)}"
+    return "=".join([*map(_kept, before), _found(last)])
+
+
+def _found(place: str) -> str:
+    return str(Path(place).absolute()) if place and Path(place).exists() else place
+
+
+def _kept(part: str) -> str:
+    kind, colon, place = part.partition(":")
+    return f"{kind}:{Path(place).absolute()}" if colon and kind in _KEEPING else part
+
+
+def _open(settings: ScorerSettings, environment: Mapping[str, str]) -> ManagedJudge:
+    return ScorerJudge(open_scorer(settings.scorer, environment), settings)
+
+
+KIND: Final = JudgeKind("scorer", ScorerSettings, _completed, lambda text: {"scorer": text}, _open)
+"""The kind of judge ``scorer:SPEC``."""

@@ -1,0 +1,264 @@
+"""The kinds of generators: a server, a pipeline of diffusers, any command, and drawn scenes."""
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Final, Protocol, runtime_checkable
+
+from salon_judges.clients.settings import ChatSettings, without_credentials
+from salon_judges.clients.specification import read_settings
+from salon_judges.editors.diffusers_pipeline import LocalPipeline
+from salon_judges.editors.openai_compatible import ImagesServer
+from salon_synthetic.scenes.drawing import png
+from salon_synthetic.scenes.imagining import RULES, SLIPS, imagine
+from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.media_files import read_inside
+from salon_taxonomy.plugins import Closing, Managed
+from salon_taxonomy.protocols import Edit, Media
+from salon_taxonomy.records import CallStatus
+from salon_taxonomy.verdict import Unscored
+
+_SERVERS: Final = ("openai", "vllm", "sglang")
+_HINT: Final = 'Write draw:, diffusers:MODEL, KIND:MODEL@URL, name a TOML file as judges have, or give --command "PROGRAM …".'
+_PLACEHOLDER: Final = re.compile(r"\{(\w*)\}")
+_NEEDED: Final = ("prompt_file", "output")
+_KNOWN: Final = (*_NEEDED, "seed")
+_LAST_WORDS: Final = 300
+_MOST_BYTES: Final = 128 << 20
+"""Of a picture that a command writes."""
+
+
+@runtime_checkable
+class PictureGenerator(Managed, Protocol):
+    """A model that makes a picture from a prompt."""
+
+    @property
+    def name(self) -> str:
+        """The name in tables."""
+
+    @property
+    def version(self) -> str:
+        """A digest of everything that shapes its pictures."""
+
+    async def generate(self, prompt: str, *, seed: int) -> Edit:
+        """Make one picture. A failure is an ``Edit`` with its reason; no prompt raises."""
+
+
+class OpenAICompatibleGenerator(ImagesServer):
+    """A server: ``POST {base_url}/images/generations``, one picture per call, with the seed as the field ``seed``.
+
+    ``settings.extra_body`` holds further fields (``size``, ``quality``, ``response_format``); a field that is None is left out,
+    so ``seed=None`` draws from a server that takes no seed. Arguments as for
+    :class:`~salon_judges.editors.openai_compatible.ImagesServer`.
+    """
+
+    kind = "generator"
+    protocol = "images-generations-1"
+    path = "/images/generations"
+    content_type = "application/json"
+
+    async def generate(self, prompt: str, *, seed: int) -> Edit:
+        """Return the server's picture, or why it failed."""
+        fields = {"model": self.settings.model, "prompt": prompt, "n": 1, "seed": seed, **self.settings.extra_body}
+        return await self.request(json.dumps({key: value for key, value in fields.items() if value is not None}).encode())
+
+
+class DiffusersGenerator(LocalPipeline):
+    """Any text-to-image pipeline of diffusers, called with ``prompt`` and ``generator``; arguments as for ``LocalPipeline``."""
+
+    kind = "generator"
+
+    async def generate(self, prompt: str, *, seed: int) -> Edit:
+        """Return the pipeline's picture, or why it failed.
+
+        Raises:
+            InputError: the pipeline cannot be loaded.
+        """
+        return await self.run(seed, prompt=prompt)
+
+
+class DrawGenerator(Closing):
+    """Draws scenes of simple objects, with slips as image generators make them; needs no model and no network.
+
+    Args:
+        slips: the chance, 0 to 1, that an object comes out wrong, and that a relation is not heeded.
+
+    Raises:
+        InputError: ``slips`` is not within 0 and 1.
+
+    Example:
+        >>> made = asyncio.run(DrawGenerator(slips=0).generate("a red star", seed=1))
+        >>> made.image.data[:4], asyncio.run(DrawGenerator().generate("a horse", seed=1)).status.value
+        (b'\\x89PNG', 'rejected')
+    """
+
+    name: str = "draw"
+
+    def __init__(self, slips: float = SLIPS) -> None:
+        if not 0 <= slips <= 1:
+            raise InputError("the chance of a slip is a number from 0 to 1, not", value=slips)
+        self._slips = slips
+        self.version = digest("generator", {"kind": "draw", "rules": RULES, "slips": slips})
+
+    async def generate(self, prompt: str, *, seed: int) -> Edit:
+        """Return the drawn scene; ``REJECTED`` for a prompt that is not understood."""
+        return await asyncio.to_thread(self._drawn, prompt, seed)
+
+    def _drawn(self, prompt: str, seed: int) -> Edit:
+        try:
+            scene = imagine(prompt, seed=seed, slips=self._slips)
+        except InputError as error:
+            return Edit(None, CallStatus.REJECTED, self.version, error=str(error).replace("\n", " "))
+        return Edit(Media.from_bytes(png(scene)), version=self.version)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+class CommandGenerator(Closing):
+    """Runs a program once per picture: ``mygen {prompt_file} {output}``, and where wanted ``{seed}``.
+
+    The template is split into words as a shell would do it, and then each placeholder is filled in; no shell is started, and
+    the prompt is in a file, so nothing that a prompt says becomes a word of the command. The program writes one picture to
+    ``{output}`` and exits with 0.
+
+    Args:
+        template: the command.
+        timeout_s: of one picture, in seconds; then the program and its children are killed.
+
+    Raises:
+        InputError: the template cannot be split, lacks a placeholder or has an unknown one, or there is no such program.
+    """
+
+    def __init__(self, template: str, *, timeout_s: float = 600.0) -> None:
+        try:
+            self._words = shlex.split(template)
+        except ValueError as error:
+            raise InputError(
+                f"the command cannot be split into words ({error}):", source="--command", value=template
+            ) from error
+        named = [name for word in self._words for name in _PLACEHOLDER.findall(word)]
+        for name in named:
+            if name not in _KNOWN:
+                raise InputError("unknown placeholder", source="--command", value=f"{{{name}}}", allowed=_placeholders(_KNOWN))
+        for name in _NEEDED:
+            if name not in named:
+                raise InputError("the command lacks", source="--command", value=f"{{{name}}}", allowed=_placeholders(_KNOWN))
+        if shutil.which(self._words[0]) is None:
+            raise InputError("there is no such program", source="--command", value=self._words[0])
+        if not 0 < timeout_s < float("inf"):
+            raise InputError("must be above 0 and finite, not", source="--timeout", value=timeout_s)
+        self._timeout_s = timeout_s
+        self.name = Path(self._words[0]).name
+        self.version = digest("generator", {"kind": "command", "words": list(self._words)})
+
+    async def generate(self, prompt: str, *, seed: int) -> Edit:
+        """Return the picture that the program wrote; ``REJECTED`` where it failed, ``TIMEOUT`` where it took too long.
+
+        Raises:
+            InputError: the program cannot be started.
+        """
+        began = perf_counter()
+        with tempfile.TemporaryDirectory(prefix="salon-generate-") as folder:
+            prompt_file, output, log = (Path(folder, name) for name in ("prompt.txt", "picture.png", "log"))
+            prompt_file.write_text(prompt, encoding="utf-8", newline="")
+            filled = {"prompt_file": str(prompt_file), "output": str(output), "seed": str(seed)}
+            words = [_PLACEHOLDER.sub(lambda match: filled[match[1]], word) for word in self._words]
+            code = await self._run(words, log)
+            latency_ms = (perf_counter() - began) * 1000
+            if code is None:
+                problem = f"the command took more than {self._timeout_s:g} s"
+                return Edit(None, CallStatus.TIMEOUT, self.version, latency_ms, problem)
+            data = read_inside(output, Path(folder), _MOST_BYTES)
+            if code or isinstance(data, Unscored):
+                said = log.read_bytes()[-_LAST_WORDS:].decode("utf-8", "replace").strip()
+                lacks = f"the command wrote no picture ({data.detail})" if isinstance(data, Unscored) else ""
+                what = f"the command ended with {code}" if code else lacks
+                return Edit(None, CallStatus.REJECTED, self.version, latency_ms, f"{what}: {said}" if said else what)
+        return Edit(Media.from_bytes(data), version=self.version, latency_ms=latency_ms)
+
+    async def _run(self, words: list[str], log: Path) -> int | None:
+        """Return the exit code; None after a time-out."""
+        with log.open("wb") as said:
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *words, stdin=asyncio.subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+                )
+            except OSError as error:  # no picture can be made
+                raise InputError(f"cannot be run ({error.strerror})", source=words[0], hint="Is it a program?") from error
+            try:
+                return await asyncio.wait_for(process.wait(), self._timeout_s)
+            except TimeoutError:
+                return None
+            finally:
+                if process.returncode is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    await process.wait()
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+def open_generator(
+    specification: str,
+    environment: Mapping[str, str],
+    *,
+    options: Mapping[str, Digestible] | None = None,
+    dtype: str | None = None,
+) -> PictureGenerator:
+    """Return the generator that a text or a TOML file means. Nothing is sent or loaded before its first picture.
+
+    Args:
+        specification: ``draw:`` (or ``draw:0.3``, the chance of a slip), ``diffusers:MODEL``, ``KIND:MODEL@URL`` with KIND as
+            for judges, or a TOML file with the settings of a server.
+        environment: where secrets are found; a command line passes ``os.environ``.
+        options: further arguments of the pipeline's call, or fields of the request: ``num_inference_steps``, ``size``.
+        dtype: of a pipeline: ``bfloat16``.
+
+    Raises:
+        InputError: for an unknown kind, wrong settings, an option without effect, or a secret that is not set.
+
+    Example:
+        >>> open_generator("vllm:qwen-image@localhost:8000", {}).name
+        'qwen-image'
+    """
+    kind, colon, rest = specification.partition(":")
+    if kind == "draw":
+        _refuse_unused(specification, {"--set": options, "--dtype": dtype})
+        try:
+            return DrawGenerator(float(rest) if rest else SLIPS)
+        except ValueError as error:
+            raise InputError("the chance of a slip is a number from 0 to 1, not", source="draw:", value=rest) from error
+    if kind == "diffusers" and rest:
+        return DiffusersGenerator(rest, dtype=dtype, options=options)
+    if not (specification.endswith(".toml") or (colon and kind in _SERVERS)):
+        allowed = ("draw", "diffusers", *_SERVERS)
+        raise InputError("no such generator", value=without_credentials(specification), allowed=allowed, hint=_HINT)
+    settings = read_settings(specification)
+    if not isinstance(settings, ChatSettings):
+        source = without_credentials(specification)
+        raise InputError("is no server that makes pictures", source=source, key="kind", value=settings.kind, allowed=_SERVERS)
+    _refuse_unused(specification, {"--dtype": dtype})
+    body = {**settings.extra_body, **(options or {})}
+    return OpenAICompatibleGenerator(settings.model_copy(update={"extra_body": body}), environment)
+
+
+def _refuse_unused(specification: str, given: Mapping[str, object]) -> None:
+    """Refuse an option that would be ignored."""
+    for option, value in given.items():
+        if value:
+            problem = "has no effect on the generator"
+            raise InputError(problem, source=option, value=without_credentials(specification), hint=f"Leave {option} out.")
+
+
+def _placeholders(names: tuple[str, ...]) -> list[str]:
+    return [f"{{{name}}}" for name in names]

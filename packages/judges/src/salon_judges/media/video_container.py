@@ -1,0 +1,213 @@
+"""Read the container and the packets of a video file without decoding a picture.
+
+FFmpeg guesses formats, and some of them (playlists, concatenations) are lists of other files and addresses. So the name and
+the guess decide nothing: only three containers are ever opened, each with its own reader and from memory.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from io import BytesIO
+from typing import TYPE_CHECKING, Final
+
+from salon_judges.media.policy import PicturePolicy
+from salon_judges.media.video_policy import VideoLimits
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.media_files import bad_media
+from salon_taxonomy.verdict import Unscored
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.video.stream import VideoStream
+
+_FTYP_BOXES: Final = (b"ftyp", b"moov", b"mdat", b"free", b"wide", b"skip")
+_STILL_BRANDS: Final = (b"avif", b"mif1", b"heic", b"heix", b"msf1")
+_LOST_SHARE: Final = 0.05
+_LOST_SECONDS: Final = 0.3
+
+
+@cache
+def video_failures() -> tuple[type[Exception], ...]:
+    """What PyAV raises about damaged files: FFmpeg's own errors, and what its wrappers and Pillow raise about odd values."""
+    from av.error import FFmpegError
+
+    plain = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, EOFError, OSError, RuntimeError, MemoryError)
+    return (FFmpegError, *plain)
+
+
+def require_av() -> None:
+    """Make sure that videos can be read.
+
+    Raises:
+        InputError: without the extra ``video``.
+    """
+    try:
+        import av  # noqa: F401
+    except ImportError as error:
+        raise InputError("videos need PyAV", hint="In a clone of Salon: uv pip install './packages/judges[video]'.") from error
+
+
+def container_of(data: bytes) -> str | None:
+    """The container of a video by its first bytes, as FFmpeg calls its reader; None for anything else.
+
+    Example:
+        >>> container_of(b"\\x00\\x00\\x00\\x20ftypisom"), container_of(b"#EXTM3U"), container_of(b"\\x1aE\\xdf\\xa3...")
+        ('mov', None, 'matroska')
+    """
+    if data[:4] == b"\x1aE\xdf\xa3":
+        return "matroska"
+    if data[:4] == b"RIFF" and data[8:12] == b"AVI ":
+        return "avi"
+    return "mov" if data[4:8] in _FTYP_BOXES and data[8:12] not in _STILL_BRANDS else None
+
+
+def media_type_of(data: bytes) -> str:
+    """What HTTP calls the video: by its container; ``video/mp4`` where nothing better is known."""
+    if data[:4] == b"\x1aE\xdf\xa3":
+        return "video/webm" if b"webm" in data[:64] else "video/x-matroska"
+    return "video/x-msvideo" if data[:4] == b"RIFF" else "video/quicktime" if data[8:12] == b"qt  " else "video/mp4"
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What the packets of a video say of it.
+
+    Attributes:
+        width: of the coded picture, in pixels.
+        height: of the coded picture, in pixels.
+        aspect: how much wider than high a pixel is; 1 for square ones.
+        coded_frames: packets of pictures.
+        time_base: seconds per unit of a time stamp.
+        start: the first time stamp, in units; None where packets have none.
+        last: the last one.
+        step_s: the time from one picture to the next where time stamps do not say it, in seconds.
+        duration_s: from the first picture to the end of the last, in seconds.
+        notes: what had to be assumed, a clause each.
+    """
+
+    width: int
+    height: int
+    aspect: Fraction
+    coded_frames: int
+    time_base: Fraction
+    start: int | None
+    last: int | None
+    step_s: float
+    duration_s: float
+    notes: tuple[str, ...] = ()
+
+    def fitting(self, most_pixels: int) -> tuple[int, int]:
+        """The size at which a frame is shown, pixels made square, before it is turned upright."""
+        wide = max(1, round(self.width * self.aspect)) if self.aspect >= 1 else self.width
+        high = self.height if self.aspect >= 1 else max(1, round(self.height / self.aspect))
+        return PicturePolicy(most_pixels=most_pixels).fitting(wide, high)
+
+
+@contextmanager
+def opened(data: bytes) -> "Iterator[InputContainer]":
+    """The container, from memory, with the reader that its first bytes ask for."""
+    import av
+
+    with av.open(BytesIO(data), mode="r", format=container_of(data)) as container:
+        yield container
+
+
+def outline(data: bytes, limits: VideoLimits) -> Outline | Unscored:
+    """Read through all packets, decoding none; ``Unscored(BAD_MEDIA)`` for what is no video, cut off or too large.
+
+    Never raises for what the bytes are.
+    """
+    if container_of(data) is None:
+        return bad_media("the file is none of the video containers that are read: MP4, MOV, MKV, WebM, AVI")
+    try:
+        with opened(data) as container:
+            streams = [each for each in container.streams.video if each.codec_context is not None]
+            if not streams:
+                has_sound = bool(container.streams.audio)
+                return bad_media("the file has sound only, no picture" if has_sound else "there is no video in the file")
+            context = streams[0].codec_context
+            width, height = context.width, context.height
+            if width < 1 or height < 1:
+                return bad_media("the video does not say how large its picture is")
+            if width * height > limits.most_pixels:
+                return bad_media(f"the video has {width:,} × {height:,} pixels; at most {limits.most_pixels:,} are decoded")
+            return _packets(container, streams[0], limits)
+    except video_failures() as error:
+        return bad_media(f"the file is cut off or damaged ({_words(error)})")
+
+
+def _packets(container: "InputContainer", stream: "VideoStream", limits: VideoLimits) -> Outline | Unscored:
+    """Count and time the packets of pictures, and see whether the file ends where its head says."""
+    base = stream.time_base or Fraction(1, 1000)
+    stamps: list[tuple[int, int]] = []
+    count, hidden, damaged, end_s = 0, 0, False, 0.0
+    for packet in container.demux():
+        if not packet.size:
+            continue
+        damaged = damaged or packet.is_corrupt
+        stamp = packet.pts if packet.pts is not None else packet.dts
+        if stamp is not None and packet.time_base is not None:
+            end_s = max(end_s, float((stamp + (packet.duration or 0)) * packet.time_base))
+        if packet.stream_index != stream.index:
+            continue
+        if packet.is_discard:
+            hidden += 1
+            continue
+        count += 1
+        if count > limits.most_coded_frames:
+            return bad_media(f"the video has more than {limits.most_coded_frames:,} frames")
+        if stamp is not None:
+            stamps.append((stamp, packet.duration or 0))
+    if not count:
+        every = f"the file says of all its {hidden:,} frames that they are not to be shown"
+        return bad_media(every if hidden else "there is no picture in the video")
+    if damaged or (stream.frames and count < stream.frames):
+        return bad_media(
+            f"the file is cut off ({count:,} of {stream.frames:,} frames are there)" if stream.frames else "the file is cut off"
+        )
+    declared = _declared_s(container)
+    if declared is not None and declared - end_s > max(_LOST_SECONDS, _LOST_SHARE * declared):
+        return bad_media(f"the file is cut off (it ends after {end_s:.1f} of {declared:.1f} s)")
+    return _timed(stream, base, stamps, count, limits, declared)
+
+
+def _declared_s(container: "InputContainer") -> float | None:
+    """Return the end of the last picture or sound in seconds, by the head of the file."""
+    if container.duration is None or container.duration <= 0:
+        return None
+    return (container.duration + max(0, container.start_time or 0)) / 1_000_000
+
+
+def _timed(
+    stream: "VideoStream",
+    base: Fraction,
+    stamps: list[tuple[int, int]],
+    count: int,
+    limits: VideoLimits,
+    declared: float | None,
+) -> Outline | Unscored:
+    rate = stream.average_rate or stream.guessed_rate or Fraction(25)
+    step_s = float(1 / rate) if rate > 0 else 0.04
+    notes = [] if declared is not None else ["the file does not say how long it is"]
+    start = last = None
+    if len(stamps) == count:
+        stamps.sort()
+        start, last = stamps[0][0], stamps[-1][0]
+        duration = float((last - start) * base) + (float(stamps[-1][1] * base) or step_s)
+    else:
+        notes.append(f"pictures without time stamps, taken as {1 / step_s:g} per second")
+        duration = count * step_s
+    if not 0 < duration <= limits.most_seconds:
+        return bad_media(f"the video lasts {duration:,.1f} s; at most {limits.most_seconds:,.0f} s are read")
+    context = stream.codec_context
+    aspect = stream.sample_aspect_ratio or Fraction(1)
+    if not Fraction(1, 16) <= aspect <= 16:
+        aspect = Fraction(1)
+    size = (context.width, context.height)
+    return Outline(*size, aspect, count, base, start, last, step_s, duration, tuple(notes))
+
+
+def _words(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error) or type(error).__name__

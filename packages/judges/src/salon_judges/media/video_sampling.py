@@ -1,0 +1,194 @@
+"""Sample the frames of a video at an exact rate, as a player would show them."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from salon_judges.media.preparing import PreparedPicture
+from salon_judges.media.video_container import Outline, opened, outline, require_av, video_failures
+from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoLimits, VideoPolicy, thinned, times_at
+from salon_taxonomy.media_files import bad_media, read_inside
+from salon_taxonomy.protocols import Film, Frame, Media
+from salon_taxonomy.records import MediaKind
+from salon_taxonomy.verdict import Unscored
+
+if TYPE_CHECKING:
+    from av import VideoFrame
+
+_QUARTER: Final = 90
+_SLACK_S: Final = 1e-6
+_THREADS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SampledVideo:
+    """A video that was looked at.
+
+    Attributes:
+        film: its frames, JPEG, upright, with square pixels.
+        width: of the video's own picture, upright, in pixels.
+        height: of the video's own picture, upright, in pixels.
+    """
+
+    film: Film
+    width: int
+    height: int
+
+
+def prepare_video(
+    path: Path, policy: VideoPolicy, root: Path, *, limits: VideoLimits = DEFAULT_VIDEO_LIMITS
+) -> PreparedPicture | Unscored:
+    """Read, check and sample one video: as :func:`~salon_judges.media.preparing.prepare_picture` for pictures.
+
+    ``PreparedPicture.media`` refers to the file (``uri``) and holds the frames (``film``); the file's own bytes are not kept.
+
+    Args:
+        path: the file.
+        policy: the suite's wish, within the judge's limits.
+        root: the folder that the file must lie in, whatever links or ``..`` the path contains.
+        limits: larger files are refused.
+
+    Returns:
+        The video, or ``Unscored(BAD_MEDIA)`` with the reason. Never raises for what a file, its name or its content is.
+
+    Raises:
+        InputError: without PyAV (the extra ``video``).
+
+    Example:
+        >>> import tempfile
+        >>> from salon_synthetic.videos import write_clip
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> clip = write_clip(folder / "1.mp4", "clean", seconds=1.0)
+        >>> ready = prepare_video(clip, VideoPolicy(), folder)
+        >>> [frame.at_s for frame in ready.media.film.frames], ready.width, ready.height
+        ([0.0, 0.2, 0.4, 0.6, 0.8], 160, 120)
+        >>> prepare_video(folder / "2.mp4", VideoPolicy(), folder).detail
+        'there is no such file'
+    """
+    data = read_inside(path, root, limits.most_bytes)
+    return data if isinstance(data, Unscored) else prepare_video_bytes(data, policy, uri=str(path), limits=limits)
+
+
+def prepare_video_bytes(
+    data: bytes, policy: VideoPolicy, *, uri: str, limits: VideoLimits = DEFAULT_VIDEO_LIMITS, sha256: str | None = None
+) -> PreparedPicture | Unscored:
+    """Prepare a video whose bytes were read already; ``sha256`` is its hash where it is known."""
+    sampled = sample_video(data, policy, limits=limits)
+    if isinstance(sampled, Unscored):
+        return sampled
+    sha256 = sha256 or hashlib.sha256(data).hexdigest()
+    rate, pixels = policy.frames_per_second, policy.most_pixels
+    media = Media(sha256, uri, None, MediaKind.VIDEO, rate, pixels, sampled.film)
+    size = (sampled.width, sampled.height)
+    return PreparedPicture(media, *size, sha256, *size, sampled.film.notes)
+
+
+def sample_video(data: bytes, policy: VideoPolicy, *, limits: VideoLimits = DEFAULT_VIDEO_LIMITS) -> SampledVideo | Unscored:
+    """The frames of a video at the policy's rate.
+
+    Frame k is what a player shows k/rate seconds after the first picture: the last picture whose time stamp is not later. A
+    picture that stands longer is given again, so frames stay evenly spaced whatever the video's own rate does.
+
+    Args:
+        data: the encoded file: MP4, MOV, MKV, WebM or AVI, of any codec that FFmpeg decodes.
+        policy: rate, size, number.
+        limits: larger videos are refused before they are decoded.
+
+    Returns:
+        The frames, or ``Unscored(BAD_MEDIA)``: no video, sound only, cut off, damaged, too large.
+    """
+    require_av()
+    plan = outline(data, limits)
+    if isinstance(plan, Unscored):
+        return plan
+    wanted = times_at(policy.frames_per_second, plan.duration_s)
+    chosen = thinned(wanted, policy.most_frames)
+    try:
+        taken = _taken(data, plan, chosen, policy)
+    except video_failures() as error:
+        return bad_media(f"the video cannot be decoded ({getattr(error, 'strerror', None) or error or type(error).__name__})")
+    if isinstance(taken, Unscored):
+        return taken
+    frames, turned = taken
+    notes = list(plan.notes)
+    notes += ["turned upright"] if turned else []
+    notes += ["pixels made square"] if plan.aspect != 1 else []
+    notes += [f"{len(chosen)} of {len(wanted)} frames, evenly thinned"] if len(chosen) < len(wanted) else []
+    film = Film(tuple(frames), plan.duration_s, len(wanted), tuple(notes))
+    sideways = turned % 180 == _QUARTER
+    wide, high = plan.fitting(plan.width * plan.height * 256)
+    return SampledVideo(film, *((high, wide) if sideways else (wide, high)))
+
+
+def _taken(data: bytes, plan: Outline, times: list[float], policy: VideoPolicy) -> tuple[list[Frame], int] | Unscored:
+    """The frames at the given times, and by how many degrees they had to be turned."""
+    frames: list[Frame] = []
+    shown: tuple[VideoFrame, float] | None = None
+    turned, last_s = 0, 0.0
+    pending = iter(times)
+    due = next(pending, None)
+    encode = _Encoder(plan, policy)
+
+    def take(until: float) -> None:
+        """Give the picture that stands now to every time that is due before ``until``."""
+        nonlocal due, turned
+        if shown is None or due is None or due >= until - _SLACK_S:
+            return
+        image, turned = encode(shown[0])
+        while due is not None and due < until - _SLACK_S:
+            frames.append(Frame(due, image))
+            due = next(pending, None)
+
+    for frame, at_s in _decoded(data, plan):
+        if frame.is_corrupt:
+            return bad_media(f"the video is damaged at {at_s:.2f} s")
+        take(at_s)
+        shown, last_s = (frame, at_s), max(last_s, at_s)
+    if shown is None:
+        return bad_media("no picture of the video can be decoded")
+    expected = plan.duration_s - 2 * max(plan.step_s, plan.duration_s / plan.coded_frames)
+    if plan.start is not None and plan.last is not None:
+        expected = float((plan.last - plan.start) * plan.time_base)
+    if last_s < expected - max(0.5, 2 / policy.frames_per_second):
+        return bad_media(f"only the first {last_s:.1f} of {plan.duration_s:.1f} s can be decoded")
+    take(float("inf"))
+    return frames, turned
+
+
+def _decoded(data: bytes, plan: Outline) -> "Iterator[tuple[VideoFrame, float]]":
+    """Every picture in the order in which it is shown, with its time after the first, in seconds."""
+    with opened(data) as container:
+        stream = container.streams.video[0]
+        stream.thread_type = "AUTO"
+        stream.codec_context.thread_count = _THREADS
+        for number, frame in enumerate(container.decode(stream)):
+            if frame.pts is None or plan.start is None or frame.time_base is None:
+                yield frame, number * plan.step_s
+            else:
+                yield frame, float(frame.pts * frame.time_base - plan.start * plan.time_base)
+
+
+class _Encoder:
+    """Makes JPEG of frames: resized, pixels square, upright. As videos do, it halves the resolution of colour."""
+
+    def __init__(self, plan: Outline, policy: VideoPolicy) -> None:
+        from av.video.reformatter import VideoReformatter
+
+        self._resize = VideoReformatter()  # keeps its tables from frame to frame
+        self._size = plan.fitting(policy.most_pixels)
+        self._quality = policy.quality
+
+    def __call__(self, frame: "VideoFrame") -> tuple[Media, int]:
+        """One frame, and by how many degrees it was turned, counter-clockwise."""
+        width, height = self._size
+        small: Any = self._resize.reformat(frame, width, height, format="rgb24", interpolation="AREA")
+        image = small.to_image()
+        turn = round(frame.rotation / _QUARTER) * _QUARTER % 360
+        if turn:
+            image = image.rotate(turn, expand=True)
+        stream = BytesIO()
+        image.save(stream, "JPEG", quality=self._quality, subsampling="4:2:0")
+        return Media.from_bytes(stream.getvalue()), turn

@@ -1,0 +1,403 @@
+"""A cache gives a reply back only for the same question to the same judge, and survives whatever happens to its files."""
+
+import asyncio
+import hashlib
+import multiprocessing
+import os
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from for_each import for_each
+from salon_judges.clients import CachedJudge, ResponseCache, open_judge, read_settings
+from salon_judges.testing.mock_server import Script, fixed, serving
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Decoding, Judge, Media, Question, Reply, Token, Usage
+from salon_taxonomy.records import CallStatus, Finish
+from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
+
+QUESTION = Question(("Is it real?", Media.from_bytes(b"a picture")))
+
+
+class Counting:
+    """Answers with what ``answer`` makes of the number of the call."""
+
+    def __init__(self, answer: Callable[[int], Reply] = lambda number: Reply(f"reply {number}"), version: str = "1") -> None:
+        self.name, self.version, self.calls = "counting", version, 0
+        self._answer = answer
+        self.gate: asyncio.Event | None = None
+
+    async def ask(self, question: Question) -> Reply:
+        self.calls += 1
+        number = self.calls
+        if self.gate is not None:
+            await self.gate.wait()
+        return self._answer(number)
+
+
+def ask(judge: Judge, question: Question = QUESTION) -> Reply:
+    return asyncio.run(judge.ask(question))
+
+
+def file_of(folder: Path) -> Path:
+    return folder / "replies.sqlite3"
+
+
+def change_body(folder: Path, body: bytes, sha256: bytes | None = None) -> None:
+    with closing(sqlite3.connect(file_of(folder))) as database, database:
+        database.execute("UPDATE replies SET body = ?, sha256 = coalesce(?, sha256)", (body, sha256))
+
+
+def test_a_kept_reply_comes_back_whole_marked_as_cached_and_free(tmp_path: Path) -> None:
+    tokens = (Token("yes", -0.1, (("yes", -0.1), ("no", -2.4))),)
+    reply = Reply(
+        "yes, 人 \U0001f600", finish=Finish.STOP, latency_ms=12.5, usage=Usage(10, 2, 0.01), tokens=tokens, http_status=200
+    )
+    inner = Counting(lambda number: reply)
+    assert ask(CachedJudge(inner, ResponseCache(tmp_path))) == reply
+    later = CachedJudge(inner, ResponseCache(tmp_path))
+    found = ask(later)
+    assert (found.text, found.tokens, found.finish, found.cached) == (reply.text, tokens, Finish.STOP, True)
+    assert found.usage == Usage(0, 0, 0.0)
+    assert inner.calls == 1
+    assert later.cache.counts.hits == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Question(("Is it  real?", Media.from_bytes(b"a picture"))),
+        Question(("Is it real?", Media.from_bytes(b"another"))),
+        Question((Media.from_bytes(b"a picture"), "Is it real?")),
+        Question(QUESTION.parts, system="Be brief."),
+        Question(QUESTION.parts, decoding=Decoding(temperature=0.5)),
+        Question(QUESTION.parts, decoding=Decoding(seed=1)),
+        Question(QUESTION.parts, response_schema={"type": "object"}),
+    ],
+)
+def test_whatever_can_change_the_reply_is_another_entry(tmp_path: Path, other: Question) -> None:
+    judge = CachedJudge(Counting(), ResponseCache(tmp_path))
+    assert (ask(judge).text, ask(judge, other).text) == ("reply 1", "reply 2")
+
+
+def test_a_judge_of_another_version_is_asked_itself(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+    assert ask(CachedJudge(Counting(version="1"), cache)).cached is False
+    assert ask(CachedJudge(Counting(version="2"), cache)).cached is False
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply("", CallStatus.TIMEOUT, error="late"),
+        Reply("", CallStatus.REJECTED, http_status=429),
+        Reply("half of a", finish=Finish.LENGTH),
+        Reply("I cannot", finish=Finish.FILTERED),
+        Reply(""),
+        Reply(" \n"),
+        Reply("", CallStatus.CANCELLED),
+    ],
+)
+def test_only_whole_replies_are_kept(tmp_path: Path, reply: Reply) -> None:
+    inner = Counting(lambda number: reply)
+    judge = CachedJudge(inner, ResponseCache(tmp_path))
+    assert [ask(judge).cached for _ in range(2)] == [False, False]
+    assert inner.calls == 2
+    assert judge.cache.size().entries == 0
+
+
+@for_each("text", [text for text in HOSTILE_REPLIES if text.strip()])
+def test_any_text_is_given_back_as_it_is_stored(tmp_path: Path, text: str) -> None:
+    judge = CachedJudge(ReplayJudge([text]), ResponseCache(tmp_path))
+    ask(judge)
+    assert ask(judge).text == text.replace("\ud800", "\ufffd")
+
+
+def replaced_by(content: bytes) -> Callable[[Path], object]:
+    return lambda folder: file_of(folder).write_bytes(content)
+
+
+def spoil(folder: Path) -> None:
+    """Overwrite all pages but the first, as a failing disk does."""
+    whole = file_of(folder).read_bytes()
+    file_of(folder).write_bytes(whole[:4096] + b"\xa5" * (len(whole) - 4096))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: change_body(folder, b'{"text": "reply 9"}'),
+        lambda folder: change_body(folder, b""),
+        replaced_by(b"no database, but more than a hundred bytes of something else" * 40),
+        lambda folder: file_of(folder).write_bytes(file_of(folder).read_bytes()[:5000]),
+        spoil,
+    ],
+    ids=["other reply", "empty reply", "other file", "cut off", "bad pages"],
+)
+def test_damage_is_a_miss_is_reported_and_the_reply_is_written_again(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    judge = CachedJudge(Counting(), ResponseCache(tmp_path))
+    ask(judge)
+    judge.cache.close()
+    damage(tmp_path)
+    assert (ask(judge).text, judge.cache.counts.hits) == ("reply 2", 0)
+    assert [each.path for each in judge.cache.counts.damaged] == [file_of(tmp_path)]
+    assert (ask(judge).text, judge.cache.counts.hits) == ("reply 2", 1)
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.mkdir(), lambda path: path.symlink_to(path)], ids=["folder", "loop"])
+def test_a_file_that_cannot_be_opened_costs_the_entry_and_not_the_reply(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    judge = CachedJudge(Counting(), ResponseCache(tmp_path))
+    damage(file_of(tmp_path))
+    assert [ask(judge).text for _ in range(2)] == ["reply 1", "reply 2"]
+    assert judge.cache.counts.damaged
+    assert judge.cache.counts.not_kept
+    with pytest.raises(InputError, match="cannot be read"):
+        judge.cache.size()
+
+
+def test_a_process_that_finds_an_old_file_damaged_leaves_the_new_one_alone(tmp_path: Path) -> None:
+    first, second = ResponseCache(tmp_path), ResponseCache(tmp_path)
+    first.keep("1", "0" * 64, Reply("old"))
+    first.close()
+    spoil(tmp_path)
+    assert second.find("1", "0" * 64) is None
+    assert second.keep("1", "0" * 64, Reply("new"))
+    first._close_and_set_aside(_corrupt())
+    found = first.find("1", "0" * 64)
+    assert found is not None
+    assert found.text == "new"
+    assert len(list(tmp_path.glob("damaged-*"))) == 1
+
+
+def _corrupt() -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError("database disk image is malformed")
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
+
+
+def test_an_entry_with_a_right_checksum_and_a_wrong_content_is_damaged(tmp_path: Path) -> None:
+    judge = CachedJudge(Counting(), ResponseCache(tmp_path))
+    ask(judge)
+    for body in (
+        b'{"text": 7}',
+        b'{"text": "x", "cost_usd": -1}',
+        b'{"text": "x", "run": "rm"}',
+        b"[" * 10_000,
+        b'{"text": ""}',
+    ):
+        change_body(tmp_path, body, hashlib.sha256(body).digest())
+        assert ask(judge).cached is False
+    assert len(judge.cache.counts.damaged) == 5
+
+
+def test_equal_questions_in_flight_make_one_call(tmp_path: Path) -> None:
+    inner = Counting()
+
+    async def main() -> list[Reply]:
+        inner.gate = asyncio.Event()
+        judge = CachedJudge(inner, ResponseCache(tmp_path))
+        asked = [asyncio.create_task(judge.ask(QUESTION)) for _ in range(20)]
+        await asyncio.sleep(0)
+        inner.gate.set()
+        return await asyncio.gather(*asked)
+
+    replies = asyncio.run(main())
+    assert inner.calls == 1
+    assert {reply.text for reply in replies} == {"reply 1"}
+    assert sum(not reply.cached for reply in replies) == 1
+
+
+def test_equal_questions_in_flight_fail_together_and_are_asked_again_later(tmp_path: Path) -> None:
+    inner = Counting(lambda number: Reply("", CallStatus.UNREACHABLE) if number == 1 else Reply("now"))
+
+    async def main() -> tuple[list[Reply], Reply]:
+        inner.gate = asyncio.Event()
+        judge = CachedJudge(inner, ResponseCache(tmp_path))
+        asked = [asyncio.create_task(judge.ask(QUESTION)) for _ in range(5)]
+        await asyncio.sleep(0)
+        inner.gate.set()
+        return await asyncio.gather(*asked), await judge.ask(QUESTION)
+
+    replies, later = asyncio.run(main())
+    assert {reply.status for reply in replies} == {CallStatus.UNREACHABLE}
+    assert (later.text, inner.calls) == ("now", 2)
+
+
+def test_whoever_is_cancelled_takes_nobody_along(tmp_path: Path) -> None:
+    inner = Counting()
+
+    async def main() -> list[object]:
+        inner.gate = asyncio.Event()
+        judge = CachedJudge(inner, ResponseCache(tmp_path))
+        asked = [asyncio.create_task(judge.ask(QUESTION)) for _ in range(3)]
+        await asyncio.sleep(0)
+        asked[0].cancel()  # the one that asks
+        asked[1].cancel()  # one that waits for it
+        await asyncio.sleep(0)
+        inner.gate.set()
+        return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    first, second, third = asyncio.run(main())
+    assert isinstance(first, asyncio.CancelledError)
+    assert isinstance(second, asyncio.CancelledError)
+    assert isinstance(third, Reply)
+    assert third.text == "reply 2"
+
+
+def _fill(folder: str, start: int) -> None:
+    cache = ResponseCache(folder)
+    for number in range(300):
+        cache.keep("1", f"{(start + number) % 300:064x}", Reply("x" * 2000))
+        found = cache.find("1", f"{number:064x}")
+        assert found is None or len(found.text) == 2000
+    assert cache.counts.damaged == []
+
+
+def test_processes_may_share_a_folder(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    workers = [context.Process(target=_fill, args=(str(tmp_path), 75 * number)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0] * 4
+    assert ResponseCache(tmp_path).size().entries == 300
+
+
+def _keep_one(folder: str, number: int, gate: "threading.Barrier", results: "multiprocessing.SimpleQueue[object]") -> None:
+    cache = ResponseCache(folder)
+    gate.wait()
+    found, kept = cache.find("1", f"{number:064x}"), cache.keep("1", f"{number:064x}", Reply("reply"))
+    results.put((found, kept, cache.counts.damaged))
+
+
+def test_processes_that_begin_a_folder_together_keep_their_first_replies(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    for place in range(3):
+        gate, results = context.Barrier(6), context.SimpleQueue()
+        workers = [
+            context.Process(target=_keep_one, args=(str(tmp_path / str(place)), each, gate, results)) for each in range(6)
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(60)
+        assert [results.get() for _ in workers] == [(None, True, [])] * 6
+
+
+def _only_read(folder: str, results: "multiprocessing.SimpleQueue[object]") -> None:
+    if os.getuid() == 0:  # whom no permission stops
+        os.setuid(65534)
+    cache = ResponseCache(folder)
+    found = [cache.find("1", "0" * 64), cache.find("1", "1" * 64)]
+    kept = cache.keep("1", "1" * 64, Reply("new"))
+    results.put(([*found, cache.find("1", "0" * 64)], kept, cache.counts.damaged, cache.counts.not_kept))
+
+
+def test_replies_are_found_in_a_folder_that_may_only_be_read() -> None:
+    context = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+        cache = ResponseCache(folder)
+        cache.keep("1", "0" * 64, Reply("kept"))
+        cache.close()
+        file_of(Path(folder)).chmod(0o444)
+        Path(folder).chmod(0o555)
+        results = context.SimpleQueue()
+        worker = context.Process(target=_only_read, args=(folder, results))
+        worker.start()
+        worker.join(60)
+        Path(folder).chmod(0o755)
+    (first, missing, again), kept, damaged, not_kept = results.get()
+    assert (first.text, again.text, missing) == ("kept", "kept", None)
+    assert not kept
+    assert "readonly" in not_kept
+    assert damaged == []
+
+
+@pytest.mark.timeout(30)
+def test_a_found_reply_does_not_wait_for_a_process_that_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("salon_judges.clients.cache._BUSY_S", 3600.0)
+    cache = ResponseCache(tmp_path)
+    cache.keep("1", "0" * 64, Reply("kept"))
+    with closing(sqlite3.connect(file_of(tmp_path), isolation_level=None)) as other:
+        other.execute("UPDATE replies SET used_s = 0")
+        other.execute("BEGIN IMMEDIATE")
+        found = cache.find("1", "0" * 64)
+    assert found is not None
+    assert found.text == "kept"
+
+
+def _keep_until_killed(folder: str) -> None:
+    cache = ResponseCache(folder)
+    for number in range(1_000_000):
+        cache.keep("1", f"{number:064x}", Reply(f"{number} " * 500))
+
+
+def test_a_killed_process_leaves_whole_entries_and_a_file_that_goes_on(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    for kill in range(4):
+        folder = tmp_path / str(kill)
+        process = context.Process(target=_keep_until_killed, args=(str(folder),))
+        cache = ResponseCache(folder)
+        process.start()
+        while cache.size().entries < 20 * (kill + 1):
+            pass
+        process.kill()
+        process.join(60)
+        cache.close()
+        entries = cache.size().entries
+        found = [cache.find("1", f"{number:064x}") for number in range(entries)]
+        assert [reply.text for reply in found if reply] == [f"{number} " * 500 for number in range(entries)]
+        assert cache.keep("1", "f" * 64, Reply("more"))
+        assert cache.counts.damaged == []
+
+
+def test_pruning_takes_what_was_used_longest_ago(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+    for number in range(4):
+        cache.keep("1", f"{number:064x}", Reply("x" * 1000))
+        with closing(sqlite3.connect(file_of(tmp_path))) as database, database:
+            database.execute("UPDATE replies SET used_s = ? WHERE used_s > 10000", (1000 + number,))
+    assert cache.find("1", f"{0:064x}") is not None
+    size = cache.size().size_bytes
+    deleted = cache.prune(size // 2)
+    assert (deleted.entries, cache.size().entries) == (2, 2)
+    assert cache.find("1", f"{0:064x}") is not None
+    assert cache.find("1", f"{1:064x}") is None
+    assert cache.prune(0).entries == 2
+
+
+def test_a_disk_that_refuses_costs_the_entry_and_not_the_reply(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path / "cache")
+    judge = CachedJudge(Counting(), cache)
+    (tmp_path / "cache").rmdir()
+    (tmp_path / "cache").write_text("a file")
+    assert ask(judge).text == "reply 1"
+    assert cache.counts.not_kept is not None
+    with pytest.raises(InputError, match="cannot be made"):
+        ResponseCache(tmp_path / "cache")
+
+
+def test_a_text_names_a_cache_around_a_judge_and_no_secret_reaches_it(tmp_path: Path) -> None:
+    key = "sk-0123456789abcdef"
+    with serving(Script(rule=fixed(f"yes {key}"))) as server:
+        specification = f"cache:{tmp_path / 'replies'}=openai:mock@{server.url}"
+        for cached in (False, True):
+            judge = open_judge(specification, {"SALON_JUDGE_API_KEY": key})
+            assert ask(judge).cached is cached
+            assert (judge.name, judge.version) == ("mock", read_settings(f"openai:mock@{server.url}").version)
+        assert server.stats.requests == 1
+    assert all(key.encode() not in path.read_bytes() for path in (tmp_path / "replies").iterdir())
+
+
+@pytest.mark.parametrize("text", ["cache:", "cache:folder", "cache:=openai:m", "cache:folder=", "cache:folder=nothing:m"])
+def test_a_text_without_folder_or_judge_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        read_settings(text)

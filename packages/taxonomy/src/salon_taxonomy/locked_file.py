@@ -1,0 +1,76 @@
+"""Append-only files that one process holds at a time."""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class LockedFile:
+    """An append-only file that this process alone holds (``flock``); closing it lets go."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.closed = False
+        self.at_close: Callable[[], None] | None = None
+        """Called when this handle is closed."""
+
+    @classmethod
+    def opened(cls, path: Path, *, create: bool) -> "LockedFile | None":
+        """Open and lock without waiting; None when another holds it (or, without ``create``, when it is gone)."""
+        while True:
+            try:
+                descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | (os.O_CREAT if create else 0), 0o666)
+            except FileNotFoundError:
+                return None
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Another process may have folded and removed it between the open and the lock.
+                same = os.fstat(descriptor).st_ino == path.stat().st_ino
+            except BlockingIOError:
+                os.close(descriptor)
+                return None
+            except FileNotFoundError:
+                same = False
+            except BaseException:
+                os.close(descriptor)
+                raise
+            if same:
+                return cls(descriptor)
+            os.close(descriptor)
+
+    def write(self, data: bytes) -> None:
+        """Write all of it."""
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+
+    def flush(self) -> None:
+        """Flush to the disk."""
+        os.fsync(self._descriptor)
+
+    def again(self) -> "LockedFile":
+        """A second handle of the same open file; the lock holds until both are closed."""
+        return LockedFile(os.dup(self._descriptor))
+
+    def truncate(self, length: int) -> None:
+        """Cut the file off."""
+        os.ftruncate(self._descriptor, length)
+
+    def close(self) -> None:
+        """Let go of the lock."""
+        if not self.closed:
+            self.closed = True
+            os.close(self._descriptor)
+            if self.at_close is not None:
+                self.at_close()
+
+
+@contextmanager
+def closed_on_error(file: LockedFile) -> Iterator[None]:
+    """Release the file's lock when the block fails."""
+    try:
+        yield
+    except BaseException:
+        file.close()
+        raise
