@@ -64,7 +64,7 @@ from salon_bench.runs.suite_runner import Pace
 from salon_bench.runs.suite_runner import execute
 from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.suite import (Case, Inquiry, SuitePrompt, one_picture_cases)
-from salon_bench.suites.contract.templates import Templates
+from salon_judges.asking.templates import Templates
 from salon_taxonomy.answers import parse_prism
 from salon_taxonomy.digest import digest
 from salon_taxonomy.protocols import Question

@@ -14,7 +14,7 @@ ALLOWED = {
     "salon_taxonomy": set(),
     "salon_console": {"salon_taxonomy"},
     "salon_store": GROUND,
-    "salon_rewards": GROUND,
+    "salon_rewards": {*GROUND, "salon_judges"},
     "salon_ranking": GROUND,
     "salon_synthetic": GROUND,
     "salon_published": RESULTS,

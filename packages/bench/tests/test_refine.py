@@ -14,8 +14,8 @@ from for_each import for_each
 from salon_bench.refine import Effort, Method, RefineItem, RefineModels, Stopped, read_refine_items, refine_all
 from salon_bench.refine.loop import METHODS
 from salon_bench.report.trace_page import trace_page
-from salon_bench.runs.limits import RunLimits
 from salon_console import main
+from salon_judges.asking.spending import RunLimits
 from salon_store import ResultStore
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.errors import InputError

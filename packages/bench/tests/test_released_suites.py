@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 
 from salon_bench.suites import Case, Inquiry, suite_named
-from salon_bench.suites.contract.drive import drive
 from salon_bench.suites.contract.suite import RunContext
+from salon_judges.asking.inquiry import drive
 from salon_judges.clients.scorer import ScoreAnswer
 from salon_ranking.agreement import kendall, pearson
 from salon_taxonomy.verdict import Scored

@@ -14,12 +14,12 @@ from number_suite import NumberSuite
 from PIL import Image
 
 from salon_bench.runs import picture_digests
-from salon_bench.runs.limits import RunLimits
 from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.runs.plan import LoadedPlan, SubjectModel, planned
 from salon_bench.runs.suite_runner import Pace, execute
 from salon_bench.runs.view import RunView, refuse_another_run
 from salon_bench.suites.contract.suite import SuitePrompt
+from salon_judges.asking.spending import RunLimits
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Question, Reply
 from salon_taxonomy.records import Prompt

@@ -22,7 +22,6 @@ from for_each import for_each
 from salon_bench.cli.progress_bar import Bar
 from salon_bench.runs import checkpoint as checkpoint_module
 from salon_bench.runs.checkpoint import RunCheckpoint
-from salon_bench.runs.limits import RunLimits, Spending
 from salon_bench.runs.plan import LoadedPlan, RunPlan, SubjectModel
 from salon_bench.runs.progress import RunProgress
 from salon_bench.runs.session import FinishedError, SessionResult, stop_on_signals
@@ -32,6 +31,7 @@ from salon_bench.runs.view import RunView
 from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.contract.reward import SuiteReward
 from salon_bench.suites.contract.suite import SuitePrompt
+from salon_judges.asking.spending import RunLimits, Spending
 from salon_judges.clients import CachedJudge, ChatSettings, OpenAICompatibleJudge, RecordingJudge, ResponseCache, RoutedJudge
 from salon_rewards.judge_batching import Answers
 from salon_store import ResultStore

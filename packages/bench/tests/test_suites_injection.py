@@ -17,7 +17,7 @@ from jinja2 import Environment, nodes
 
 from for_each import for_each
 from salon_bench.suites import Case, Generated, Generations, Inquiry, Suite, SuitePrompt, dry_run, shape, suite_named
-from salon_bench.suites.contract.templates import Templates
+from salon_judges.asking.templates import Templates
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.errors import InputError
 

@@ -15,7 +15,6 @@ import pytest
 from click.testing import CliRunner
 from curate_world import drawn, made, tree
 
-from salon_bench.runs.limits import RunLimits
 from salon_curate import asks
 from salon_curate.asks.ask import reads
 from salon_curate.asks.pictures import _Quality, _Score
@@ -28,6 +27,7 @@ from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.running import run
 from salon_curate.selection import predicate, read_columns
 from salon_curate.stages import expected_parts
+from salon_judges.asking.spending import RunLimits
 from salon_judges.testing.mock_server import Script, ScriptLine, serving
 from salon_synthetic import PixelJudge
 from salon_taxonomy.answers.outcome import Parsed
@@ -88,7 +88,7 @@ def test_a_reply_off_the_scale_is_asked_again_once_and_then_a_reason(dataset):
     stage = judge_stage(asks.alignment(), judge)
     assert run(dataset, [stage]).problems == 8
     assert len(judge.asked) == 16
-    assert sum("Answer again" in text for text in judge.asked) == 8
+    assert sum("Time 2 of asking" in text for text in judge.asked) == 8
     problems = read_columns(dataset, [stage], ["alignment_problem"]).collect()["alignment_problem"]
     assert problems.str.starts_with("off_menu: score").all()
 

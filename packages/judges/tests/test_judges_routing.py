@@ -2,8 +2,8 @@
 
 import pytest
 
+from salon_judges.asking.asker import judge_for
 from salon_judges.clients import ChatSettings, RoutedJudge, RoutedSettings, open_settings, read_judges, restore_settings
-from salon_judges.clients.routing import judge_for
 from salon_judges.clients.specification import with_concurrency
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import ReplayJudge

@@ -181,10 +181,10 @@ def run(
       salon curate run birds --workers 4
       salon curate run birds --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000 --max-cost 20
     """
-    from salon_bench.runs.limits import RunLimits
     from salon_curate.cluster_engines import engine_named
     from salon_curate.judging import JudgedStage
     from salon_curate.running import run as run_stages
+    from salon_judges.asking.spending import RunLimits
 
     if engine == "inline" and workers > 1:
         hint = "Take --engine embedded, or leave --workers out."

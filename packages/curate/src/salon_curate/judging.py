@@ -14,34 +14,34 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from salon_bench.runs.limits import RunLimits, Spending
-from salon_bench.suites import Inquiry
 from salon_curate.dataset import BATCH_ROWS, DataSet, read_rows, seeded_hash
 from salon_curate.engine import Spent, TaskResult
 from salon_curate.errors import StageError
 from salon_curate.files import append_line
 from salon_curate.selection import check_condition, predicate
 from salon_curate.stages import ShardTask, Stage, checked_output, read_inputs, write_part
+from salon_judges.asking.asker import Asker, AskPolicy, Attempt, Call, StopAskingError, StoredReply
+from salon_judges.asking.inquiry import Inquiries, Inquiry, drive_async
+from salon_judges.asking.spending import RunLimits, Spending
 from salon_judges.media import PicturePolicy, prepare_bytes
-from salon_taxonomy.answers import Parsed
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError, StorageError
-from salon_taxonomy.protocols import Judge, Media, Question, Reply, Usage
+from salon_taxonomy.protocols import Judge, Media, Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish
-from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+from salon_taxonomy.verdict import Reason, Unscored, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
 
 Columns: TypeAlias = Mapping[str, Any]
 """The new values of one row; an ``Unscored`` value becomes null, and its reason the row's problem."""
-Examination: TypeAlias = Generator[Inquiry[Any], Verdict[Any], Columns]
-REMINDER: Final = "(The reply before could not be read. Answer again, in exactly the form that is asked for; time {number}.)"
+Examination: TypeAlias = Inquiries[Columns]
 NOT_ASKED: Final = "not asked"
 JUDGED_PICTURES: Final = PicturePolicy(longest_side=1024)
 """How pictures are resized and encoded for judges."""
@@ -196,7 +196,8 @@ async def _judge_shard(dataset: DataSet, stage: JudgedStage, task: ShardTask) ->
                     return
                 try:
                     rows[item[0]] = await examiner.row(item[1])
-                except _StoppedError:
+                except StopAskingError as error:
+                    stage.spending.stopped = str(error)
                     return
                 except _LostError as error:
                     lost.append(str(error))
@@ -216,7 +217,7 @@ async def _judge_shard(dataset: DataSet, stage: JudgedStage, task: ShardTask) ->
     schema = {"key": pl.String, **stage.writes, "problem": pl.String}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
     frame = checked_output(stage, frame["key"], frame, task.shard)
-    return TaskResult(task, write_part(dataset.folder / task.output, stage, frame, task.shard), spent=examiner.spent())
+    return TaskResult(task, write_part(dataset.folder / task.output, stage, frame, task.shard), spent=journal.spent())
 
 
 async def _rows(dataset: DataSet, stage: JudgedStage, task: ShardTask) -> AsyncIterator[tuple[int, dict[str, Any]]]:
@@ -243,10 +244,6 @@ def explores(key: str, share: float, seed: int) -> bool:
     return seeded_hash(key, seed, "explore") < share * 2.0**64
 
 
-class _StoppedError(Exception):
-    """A limit was reached before a question."""
-
-
 class _LostError(Exception):
     """A question got no reply."""
 
@@ -256,8 +253,7 @@ class _Examiner:
 
     def __init__(self, stage: JudgedStage, journal: "ReplyJournal") -> None:
         self._stage, self._journal = stage, journal
-        self._in_flight: dict[str, asyncio.Task[Reply]] = {}
-        self._used: dict[str, Reply] = {}
+        self._asker = Asker(AskPolicy(stage.judge, stage.re_asks), stage.spending)
 
     async def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
         stage = self._stage
@@ -270,71 +266,18 @@ class _Examiner:
         prepared = await asyncio.to_thread(prepare_bytes, row["image"], JUDGED_PICTURES)
         if isinstance(prepared, Unscored):
             return {**nothing, "problem": f"{prepared.reason}: {prepared.detail}"}
-        examination = stage.ask.examine(row, prepared.media)
-        try:
-            inquiry = next(examination)
-            while True:
-                inquiry = examination.send(await self._verdict(inquiry, row["key"]))
-        except StopIteration as end:
-            found: Columns = end.value
-        finally:
-            examination.close()
+        replies = RowReplies(self._journal, row["key"])
+        found = await drive_async(stage.ask.examine(row, prepared.media), partial(self._verdict, replies=replies))
         missing = next((value for value in found.values() if isinstance(value, Unscored)), None)
         values = {f"{stage.prefix}{name}": None if isinstance(value, Unscored) else value for name, value in found.items()}
         problem = None if missing is None else f"{missing.reason}: {missing.detail}"
         return {**nothing, **values, "problem": problem}
 
-    async def _verdict(self, inquiry: Inquiry[Any], key: str) -> Verdict[Any]:
-        found: Verdict[Any] = Unscored(Reason.ABSTAINED)
-        for number in range(1, self._stage.re_asks + 2):
-            question = inquiry.question
-            if number > 1:
-                question = replace(question, parts=(*question.parts, REMINDER.format(number=number)))
-            reply = await self._reply(question, key)
-            problem = reply.problem()
-            if problem is not None:
-                return problem
-            outcome = inquiry.parse(reply.text)
-            if isinstance(outcome, Parsed):
-                return Scored(outcome.answer)
-            found = outcome.unscored(reply.text)
-        return found
-
-    async def _reply(self, question: Question, key: str) -> Reply:
-        request = digest("curate call", {"judge": self._stage.judge.version, "request": question.request_sha256()})
-        known = self._journal.known(request)
-        if known is not None:
-            self._used[request] = known
-            return known
-        if request not in self._in_flight:  # a repeated picture in the same shard waits for the first one's reply
-            self._in_flight[request] = asyncio.create_task(self._ask(question, request, key))
-        reply = self._used[request] = await self._in_flight[request]
-        return reply
-
-    def spent(self) -> Spent:
-        """Return what the shard's answers rest on: different questions, tokens and money."""
-        used = [reply.usage for reply in self._used.values()]
-        costs = [each.cost_usd for each in used]
-        return Spent(
-            calls=len(used),
-            replayed=len(used) - len(self._in_flight),
-            prompt_tokens=sum(each.prompt_tokens or 0 for each in used),
-            completion_tokens=sum(each.completion_tokens or 0 for each in used),
-            cost_usd=None if None in costs else sum(each or 0.0 for each in costs),
-        )
-
-    async def _ask(self, question: Question, request: str, key: str) -> Reply:
-        spending = self._stage.spending
-        if (refusal := spending.begin_call()) is not None:
-            spending.stopped = refusal
-            raise _StoppedError
-        reply = await self._stage.judge.ask(question)
-        spending.end_call(reply)
-        if reply.answered:
-            self._journal.add(request, reply, key)
-        elif not self._stage.keep_lost:
-            raise _LostError(reply.error or str(reply.status))
-        return reply
+    async def _verdict(self, inquiry: Inquiry[Any], replies: "RowReplies") -> Verdict[Any]:
+        answer = await self._asker.answer(inquiry, replies)
+        if answer.lost and not self._stage.keep_lost:
+            raise _LostError(answer.verdict.detail if isinstance(answer.verdict, Unscored) else "")
+        return answer.verdict
 
 
 def journal_path(folder: Path, stage: str, shard: str) -> Path:
@@ -342,11 +285,37 @@ def journal_path(folder: Path, stage: str, shard: str) -> Path:
     return folder / "journals" / stage / f"{shard}.jsonl"
 
 
+@dataclass(frozen=True, slots=True)
+class RowReplies:
+    """The replies about one row, in the journal of its shard; equal questions about two rows share a reply."""
+
+    journal: "ReplyJournal"
+    row_key: str
+
+    def key(self, call: Call) -> str:
+        """Return a digest of the judge's version and the request."""
+        version = "" if call.judge is None else call.judge.version
+        return digest("curate call", {"judge": version, "request": call.request})
+
+    def known(self, key: str) -> StoredReply | None:
+        """Return the stored reply to a request."""
+        reply = self.journal.known(key)
+        return None if reply is None else StoredReply(1, reply)
+
+    def keep(self, key: str, call: Call, attempts: Sequence[Attempt], *, first: int) -> None:
+        """Append the reply, if there was one."""
+        reply = attempts[-1].reply
+        if reply.answered:
+            self.journal.add(key, reply, self.row_key)
+
+
 class ReplyJournal:
     """The replies about one shard, one line each, appended before they count; one process at a time."""
 
     def __init__(self, path: Path, descriptor: int, replies: dict[str, Reply]) -> None:
         self.path, self._descriptor, self._replies = path, descriptor, replies
+        self._used: dict[str, Reply] = {}
+        self._added = 0
 
     @classmethod
     def open(cls, path: Path) -> "ReplyJournal":
@@ -373,7 +342,22 @@ class ReplyJournal:
 
     def known(self, request: str) -> Reply | None:
         """Return the stored reply to a request."""
-        return self._replies.get(request)
+        reply = self._replies.get(request)
+        if reply is not None:
+            self._used[request] = reply
+        return reply
+
+    def spent(self) -> Spent:
+        """Return what the answers since the opening rest on: different questions, tokens and money."""
+        used = [reply.usage for reply in self._used.values()]
+        costs = [each.cost_usd for each in used]
+        return Spent(
+            calls=len(used),
+            replayed=len(used) - self._added,
+            prompt_tokens=sum(each.prompt_tokens or 0 for each in used),
+            completion_tokens=sum(each.completion_tokens or 0 for each in used),
+            cost_usd=None if None in costs else sum(each or 0.0 for each in costs),
+        )
 
     def add(self, request: str, reply: Reply, key: str) -> None:
         """Append a reply; when this returns it outlives the process.
@@ -390,7 +374,8 @@ class ReplyJournal:
             append_line(self._descriptor, line)
         except OSError as error:
             raise StorageError.of(error, self.path) from error
-        self._replies[request] = reply
+        self._replies[request] = self._used[request] = reply
+        self._added += 1
 
     def __enter__(self) -> "ReplyJournal":
         return self

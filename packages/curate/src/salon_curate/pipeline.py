@@ -21,10 +21,10 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, validate_call
 
-from salon_bench.runs.limits import RunLimits
 from salon_curate.asks import ASKS
 from salon_curate.judging import judge_stage
 from salon_curate.stages import Stage, stage_named
+from salon_judges.asking.spending import RunLimits
 from salon_judges.clients import open_judge
 from salon_judges.clients.specification import read_settings
 from salon_taxonomy.digest import digest

@@ -16,9 +16,9 @@ from salon_console.options import several
 from salon_taxonomy.errors import InputError, cannot_write
 
 if TYPE_CHECKING:
-    from salon_bench.runs.limits import RunLimits
     from salon_bench.runs.progress import Watcher
     from salon_bench.runs.suite_runner import Pace
+    from salon_judges.asking.spending import RunLimits
     from salon_taxonomy.plugins import ManagedJudge
     from salon_taxonomy.protocols import Judge
 
@@ -98,7 +98,7 @@ def limits_of(work: Mapping[str, Any]) -> "RunLimits":
     Raises:
         InputError: for a limit that is not above 0; names the option.
     """
-    from salon_bench.runs.limits import RunLimits
+    from salon_judges.asking.spending import RunLimits
 
     for option in _LIMITS:
         limit = work[option]

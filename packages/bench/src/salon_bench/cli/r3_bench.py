@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from contextlib import AbstractContextManager
 
-    from salon_bench.runs.limits import RunLimits
     from salon_bench.runs.progress import RunProgress, Watcher
     from salon_bench.suites.contract.suite import Summary
     from salon_bench.suites.r3_bench.workspace import Workspace
+    from salon_judges.asking.spending import RunLimits
     from salon_taxonomy.answers.reading import Fidelity
     from salon_taxonomy.plugins import JudgeSettings, ManagedEditor
     from salon_taxonomy.protocols import Judge
@@ -245,7 +245,7 @@ class _Chain:
     """
 
     def __init__(self, store: StoreAddress, work: Mapping[str, Any]) -> None:
-        from salon_bench.runs.limits import Spending
+        from salon_judges.asking.spending import Spending
 
         self._store = store
         self._work = work

@@ -12,12 +12,12 @@ from salon_bench.refine.items import ROUNDS, RefineItem, listing
 from salon_bench.refine.loop import METHODS, Effort, Method, Round, Trace
 from salon_bench.refine.steps import ModelSteps, RefineModels
 from salon_bench.refine.turns import SUITE, Turns
-from salon_bench.runs.case_runner import StopAskingError
 from salon_bench.runs.checkpoint import Fold, fold_here
-from salon_bench.runs.limits import RunLimits
 from salon_bench.runs.progress import RunProgress, Watcher
 from salon_bench.runs.session import RunSession, opened_models, run_row, run_session
 from salon_bench.suites.r3_bench.workspace import link
+from salon_judges.asking.asker import StopAskingError
+from salon_judges.asking.spending import RunLimits
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.records import Prompt, Run

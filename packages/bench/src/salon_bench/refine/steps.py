@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from salon_bench.refine.items import RefineItem
 from salon_bench.refine.turns import SUITE, Turns
-from salon_bench.runs.case_runner import AskPolicy, CaseRunner
+from salon_bench.runs.case_runner import CaseRunner
 from salon_bench.runs.edit_runner import EditRunner, EditTask
 from salon_bench.runs.pictures import with_pictures
 from salon_bench.runs.session import RunSession
 from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case, RunContext
+from salon_judges.asking.asker import AskPolicy
 from salon_judges.clients.scorer import ScoreAnswer, ScorerJudge
 from salon_judges.media import PictureCache, PicturePolicy
 from salon_taxonomy.answers import R3Answer
@@ -173,10 +174,9 @@ class ModelSteps:
     def _case_runner(self, judge: Judge | None) -> CaseRunner | None:
         if judge is None:
             return None
-        plain = AskPolicy(judge, RunContext("", "", ""), self._models.re_asks)
-        version = digest("judging", {"judge": judge.version, "suite": Turns.version, "asking": plain.rule}, length=16)
-        policy = AskPolicy(judge, RunContext(self._run_id, judge.name, version), self._models.re_asks)
-        return CaseRunner(Turns(), policy, self._session)
+        policy = AskPolicy(judge, self._models.re_asks)
+        version = digest("judging", {"judge": judge.version, "suite": Turns.version, "asking": policy.rule}, length=16)
+        return CaseRunner(Turns(), policy, RunContext(self._run_id, judge.name, version), self._session)
 
 
 def _prompt(item: RefineItem) -> Prompt:

@@ -16,10 +16,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from salon_judges.asking.asker import StoredReply
 from salon_store.errors import StoreError
 from salon_store.journal import Journal
 from salon_store.places import place_of
@@ -39,19 +39,6 @@ Fold: TypeAlias = Callable[[StoreAddress], None]
 _CHILD = "import sys; from salon_bench.runs.checkpoint import child; sys.exit(child(sys.argv[1]))"
 SEGMENT_BYTES = 16 << 20
 _POLL_SECONDS = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class StoredReply:
-    """The stored state of one question: its attempts, and the reply or the last failure."""
-
-    attempts: int
-    reply: Reply
-
-    @property
-    def answered(self) -> bool:
-        """Whether the judge replied; a reply that was cut off or cannot be parsed is one too."""
-        return self.reply.answered
 
 
 class RunCheckpoint:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from salon_bench.runs.case_runner import AskPolicy
 from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.runs.session import run_row
 from salon_bench.suites.contract.generations import Generations
 from salon_bench.suites.contract.registry import file_of
 from salon_bench.suites.contract.suite import RunContext, Suite, SuitePrompt
 from salon_bench.suites.contract.table_rows import UsableRows
+from salon_judges.asking.asker import AskPolicy
 from salon_judges.clients.routing import ELSE
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
@@ -249,7 +249,7 @@ def planned(
         subjects=tuple(SubjectModel(subject.name, subject.generations.absolute()) for subject in subjects),
         judge=judge.name,
         judge_settings=dict(judge_settings or {}),
-        judge_version=version_of(suite, AskPolicy(judge, RunContext("", "", ""), re_asks, extractor)),
+        judge_version=version_of(suite, judge.version, AskPolicy(judge, re_asks, extractor)),
         judge_alone=judge.version,
         prompts=None if prompts is None else prompts.absolute(),
         seed=seed,
@@ -297,9 +297,9 @@ def _check_drawing(settings: Mapping[str, Any]) -> None:
         raise InputError("all draws of a judge with a fixed seed are one", key="decoding.seed", hint=hint)
 
 
-def version_of(suite: Suite, policy: AskPolicy) -> str:
+def version_of(suite: Suite, judge_version: str, policy: AskPolicy) -> str:
     """``judge_version``: a digest of the judge's own version, the suite's, and the rule of asking again."""
-    return digest("judging", {"judge": policy.judge.version, "suite": suite.version, "asking": policy.rule}, length=16)
+    return digest("judging", {"judge": judge_version, "suite": suite.version, "asking": policy.rule}, length=16)
 
 
 def drawn(prompts: Sequence[SuitePrompt], limit: int | None, seed: int) -> Sequence[SuitePrompt]:

@@ -8,7 +8,6 @@ they were, because they are part of the questions.
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from salon_bench.runs.case_runner import AskPolicy
 from salon_bench.runs.checkpoint import Fold, fold_here
 from salon_bench.runs.plan import LoadedPlan, version_of
 from salon_bench.runs.progress import Watcher
@@ -16,6 +15,7 @@ from salon_bench.runs.session import SessionResult, run_session
 from salon_bench.runs.suite_runner import run_cases
 from salon_bench.runs.view import RESCORED, RunView
 from salon_bench.suites.contract.suite import RunContext
+from salon_judges.asking.asker import AskPolicy
 from salon_taxonomy.protocols import Question, Reply
 from salon_taxonomy.records import CallStatus
 from salon_taxonomy.store_address import StoreAddress
@@ -93,18 +93,15 @@ async def rescore(
         SalonError: the store or the suite fails.
     """
     plan = planned.plan
-    judge = AbsentJudge(plan.judge, plan.judge_alone)
     extractor = None if plan.extractor_alone is None else AbsentJudge("extractor", plan.extractor_alone)
-    policy = AskPolicy(
-        judge, RunContext(run_id, plan.judge, ""), plan.re_asks, extractor, replay_of=run_id, decoding_seed=plan.decoding_seed
-    )
-    version = version_of(planned.suite, policy)
+    policy = AskPolicy(None, plan.re_asks, extractor, decoding_seed=plan.decoding_seed)
+    version = version_of(planned.suite, plan.judge_alone, policy)
     new_id = f"{run_id}{RESCORED}{version[:_HEX]}"
-    policy = replace(policy, context=RunContext(new_id, plan.judge, version))
+    context = RunContext(new_id, plan.judge, version)
     row = replace(plan, judge_version=version, suite_version=planned.suite.version).row(new_id)
     prompts = [item.prompt for item in planned.prompts]
     with run_session(store, row, fold, prompts=prompts, watcher=watcher, replies_of=run_id) as session:
-        outcome = await run_cases(planned, policy, session, plan.judge_settings, keep_lost=True)
+        outcome = await run_cases(planned, policy, context, session, plan.judge_settings, replies_of=run_id, keep_lost=True)
     return Rescored(new_id, outcome, changes(RunView(store, run_id).scores, RunView(store, new_id).scores))
 
 

@@ -15,9 +15,9 @@ from importlib.metadata import version
 from itertools import groupby
 
 from salon_bench.runs.checkpoint import Fold, RunCheckpoint
-from salon_bench.runs.limits import RunLimits, Spending
 from salon_bench.runs.progress import NoWatcher, RunProgress, Watcher
 from salon_bench.runs.status import RunStatus, known_run
+from salon_judges.asking.spending import RunLimits, Spending
 from salon_judges.clients.chat_reply import error_text
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
@@ -70,8 +70,6 @@ class RunSession:
         total: how many cases there are; None until they are counted.
         done: cases that have their rows, those of earlier starts included.
         open: cases with a failed call; a later start asks again.
-        re_asked: questions asked again because the reply could not be parsed.
-        extracted: replies given to the extractor.
         reasons: missing verdicts by reason.
         first_lost: why the first case with a failed call got no reply, in one line without secrets.
     """
@@ -85,8 +83,6 @@ class RunSession:
     total: int | None = None
     done: int = 0
     open: int = 0
-    re_asked: int = 0
-    extracted: int = 0
     reasons: Counter[Reason] = field(default_factory=Counter)
     first_lost: str | None = None
 
@@ -123,8 +119,8 @@ class RunSession:
             calls=spent.calls,
             attempts=spent.attempts,
             cached=spent.cached,
-            re_asked=self.re_asked,
-            extracted=self.extracted,
+            re_asked=spent.re_asked,
+            extracted=spent.extracted,
             prompt_tokens=spent.prompt_tokens,
             completion_tokens=spent.completion_tokens,
             cost_usd=spent.cost_usd,

@@ -14,14 +14,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from salon_bench.runs.case_runner import AskPolicy, CaseResult, CaseRunner, StopAskingError
+from salon_bench.runs.case_runner import CaseResult, CaseRunner
 from salon_bench.runs.checkpoint import Fold, fold_here
-from salon_bench.runs.limits import RunLimits
 from salon_bench.runs.pictures import narrowed, with_pictures
 from salon_bench.runs.plan import LoadedPlan
 from salon_bench.runs.progress import Watcher
 from salon_bench.runs.session import RunSession, SessionResult, opened_models, run_session
-from salon_bench.suites.contract.suite import Case
+from salon_bench.suites.contract.suite import Case, RunContext
+from salon_judges.asking.asker import AskPolicy, StopAskingError
+from salon_judges.asking.spending import RunLimits
 from salon_judges.clients.chat_reply import safe_line
 from salon_judges.media import PictureCache, PicturePolicy
 from salon_taxonomy.errors import InputError
@@ -94,7 +95,7 @@ async def execute(
         SalonError: the store, the suite or a question fails; the run can be resumed.
     """
     plan = planned.plan
-    policy = AskPolicy(judge, plan.context, plan.re_asks, extractor, decoding_seed=plan.decoding_seed)
+    policy = AskPolicy(judge, plan.re_asks, extractor, decoding_seed=plan.decoding_seed)
     prompts = [item.prompt for item in planned.prompts]
     models, row = (judge, extractor), plan.row()
     with run_session(store, row, fold, prompts=prompts, limits=limits, watcher=watcher, models=models) as session:
@@ -103,7 +104,9 @@ async def execute(
             if on_start is not None:
                 on_start(session)
             settings = plan.judge_settings or _own_settings(judge)
-            return await run_cases(planned, policy, session, settings, pace=pace, keep_lost=keep_lost, on_result=on_result)
+            return await run_cases(
+                planned, policy, plan.context, session, settings, pace=pace, keep_lost=keep_lost, on_result=on_result
+            )
 
 
 def _own_settings(judge: Judge) -> Mapping[str, Any]:
@@ -115,14 +118,16 @@ def _own_settings(judge: Judge) -> Mapping[str, Any]:
 async def run_cases(
     planned: LoadedPlan,
     policy: AskPolicy,
+    context: RunContext,
     session: RunSession,
     judge_settings: Mapping[str, Any],
     *,
+    replies_of: str | None = None,
     pace: Pace | None = None,
     keep_lost: bool = False,
     on_result: Callable[[CaseResult], None] | None = None,
 ) -> SessionResult:
-    """Judge every case of a plan within a session; arguments as for :func:`execute`.
+    """Judge every case of a plan within a session; arguments as for :func:`execute` and :class:`CaseRunner`.
 
     Raises:
         SalonError: the store or the suite fails; the run can be resumed.
@@ -134,7 +139,7 @@ async def run_cases(
     threads = chosen.threads or min(_MOST_THREADS, os.cpu_count() or 1)
     with ThreadPoolExecutor(threads, thread_name_prefix="salon-pictures") as pool:
         counting = asyncio.get_running_loop().run_in_executor(pool, _count, cases, session)
-        case_runner = CaseRunner(planned.suite, policy, session)
+        case_runner = CaseRunner(planned.suite, policy, context, session, replies_of=replies_of)
         workers = _Workers(case_runner, session, pictures, pool, chosen, keep_lost=keep_lost, on_result=on_result)
         async with session.ticking():
             await workers.run(iter(cases()))

@@ -19,7 +19,8 @@ from salon_bench.suites.contract.suite import (
     Summary,
     one_picture_cases,
 )
-from salon_bench.suites.contract.templates import Templates, foreign
+from salon_judges.asking.foreign_text import foreign
+from salon_judges.asking.templates import Templates
 
 __all__ = [
     "Case",

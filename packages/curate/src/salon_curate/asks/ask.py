@@ -9,8 +9,9 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from salon_bench.suites import Inquiry, Templates
 from salon_curate.judging import Examination
+from salon_judges.asking.inquiry import Inquiry
+from salon_judges.asking.templates import Templates
 from salon_taxonomy.answers import Outcome, Parsed
 from salon_taxonomy.answers.outcome import Unparsed
 from salon_taxonomy.answers.reading import rejected, said_object

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final, Literal
 import polars as pl
 from pydantic import Field
 
-from salon_bench.suites import Inquiry
 from salon_curate.asks.ask import Answer, PictureAsk, ask_version, inquire, templates
 from salon_curate.judging import Examination
+from salon_judges.asking.inquiry import Inquiry
 from salon_taxonomy.answers import R3Answer, parse_r3
 from salon_taxonomy.protocols import Decoding, Media, Question
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict

@@ -8,7 +8,7 @@ the version is made of every route's, and every call's own row says which step i
 
 import re
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from pydantic import Field, SerializeAsAny
 
@@ -21,14 +21,6 @@ from salon_taxonomy.protocols import Judge, Question, Reply
 ELSE = "*"
 """The route of every step that has none of its own."""
 _STEP = re.compile(r"(?P<step>[A-Za-z][A-Za-z0-9_-]*|\*)=(?P<judge>.+)", re.DOTALL)
-
-
-@runtime_checkable
-class Routing(Protocol):
-    """A judge that leaves each step to another one."""
-
-    def judge_of(self, step: str) -> Judge:
-        """Return the judge of a step."""
 
 
 class RoutedSettings(JudgeSettings):
@@ -128,11 +120,6 @@ class RoutedJudge(Closing):
         for judge in self.routes.values():
             if isinstance(judge, ManagedJudge):
                 await judge.close()
-
-
-def judge_for(judge: Judge, step: str) -> Judge:
-    """Return the judge of a step: the judge itself, unless it routes steps to others."""
-    return judge.judge_of(step) if isinstance(judge, Routing) else judge
 
 
 def step_and_judge(text: str) -> tuple[str | None, str]:

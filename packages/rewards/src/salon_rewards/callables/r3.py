@@ -12,11 +12,12 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, Protocol, TypeAlias, get_args
 
+from salon_judges.asking.asker import in_time
 from salon_rewards.batch import GRAMMARS, Batch
 from salon_rewards.callables.reward import AskingReward, RuleReward
 from salon_rewards.group_mask import NO_TRUTH, Abstention, Component, Paid, abstention_of
 from salon_rewards.illusory_edits import illusory
-from salon_rewards.judge_batching import check_limits, in_time
+from salon_rewards.judge_batching import check_limits
 from salon_rewards.pictures import picture
 from salon_taxonomy.answers import Parsed, R3Answer
 from salon_taxonomy.answers.reading import thought_letters

@@ -16,12 +16,11 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from salon_bench.suites.r3_bench.questions import check, reflect
+from salon_judges.asking.asker import Asker, AskPolicy, Memory
 from salon_judges.clients.local_generation import LocalModel, opened
-from salon_rewards.judge_batching import parse_reply
-from salon_taxonomy.answers import Parsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Judge, Media
-from salon_taxonomy.verdict import Reason, Unscored
+from salon_taxonomy.verdict import Unscored
 
 _OPENING: Final = '\n</think>\n{"answer": '
 _VERDICTS: Final = ("true", "false")
@@ -148,11 +147,7 @@ class QuestionVerifier:
     async def _one(self, prompt: str, picture: Media) -> float | Unscored:
         questions, answers = self.questions[prompt]
         asked = check(picture, questions, step="check")
-        reply = await self.judge.ask(asked.question)
-        problem = reply.problem()
-        if problem is not None:
-            return problem
-        heard = await parse_reply(asked.parse, reply.text)
-        if not isinstance(heard, Parsed):
-            return Unscored(Reason.MALFORMED, heard.detail)
-        return sum(one is other for one, other in zip(heard.answer, answers, strict=True)) / len(answers)
+        heard = (await Asker(AskPolicy(self.judge, 0)).answer(asked, Memory())).verdict
+        if isinstance(heard, Unscored):
+            return heard
+        return sum(one is other for one, other in zip(heard.value, answers, strict=True)) / len(answers)

@@ -29,7 +29,7 @@ from salon_bench.suites.artifact_bench.rows import (
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary, whole_case_id
-from salon_bench.suites.contract.templates import Templates
+from salon_judges.asking.templates import Templates
 from salon_judges.media import PicturePolicy, VideoPolicy
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.answers.artifact_bench import (

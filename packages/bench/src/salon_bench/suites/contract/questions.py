@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_bench.suites.contract.suite import Case, Inquiry
-from salon_bench.suites.contract.templates import foreign
+from salon_judges.asking.foreign_text import foreign
 from salon_judges.clients.scorer import ScoreAnswer, parse_score
 from salon_taxonomy.answers import OffMenuError, Outcome, Parsed, parse_choice, parse_object, parse_scale, parse_yes_or_no
 from salon_taxonomy.answers.strict_json import Json, JsonError

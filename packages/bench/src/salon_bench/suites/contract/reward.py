@@ -16,16 +16,16 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from salon_bench.suites.contract.drive import drive_async
 from salon_bench.suites.contract.registry import file_of, suite_named
 from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
-from salon_judges.clients.routing import judge_for
+from salon_judges.asking.asker import Asker, AskPolicy, Memory, parse_reply
+from salon_judges.asking.inquiry import drive_async
 from salon_judges.media import PicturePolicy, PreparedPicture, prepare_bytes
 from salon_rewards.batch import Batch
 from salon_rewards.callables.prism import asked_for
 from salon_rewards.callables.reward import AskingReward
 from salon_rewards.group_mask import Abstention, Paid, abstention_of
-from salon_rewards.judge_batching import check_judge, check_limits, in_time, parse_reply
+from salon_rewards.judge_batching import check_judge, check_limits
 from salon_rewards.pictures import picture
 from salon_taxonomy.answers import Unparsed
 from salon_taxonomy.digest import digest
@@ -122,7 +122,8 @@ class SuiteReward(AskingReward):
             images = batch.column(self.image)
             shown = [picture(images[row], row=row + 1, column=self.image) for row in range(len(batch))]
             cases = [self._case(ids[row], image, row) for row, image in enumerate(shown)]
-        slots = asyncio.Semaphore(self.concurrency)
+        policy = AskPolicy(self.judge, 0, tolerant=True, timeout_s=self.timeout_s)
+        asker, slots = Asker(policy), asyncio.Semaphore(self.concurrency)
 
         async def examined(case: Case, text: str) -> Paid:
             if reward.answers:
@@ -131,7 +132,7 @@ class SuiteReward(AskingReward):
             if taken is None:
                 return 0.0
             async with slots:
-                return self._value(await self._examine(taken))
+                return self._value(await self._examine(asker, taken))
 
         return list(await asyncio.gather(*(examined(case, text) for case, text in zip(cases, batch.texts, strict=True))))
 
@@ -193,22 +194,13 @@ class SuiteReward(AskingReward):
             context=RunContext("reward", *context),
         )
 
-    async def _examine(self, case: Case) -> Sequence[Record]:
+    async def _examine(self, asker: Asker, case: Case) -> Sequence[Record]:
+        replies = Memory()
+
         async def answer(inquiry: Inquiry[Any]) -> Verdict[Any]:
-            return case.problem or await self._ask(inquiry)
+            return case.problem or (await asker.answer(inquiry, replies)).verdict
 
         return await drive_async(self.suite.examine(case), answer)
-
-    async def _ask(self, inquiry: Inquiry[Any]) -> Verdict[Any]:
-        assert self.judge is not None  # noqa: S101 — no reward of a suite that asks is made without
-        reply = await in_time(judge_for(self.judge, inquiry.step).ask(inquiry.question), self.timeout_s, "answer")
-        if isinstance(reply, Unscored):
-            return reply
-        problem = reply.problem()
-        if problem is not None:
-            return problem
-        outcome = await parse_reply(inquiry.parse, reply.text)
-        return outcome.unscored(reply.text) if isinstance(outcome, Unparsed) else Scored(outcome.answer)
 
     def _value(self, records: Sequence[Record]) -> Paid:
         reward: RewardSpec = self.__dict__["_worth"]

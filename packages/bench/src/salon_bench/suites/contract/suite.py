@@ -7,16 +7,17 @@ the same lines of a suite run against a live judge, against the replies of an ea
 a crash (``resume``), and never see a time-out, a retry or a bad picture: those arrive as ``Unscored``.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from salon_bench.suites.contract.generations import Generated, Generations
+from salon_judges.asking.inquiry import Inquiries
+from salon_judges.asking.inquiry import Inquiry as Inquiry
 from salon_judges.media import PicturePolicy
-from salon_taxonomy.answers import Outcome
 from salon_taxonomy.digest import Digestible, digest
-from salon_taxonomy.protocols import Media, Question
+from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import Assessment, Prompt, Record, Score
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -27,22 +28,7 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 
-@dataclass(frozen=True, slots=True)
-class Inquiry(Generic[A]):
-    """One thing that a suite wants to know about a case.
-
-    Attributes:
-        step: the suite's name for it, unique within the case: "subject", "assessment". Stands in ``judge_calls.step``.
-        question: what the judge is asked.
-        parse: reads the raw reply; never raises. A reply it cannot read is asked for again, as often as the run allows.
-    """
-
-    step: str
-    question: Question
-    parse: Callable[[str], Outcome[A]]
-
-
-Examination: TypeAlias = Generator[Inquiry[Any], Verdict[Any], Sequence[Record]]
+Examination: TypeAlias = Inquiries[Sequence[Record]]
 """Yields inquiries, is sent a verdict for each, returns the case's rows. Pure: the same verdicts give the same rows."""
 
 

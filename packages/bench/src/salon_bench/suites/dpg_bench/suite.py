@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.questions import PictureQuestion, YesNo, ask_all, under_parents
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
-from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.dpg_bench.question_file import read_questions
+from salon_judges.asking.templates import Templates
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.records import Score
 from salon_taxonomy.verdict import Scored, Unscored, Verdict

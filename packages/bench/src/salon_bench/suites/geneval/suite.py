@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.questions import PictureQuestion, YesNo
 from salon_bench.suites.contract.suite import Case, Examination, SuitePrompt, Summary
-from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.geneval.metadata import TAGS, conditions, drawn_prompts, read_metadata
+from salon_judges.asking.templates import Templates
 from salon_taxonomy.digest import digest
 from salon_taxonomy.verdict import Scored, Unscored, Verdict
 

@@ -7,7 +7,7 @@ of the released script (a whole limb and a whole hand for people, a whole limb f
 from dataclasses import dataclass
 from functools import cached_property
 
-from salon_bench.suites.contract.templates import Templates
+from salon_judges.asking.templates import Templates
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.protocols import Decoding, Media, Question
 

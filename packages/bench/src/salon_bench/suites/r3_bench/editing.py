@@ -14,16 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from salon_bench.runs.case_runner import StopAskingError
 from salon_bench.runs.checkpoint import Fold, fold_here
 from salon_bench.runs.edit_runner import EditRunner, EditTask
-from salon_bench.runs.limits import RunLimits
 from salon_bench.runs.progress import RunProgress, Watcher
 from salon_bench.runs.session import RunSession, opened_models, run_row, run_session
 from salon_bench.suites.contract.suite import RunContext
 from salon_bench.suites.r3_bench.reflecting import MATCHES, TAXONOMY, VERDICT
 from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, Staged, write_staged
 from salon_bench.suites.r3_bench.workspace import Workspace, link, original_of
+from salon_judges.asking.asker import StopAskingError
+from salon_judges.asking.spending import RunLimits
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
 from salon_taxonomy.protocols import LOST_EDITS, Editor

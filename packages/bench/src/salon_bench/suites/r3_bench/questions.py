@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from salon_bench.suites.contract.suite import Inquiry
-from salon_bench.suites.contract.templates import Templates
 from salon_bench.suites.r3_bench.replies import parse_equivalent, parse_questions, parse_yes_no_lines
+from salon_judges.asking.templates import Templates
 from salon_taxonomy.answers import R3Answer, parse_r3
 from salon_taxonomy.answers.reading import Fidelity
 from salon_taxonomy.digest import digest

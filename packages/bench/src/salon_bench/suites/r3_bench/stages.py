@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from salon_bench.runs.checkpoint import Fold, fold_here
-from salon_bench.runs.limits import RunLimits
 from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.runs.plan import SubjectModel, planned
 from salon_bench.runs.progress import Watcher
@@ -22,6 +21,7 @@ from salon_bench.suites.r3_bench.explaining import Explaining
 from salon_bench.suites.r3_bench.reflecting import Reflecting
 from salon_bench.suites.r3_bench.verifying import Verifying
 from salon_bench.suites.r3_bench.workspace import Workspace
+from salon_judges.asking.spending import RunLimits
 from salon_taxonomy.answers.reading import Fidelity
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.prompt_files import read_prompts
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
-from salon_bench.suites.contract.templates import Templates
+from salon_judges.asking.templates import Templates
 from salon_judges.clients.scorer import ScoreAnswer, parse_score
 from salon_judges.media import PicturePolicy
 from salon_taxonomy.protocols import Media, Question

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from for_each import for_each
-from salon_judges.clients.extraction_check import faithful, invention
+from salon_judges.asking.extraction_check import faithful, invention
 from salon_taxonomy.answers import (
     Artifact,
     MagicMirrorAnswer,

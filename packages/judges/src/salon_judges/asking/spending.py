@@ -4,8 +4,8 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from salon_bench.runs.progress import RunProgress
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply
 
@@ -41,9 +41,38 @@ class RunLimits:
                 raise InputError("a limit must be a number above 0, not", column=name, value=value)
 
 
+class Spent(Protocol):
+    """What was spent elsewhere: another run's progress, or another :class:`Spending`."""
+
+    @property
+    def calls(self) -> int:
+        """Return the questions asked."""
+
+    @property
+    def attempts(self) -> int:
+        """Return the requests made for them."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Return the tokens read."""
+
+    @property
+    def completion_tokens(self) -> int:
+        """Return the tokens written."""
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Return the US dollars; None where no reply had a price."""
+
+
 @dataclass(slots=True)
 class Spending:
-    """What was spent so far, held against the limits. ``stopped``: why nothing more may be asked, whatever the limits.
+    """What was spent so far, held against the limits.
+
+    Attributes:
+        stopped: why nothing more may be asked, whatever the limits.
+        re_asked: questions asked again because the reply could not be parsed.
+        extracted: replies given to the extractor.
 
     Example:
         >>> spending = Spending(RunLimits(calls=1))
@@ -57,6 +86,8 @@ class Spending:
     attempts: int = 0
     failed_attempts: int = 0
     cached: int = 0
+    re_asked: int = 0
+    extracted: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = None
@@ -105,7 +136,7 @@ class Spending:
         self.attempts += 1
         self.failed_attempts += failed
 
-    def add(self, progress: RunProgress) -> None:
+    def add(self, progress: Spent) -> None:
         """Count what a run has spent that shares these limits with others."""
         self.calls += progress.calls
         self.attempts += progress.attempts
@@ -119,7 +150,7 @@ class Spending:
 
         Example:
             >>> spending = Spending(RunLimits(calls=10, cost_usd=1.0))
-            >>> spending.add(RunProgress(calls=4, cost_usd=0.25))
+            >>> spending.add(Spending(calls=4, cost_usd=0.25))
             >>> spending.left().calls, spending.left().cost_usd
             (6, 0.75)
         """

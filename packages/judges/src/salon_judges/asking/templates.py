@@ -4,18 +4,14 @@ Every text that a template is given (a prompt, a subject, a caption) is *foreign
 judge. It is set between two marker lines that it cannot contain, so the request keeps its structure whatever it says.
 """
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 from jinja2 import DictLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from salon_judges.asking.foreign_text import foreign
 from salon_taxonomy.digest import digest
-
-_MARK: Final = re.compile(r"<(/?)(\s*)(data\b)", re.IGNORECASE)
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Templates:
@@ -54,9 +50,3 @@ class Templates:
     def texts(self) -> Mapping[str, str]:
         """The templates as they were written, by name."""
         return dict(self._texts)
-
-
-def foreign(text: object) -> str:
-    """Put a foreign text between marker lines, and disarm markers and control characters in it."""
-    safe = _MARK.sub(r"‹\1\2\3", _CONTROL.sub("\ufffd", str(text)))
-    return f"<data>\n{safe}\n</data>"

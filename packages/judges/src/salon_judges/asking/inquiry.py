@@ -1,0 +1,75 @@
+"""One question with the parser of its answer, and generators that yield such questions."""
+
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from salon_taxonomy.answers import Outcome
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Question
+from salon_taxonomy.verdict import Verdict
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry(Generic[A]):
+    """One thing that a suite, an ask or a reward wants to know about a case.
+
+    Attributes:
+        step: its name, unique within the case: "subject", "assessment". Stands in ``judge_calls.step``.
+        question: what the judge is asked.
+        parse: reads the raw reply; never raises. A reply it cannot read is asked for again, as often as the policy allows.
+    """
+
+    step: str
+    question: Question
+    parse: Callable[[str], Outcome[A]]
+
+
+Inquiries: TypeAlias = Generator[Inquiry[Any], Verdict[Any], R]
+"""Yields inquiries, is sent a verdict for each, returns a result. Pure: the same verdicts give the same result."""
+
+
+def drive(inquiries: Inquiries[R], answer: Callable[[Inquiry[Any]], Verdict[Any]]) -> R:
+    """Send the verdict of ``answer`` for every inquiry, and return the result.
+
+    Raises:
+        InputError: two inquiries of one case have the same step.
+    """
+    steps: set[str] = set()
+    try:
+        inquiry = next(inquiries)
+        while True:
+            inquiry = inquiries.send(answer(_new(inquiry, steps)))
+    except StopIteration as end:
+        result: R = end.value
+        return result
+    finally:
+        inquiries.close()
+
+
+async def drive_async(inquiries: Inquiries[R], answer: Callable[[Inquiry[Any]], Awaitable[Verdict[Any]]]) -> R:
+    """Await the verdict of ``answer`` for every inquiry, and return the result.
+
+    Raises:
+        InputError: two inquiries of one case have the same step.
+    """
+    steps: set[str] = set()
+    try:
+        inquiry = next(inquiries)
+        while True:
+            inquiry = inquiries.send(await answer(_new(inquiry, steps)))
+    except StopIteration as end:
+        result: R = end.value
+        return result
+    finally:
+        inquiries.close()
+
+
+def _new(inquiry: Inquiry[Any], steps: set[str]) -> Inquiry[Any]:
+    if inquiry.step in steps:
+        raise InputError("two questions of one case have the same name", column="step", value=inquiry.step)
+    steps.add(inquiry.step)
+    return inquiry
