@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from for_each import for_each
 from salon_judges.asking.asker import (
     REMINDER,
-    Answer,
     Asker,
     AskPolicy,
-    Attempt,
     Call,
+    InquiryResult,
     Memory,
+    ReadReply,
     StopAskingError,
     StoredReply,
     plain,
@@ -90,7 +90,7 @@ class Journal:
     """Keeps every attempt by step, as a run's checkpoint does."""
 
     stored: dict[str, StoredReply] = field(default_factory=dict)
-    kept: list[tuple[Call, Sequence[Attempt], int]] = field(default_factory=list)
+    kept: list[tuple[Call, Sequence[ReadReply], int]] = field(default_factory=list)
 
     def key(self, call: Call) -> str:
         return f"{call.step} {call.request}"
@@ -98,12 +98,12 @@ class Journal:
     def known(self, key: str) -> StoredReply | None:
         return self.stored.get(key)
 
-    def keep(self, key: str, call: Call, attempts: Sequence[Attempt], *, first: int) -> None:
+    def keep(self, key: str, call: Call, attempts: Sequence[ReadReply], *, first: int) -> None:
         self.kept.append((call, attempts, first))
         self.stored[key] = StoredReply(first + len(attempts) - 1, attempts[-1].reply)
 
 
-def asked(asker: Asker, replies: Any, inquiry: Inquiry[Any] = MARK) -> Answer[Any]:
+def asked(asker: Asker, replies: Any, inquiry: Inquiry[Any] = MARK) -> InquiryResult[Any]:
     return asyncio.run(asker.answer(inquiry, replies))
 
 
@@ -138,7 +138,7 @@ def test_a_second_start_asks_only_what_got_no_reply_and_says_the_same(names):
     judge = Script(Reply("5"))
     again = asked(Asker(AskPolicy(judge, 2)), journal)
     assert len(judge.asked) == int(first.lost)
-    assert again == (Answer(Scored(5)) if first.lost else first)
+    assert again == (InquiryResult(Scored(5)) if first.lost else first)
     assert journal.kept[-1][2] == (2 if first.lost else 1), "attempts are counted on"
 
 
@@ -146,9 +146,9 @@ def test_without_a_judge_only_stored_replies_are_read():
     journal = Journal()
     judge = Script(Reply("x"), Reply("8"))
     before = asked(Asker(AskPolicy(judge)), journal)
-    assert asked(Asker(AskPolicy(None)), journal) == before == Answer(Scored(8))
+    assert asked(Asker(AskPolicy(None)), journal) == before == InquiryResult(Scored(8))
     nothing = asked(Asker(AskPolicy(None)), Journal())
-    assert nothing == Answer(Unscored(Reason.ABSTAINED, "no reply to this question is stored", ""), lost=True)
+    assert nothing == InquiryResult(Unscored(Reason.ABSTAINED, "no reply to this question is stored", ""), lost=True)
 
 
 def test_a_limit_of_calls_is_never_passed_however_many_ask_at_once():
@@ -168,7 +168,7 @@ def test_equal_questions_that_are_open_share_a_call_and_a_lost_one_is_asked_agai
     judge, journal = Script(LOST["late"], READ, pause=0.01), Journal()
     asker = Asker(AskPolicy(judge))
 
-    async def twice() -> list[Answer[Any]]:
+    async def twice() -> list[InquiryResult[Any]]:
         return [await each for each in [*map(asyncio.ensure_future, (asker.answer(MARK, journal) for _ in range(3)))]]
 
     assert [answer.lost for answer in asyncio.run(twice())] == [True] * 3
@@ -212,13 +212,13 @@ def test_a_tolerant_policy_takes_an_exception_for_a_missing_verdict_and_a_strict
 def test_a_silent_judge_is_left_after_the_time_limit_and_its_place_is_free():
     asker = Asker(AskPolicy(Script(READ, pause=60), tolerant=True, timeout_s=0.01))
     answer = asked(asker, Journal())
-    assert answer == Answer(Unscored(Reason.TIMEOUT, "no answer in 0.01 s"), lost=True)
+    assert answer == InquiryResult(Unscored(Reason.TIMEOUT, "no answer in 0.01 s"), lost=True)
     assert asker._open == {}
 
 
 def test_a_reply_that_cannot_be_written_down_does_not_count():
     class Full(Journal):
-        def keep(self, key: str, call: Call, attempts: Sequence[Attempt], *, first: int) -> None:
+        def keep(self, key: str, call: Call, attempts: Sequence[ReadReply], *, first: int) -> None:
             raise StorageError("no space left")
 
     for tolerant in (False, True):

@@ -26,7 +26,7 @@ from salon_curate.errors import StageError
 from salon_curate.files import append_line
 from salon_curate.selection import check_condition, predicate
 from salon_curate.stages import ShardTask, Stage, checked_output, read_inputs, write_part
-from salon_judges.asking.asker import Asker, AskPolicy, Attempt, Call, StopAskingError, StoredReply
+from salon_judges.asking.asker import Asker, AskPolicy, Call, ReadReply, StopAskingError, StoredReply
 from salon_judges.asking.inquiry import Inquiries, Inquiry, drive_async
 from salon_judges.asking.spending import RunLimits, Spending
 from salon_judges.media import PicturePolicy, prepare_bytes
@@ -302,7 +302,7 @@ class RowReplies:
         reply = self.journal.known(key)
         return None if reply is None else StoredReply(1, reply)
 
-    def keep(self, key: str, call: Call, attempts: Sequence[Attempt], *, first: int) -> None:
+    def keep(self, key: str, call: Call, attempts: Sequence[ReadReply], *, first: int) -> None:
         """Append the reply, if there was one."""
         reply = attempts[-1].reply
         if reply.answered:

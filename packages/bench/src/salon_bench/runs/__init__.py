@@ -3,10 +3,9 @@
     plan.py           RunPlan, planned: prompts and pictures found, the run named
     pictures.py       the pictures of a case: opened, checked, resized
     session.py        RunSession: lock, row, events, limits and progress of one start
-    limits.py         cost, tokens, calls and time: when nothing more is asked
     progress.py       the counts of a run, and who watches them
     suite_runner.py   execute: many cases at once
-    case_runner.py    CaseRunner: one case, from its first question to its rows
+    case_runner.py    CaseRunner: one case, from its first question (asked by salon_judges.asking) to its rows
     checkpoint.py     RunCheckpoint: replies on disk before they count
     edit_runner.py    EditRunner: pictures changed by an editor
     open_questions.py questions without a reply, written into batch files

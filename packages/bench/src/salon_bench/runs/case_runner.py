@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 from salon_bench.runs.checkpoint import RunCheckpoint
 from salon_bench.runs.session import RunSession
 from salon_bench.suites.contract.suite import Case, Examination, RunContext
-from salon_judges.asking.asker import Asker, AskPolicy, Attempt, Call, StoredReply
+from salon_judges.asking.asker import Asker, AskPolicy, Call, ReadReply, StoredReply
 from salon_judges.asking.inquiry import Inquiry, drive_async
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.digest import Digestible, digest
@@ -106,12 +106,12 @@ class CaseReplies:
         """Return what an earlier start learned."""
         return self.checkpoint.known(key)
 
-    def keep(self, key: str, call: Call, attempts: Sequence[Attempt], *, first: int) -> None:
+    def keep(self, key: str, call: Call, attempts: Sequence[ReadReply], *, first: int) -> None:
         """Write a row for each attempt; they outlive this process when this returns."""
         rows = [self._row(attempt, key, call, number) for number, attempt in enumerate(attempts, start=first)]
         self.checkpoint.record("judge_calls", rows)
 
-    def _row(self, attempt: Attempt, call_id: str, call: Call, number: int) -> JudgeCall:
+    def _row(self, attempt: ReadReply, call_id: str, call: Call, number: int) -> JudgeCall:
         reply, outcome = attempt
         return JudgeCall(
             call_id=call_id,

@@ -27,7 +27,7 @@ from salon_taxonomy.records import CallStatus
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 REMINDER: Final = (
-    "(Time {number} of asking: the reply before could not be read. Answer the question above once more, in exactly the form "
+    "(Time {number} of asking: the reply before could not be read. InquiryResult the question above once more, in exactly the form "
     "that it asks for.)"
 )
 """Added to a question that is asked again. It makes the request a new one, so that no cache gives the same reply back."""
@@ -115,7 +115,7 @@ class Call:
     judge: Judge | None
 
 
-class Attempt(NamedTuple):
+class ReadReply(NamedTuple):
     """A reply, and what the parser made of it."""
 
     reply: Reply
@@ -148,12 +148,12 @@ class Replies(Protocol):
     def known(self, key: str) -> StoredReply | None:
         """Return what was learned about a call before; None: it was never made."""
 
-    def keep(self, key: str, call: Call, attempts: Sequence[Attempt], *, first: int) -> None:
+    def keep(self, key: str, call: Call, attempts: Sequence[ReadReply], *, first: int) -> None:
         """Write down all attempts of a call, counted from ``first``, the last of which is the reply."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[A]):
+class InquiryResult(Generic[A]):
     """A verdict, and whether it is missing because no reply came: then the question is asked again next time."""
 
     verdict: Verdict[A]
@@ -183,9 +183,9 @@ class Asker:
         self.policy = policy
         self.spending = spending or Spending()
         self._slots = None if concurrency is None else asyncio.Semaphore(concurrency)
-        self._open: dict[str, asyncio.Task[Attempt]] = {}
+        self._open: dict[str, asyncio.Task[ReadReply]] = {}
 
-    async def answer(self, inquiry: Inquiry[A], replies: Replies) -> Answer[A]:
+    async def answer(self, inquiry: Inquiry[A], replies: Replies) -> InquiryResult[A]:
         """Return the verdict on an inquiry.
 
         Raises:
@@ -201,25 +201,25 @@ class Asker:
             asked = question if ask == 1 else replace(question, parts=(*question.parts, REMINDER.format(number=ask)))
             reply, outcome = await self._ask(judge, step, ask, asked, inquiry.parse, replies)
             if isinstance(outcome, Parsed):
-                return Answer(Scored(outcome.answer))
+                return InquiryResult(Scored(outcome.answer))
             if isinstance(outcome, Unscored):
-                return Answer(outcome, lost=not reply.answered)
+                return InquiryResult(outcome, lost=not reply.answered)
             unread, text = outcome, reply.text
             self.spending.re_asked += ask <= policy.re_asks
         if policy.extractor is None or not text.strip():
-            return Answer(unread.unscored(text))
+            return InquiryResult(unread.unscored(text))
         parts = (EXTRACTION, foreign(question.text), foreign(text))
         restated = replace(question, parts=parts, system=None)
         self.spending.extracted += 1
         strict = faithful(inquiry.parse, text)
         reply, outcome = await self._ask(policy.extractor, f"{inquiry.step}#extract", 0, restated, strict, replies)
         if isinstance(outcome, Parsed):
-            return Answer(Scored(outcome.answer))
-        return Answer(unread.unscored(text), lost=isinstance(outcome, Unscored) and not reply.answered)
+            return InquiryResult(Scored(outcome.answer))
+        return InquiryResult(unread.unscored(text), lost=isinstance(outcome, Unscored) and not reply.answered)
 
     async def _ask(
         self, judge: Judge | None, step: str, ask: int, question: Question, parse: Callable[[str], Any], replies: Replies
-    ) -> Attempt:
+    ) -> ReadReply:
         """Return the stored or new reply to a question, parsed."""
         if (seed := self.policy.decoding_seed) is not None:
             question = replace(question, decoding=replace(question.decoding, seed=seed))
@@ -238,7 +238,7 @@ class Asker:
 
     async def _call(
         self, judge: Judge, call: Call, key: str, known: StoredReply | None, parse: Callable[[str], Any], replies: Replies
-    ) -> Attempt:
+    ) -> ReadReply:
         if self._slots is not None:
             await self._slots.acquire()
         try:
@@ -247,7 +247,7 @@ class Asker:
                 raise StopAskingError(refusal)
             reply = await self._reply(judge, call.question)
         except _NoReplyError as error:
-            return Attempt(Reply("", CallStatus.CANCELLED, error=error.why.detail), error.why)
+            return ReadReply(Reply("", CallStatus.CANCELLED, error=error.why.detail), error.why)
         finally:
             if self._slots is not None:
                 self._slots.release()
@@ -297,7 +297,7 @@ class Memory:
         self._replies.move_to_end(key)
         return StoredReply(1, reply)
 
-    def keep(self, key: str, call: Call, attempts: Sequence[Attempt], *, first: int) -> None:
+    def keep(self, key: str, call: Call, attempts: Sequence[ReadReply], *, first: int) -> None:
         """Remember a reply that could be read."""
         reply, outcome = attempts[-1]
         if isinstance(outcome, Parsed):
@@ -361,10 +361,10 @@ def plain(reply: Reply) -> Reply:
     return reply if (sane, latency) == (usage, reply.latency_ms) else replace(reply, usage=sane, latency_ms=latency)
 
 
-async def _read(reply: Reply, parse: Callable[[str], Any]) -> Attempt:
+async def _read(reply: Reply, parse: Callable[[str], Any]) -> ReadReply:
     """Parse a reply, or return its problem."""
     problem = reply.problem()
-    return Attempt(reply, await parse_reply(parse, reply.text) if problem is None else problem)
+    return ReadReply(reply, await parse_reply(parse, reply.text) if problem is None else problem)
 
 
 def _within(number: N | None) -> N | None:

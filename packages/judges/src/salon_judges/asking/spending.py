@@ -41,7 +41,7 @@ class RunLimits:
                 raise InputError("a limit must be a number above 0, not", column=name, value=value)
 
 
-class Spent(Protocol):
+class CallCounts(Protocol):
     """What was spent elsewhere: another run's progress, or another :class:`Spending`."""
 
     @property
@@ -136,7 +136,7 @@ class Spending:
         self.attempts += 1
         self.failed_attempts += failed
 
-    def add(self, progress: Spent) -> None:
+    def add(self, progress: CallCounts) -> None:
         """Count what a run has spent that shares these limits with others."""
         self.calls += progress.calls
         self.attempts += progress.attempts
