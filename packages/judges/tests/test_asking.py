@@ -25,6 +25,7 @@ from salon_judges.asking.asker import (
 from salon_judges.asking.inquiry import Inquiry, drive, drive_async
 from salon_judges.asking.spending import RunLimits, Spending
 from salon_taxonomy.answers import Parsed, Unparsed
+from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError, SalonError, StorageError
 from salon_taxonomy.protocols import CallOutcome, Decoding, Question, Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish
@@ -361,3 +362,9 @@ def test_a_generator_is_sent_each_verdict_and_no_two_steps_share_a_name(way):
     with pytest.raises(StorageError):
         driven(half, fails)
     assert half.gi_frame is None
+
+
+def test_the_words_of_asking_again_are_part_of_the_version_of_runs_and_stay():
+    policy = AskPolicy(Script(READ), 2, Script(READ, version="x"))
+    assert digest("asking", policy.rule, length=16) == "7ed92e47c2012fe2"
+    assert policy.rule["extractor"] == "x" and replace(policy, extractor=None).rule["extraction"] is None

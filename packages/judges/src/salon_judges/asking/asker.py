@@ -27,7 +27,7 @@ from salon_taxonomy.records import CallStatus
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 REMINDER: Final = (
-    "(Time {number} of asking: the reply before could not be read. InquiryResult the question above once more, in exactly the form "
+    "(Time {number} of asking: the reply before could not be read. Answer the question above once more, in exactly the form "
     "that it asks for.)"
 )
 """Added to a question that is asked again. It makes the request a new one, so that no cache gives the same reply back."""
