@@ -222,8 +222,8 @@ def test_near_duplicates_of_six_million_hashes():
 
 def test_k_means_selects_from_ten_thousand_prompts_of_each_of_seven_tracks():
     """PRISM-Bench's real size (section 3.1): of 7 tracks the 10,000 best prompts each, k = 50, embeddings of 50 themes."""
-    from salon_bench.suites.prism.tracks import Track
     from salon_curate.construction.prism_selection import Candidate, select_all
+    from salon_judges.formats.prism_tracks import Track
 
     class Made:
         def embed(self, texts):

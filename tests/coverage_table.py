@@ -362,7 +362,7 @@ def strata(count: int) -> Study:
 
 def prism(count: int) -> Study:
     """PRISM-Bench with some prompts in each of seven tracks."""
-    from salon_bench.suites.prism.tracks import Track
+    from salon_judges.formats.prism_tracks import Track
 
     def study(rng: Rng, tallies: Tallies) -> None:
         values = rng.choice(LIKERT[0], p=LIKERT[1], size=(7, count, 2)) * 2.0

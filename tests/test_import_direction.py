@@ -18,11 +18,11 @@ ALLOWED = {
     "salon_ranking": GROUND,
     "salon_synthetic": GROUND,
     "salon_published": RESULTS,
-    "salon_judges": {"salon_taxonomy", "salon_synthetic"},
+    "salon_judges": {*GROUND, "salon_synthetic"},
     "salon_bench": {*JUDGED, "salon_rewards"},
     "salon_train": {*JUDGED, "salon_rewards", "salon_bench"},
-    "salon_arena": {*JUDGED, "salon_bench"},
-    "salon_curate": {*JUDGED, "salon_rewards", "salon_bench"},
+    "salon_arena": JUDGED,
+    "salon_curate": JUDGED,
 }
 ONLY_TRAIN = {"torch", "transformers", "trl", "accelerate", "peft", "datasets"}
 LOCAL_MODELS = ("salon_judges/clients/local_generation.py:", "salon_judges/scorers/clip_models.py:")

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salon_bench.suites.artifact_bench.accuracy import AccuracyCounts, average_interval
-from salon_bench.suites.artifact_bench.rows import QuestionLevel, QuestionTask
 from salon_bench.suites.contract.metrics import mean_with_interval, share_with_wilson
 from salon_bench.suites.contract.tables import interval_over_prompts
 from salon_curate.audits import estimates
+from salon_judges.formats.artifact_bench import QuestionLevel, QuestionTask
 from salon_ranking import Battles
 from salon_ranking.agreement import label_statistics
 from salon_ranking.diagnostics.both_bad import acceptability

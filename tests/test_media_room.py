@@ -24,7 +24,6 @@ from salon_arena.blind import BlindMedia
 from salon_bench.runs.plan import SubjectModel, planned
 from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
-from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.registry import suite_named
 from salon_curate import asks
 from salon_curate.engine import inline
@@ -33,6 +32,7 @@ from salon_curate.measures import look
 from salon_curate.running import run
 from salon_curate.selection import read_columns
 from salon_judges.clients.scorer import ScorerJudge
+from salon_judges.formats.generations import Generated
 from salon_rewards.callables.reward import each_paid
 from salon_rewards.callables.scorer import ScorerReward
 from salon_rewards.serving.app import RewardServer

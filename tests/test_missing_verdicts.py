@@ -20,13 +20,13 @@ from salon_bench.refine.steps import RefineModels
 from salon_bench.runs.plan import SubjectModel, planned
 from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
-from salon_bench.suites.contract.generations import Generations
 from salon_bench.suites.contract.reward import suite_reward
 from salon_curate import asks
 from salon_curate.judging import judge_stage
 from salon_curate.running import run
 from salon_curate.selection import read_columns
 from salon_judges.clients.scorer import ScorerJudge, parse_score
+from salon_judges.formats.generations import Generations
 from salon_judges.scorers.vqa_score import VqaScore
 from salon_rewards.judge_batching import Answers
 from salon_synthetic import PixelJudge

@@ -24,8 +24,8 @@ from salon_arena.release import release
 from salon_arena.service import AnswerBody
 from salon_arena.tasks import Task
 from salon_arena.verdicts import VerdictTask, read_verdict_rows
-from salon_bench.suites.magic_bench_377.labels import points
 from salon_console import main
+from salon_judges.formats.magic_bench_377_labels import points
 from salon_taxonomy.taxonomy import Taxonomy
 
 Body = Callable[..., AnswerBody]

@@ -26,8 +26,8 @@ from salon_arena.service import AnswerBody
 from salon_arena.settling import end_study
 from salon_arena.tables import FLAGS
 from salon_arena.verify import verify_answers
-from salon_bench.suites.contract.generations import Generated
 from salon_console import main
+from salon_judges.formats.generations import Generated
 from salon_ranking.battles import Battles
 from salon_ranking.raters import Votes, check_raters
 from salon_taxonomy.errors import StorageError

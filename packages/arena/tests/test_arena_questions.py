@@ -20,8 +20,8 @@ from salon_arena.agreement import progress
 from salon_arena.questions import ASKED, BenchQuestionTask, read_questions, realism_questions
 from salon_arena.release import release
 from salon_arena.service import AnswerBody
-from salon_bench.suites.artifact_bench.rows import BenchRow, QuestionTask, read_rows
 from salon_console import main
+from salon_judges.formats.artifact_bench import BenchRow, QuestionTask, read_rows
 from salon_store import ResultStore
 from salon_taxonomy.taxonomy import Taxonomy
 

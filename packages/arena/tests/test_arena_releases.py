@@ -23,14 +23,14 @@ from salon_arena.service import AnswerBody
 from salon_arena.tables import ASSIGNMENTS
 from salon_arena.verdicts import VerdictItem, VerdictTask, read_verdict_rows
 from salon_arena.verify import verify_answers
-from salon_bench.suites.artifact_bench.options import offer
-from salon_bench.suites.artifact_bench.rows import QuestionLevel, QuestionTask, read_rows
 from salon_bench.suites.assessors.label_file import read_labels
 from salon_bench.suites.assessors.magicdata import MagicDataRow, magicdata_rows
 from salon_bench.suites.magic_bench_377.people import read_list
-from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
-from salon_bench.suites.r3_bench.rows import read_items
 from salon_console import main
+from salon_judges.formats.artifact_bench import QuestionLevel, QuestionTask, read_rows
+from salon_judges.formats.artifact_bench_options import offer
+from salon_judges.formats.magic_bench_377_prompts import read_prompts
+from salon_judges.formats.r3_bench import read_items
 from salon_ranking.opinion import MosRatings
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.taxonomy import Taxonomy

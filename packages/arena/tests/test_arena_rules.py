@@ -27,7 +27,7 @@ from salon_arena.prompt_tasks import PromptItem, PromptTask, slots
 from salon_arena.screening import screen_raters
 from salon_arena.service import AnswerBody
 from salon_arena.verdicts import Verdict, VerdictItem
-from salon_bench.suites.contract.generations import Generated
+from salon_judges.formats.generations import Generated
 from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Unscored
@@ -148,7 +148,7 @@ def test_a_verdict_that_experts_agreed_on_stays_whatever_comes_late() -> None:
 
 
 def test_every_prefix_of_the_slots_has_the_shares_as_nearly_as_whole_numbers_can() -> None:
-    from salon_bench.suites.magic_bench_377.labels import scenarios
+    from salon_judges.formats.magic_bench_377_labels import scenarios
 
     shares = {name: label.shares["prompts"] for name, label in scenarios().items()}
     whole = sum(shares.values())

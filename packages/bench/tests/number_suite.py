@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from salon_bench.suites.contract.base import SuiteBase
-from salon_bench.suites.contract.generations import Generations
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuitePrompt, Summary, one_picture_cases
+from salon_judges.formats.generations import Generations
 from salon_judges.media import PicturePolicy
 from salon_taxonomy.answers.outcome import Outcome, Parsed, Unparsed
 from salon_taxonomy.digest import digest

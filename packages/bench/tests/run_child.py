@@ -10,9 +10,9 @@ from salon_bench.runs.checkpoint import fold_apart
 from salon_bench.runs.plan import LoadedPlan, RunPlan, SubjectModel
 from salon_bench.runs.session import SessionResult
 from salon_bench.runs.suite_runner import Pace, execute
-from salon_bench.suites.contract.generations import Generations
 from salon_judges.clients import ChatSettings, OpenAICompatibleJudge
 from salon_judges.clients.settings import ServerLimits as JudgeLimits
+from salon_judges.formats.generations import Generations
 
 RE_ASKS = 12
 

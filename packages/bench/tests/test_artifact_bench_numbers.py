@@ -13,8 +13,8 @@ from salon_bench.suites.artifact_bench.accuracy import (
     total,
 )
 from salon_bench.suites.artifact_bench.diagnosis import AidAnswer, confusion, diagnoses, label_counts
-from salon_bench.suites.artifact_bench.rows import QuestionLevel, QuestionTask
 from salon_bench.suites.artifact_bench.summary import HUMAN_BASELINE, HUMAN_TOTAL, INVALID, summarize
+from salon_judges.formats.artifact_bench import QuestionLevel, QuestionTask
 from salon_published import load, table
 from salon_published.counts import share_counts
 from salon_taxonomy.records import Score

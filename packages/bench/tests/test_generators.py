@@ -15,9 +15,9 @@ from click.testing import CliRunner, Result
 from for_each import for_each
 from salon_bench.runs import picture_job as job
 from salon_bench.suites import read_generations, read_prompts
-from salon_bench.suites.contract.generations import MANIFEST
 from salon_console import main
 from salon_judges.clients.line_files import LineFile
+from salon_judges.formats.generations import MANIFEST
 from salon_judges.generators import open_generator
 from salon_judges.testing.mock_server import Script, ScriptLine, ServerFault, serving
 from salon_synthetic import imagine, png

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from for_each import for_each
 from salon_bench.suites import Suite, dry_run, suite_named
-from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.contract.suite import SuitePrompt
 from salon_bench.suites.magic_bench_377 import (
     MagicBench377Battles,
@@ -25,6 +24,7 @@ from salon_bench.suites.magic_bench_377 import (
     read_prompts,
     save_draft,
 )
+from salon_judges.formats.generations import Generated, Generations
 from salon_taxonomy.errors import InputError, SalonError
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import Battle, Prompt, Score, Winner

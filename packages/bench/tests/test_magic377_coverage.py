@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from salon_bench.suites.magic_bench_377 import coverage, read_prompts
 from salon_bench.suites.magic_bench_377.label_coverage import change
-from salon_bench.suites.magic_bench_377.labels import scenarios, target_shares, taxonomy
 from salon_console import main
+from salon_judges.formats.magic_bench_377_labels import scenarios, target_shares, taxonomy
 
 
 def a_benchmark(path):

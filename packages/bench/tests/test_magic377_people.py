@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.contract.suite import SuitePrompt
 from salon_bench.suites.magic_bench_377 import read_prompts
 from salon_bench.suites.magic_bench_377.people import read_list, write_list
 from salon_console import main
+from salon_judges.formats.generations import Generated, Generations
 from salon_taxonomy.errors import InputError
 
 ANSWER = {"prompt_id": "gems", "model": "x", "test_point": "Quantity", "satisfied": 1, "rater_id": "ann"}

@@ -10,7 +10,7 @@ from row_problems import problem_of
 
 from for_each import for_each
 from salon_bench.suites.magic_bench_377 import read_prompts
-from salon_bench.suites.magic_bench_377.labels import points, scenarios
+from salon_judges.formats.magic_bench_377_labels import points, scenarios
 from salon_taxonomy.errors import InputError
 
 NAMES = st.sampled_from(["point", "demand", "model_a", "model_b", "sample_a", "sample_b"])

@@ -7,8 +7,8 @@ import pytest
 
 from for_each import for_each
 from salon_bench.suites import Case, RunContext, Suite, dry_run, suite_named
-from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.magic_bench_377 import MarkDimension, read_prompts, suite
+from salon_judges.formats.generations import Generated, Generations
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import Prompt, Rating, Score

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from row_problems import problem_of
 
-from salon_bench.suites.contract.table_rows import table_rows
 from salon_bench.suites.magicbench import read_prompts
+from salon_console.table_rows import table_rows
 from salon_taxonomy.errors import InputError
 
 ROW = {"prompt_t2i": "A kettle.", "subject": "kettle", "class": "object", "detail_class": "object_single"}

@@ -7,8 +7,8 @@ import pytest
 
 from for_each import for_each
 from salon_bench.suites import Case, RunContext, Suite, suite_named
-from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.magicbench import MagicBench, released, suite
+from salon_judges.formats.generations import Generated, Generations
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from for_each import for_each
 from salon_bench.suites import Case, Suite, dry_run, suite_named
-from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.prism import Axis, Language, PrismBench, Track, chinese, chinese_released, released, suite
 from salon_bench.suites.prism.rubrics import aesthetic_rubric, alignment_rubric
+from salon_judges.formats.generations import Generated, Generations
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.answers import render_prism
 from salon_taxonomy.errors import InputError

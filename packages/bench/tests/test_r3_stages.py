@@ -16,11 +16,11 @@ from salon_bench.cli.scenes import scenes
 from salon_bench.report.gathering import gather
 from salon_bench.runs.status import run_statuses
 from salon_bench.suites.r3_bench.editing import edit_pictures
-from salon_bench.suites.r3_bench.rows import read_items
 from salon_bench.suites.r3_bench.scoring import changes, gain, lines_of
 from salon_bench.suites.r3_bench.stages import StageOptions, run_stage, stage_summaries
 from salon_bench.suites.r3_bench.workspace import Workspace
 from salon_judges.asking.spending import RunLimits
+from salon_judges.formats.r3_bench import read_items
 from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Question, Reply

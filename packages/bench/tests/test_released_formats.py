@@ -20,8 +20,8 @@ from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
 from salon_bench.suites import suite_named
 from salon_bench.suites.assessors import read_labels
-from salon_bench.suites.contract.table_rows import UsableRows
 from salon_bench.suites.r3_bench import read_items
+from salon_console.table_rows import UsableRows
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply
 

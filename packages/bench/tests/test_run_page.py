@@ -8,7 +8,7 @@ from verdict_store import VerdictStore
 
 from salon_bench.report.run_page import run_page
 from salon_bench.runs.view import RunView, run_numbers
-from salon_bench.suites.prism.tracks import Track
+from salon_judges.formats.prism_tracks import Track
 from salon_taxonomy.errors import InputError
 
 

@@ -28,11 +28,11 @@ from salon_bench.runs.session import FinishedError, SessionResult, stop_on_signa
 from salon_bench.runs.status import RunState, run_status
 from salon_bench.runs.suite_runner import Pace, execute
 from salon_bench.runs.view import RunView
-from salon_bench.suites.contract.generations import Generated, Generations
 from salon_bench.suites.contract.reward import SuiteReward
 from salon_bench.suites.contract.suite import SuitePrompt
 from salon_judges.asking.spending import RunLimits, Spending
 from salon_judges.clients import CachedJudge, ChatSettings, OpenAICompatibleJudge, RecordingJudge, ResponseCache, RoutedJudge
+from salon_judges.formats.generations import Generated, Generations
 from salon_rewards.judge_batching import Answers
 from salon_store import ResultStore
 from salon_store.errors import JournalInUseError

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from for_each import for_each
 from salon_bench.suites.artifact_bench import BenchRow, QuestionLevel, QuestionTask, read_rows
-from salon_bench.suites.artifact_bench.rows import TAXONOMY, family_of
 from salon_console import main
 from salon_curate.construction.artifact_bench import (
     AnnotationState,
@@ -25,6 +24,7 @@ from salon_curate.construction.artifact_bench import (
     offer,
     read_assessments,
 )
+from salon_judges.formats.artifact_bench import TAXONOMY, family_of
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError, SalonError
 

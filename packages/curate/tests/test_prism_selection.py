@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salon_bench.suites.prism import Language, Track
-from salon_bench.suites.prism.extras import extra
 from salon_curate.construction.prism_selection import (
     Candidate,
     Embedder,
@@ -21,6 +20,7 @@ from salon_curate.construction.prism_selection import (
 )
 from salon_curate.construction.prism_selection.selecting import key_of
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.extras import extra
 
 pytest.importorskip("sklearn", reason="runs with the extra selection")
 
@@ -161,8 +161,8 @@ def test_candidates_of_one_track_may_come_without_a_track(tmp_path):
 
 
 def test_a_missing_extra_says_what_to_type():
-    with pytest.raises(InputError, match=r"uv pip install './packages/bench\[embeddings\]'"):
-        extra("no_such_library", "embeddings")
+    with pytest.raises(InputError, match=r"uv pip install './packages/curate\[embeddings\]'"):
+        extra("no_such_library", "embeddings", "salon-curate")
 
 
 def test_a_sentence_transformers_model_is_loaded_from_its_folder(tmp_path):

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from salon_bench.suites.contract.table_rows import read_each
 from salon_console import main
+from salon_console.table_rows import read_each
 from salon_rewards import make_reward
 from salon_taxonomy.answers import Artifact, MagicMirrorAnswer
 from salon_taxonomy.errors import InputError

@@ -14,7 +14,7 @@ from typing import Final
 
 from salon_arena.blind_video import TYPE as VIDEO_TYPE
 from salon_arena.blind_video import BlindVideo, blind_video, filled
-from salon_bench.suites.contract.generations import VIDEO_SUFFIXES, Generated
+from salon_judges.formats.generations import VIDEO_SUFFIXES, Generated
 from salon_judges.media.picture_cache import ByteCache
 from salon_judges.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
 from salon_judges.media.preparing import prepare_bytes

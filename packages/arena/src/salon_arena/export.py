@@ -25,8 +25,8 @@ from salon_arena.questions import BENCH, chosen_of, is_realism, realism_sides, r
 from salon_arena.settling import settle_due
 from salon_arena.tables import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS
 from salon_arena.tasks import instant
-from salon_bench.suites.artifact_bench.rows import CORRECT, QuestionTask
-from salon_bench.suites.contract.generations import VIDEO_SUFFIXES
+from salon_judges.formats.artifact_bench import CORRECT, QuestionTask
+from salon_judges.formats.generations import VIDEO_SUFFIXES
 from salon_store import ResultStore
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Assessment, Battle, Generation, MediaKind, Mode, Prompt, Rating, Score, Side

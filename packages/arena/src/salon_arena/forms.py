@@ -21,7 +21,7 @@ from salon_arena.errors import RefusedError
 from salon_arena.material import Material
 from salon_arena.rounds import RatedItem, RoundsTask
 from salon_arena.tasks import Payload, prompt_payload
-from salon_bench.suites.contract.generations import Generated
+from salon_judges.formats.generations import Generated
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 

@@ -22,8 +22,8 @@ from salon_arena.labels import NORMAL, Labelled, LabelTask, Mark, label_subject
 from salon_arena.material import Material
 from salon_arena.tables import ANSWERS, ASSIGNMENTS, RATERS, SETTLED
 from salon_arena.tasks import prompt_payload
-from salon_bench.suites.contract.generations import Generated
-from salon_bench.suites.contract.table_rows import TableRow, UsableRows, read_each, usable_rows
+from salon_console.table_rows import TableRow, UsableRows, read_each, usable_rows
+from salon_judges.formats.generations import Generated
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.exports import to_label_studio

@@ -20,7 +20,7 @@ from salon_arena.errors import RefusedError
 from salon_arena.material import Material
 from salon_arena.rounds import ADJUDICATE, Level, RoundsTask, VotedItem, accepts, states
 from salon_arena.tasks import Payload, prompt_payload
-from salon_bench.suites.contract.generations import Generated
+from salon_judges.formats.generations import Generated
 from salon_taxonomy.taxonomy import Taxonomy
 
 MOST_LABELS: Final = 2

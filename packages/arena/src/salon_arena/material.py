@@ -8,9 +8,9 @@ from typing import Final, cast
 
 import polars as pl
 
-from salon_bench.suites.contract.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated, read_generations
-from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import BadRow, TableRow, UsableRows, read_each, table_rows, unique_rows
+from salon_console.table_rows import BadRow, TableRow, UsableRows, read_each, table_rows, unique_rows
+from salon_judges.formats.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated, read_generations
+from salon_judges.formats.suite_prompt import SuitePrompt
 from salon_ranking.scheduling import Inventory
 from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.records import Prompt, Winner
@@ -62,7 +62,7 @@ def read_material(folder: Path, prompts: Path) -> Material:
     """Read the prompts and find the pictures or videos of every model.
 
     Each sub-folder of ``folder`` is a model; its files are matched to prompts by the rules of
-    :func:`salon_bench.suites.read_generations`: ``<prompt_id>.png``, ``<prompt_id>.<sample>.png`` or
+    :func:`salon_judges.formats.generations.read_generations`: ``<prompt_id>.png``, ``<prompt_id>.<sample>.png`` or
     ``<prompt_id>/<sample>.png``, or the same with ``.mp4``, ``.webm``, ``.mov``, ``.mkv``, ``.avi``. No file is opened.
 
     Args:
@@ -71,7 +71,7 @@ def read_material(folder: Path, prompts: Path) -> Material:
             and if wanted ``language`` (BCP 47), ``scenario``, ``labels`` and ``test_points`` (lists, or texts with semicolons).
             A test point is ``name: what to check``, such as ``Quantity: three cats``. Or the released prompts of MagicBench
             (``prompt_t2i``, ``subject``, ``class``, ``detail_class``) or of Magic-Bench-377 (``Prompt_text_en``, …; English):
-            :mod:`salon_bench.suites.magicbench` and :mod:`salon_bench.suites.magic_bench_377` say what files are called.
+            :mod:`salon_judges.formats` says what files are called.
 
     Raises:
         InputError: the folder or file cannot be read, a model has no file for a prompt, no two models have files for one
@@ -189,8 +189,8 @@ def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
 
 def _read_prompts(path: Path) -> UsableRows[tuple[Prompt, Mapping[str, str]]]:
     """Read prompts with their test points from an own table or a released file; the columns say which."""
-    from salon_bench.suites.magic_bench_377 import prompt_file as magic_bench_377
-    from salon_bench.suites.magicbench import prompt_file as magicbench
+    from salon_judges.formats import magic_bench_377_prompts as magic_bench_377
+    from salon_judges.formats import magicbench_prompts as magicbench
 
     columns = next((set(row[1]) for row in read_each(path, lambda row: row.cells) if not isinstance(row, BadRow)), set())
     if "prompt_t2i" in columns:
@@ -201,7 +201,7 @@ def _read_prompts(path: Path) -> UsableRows[tuple[Prompt, Mapping[str, str]]]:
 
 
 def _released_points(made: SuitePrompt) -> dict[str, str]:
-    from salon_bench.suites.magic_bench_377.labels import points
+    from salon_judges.formats.magic_bench_377_labels import points
 
     listed = cast("list[list[str]]", made.facts["test_points"])
     return {points()[point].name: demand or points()[point].name for point, demand in listed}

@@ -18,7 +18,7 @@ from salon_arena.draws import PlanDraws
 from salon_arena.material import Material, pair_key
 from salon_arena.tables import ASSIGNMENTS, payload_value
 from salon_arena.tasks import seen_among
-from salon_bench.suites.contract.generations import Generated
+from salon_judges.formats.generations import Generated
 from salon_ranking.battles import Battles
 from salon_ranking.scheduling import Rule, ScheduleState, next_pairs
 from salon_taxonomy.records import Side

@@ -20,7 +20,7 @@ from salon_arena.errors import RefusedError
 from salon_arena.rounds import Growing, RatedItem, RoundsTask, states
 from salon_arena.tables import RATERS
 from salon_arena.tasks import Payload
-from salon_bench.suites.magic_bench_377.labels import capability, point, points, scenarios, target_shares, taxonomy
+from salon_judges.formats.magic_bench_377_labels import capability, point, points, scenarios, target_shares, taxonomy
 
 KINDS: Final = {"rater": "write", "auditor": "inspect"}
 MOST_LABELS: Final = 4

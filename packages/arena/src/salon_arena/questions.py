@@ -24,8 +24,8 @@ from salon_arena.errors import RefusedError
 from salon_arena.material import Material
 from salon_arena.rounds import ADJUDICATE, Level, RoundsTask, VotedItem, accepts, states
 from salon_arena.tasks import Payload, prompt_payload
-from salon_bench.suites.artifact_bench.rows import LETTERS, BenchRow, QuestionTask, read_rows
-from salon_bench.suites.contract.generations import VIDEO_SUFFIXES, Generated
+from salon_judges.formats.artifact_bench import LETTERS, BenchRow, QuestionTask, read_rows
+from salon_judges.formats.generations import VIDEO_SUFFIXES, Generated
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.records import Prompt, Side, Winner

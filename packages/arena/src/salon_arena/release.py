@@ -41,11 +41,11 @@ from salon_arena.tables import ANSWERS, ASSIGNMENTS, RATERS, SETTLED, SETTLED_AN
 from salon_arena.tasks import files_of, instant
 from salon_arena.verdicts import verdict_states
 from salon_arena.verify import verify_answers
-from salon_bench.suites.artifact_bench.options import OPTIONS, offer
-from salon_bench.suites.artifact_bench.rows import TASK_TYPES, QuestionTask
-from salon_bench.suites.contract.generations import VIDEO_SUFFIXES, Generated
-from salon_bench.suites.magic_bench_377.people import COLUMNS as CHECK_COLUMNS
 from salon_console.table_files import csv_cell
+from salon_judges.formats.artifact_bench import TASK_TYPES, QuestionTask
+from salon_judges.formats.artifact_bench_options import OPTIONS, offer
+from salon_judges.formats.generations import VIDEO_SUFFIXES, Generated
+from salon_judges.formats.magic_bench_377_labels import CHECK_COLUMNS
 from salon_taxonomy.answers.magicmirror import Artifact, MagicMirrorAnswer, magicmirror_json
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError, cannot_write

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from sqlalchemy import Connection, bindparam, select
 
 from salon_arena.tables import ASSIGNMENTS
-from salon_bench.suites.contract.generations import Generated
+from salon_judges.formats.generations import Generated
 from salon_taxonomy.records import Prompt
 from salon_taxonomy.visible_text import visible
 

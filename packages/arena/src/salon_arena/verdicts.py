@@ -20,8 +20,8 @@ from salon_arena.errors import RefusedError
 from salon_arena.material import SUITE, Material
 from salon_arena.rounds import ADJUDICATE, RatedItem, RoundsTask, states
 from salon_arena.tasks import Payload, prompt_payload
-from salon_bench.suites.contract.generations import Generated
-from salon_bench.suites.r3_bench.rows import R3Row, read_items
+from salon_judges.formats.generations import Generated
+from salon_judges.formats.r3_bench import R3Row, read_items
 from salon_taxonomy.records import Prompt
 from salon_taxonomy.visible_text import visible
 

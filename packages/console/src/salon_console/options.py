@@ -59,6 +59,13 @@ def command_state() -> dict[str, Any]:
     return get_current_context().meta
 
 
+LANGUAGE: Final = click.option(
+    "--language",
+    type=click.Choice(["en", "zh"]),
+    default="en",
+    show_default=True,
+    help="Of the prompts.",
+)
 STORE: Final = click.option(
     "--store",
     type=StorePath(file_okay=False),
@@ -103,3 +110,9 @@ def confidence_option(help_: str = "Of the intervals.") -> Decorator:
     """Return the option ``--confidence``, between 0 and 1."""
     kind = FiniteRange(0, 1, min_open=True, max_open=True)
     return click.option("--confidence", type=kind, default=0.95, show_default=True, help=help_)
+
+
+def output_of(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the option of a JSON Lines file to write."""
+    words = f"The JSON Lines file of {what} to write (replaced)."
+    return click.option("--output", required=True, type=OutputPath(), help=words)

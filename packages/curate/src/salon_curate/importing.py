@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, table_rows
+from salon_console.table_rows import TABLE_ENDINGS, table_rows
 from salon_curate.dataset import SHARD_ROWS, DataSet, Picture, RowSource, checked_key
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS, VideoPolicy
 from salon_taxonomy.errors import InputError, missing_path
@@ -143,7 +143,7 @@ def _folder(folder: Path, left_out: list[str]) -> Iterator[Picture]:
 
 def _middle_frames(source: Path, root: Path) -> Iterator[Picture]:
     """The middle frame of every video that Artifact-Bench's questions name, each once, with what the questions say of it."""
-    from salon_bench.suites.artifact_bench.rows import LETTERS, QuestionTask, read_rows
+    from salon_judges.formats.artifact_bench import LETTERS, QuestionTask, read_rows
     from salon_judges.media.video_sampling import sample_video
 
     rows = read_rows(source)

@@ -39,7 +39,7 @@ def rows_(rows: tuple[Path, ...], videos: Path | None, output: Path | None, form
       salon bench artifact-bench rows task/ --videos videos/
       salon bench artifact-bench rows task1_meta.jsonl task2_meta.jsonl task3_meta.jsonl
     """
-    from salon_bench.suites.artifact_bench.rows import QuestionLevel, QuestionTask, read_rows
+    from salon_judges.formats.artifact_bench import QuestionLevel, QuestionTask, read_rows
 
     found = read_rows(*rows)
     counts = Counter((each.task, each.level) for each in found)

@@ -15,9 +15,9 @@ from salon_taxonomy.store_address import StoreAddress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from salon_bench.suites.contract.generations import Generations
     from salon_bench.suites.contract.suite import SuitePrompt
     from salon_bench.suites.magic_bench_377.label_coverage import Coverage
+    from salon_judges.formats.generations import Generations
     from salon_ranking.scheduling import Rule
 
 _file = InputPath(dir_okay=False)
@@ -65,7 +65,7 @@ def coverage(prompts: Path, language: str | None, form: str, output: Path | None
     """
     from salon_bench.cli.reporting import announced
     from salon_bench.suites.magic_bench_377.label_coverage import coverage as covered
-    from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
+    from salon_judges.formats.magic_bench_377_prompts import read_prompts
 
     found = covered(announced(read_prompts(prompts, language)))
     fields = {name: getattr(found, name) for name in ("prompts", "chi_square", "p_value", "labels_per_prompt", "languages")}
@@ -161,7 +161,7 @@ def import_checks(answers: Path, prompt_file: Path, language: str | None, store:
     """
     from salon_bench.cli.reporting import announced
     from salon_bench.suites.magic_bench_377.people import read_list, store_list
-    from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
+    from salon_judges.formats.magic_bench_377_prompts import read_prompts
 
     found = read_list(answers, announced(read_prompts(prompt_file, language)))
     store_list(found, store)
@@ -173,8 +173,8 @@ def _loaded(
     prompt_file: Path, language: str | None, names: tuple[str, ...], sources: tuple[Path, ...]
 ) -> "tuple[Sequence[SuitePrompt], Generations]":
     from salon_bench.cli.reporting import announced
-    from salon_bench.suites.contract.generations import Generations, read_generations
-    from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
+    from salon_judges.formats.generations import Generations, read_generations
+    from salon_judges.formats.magic_bench_377_prompts import read_prompts
 
     if len(names) != len(sources):
         raise click.UsageError(f"{len(names)} --model but {len(sources)} --generations: give one for each, in the same order")

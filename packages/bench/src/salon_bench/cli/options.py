@@ -4,14 +4,14 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
 
-from salon_console.file_options import InputPath, OutputPath
+from salon_console.file_options import InputPath
 from salon_console.options import several
 from salon_taxonomy.errors import InputError, cannot_write
 
@@ -33,21 +33,6 @@ GENERATIONS: Final = click.option(
     type=InputPath(),
     help="Its pictures: a folder or a table; one for each --model, in the same order.",
 )
-LANGUAGE: Final = click.option(
-    "--language",
-    type=click.Choice(["en", "zh"]),
-    default="en",
-    show_default=True,
-    help="Of the prompts.",
-)
-
-
-def output_of(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return the option of a JSON Lines file to write."""
-    words = f"The JSON Lines file of {what} to write (replaced)."
-    return click.option("--output", required=True, type=OutputPath(), help=words)
-
-
 limit_options: Final = several(
     click.option("--max-cost", type=float, metavar="USD", help="Ask nothing more once this much was spent."),
     click.option("--max-tokens", type=int, help="Ask nothing more once so many tokens were read and written."),

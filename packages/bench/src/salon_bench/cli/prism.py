@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from salon_bench.cli.options import LANGUAGE, output_of
 from salon_console.file_options import InputPath
-from salon_console.options import FORMAT, OUTPUT, STORE, bootstrap_option, seed_option
+from salon_console.options import FORMAT, LANGUAGE, OUTPUT, STORE, bootstrap_option, output_of, seed_option
 from salon_console.output import MISSING, as_json, deliver
 from salon_console.table_files import Table
 from salon_taxonomy.store_address import StoreAddress
@@ -138,10 +137,10 @@ def ocr(prompts: Path, generations: Path, model: str, language: str, output: Pat
       salon bench prism ocr --prompts prompts.jsonl --generations pictures --model our-model --output ocr.jsonl
     """
     from salon_bench.cli.reporting import announced
-    from salon_bench.suites.contract.generations import read_generations
     from salon_bench.suites.prism.score_rows import frame_of
     from salon_bench.suites.prism.suite import PrismBench
     from salon_bench.suites.prism.text_check import OcrReader, check_text, summarize_text
+    from salon_judges.formats.generations import read_generations
     from salon_taxonomy.whole_files import write_json_lines
 
     suite, reader = PrismBench(language), OcrReader()

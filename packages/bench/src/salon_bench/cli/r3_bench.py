@@ -230,8 +230,8 @@ def run(
 
 def _begun(rows: Path, images: Path | None, limit: int | None, policy: "Judge", work: Path) -> "Workspace":
     from salon_bench.cli.reporting import announced
-    from salon_bench.suites.r3_bench.rows import read_items
     from salon_bench.suites.r3_bench.workspace import Workspace
+    from salon_judges.formats.r3_bench import read_items
 
     found = announced(read_items(rows, images))
     return Workspace.begin(work, policy.name, found[:limit], left_out=found.remarks())

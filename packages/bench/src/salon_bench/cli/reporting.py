@@ -10,9 +10,9 @@ from salon_bench.runs.session import RunSession, SessionResult, stop_on_signals
 from salon_bench.runs.status import RunStatus
 from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.suite import Suite
-from salon_bench.suites.contract.table_rows import UsableRows
 from salon_console.options import STOPPED_BY, command_state
 from salon_console.output import print_continues
+from salon_console.table_rows import UsableRows
 from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from salon_bench.runs.picture_digests import PictureDigests
-from salon_bench.suites.contract.table_rows import BadRow, TableRow, UsableRows, read_each, unique_rows
-from salon_bench.suites.r3_bench.rows import read_items
+from salon_console.table_rows import BadRow, TableRow, UsableRows, read_each, unique_rows
+from salon_judges.formats.r3_bench import read_items
 from salon_taxonomy.errors import InputError
 
 PAGE: Final = "trace.html"

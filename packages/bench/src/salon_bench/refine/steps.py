@@ -12,10 +12,10 @@ from salon_bench.runs.case_runner import CaseRunner
 from salon_bench.runs.edit_runner import EditRunner, EditTask
 from salon_bench.runs.pictures import with_pictures
 from salon_bench.runs.session import RunSession
-from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case, RunContext
 from salon_judges.asking.asker import AskPolicy
 from salon_judges.clients.scorer import ScoreAnswer, ScorerJudge
+from salon_judges.formats.generations import Generated
 from salon_judges.media import PictureCache, PicturePolicy
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import Digestible, digest

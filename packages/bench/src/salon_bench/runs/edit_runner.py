@@ -14,9 +14,9 @@ from typing import Final
 
 from salon_bench.runs.pictures import with_pictures
 from salon_bench.runs.session import RunSession
-from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case, RunContext
 from salon_judges.asking.asker import StopAskingError
+from salon_judges.formats.generations import Generated
 from salon_judges.media import PictureCache, PicturePolicy, prepare_bytes
 from salon_judges.media.policy import SourceLimits
 from salon_taxonomy.digest import Digestible, digest

@@ -18,9 +18,9 @@ from time import perf_counter
 from typing import Any, Final
 
 from salon_bench.runs.progress import NoWatcher, RunProgress, Watcher
-from salon_bench.suites.contract.generations import MANIFEST
 from salon_bench.suites.contract.suite import SuitePrompt
 from salon_judges.clients.line_files import LineFile, lines_of
+from salon_judges.formats.generations import MANIFEST
 from salon_judges.generators import PictureGenerator
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError

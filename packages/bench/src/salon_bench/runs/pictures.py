@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from salon_bench.runs.picture_digests import PictureDigests
-from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case
+from salon_judges.formats.generations import Generated
 from salon_judges.media import PictureCache, PicturePolicy, PreparedPicture
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError

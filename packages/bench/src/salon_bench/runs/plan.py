@@ -14,12 +14,12 @@ from typing import Any, Final, Self
 
 from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.runs.session import run_row
-from salon_bench.suites.contract.generations import Generations
 from salon_bench.suites.contract.registry import file_of
 from salon_bench.suites.contract.suite import RunContext, Suite, SuitePrompt
-from salon_bench.suites.contract.table_rows import UsableRows
+from salon_console.table_rows import UsableRows
 from salon_judges.asking.asker import AskPolicy
 from salon_judges.clients.routing import ELSE
+from salon_judges.formats.generations import Generations
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge

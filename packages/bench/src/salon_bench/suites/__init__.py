@@ -6,7 +6,6 @@ folder is one suite: its prompts (``*.jinja``), rules and README. ``dry_run`` tr
 
 from salon_bench.suites.contract.base import SuiteBase
 from salon_bench.suites.contract.dry_run import SuiteDryRun, dry_run, shape
-from salon_bench.suites.contract.generations import Generated, Generations, read_generations
 from salon_bench.suites.contract.prompt_files import read_prompts
 from salon_bench.suites.contract.registry import SuiteListing, suite_named, suite_names, suites
 from salon_bench.suites.contract.suite import (
@@ -21,6 +20,7 @@ from salon_bench.suites.contract.suite import (
 )
 from salon_judges.asking.foreign_text import foreign
 from salon_judges.asking.templates import Templates
+from salon_judges.formats.generations import Generated, Generations, read_generations
 
 __all__ = [
     "Case",

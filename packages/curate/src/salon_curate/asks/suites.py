@@ -6,11 +6,11 @@ from typing import Any
 
 import polars as pl
 
-from salon_bench.suites import Case, RunContext, suite_named
 from salon_curate.asks.ask import PictureAsk, plain_name
 from salon_curate.judging import Examination
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.extras import extra
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import Prompt, Score
 from salon_taxonomy.verdict import Reason, Unscored
@@ -29,7 +29,8 @@ def suite(name: str, dimensions: Sequence[str], facts: Mapping[str, str] | None 
     """
     if not dimensions:
         raise InputError("name the suite's dimensions", column="dimensions", value=list(dimensions))
-    found = suite_named(name)
+    suites = extra("salon_bench.suites", "suites", "salon-curate")
+    found = suites.suite_named(name)
     given = dict(facts or {})
     columns = tuple(column for column in given.values() if not column.startswith("="))
     prefix = plain_name(found.name)
@@ -38,8 +39,8 @@ def suite(name: str, dimensions: Sequence[str], facts: Mapping[str, str] | None 
     def walk(row: Mapping[str, Any], image: Media) -> Examination:
         prompt = Prompt(prompt_id=row["key"], suite=found.name, text=row["prompt"] or "-")
         known = {fact: column[1:] if column.startswith("=") else row[column] for fact, column in given.items()}
-        case = Case(row["key"], found.name, "curate", prompt, facts=known)
-        case = replace(case, media=(image,), generation_ids=(row["key"],), context=RunContext("curate", "judge", "1"))
+        case = suites.Case(row["key"], found.name, "curate", prompt, facts=known)
+        case = replace(case, media=(image,), generation_ids=(row["key"],), context=suites.RunContext("curate", "judge", "1"))
         try:
             records = yield from found.examine(case)
         except KeyError as error:

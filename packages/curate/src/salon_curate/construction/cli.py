@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from salon_bench.cli.options import LANGUAGE, output_of
-from salon_bench.suites.prism.tracks import TRACK_SPELLINGS, Language
 from salon_console.file_options import InputPath, OutputPath
-from salon_console.options import output_option
+from salon_console.options import LANGUAGE, output_of, output_option
 from salon_console.output import as_json, deliver
 from salon_console.table_files import Table
 from salon_curate.output import FORMAT, SEED, as_cell
+from salon_judges.formats.prism_tracks import TRACK_SPELLINGS, Language
 from salon_taxonomy.errors import IncompleteError
 
 if TYPE_CHECKING:
@@ -54,8 +53,8 @@ def compose(output: Path, language: str, seed: int, per_track: int, tracks: tupl
       salon curate prism compose --output prompts-zh.jsonl --language zh
       salon curate prism compose --output signs.jsonl --track text-rendering --per-track 10
     """
-    from salon_bench.suites.prism.tracks import Track
     from salon_curate.construction.prism_prompts import compose as composed
+    from salon_judges.formats.prism_tracks import Track
     from salon_taxonomy.whole_files import write_json_lines
 
     wanted = {TRACK_SPELLINGS[name] for name in tracks} or set(Track)
@@ -199,8 +198,8 @@ def options_(labels: Sequence[str], seed: int, sample_id: str, count: int) -> No
     Example:
       salon curate artifact-bench options "Flickering and Noise" "Spatial Clipping" --seed 0
     """
-    from salon_bench.suites.artifact_bench.rows import LETTERS
     from salon_curate.construction.artifact_bench import offer
+    from salon_judges.formats.artifact_bench import LETTERS
 
     drawn = offer(labels, seed=seed, sample_id=sample_id, options=count)
     for letter, text in zip(LETTERS, drawn.texts, strict=False):

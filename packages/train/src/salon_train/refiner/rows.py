@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from salon_bench.suites.contract.table_rows import UsableRows
 from salon_bench.suites.r3_bench.questions import templates
-from salon_bench.suites.r3_bench.rows import R3Row, read_items
+from salon_console.table_rows import UsableRows
 from salon_judges.clients import open_judge
 from salon_judges.editors import open_editor
+from salon_judges.formats.r3_bench import R3Row, read_items
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor
 from salon_train.data.pictures import check_format

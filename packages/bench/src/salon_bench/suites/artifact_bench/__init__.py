@@ -7,8 +7,8 @@
 Source, licence, known flaws and deviations: the README beside this file.
 """
 
-from salon_bench.suites.artifact_bench.rows import BenchRow, QuestionLevel, QuestionTask, read_rows
 from salon_bench.suites.artifact_bench.suite import ArtifactBench
+from salon_judges.formats.artifact_bench import BenchRow, QuestionLevel, QuestionTask, read_rows
 
 suite = ArtifactBench()
 """The entry point ``artifact-bench`` of the group ``salon.suites``."""

@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from salon_bench.suites.artifact_bench.rows import QuestionLevel, QuestionTask
 from salon_bench.suites.contract.metrics import share_with_wilson
+from salon_judges.formats.artifact_bench import QuestionLevel, QuestionTask
 from salon_ranking.uncertainty.proportions import wilson_interval
 
 

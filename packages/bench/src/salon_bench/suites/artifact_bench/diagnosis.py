@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from salon_bench.suites.artifact_bench.rows import ABSENT, PRESENT, family_of
+from salon_judges.formats.artifact_bench import ABSENT, PRESENT, family_of
 
 if TYPE_CHECKING:
     import polars as pl

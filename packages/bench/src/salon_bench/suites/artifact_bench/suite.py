@@ -11,7 +11,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from salon_bench.suites.artifact_bench.rows import (
+from salon_bench.suites.contract.base import SuiteBase, given
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary, whole_case_id
+from salon_judges.asking.templates import Templates
+from salon_judges.formats.artifact_bench import (
     ABSENT,
     CHOSE_FIRST,
     CORRECT,
@@ -26,10 +29,7 @@ from salon_bench.suites.artifact_bench.rows import (
     QuestionTask,
     read_rows,
 )
-from salon_bench.suites.contract.base import SuiteBase, given
-from salon_bench.suites.contract.generations import Generated, Generations
-from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary, whole_case_id
-from salon_judges.asking.templates import Templates
+from salon_judges.formats.generations import Generated, Generations
 from salon_judges.media import PicturePolicy, VideoPolicy
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.answers.artifact_bench import (

@@ -13,7 +13,9 @@ from salon_bench.suites.artifact_bench.accuracy import (
     total,
 )
 from salon_bench.suites.artifact_bench.diagnosis import confusion, diagnoses, lines
-from salon_bench.suites.artifact_bench.rows import (
+from salon_bench.suites.contract.suite import Summary
+from salon_bench.suites.contract.tables import line, summary_of
+from salon_judges.formats.artifact_bench import (
     CHOSE_FIRST,
     CORRECT,
     FRAMES_LEFT_OUT,
@@ -22,8 +24,6 @@ from salon_bench.suites.artifact_bench.rows import (
     QuestionLevel,
     QuestionTask,
 )
-from salon_bench.suites.contract.suite import Summary
-from salon_bench.suites.contract.tables import line, summary_of
 from salon_ranking.uncertainty.proportions import sign_test
 from salon_taxonomy.verdict import Reason
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from salon_bench.suites.contract.table_rows import BadRow, TableRow, UsableRows, read_each, usable_rows
+from salon_console.table_rows import BadRow, TableRow, UsableRows, read_each, usable_rows
 from salon_taxonomy.answers import MagicMirrorAnswer, Outcome, Unparsed, parse_magicmirror, parse_magicmirror_json
 from salon_taxonomy.answers.reading import without_surrogates
 from salon_taxonomy.errors import InputError

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from salon_bench.suites.assessors.label_file import TRUTH_COLUMNS, image_id, labels_in
-from salon_bench.suites.contract.table_rows import BadRow, TableRow, read_each
+from salon_console.table_rows import BadRow, TableRow, read_each
 from salon_taxonomy.answers import MagicMirrorAnswer, Unparsed
 from salon_taxonomy.errors import InputError
 

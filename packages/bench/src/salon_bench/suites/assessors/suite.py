@@ -16,8 +16,8 @@ from salon_bench.suites.assessors.label_space import LABELS, label_names
 from salon_bench.suites.assessors.magicdata import UnreadableRow, magicdata_rows
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
-from salon_bench.suites.contract.table_rows import BadRow, usable_rows
 from salon_bench.suites.magicbench import MagicBench
+from salon_console.table_rows import BadRow, usable_rows
 from salon_taxonomy.answers import MAGICMIRROR_MENU, Artifact, MagicMirrorAnswer, Outcome, Parsed, Unparsed, parse_magicmirror
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from salon_bench.suites.contract.generations import Generations, read_generations
 from salon_bench.suites.contract.suite import Case, RewardSpec, SuitePrompt, Summary, one_picture_cases
+from salon_judges.formats.generations import Generations, read_generations
 from salon_judges.media import PicturePolicy
 from salon_taxonomy.errors import InputError
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from salon_bench.suites.contract.generations import PICTURE_SUFFIXES
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, TableRow, UsableRows, unique_rows
 from salon_console.hub_files import linked_folder
+from salon_console.table_rows import TABLE_ENDINGS, TableRow, UsableRows, unique_rows
+from salon_judges.formats.generations import PICTURE_SUFFIXES
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt

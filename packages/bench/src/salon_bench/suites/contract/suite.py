@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from salon_bench.suites.contract.generations import Generated, Generations
 from salon_judges.asking.inquiry import Inquiries
 from salon_judges.asking.inquiry import Inquiry as Inquiry
+from salon_judges.formats.generations import Generated, Generations
+from salon_judges.formats.suite_prompt import SuitePrompt as SuitePrompt
 from salon_judges.media import PicturePolicy
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.protocols import Media
@@ -45,19 +46,6 @@ class RunContext:
     run_id: str
     judge: str
     judge_version: str
-
-
-@dataclass(frozen=True, slots=True)
-class SuitePrompt:
-    """A prompt of a suite, with what the suite knows about it.
-
-    Attributes:
-        prompt: the row of ``prompts``; its id is what names of pictures refer to.
-        facts: the suite's own columns: subject, class, track, test points. They reach :attr:`Case.facts`.
-    """
-
-    prompt: Prompt
-    facts: Mapping[str, Digestible] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import BadRow, TableRow, UsableRows, read_each, usable_rows
+from salon_console.table_rows import BadRow, TableRow, UsableRows, read_each, usable_rows
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import TableRow, UsableRows, unique_rows
+from salon_console.table_rows import TableRow, UsableRows, unique_rows
 from salon_synthetic.scenes.vocabulary import NUMBER_WORDS, Colour, Shape
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.records import Prompt

@@ -12,9 +12,9 @@ Source, licence, known flaws and deviations: the README beside this file.
 from salon_bench.suites.magic_bench_377.battles_suite import MagicBench377Battles, combined
 from salon_bench.suites.magic_bench_377.label_coverage import Coverage, coverage
 from salon_bench.suites.magic_bench_377.pairing import DrawnBattles, Pair, draft, save_draft
-from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
 from salon_bench.suites.magic_bench_377.questions import MarkDimension, OrderRule
 from salon_bench.suites.magic_bench_377.suite import MagicBench377
+from salon_judges.formats.magic_bench_377_prompts import read_prompts
 
 suite = MagicBench377()
 """The entry point ``magic-bench-377`` of the group ``salon.suites``."""

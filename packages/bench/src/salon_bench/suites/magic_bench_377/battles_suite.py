@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.magic_bench_377.pairing import Pair, planned_pairs
-from salon_bench.suites.magic_bench_377.prompt_file import SUITE
 from salon_bench.suites.magic_bench_377.questions import SHOWINGS, WIN, OrderRule
 from salon_bench.suites.magic_bench_377.replies import Shown, parse_battle
 from salon_bench.suites.magic_bench_377.suite import PromptFileSuite, rater
+from salon_judges.formats.generations import Generated
+from salon_judges.formats.magic_bench_377_prompts import SUITE
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
@@ -27,7 +27,7 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.contract.generations import Generations
+    from salon_judges.formats.generations import Generations
 
 
 _RULES_VERSION = 1  # raised by hand when parsers or rows change their meaning

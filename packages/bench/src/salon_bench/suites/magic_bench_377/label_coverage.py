@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.magic_bench_377.labels import (
+from salon_judges.formats.magic_bench_377_labels import (
     capability,
     counted_as,
     points,
@@ -82,7 +82,7 @@ def coverage(prompts: Sequence[SuitePrompt]) -> Coverage:
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from salon_bench.suites.magic_bench_377.prompt_file import read_prompts
+        >>> from salon_judges.formats.magic_bench_377_prompts import read_prompts
         >>> path = Path(tempfile.mkdtemp()) / "prompts.csv"
         >>> _ = path.write_text("prompt,labels,scenario\\nSilk.,Texture; Style,Art\\nA duel.,Style,Film\\n")
         >>> found = coverage(read_prompts(path))

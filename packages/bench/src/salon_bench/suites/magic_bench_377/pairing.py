@@ -9,41 +9,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import TableRow
+from salon_judges.formats.magic_bench_377_pairs import Pair as Pair
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from salon_bench.suites.contract.generations import Generations
+    from salon_judges.formats.generations import Generations
     from salon_ranking.battles import Battles
     from salon_ranking.scheduling import Rule
-
-_LONGEST_NAME = 400
-_LARGEST_SAMPLE = 10**9
-_MODELS = ("model_a", "model_b")
-_SAMPLES = ("sample_a", "sample_b")
-
-
-class Pair(NamedTuple):
-    """Two pictures for one prompt; ``model_a`` comes before ``model_b`` in alphabetical order."""
-
-    model_a: str
-    sample_a: int
-    model_b: str
-    sample_b: int
-
-    @classmethod
-    def of(cls, model: str, sample: int, other: str, other_sample: int) -> Self:
-        """The pair in its one order.
-
-        Example:
-            >>> Pair.of("y", 0, "x", 2)
-            Pair(model_a='x', sample_a=2, model_b='y', sample_b=0)
-        """
-        return cls(model, sample, other, other_sample) if model < other else cls(other, other_sample, model, sample)
 
 
 Pairs: TypeAlias = Sequence[Pair]
@@ -69,39 +45,6 @@ def planned_pairs(item: SuitePrompt, generations: "Generations") -> Iterator[Pai
     for each in dict.fromkeys(Pair.of(*battle) for battle in listed):
         if each.model_a in generations.models and each.model_b in generations.models:
             yield each
-
-
-def listed_battles(row: TableRow) -> list[Pair] | None:
-    """Return the cell ``battles`` of a row, or None.
-
-    Raises:
-        InputError: when it holds anything but battles.
-    """
-    cell = row.cells.get("battles")
-    if cell is None or cell == "":
-        return None
-    if not isinstance(cell, list):
-        raise row.problem("must be a list of battles, not", "battles", value=type(cell).__name__, hint=_HINT)
-    return [_battle(row, each) for each in cell]
-
-
-def _battle(row: TableRow, item: Any) -> Pair:
-    if not isinstance(item, dict):
-        raise row.problem("is no battle:", "battles", value=type(item).__name__, hint=_HINT)
-    names = [item.get(key) for key in _MODELS]
-    samples = [item.get(key, 0) for key in _SAMPLES]
-    for key, name in zip(_MODELS, names, strict=True):
-        if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST_NAME:
-            raise row.problem(f"{key} must be a name, not", "battles", value=str(name)[:80], hint=_HINT)
-    for key, sample in zip(_SAMPLES, samples, strict=True):
-        if not isinstance(sample, int) or isinstance(sample, bool) or not 0 <= sample < _LARGEST_SAMPLE:
-            raise row.problem(f"{key} must be a whole number from 0, not", "battles", value=str(sample)[:80], hint=_HINT)
-    if names[0] == names[1]:
-        raise row.problem("a model cannot meet itself:", "battles", value=names[0])
-    return Pair.of(str(names[0]), int(samples[0]), str(names[1]), int(samples[1]))
-
-
-_HINT = 'A battle is {"model_a": "x", "sample_a": 0, "model_b": "y", "sample_b": 0}.'
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import TableRow, table_rows
-from salon_bench.suites.magic_bench_377.labels import point, points
-from salon_bench.suites.magic_bench_377.prompt_file import SUITE
 from salon_bench.suites.magic_bench_377.questions import TEST_POINTS
 from salon_console.table_files import csv_cell
+from salon_console.table_rows import TableRow, table_rows
+from salon_judges.formats.magic_bench_377_labels import CHECK_COLUMNS, point, points
+from salon_judges.formats.magic_bench_377_prompts import SUITE
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.records import Run, Score
@@ -23,9 +23,8 @@ from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason
 
 if TYPE_CHECKING:
-    from salon_bench.suites.contract.generations import Generations
+    from salon_judges.formats.generations import Generations
 
-COLUMNS: Final = ("prompt_id", "model", "sample", "picture", "prompt", "test_point", "demand", "satisfied", "rater_id")
 """The columns of a list; people fill in the last two, and may add ``unscored_reason`` where there is no answer."""
 
 _ANSWERS: Final = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
@@ -57,7 +56,7 @@ def write_list(prompts: Sequence[SuitePrompt], generations: "Generations", path:
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(COLUMNS)
+            writer.writerow(CHECK_COLUMNS)
             for line in _lines(prompts, generations):
                 writer.writerow([_plain(cell) for cell in line])
                 count += 1

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from salon_bench.suites.magic_bench_377.labels import points
 from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST, Shown
 from salon_judges.asking.templates import Templates
+from salon_judges.formats.magic_bench_377_labels import points
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.protocols import Decoding, Media, Question
 

@@ -12,9 +12,9 @@ import polars as pl
 from salon_bench.suites.contract.metrics import ratio_with_interval, share_with_wilson
 from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import Line, line, reasons_sentence, summary_of
-from salon_bench.suites.magic_bench_377.labels import points
 from salon_bench.suites.magic_bench_377.questions import MOS, SHOWINGS, TEST_POINTS, WIN, MarkDimension, OrderRule
 from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST
+from salon_judges.formats.magic_bench_377_labels import points
 from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.opinion.scores import mean_opinion_scores
 from salon_ranking.uncertainty.proportions import sign_test

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, RunContext, SuitePrompt, Summary
-from salon_bench.suites.magic_bench_377.labels import points
-from salon_bench.suites.magic_bench_377.prompt_file import LANGUAGES, SUITE, read_prompts
 from salon_bench.suites.magic_bench_377.questions import MOS, TEST_POINTS, MarkDimension, Questions
 from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST, parse_check, parse_mark
 from salon_judges.asking.templates import Templates
+from salon_judges.formats.magic_bench_377_labels import points
+from salon_judges.formats.magic_bench_377_prompts import LANGUAGES, SUITE, read_prompts
 from salon_judges.media import PicturePolicy
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError

@@ -8,9 +8,9 @@ Source, licence, known flaws and deviations: the README beside this file.
 """
 
 from salon_bench.suites.magicbench.fidelity import CountingRules
-from salon_bench.suites.magicbench.prompt_file import read_prompts
-from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension, SubCategory, SubjectClass
 from salon_bench.suites.magicbench.suite import MagicBench
+from salon_judges.formats.magicbench_prompts import read_prompts
+from salon_judges.formats.magicbench_subjects import COUNTED_LABELS, Dimension, SubCategory, SubjectClass
 
 suite = MagicBench()
 """The entry point ``magicbench`` of the group ``salon.suites``."""

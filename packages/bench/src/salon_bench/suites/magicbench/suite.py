@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, SuitePrompt, Summary
 from salon_bench.suites.magicbench.fidelity import CountingRules, parse_assessment
-from salon_bench.suites.magicbench.prompt_file import read_prompts
 from salon_bench.suites.magicbench.questions import Questions
-from salon_bench.suites.magicbench.subjects import COUNTED_LABELS, Dimension
 from salon_judges.asking.templates import Templates
+from salon_judges.formats.magicbench_prompts import read_prompts
+from salon_judges.formats.magicbench_subjects import COUNTED_LABELS, Dimension
 from salon_judges.media import PicturePolicy
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.answers import MagicMirrorAnswer, parse_yes_or_no

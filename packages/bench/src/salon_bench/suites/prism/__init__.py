@@ -13,7 +13,7 @@ Source, licence, known flaws and deviations: the README beside this file.
 from salon_bench.suites.prism.fidelity import CountingRules
 from salon_bench.suites.prism.prompt_file import read_prompts
 from salon_bench.suites.prism.suite import PrismBench
-from salon_bench.suites.prism.tracks import Axis, Language, Track
+from salon_judges.formats.prism_tracks import Axis, Language, Track
 
 suite = PrismBench()
 """The entry point ``prism`` of the group ``salon.suites``."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES
 from salon_bench.suites.prism.scoring import POINTS, SEED
-from salon_bench.suites.prism.tracks import Axis, Track
+from salon_judges.formats.prism_tracks import Axis, Track
 from salon_ranking.agreement import UndefinedError, kendall, spearman
 from salon_ranking.uncertainty.quantiles import expanded_interval
 from salon_taxonomy.errors import InputError

@@ -25,7 +25,7 @@ from salon_bench.suites.prism.scoring import (
     resampled,
     sums,
 )
-from salon_bench.suites.prism.tracks import Language
+from salon_judges.formats.prism_tracks import Language
 from salon_taxonomy.answers.reading import Fidelity
 
 _SCHEMA = {

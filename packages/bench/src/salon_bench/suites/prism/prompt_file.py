@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, BadRow, TableRow, UsableRows, read_each
-from salon_bench.suites.prism.tracks import TRACK_SPELLINGS, Language, Track
+from salon_console.table_rows import TABLE_ENDINGS, BadRow, TableRow, UsableRows, read_each
+from salon_judges.formats.prism_tracks import TRACK_SPELLINGS, Language, Track
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt
 

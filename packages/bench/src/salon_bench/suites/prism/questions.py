@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from salon_bench.suites.prism.rubrics import aesthetic_rubric, alignment_rubric, score_bands
-from salon_bench.suites.prism.tracks import Axis, Language, Track
 from salon_judges.asking.templates import Templates
+from salon_judges.formats.prism_tracks import Axis, Language, Track
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.protocols import Decoding, Media, Question
 

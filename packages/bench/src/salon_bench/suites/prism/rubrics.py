@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from salon_bench.suites.prism.tracks import Language, Track
+from salon_judges.formats.prism_tracks import Language, Track
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.label import Label
 

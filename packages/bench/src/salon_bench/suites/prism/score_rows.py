@@ -7,7 +7,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from salon_bench.runs.view import RunView
-from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, TableRow, finite_number, table_rows
+from salon_console.table_rows import TABLE_ENDINGS, TableRow, finite_number, table_rows
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Score
 from salon_taxonomy.store_address import StoreAddress, is_url

@@ -20,7 +20,7 @@ from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES, resample
 from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import SUMMARY_COLUMNS, reasons_sentence
 from salon_bench.suites.prism.fidelity import CountingRules
-from salon_bench.suites.prism.tracks import Axis, Track
+from salon_judges.formats.prism_tracks import Axis, Track
 from salon_ranking.uncertainty.quantiles import standard_interval
 from salon_taxonomy.answers.reading import Fidelity
 from salon_taxonomy.errors import InputError

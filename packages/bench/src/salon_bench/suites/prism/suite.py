@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
-from salon_bench.suites.contract.table_rows import UsableRows
 from salon_bench.suites.prism.fidelity import CountingRules, parse_score
 from salon_bench.suites.prism.prompt_file import read_prompts
 from salon_bench.suites.prism.questions import Questions
 from salon_bench.suites.prism.rubrics import aesthetic_rubric, alignment_rubric, score_bands
-from salon_bench.suites.prism.tracks import Axis, Language, Track
+from salon_console.table_rows import UsableRows
 from salon_judges.asking.templates import Templates
+from salon_judges.formats.prism_tracks import Axis, Language, Track
 from salon_judges.media import PicturePolicy
 from salon_taxonomy.answers import PrismAnswer
 from salon_taxonomy.answers.reading import Fidelity, checked_fidelity

@@ -10,9 +10,9 @@ Three of the stages are suites, :data:`reflect`, :data:`explanations` and :data:
 
 from salon_bench.suites.r3_bench.explaining import Explaining
 from salon_bench.suites.r3_bench.reflecting import Reflecting
-from salon_bench.suites.r3_bench.rows import Category, R3Row, read_items
 from salon_bench.suites.r3_bench.scoring import gain
 from salon_bench.suites.r3_bench.verifying import Verifying
+from salon_judges.formats.r3_bench import Category, R3Row, read_items
 
 reflect = Reflecting()
 """The entry point ``r3-reflect`` of the group ``salon.suites``."""

@@ -23,7 +23,7 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.contract.generations import Generations
+    from salon_judges.formats.generations import Generations
 
 S_REF: Final = "s_ref"
 

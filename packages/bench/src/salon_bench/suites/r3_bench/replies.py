@@ -6,13 +6,12 @@ The reply of the policy itself has R³'s own grammar (``salon_taxonomy.answers.p
 import re
 from typing import Final
 
+from salon_judges.formats.r3_bench import MOST_QUESTIONS
 from salon_taxonomy.answers.outcome import Outcome, Parsed, Unparsed
 from salon_taxonomy.answers.reading import is_refusal, rejected, said, said_object
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.verdict import Reason
 
-MOST_QUESTIONS: Final = 64
-"""Maximum number of facts per prompt."""
 _LONGEST_QUESTION: Final = 1000
 _ANSWER: Final = re.compile(r"[\s>#*_`'\"-]*(?:\d{1,3}\s*[.):]\s*)?[*_`'\"]*(yes|no)\b", re.IGNORECASE)
 _EQUIVALENT: Final = ("equivalent", "is_correct")

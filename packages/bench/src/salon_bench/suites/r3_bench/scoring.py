@@ -10,7 +10,7 @@ reported. The released code divides by the rows that have one: the metrics whose
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from salon_bench.suites.r3_bench.rows import Category
+from salon_judges.formats.r3_bench import Category
 
 if TYPE_CHECKING:
     import polars as pl

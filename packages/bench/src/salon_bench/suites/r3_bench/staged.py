@@ -15,9 +15,9 @@ from typing import ClassVar, Final
 
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import TableRow, UsableRows, unique_rows
 from salon_bench.suites.r3_bench.questions import words_version
-from salon_bench.suites.r3_bench.rows import R3Row, item_of
+from salon_console.table_rows import TableRow, UsableRows, unique_rows
+from salon_judges.formats.r3_bench import R3Row, item_of
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Prompt

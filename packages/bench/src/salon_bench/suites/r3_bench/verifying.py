@@ -11,18 +11,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from salon_bench.suites.contract.generations import Generated
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary, whole_case_id
 from salon_bench.suites.r3_bench.questions import check
 from salon_bench.suites.r3_bench.scoring import SIDES, changes, gain, lines_of
 from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, StagedSuite
+from salon_judges.formats.generations import Generated
 from salon_judges.media import PicturePolicy
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.contract.generations import Generations
+    from salon_judges.formats.generations import Generations
 
 S_RECT: Final = "s_rect"
 BEFORE, AFTER = SIDES

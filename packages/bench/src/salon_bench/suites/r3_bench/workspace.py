@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from salon_bench.suites.contract.generations import PICTURE_SUFFIXES
-from salon_bench.suites.r3_bench.rows import R3Row
 from salon_bench.suites.r3_bench.staged import Staged, read_staged, write_staged
+from salon_judges.formats.generations import PICTURE_SUFFIXES
+from salon_judges.formats.r3_bench import R3Row
 from salon_taxonomy.errors import InputError, cannot_write
 from salon_taxonomy.whole_files import write_whole
 

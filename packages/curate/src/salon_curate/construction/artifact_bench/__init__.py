@@ -4,7 +4,6 @@ labels of people ── annotate ──► settled labels ── offer ──►
                                                 difficulty of raters ──┘
 """
 
-from salon_bench.suites.artifact_bench.options import Offer, offer
 from salon_curate.construction.artifact_bench.annotation import (
     Annotated,
     AnnotationState,
@@ -16,6 +15,7 @@ from salon_curate.construction.artifact_bench.assembly import Assembled, assembl
 from salon_curate.construction.artifact_bench.difficulty import QuestionDifficulty, difficulty
 from salon_curate.construction.artifact_bench.released import export_rows
 from salon_curate.construction.artifact_bench.tables import read_assessments, read_levels, read_videos
+from salon_judges.formats.artifact_bench_options import Offer, offer
 
 __all__ = [
     "Annotated",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from salon_bench.suites.artifact_bench.rows import TAXONOMY
+from salon_judges.formats.artifact_bench import TAXONOMY
 from salon_ranking.agreement import UndefinedError, alpha_of_ratings, fleiss_kappa
 from salon_taxonomy.errors import InputError
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from salon_bench.suites.artifact_bench.options import OPTIONS, offer
-from salon_bench.suites.artifact_bench.rows import BenchRow, QuestionLevel, QuestionTask
 from salon_curate.construction.artifact_bench.annotation import Annotated, AnnotationState
 from salon_curate.construction.artifact_bench.difficulty import difficulty
+from salon_judges.formats.artifact_bench import BenchRow, QuestionLevel, QuestionTask
+from salon_judges.formats.artifact_bench_options import OPTIONS, offer
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from salon_bench.suites.artifact_bench.rows import QuestionLevel
 from salon_curate.construction.artifact_bench.annotation import ALL_ANNOTATORS, FIRST_ANNOTATORS
+from salon_judges.formats.artifact_bench import QuestionLevel
 from salon_taxonomy.errors import InputError
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from salon_bench.suites.artifact_bench.rows import LEVEL_NAMES, TASK_TYPES, BenchRow, QuestionTask
+from salon_judges.formats.artifact_bench import LEVEL_NAMES, TASK_TYPES, BenchRow, QuestionTask
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
 
@@ -17,7 +17,7 @@ def export_rows(rows: Sequence[BenchRow], path: Path) -> None:
 
     Example:
         >>> import tempfile
-        >>> from salon_bench.suites.artifact_bench.rows import QuestionLevel, read_rows
+        >>> from salon_judges.formats.artifact_bench import QuestionLevel, read_rows
         >>> file = Path(tempfile.mkdtemp()) / "rows.json"
         >>> row = BenchRow(QuestionTask.RVAC, "7", ("7.mp4",), "yes", QuestionLevel.L1)
         >>> export_rows([row], file)

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from salon_bench.suites.artifact_bench.rows import LEVEL_NAMES, TAXONOMY, QuestionLevel
-from salon_bench.suites.contract.table_rows import TableRow, table_rows
+from salon_console.table_rows import TableRow, table_rows
+from salon_judges.formats.artifact_bench import LEVEL_NAMES, TAXONOMY, QuestionLevel
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from salon_bench.suites.magicbench.subjects import SubCategory
 from salon_curate.construction.magicbench_prompts.library import Entity, Library
+from salon_judges.formats.magicbench_subjects import SubCategory
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_json_lines

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from salon_bench.suites.magicbench.subjects import SubCategory, SubjectClass
+from salon_judges.formats.magicbench_subjects import SubCategory, SubjectClass
 from salon_taxonomy.errors import InputError
 
 _PARTS = 3

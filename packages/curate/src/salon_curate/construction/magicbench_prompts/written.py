@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from salon_bench.suites.magicbench.subjects import SubCategory
 from salon_curate.construction.magicbench_prompts.composer import Brief, MagicBenchPrompt, briefs
 from salon_curate.construction.magicbench_prompts.library import Library
 from salon_judges.asking.templates import Templates
+from salon_judges.formats.magicbench_subjects import SubCategory
 from salon_taxonomy.answers import Outcome, Parsed, Unparsed
 from salon_taxonomy.answers.reading import rejected, said_object
 from salon_taxonomy.answers.strict_json import JsonError, strict_json

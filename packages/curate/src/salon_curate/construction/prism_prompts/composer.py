@@ -7,10 +7,10 @@ deterministic, and the id of a translation is that of its prompt with ``-zh`` be
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from salon_bench.suites.prism.tracks import Language, Track
 from salon_curate.construction.prism_prompts.draws import Draws
 from salon_curate.construction.prism_prompts.pools import Entry, in_language
 from salon_curate.construction.prism_prompts.recipes import RECIPES
+from salon_judges.formats.prism_tracks import Language, Track
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 

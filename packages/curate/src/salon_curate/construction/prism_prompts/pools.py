@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from salon_bench.suites.prism.tracks import Language
+from salon_judges.formats.prism_tracks import Language
 
 Entry: TypeAlias = tuple[str, str]
 """The same in English and Chinese."""

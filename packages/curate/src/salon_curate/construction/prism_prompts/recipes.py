@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from types import MappingProxyType
 
-from salon_bench.suites.prism.tracks import Track
 from salon_curate.construction.prism_prompts.draws import Draws
 from salon_curate.construction.prism_prompts.pools import Entry, pool, pools, sentence, things
+from salon_judges.formats.prism_tracks import Track
 
 
 def imagination(number: int, draws: Draws) -> Entry:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from salon_bench.suites.contract.table_rows import TableRow, finite_number, table_rows
-from salon_bench.suites.prism.tracks import TRACK_SPELLINGS, Track
+from salon_console.table_rows import TableRow, finite_number, table_rows
+from salon_judges.formats.prism_tracks import TRACK_SPELLINGS, Track
 from salon_taxonomy.errors import InputError
 
 

@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from salon_bench.suites.prism.extras import extra
-from salon_bench.suites.prism.tracks import Language
+from salon_judges.formats.prism_tracks import Language
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.extras import extra
 
 Floats = NDArray[np.float64]
 

@@ -13,12 +13,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from salon_bench.suites.prism.extras import extra
-from salon_bench.suites.prism.tracks import Language, Track
 from salon_curate.construction.prism_selection.candidates import Candidate
 from salon_curate.construction.prism_selection.embedding import Embedder, Floats
+from salon_judges.formats.prism_tracks import Language, Track
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.extras import extra
 
 NUMBER: Final = 50
 """Prompts of each track that the paper samples, and its k."""

@@ -13,7 +13,7 @@ from salon_bench.suites.contract.tables import line, summary_of
 from salon_bench.suites.prism.scoring import POINTS
 from salon_bench.suites.prism.text_check.matching import TextMatch, compare, quoted_texts
 from salon_bench.suites.prism.text_check.reader import TextReader
-from salon_bench.suites.prism.tracks import Track
+from salon_judges.formats.prism_tracks import Track
 from salon_judges.media import PictureCache, PicturePolicy
 from salon_taxonomy.digest import digest
 from salon_taxonomy.records import Score

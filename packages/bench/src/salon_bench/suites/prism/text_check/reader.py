@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from salon_bench.suites.prism.extras import extra
+from salon_taxonomy.extras import extra
 from salon_taxonomy.picture_formats import open_picture
 
 
@@ -37,8 +37,8 @@ class OcrReader:
     name = "rapidocr"
 
     def __init__(self) -> None:
-        extra("rapidocr", "ocr")
-        extra("onnxruntime", "ocr")
+        extra("rapidocr", "ocr", "salon-bench")
+        extra("onnxruntime", "ocr", "salon-bench")
 
     @property
     def version(self) -> str:
@@ -63,7 +63,7 @@ class OcrReader:
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,
         }
-        return extra("rapidocr", "ocr").RapidOCR(params=settings)
+        return extra("rapidocr", "ocr", "salon-bench").RapidOCR(params=settings)
 
 
 def _place(box: Any) -> tuple[int, float]:

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import TableRow, UsableRows, unique_rows
-from salon_bench.suites.magic_bench_377.labels import capability, point, points, scenario, scenarios, taxonomy
-from salon_bench.suites.magic_bench_377.pairing import listed_battles
+from salon_console.table_rows import TableRow, UsableRows, unique_rows
+from salon_judges.formats.magic_bench_377_labels import capability, point, points, scenario, scenarios, taxonomy
+from salon_judges.formats.magic_bench_377_pairs import listed_battles
+from salon_judges.formats.suite_prompt import SuitePrompt
 from salon_taxonomy import Label
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from salon_bench.suites.contract.generation_tables import read_table
-from salon_bench.suites.contract.table_rows import TABLE_ENDINGS
+from salon_console.table_rows import TABLE_ENDINGS
+from salon_judges.formats.generation_tables import read_table
 from salon_taxonomy.errors import InputError, missing_path
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif")

@@ -10,9 +10,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from salon_bench.suites.contract.table_rows import TableRow, UsableRows, unique_rows
-from salon_bench.suites.r3_bench.replies import MOST_QUESTIONS
+from salon_console.table_rows import TableRow, UsableRows, unique_rows
 
+MOST_QUESTIONS: Final = 64
+"""Maximum number of facts per prompt."""
 _LONGEST_ID: Final = 200
 _LONGEST_TEXT: Final = 8000
 

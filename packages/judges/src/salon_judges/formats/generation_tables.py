@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from salon_bench.suites.contract.table_rows import TABLE_ENDINGS, table_rows
+from salon_console.table_rows import TABLE_ENDINGS, table_rows
 from salon_taxonomy.errors import InputError
 
 Row: TypeAlias = Mapping[str, object]

@@ -6,17 +6,17 @@ from types import ModuleType
 from salon_taxonomy.errors import InputError
 
 
-def extra(module: str, name: str, package: str = "salon-bench") -> ModuleType:
+def extra(module: str, name: str, package: str) -> ModuleType:
     """Import a module that the extra ``name`` of ``package`` installs.
 
     Raises:
         InputError: when it is not installed; says what to type.
 
     Example:
-        >>> extra("json", "ocr").loads("[1]")
+        >>> extra("json", "ocr", "salon-bench").loads("[1]")
         [1]
         >>> try:
-        ...     extra("no_such_module", "ocr")
+        ...     extra("no_such_module", "ocr", "salon-bench")
         ... except InputError as error:
         ...     print(error.hint)
         In a clone of Salon: uv pip install './packages/bench[ocr]'

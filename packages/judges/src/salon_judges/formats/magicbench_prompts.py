@@ -6,9 +6,9 @@ the same columns are read as well, and so is what ``salon curate magicbench comp
 
 from pathlib import Path
 
-from salon_bench.suites.contract.suite import SuitePrompt
-from salon_bench.suites.contract.table_rows import TableRow, UsableRows, unique_rows
-from salon_bench.suites.magicbench.subjects import CLASS_NAMES, SubCategory
+from salon_console.table_rows import TableRow, UsableRows, unique_rows
+from salon_judges.formats.magicbench_subjects import CLASS_NAMES, SubCategory
+from salon_judges.formats.suite_prompt import SuitePrompt
 from salon_taxonomy.records import Prompt
 
 LONGEST_PROMPT = 8000

@@ -4,9 +4,12 @@ MEF: capabilities and scenarios with their shares of prompts in Table 2, the 21 
 """
 
 from functools import cache
+from typing import Final
 
 from salon_taxonomy import Label, Taxonomy
 
+CHECK_COLUMNS: Final = ("prompt_id", "model", "sample", "picture", "prompt", "test_point", "demand", "satisfied", "rater_id")
+"""Of a list of checks for people: one demand of one picture."""
 _POINT_TAG = "test-point"
 _CAPABILITY_TIERS = ("item", "point")
 

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from salon_bench.suites.contract.table_rows import BadRow, TableRow, UsableRows, read_each, usable_rows
+from salon_console.table_rows import BadRow, TableRow, UsableRows, read_each, usable_rows
 from salon_taxonomy import Taxonomy
 from salon_taxonomy.errors import InputError
 

@@ -7,7 +7,7 @@ import random
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from salon_bench.suites.artifact_bench.rows import LETTERS, TAXONOMY
+from salon_judges.formats.artifact_bench import LETTERS, TAXONOMY
 from salon_taxonomy import Label, Taxonomy
 from salon_taxonomy.errors import InputError
 

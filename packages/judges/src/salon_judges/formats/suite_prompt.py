@@ -1,0 +1,20 @@
+"""A prompt with what a benchmark knows about it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from salon_taxonomy.digest import Digestible
+from salon_taxonomy.records import Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class SuitePrompt:
+    """A prompt of a suite, with what the suite knows about it.
+
+    Attributes:
+        prompt: the row of ``prompts``; its id is what names of pictures refer to.
+        facts: the suite's own columns: subject, class, track, test points. They reach :attr:`Case.facts`.
+    """
+
+    prompt: Prompt
+    facts: Mapping[str, Digestible] = field(default_factory=dict, hash=False)
