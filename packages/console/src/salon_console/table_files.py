@@ -57,6 +57,7 @@ _LATEX: Final = {
     "'": r"\textquotesingle{}",
     "[": "{[}",  # after \\ a bracket would be an argument
     "]": "{]}",
+    "\0": "{}",  # between two hyphens, which would be a dash; what is visible has no such sign
     "–": "--",
     "−": "$-$",
 }
@@ -341,8 +342,9 @@ def _plain(value: object) -> object:
 
 def _latex(cell: str, *, number: bool) -> str:
     """Return a cell as LaTeX prints it literally; the sign of a number is a minus."""
-    text = "".join(_LATEX.get(sign, sign) for sign in visible(cell))
-    return re.sub(r"(?<![\w.])-(?=[\d.])", "$-$", text) if number else re.sub("-(?=-)", "-{}", text)
+    shown = visible(cell) if number else re.sub("-(?=-)", "-\0", visible(cell))
+    text = "".join(_LATEX.get(sign, sign) for sign in shown)
+    return re.sub(r"(?<![\w.])-(?=[\d.])", "$-$", text) if number else text
 
 
 def _html(text: str) -> str:
