@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from salon_synthetic.artifacts import Difficulty, damaged_photographs, draw_examples, write_examples
+from salon_synthetic.artifacts import Difficulty, draw_examples, write_examples
 from salon_taxonomy.training_example import MAIN_BUCKETS
 
 STEPS = {
@@ -122,7 +122,6 @@ def main() -> None:
         ("drawn, 64 pixels, easiest", lambda: list(draw_examples(some, seed=1))),
         ("drawn, 64 pixels, hardest", lambda: list(draw_examples(some, seed=1, difficulty=Difficulty.level(1)))),
         ("drawn, 256 pixels, middle", lambda: list(draw_examples(some, seed=1, size=256, difficulty=Difficulty.level(0.5)))),
-        ("photographs, 64 pixels", lambda: list(damaged_photographs(some, seed=1))),
     ):
         print(f"{name}: {processor_time(work, some):.2f} ms of processor time a picture")
     for workers in (1, 2):

@@ -59,7 +59,6 @@ def test_kinds_are_listed_for_programs():
         (["draw", "--output", "x", "--knob", "colour=1"], "unknown knob"),
         (["draw", "--output", "x", "--knob", "pose=much"], "must be a number"),
         (["draw", "--output", "x", "--knob", "pose=2"], "between 0 and 1"),
-        (["photographs", "--output", "x", "--photograph", "mona-lisa"], "unknown photograph"),
         (["sheet", "--output", "missing/sheet.png", "--count", "1"], "cannot be written"),
     ],
 )

@@ -33,7 +33,7 @@ COMMANDS = {
         "store": "Keep every score, battle and rating in one directory, and ask it questions in SQL.",
     },
     "salon-synthetic": {
-        "synthetic": "Draw pictures and videos with exact truth: scenes, artifacts, damaged photographs.",
+        "synthetic": "Draw pictures and videos with exact truth: scenes, artifacts.",
     },
     "salon-taxonomy": {},
     "salon-train": {

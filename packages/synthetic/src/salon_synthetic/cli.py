@@ -20,13 +20,13 @@ _KINDS: Final = ("clean", "flicker", "pop", "morph", "freeze")
     cls=InstalledGroup,
     entry_group="salon.synthetic",
     short_helps={
-        "artifacts": "Pictures with exact truth, to learn from: drawn ones, and damaged photographs.",
+        "artifacts": "Drawn pictures with exact truth, to learn from.",
         "scenes": "Drawn scenes with exact truth: a benchmark of reflection that needs no data, no network and no model.",
     },
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 def synthetic() -> None:
-    """Draw pictures and videos with exact truth: scenes, artifacts, damaged photographs.
+    """Draw pictures and videos with exact truth: scenes, artifacts.
 
     \b
     Example:

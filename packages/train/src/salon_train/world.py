@@ -45,7 +45,7 @@ _drawing = several(_SEED, _SIZE, _LEVEL, _KNOB, _BALANCE, _SHARE)
 
 @click.group()
 def artifacts() -> None:
-    """Pictures with exact truth, to learn from: drawn ones, and damaged photographs.
+    """Drawn pictures with exact truth, to learn from.
 
     \b
     salon synthetic artifacts draw --output drawn --count 1000
@@ -80,9 +80,8 @@ def draw(output: Path, count: int, workers: int, seed: int, **settings: Any) -> 
 @click.option("--output", required=True, type=OutputPath(), help="The PNG file; an old one is replaced.")
 @click.option("--count", type=click.IntRange(1, 1024), default=32, show_default=True, help="How many pictures.")
 @click.option("--columns", type=click.IntRange(1, 64), default=8, show_default=True, help="Pictures in a row.")
-@click.option("--photographs", is_flag=True, help="Damaged photographs in place of drawn pictures.")
 @_drawing
-def sheet(output: Path, count: int, columns: int, photographs: bool, seed: int, **settings: Any) -> None:
+def sheet(output: Path, count: int, columns: int, seed: int, **settings: Any) -> None:
     """Draw a contact sheet: pictures with their reasoning beneath, green for normal ones.
 
     \b
@@ -92,48 +91,13 @@ def sheet(output: Path, count: int, columns: int, photographs: bool, seed: int, 
     """
     from salon_synthetic.artifacts.sheet import example_sheet
 
-    if photographs:
-        source, _ = _photograph_source(seed, settings["size"], settings["level"], settings["artifact_share"], ())
-    else:
-        source, _ = _source(seed, **settings)
+    source, _ = _source(seed, **settings)
     data = example_sheet(list(source(count, start=0)), columns=columns)
     try:
         output.write_bytes(data)
     except OSError as error:
         raise cannot_write(error, output) from error
     click.echo(f"{count} pictures: {output}")
-
-
-@artifacts.command()
-@_OUTPUT
-@_COUNT
-@_WORKERS
-@click.option("--photograph", "chosen", multiple=True, help="Only this one (astronaut, chelsea, …); may be repeated.")
-@_LEVEL
-@_SHARE
-@_SIZE
-@_SEED
-def photographs(
-    output: Path,
-    count: int,
-    workers: int,
-    chosen: tuple[str, ...],
-    level: float,
-    artifact_share: float | None,
-    size: int,
-    seed: int,
-) -> None:
-    """Cut, retouch and damage the photographs that come with scikit-image.
-
-    Needs scikit-image (uv pip install './packages/synthetic[photographs]'); nothing is downloaded.
-
-    \b
-    Example:
-      salon synthetic artifacts photographs --output photographs --count 200
-      salon synthetic artifacts photographs --output cats --photograph chelsea --count 200
-    """
-    source, described = _photograph_source(seed, size, level, artifact_share, chosen)
-    _write(output, source, count, workers, described)
 
 
 @artifacts.command()
@@ -202,26 +166,6 @@ def _difficulty(level: float, knobs: tuple[str, ...]) -> "Difficulty":
         except ValueError:
             raise InputError(f"the value of {name} must be a number from 0 to 1", source="--knob", value=value) from None
     return replace(Difficulty.level(level), **changed)
-
-
-def _photograph_source(
-    seed: int, size: int, level: float, artifact_share: float | None, chosen: tuple[str, ...]
-) -> tuple["PictureSource", dict[str, Any]]:
-    from salon_synthetic.artifacts.photographs import PHOTOGRAPHS, damaged_photographs
-
-    share = 0.5 if artifact_share is None else artifact_share
-    names = chosen or tuple(PHOTOGRAPHS)
-    source = partial(damaged_photographs, seed=seed, size=size, subtlety=level, artifact_share=share, photographs=names)
-    source(0, start=0)  # so that wrong settings are named before anything is written
-    described = {
-        "source": "photographs",
-        "seed": seed,
-        "size": size,
-        "subtlety": level,
-        "artifact_share": share,
-        "photographs": sorted(names),
-    }
-    return source, described
 
 
 def _write(output: Path, source: "PictureSource", count: int, workers: int, described: dict[str, Any]) -> None:

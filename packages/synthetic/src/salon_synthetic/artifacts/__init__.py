@@ -1,10 +1,9 @@
-"""Pictures with planted artifacts and exact labels: drawn ones, and photographs with planted damage.
+"""Drawn pictures with planted artifacts and exact labels.
 
     draw_examples                        procedural pictures: PNG bytes, labels, prompt, reasoning
-    damaged_photographs, PHOTOGRAPHS     crops of scikit-image's photographs, damaged or not
     Difficulty                           how hard they are to judge: seven knobs
     Balance, BALANCES                    how often what is planted
-    KINDS, PHOTOGRAPH_KINDS, Kind        everything that can be planted, with its label and its sentence
+    KINDS, Kind                          everything that can be planted, with its label and its sentence
     REASONS, SOUND, consistent           the small language of the reasoning, and a judge of it
     write_examples, example_sheet        a folder in MagicData340K's schema; a contact sheet
 
@@ -20,17 +19,13 @@ if TYPE_CHECKING:
     from salon_synthetic.artifacts.difficulty import Difficulty
     from salon_synthetic.artifacts.drawing import draw_examples
     from salon_synthetic.artifacts.example_folder import write_examples
-    from salon_synthetic.artifacts.kinds import ALL_KINDS, KINDS, PHOTOGRAPH_KINDS, SOUND, Kind, Subject
-    from salon_synthetic.artifacts.photographs import PHOTOGRAPHS, damaged_photographs
+    from salon_synthetic.artifacts.kinds import KINDS, SOUND, Kind, Subject
     from salon_synthetic.artifacts.reasons import REASONS, consistent
     from salon_synthetic.artifacts.sheet import example_sheet
 
 __all__ = [
-    "ALL_KINDS",
     "BALANCES",
     "KINDS",
-    "PHOTOGRAPHS",
-    "PHOTOGRAPH_KINDS",
     "REASONS",
     "SOUND",
     "Balance",
@@ -38,7 +33,6 @@ __all__ = [
     "Kind",
     "Subject",
     "consistent",
-    "damaged_photographs",
     "draw_examples",
     "example_sheet",
     "write_examples",
@@ -49,8 +43,7 @@ _BY_MODULE = {
     "difficulty": ["Difficulty"],
     "drawing": ["draw_examples"],
     "example_folder": ["write_examples"],
-    "kinds": ["ALL_KINDS", "KINDS", "PHOTOGRAPH_KINDS", "SOUND", "Kind", "Subject"],
-    "photographs": ["PHOTOGRAPHS", "damaged_photographs"],
+    "kinds": ["KINDS", "SOUND", "Kind", "Subject"],
     "reasons": ["REASONS", "consistent"],
     "sheet": ["example_sheet"],
 }

@@ -144,17 +144,3 @@ KINDS: Final = _kinds(
     }
 )
 """Every kind that is drawn, by its name; those of one L2 label stand together."""
-
-PHOTOGRAPH_KINDS: Final = _kinds(
-    {
-        (_ANIMAL, "Abnormal Head Structure", Subject.ANIMAL): {
-            "animal-extra-eye": "The animal has an eye too many.",
-            "animal-missing-eye": "The animal lacks an eye.",
-            "animal-twisted-head": "The head is twisted.",
-        },
-    }
-)
-"""Kinds that only photographs show."""
-
-ALL_KINDS: Mapping[str, Kind] = MappingProxyType({**KINDS, **PHOTOGRAPH_KINDS})
-"""Every kind by its name."""

@@ -4,12 +4,12 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from salon_synthetic.artifacts.kinds import ALL_KINDS, SOUND
+from salon_synthetic.artifacts.kinds import KINDS, SOUND
 from salon_taxonomy.answers import MagicMirrorAnswer
 
-REASONS: Mapping[str, str] = MappingProxyType({name: kind.reason for name, kind in ALL_KINDS.items()})
+REASONS: Mapping[str, str] = MappingProxyType({name: kind.reason for name, kind in KINDS.items()})
 """The sentence of every kind of artifact."""
-_LABELS = {kind.reason.rstrip(".").casefold(): kind.artifact for kind in ALL_KINDS.values()}
+_LABELS = {kind.reason.rstrip(".").casefold(): kind.artifact for kind in KINDS.values()}
 _SOUND = {sentence.rstrip(".").casefold() for sentence in SOUND.values()}
 
 
