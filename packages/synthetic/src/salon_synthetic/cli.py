@@ -7,7 +7,6 @@ import rich_click as click
 
 from salon_console.file_options import OutputPath
 from salon_console.lazy_commands import InstalledGroup
-from salon_console.options import FiniteRange
 from salon_taxonomy.errors import cannot_write
 
 if TYPE_CHECKING:
@@ -39,9 +38,8 @@ def synthetic() -> None:
 @synthetic.command()
 @click.argument("output", type=OutputPath())
 @click.option("--kind", type=click.Choice(_KINDS), default="clean", show_default=True, help="What is wrong with it.")
-@click.option("--seconds", type=FiniteRange(0.1, 60), default=2.0, show_default=True, help="How long.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed draws another clip.")
-def video(output: Path, kind: str, seconds: float, seed: int) -> None:
+def video(output: Path, kind: str, seed: int) -> None:
     """Draw a small test video: a ball rolls across a meadow, and one thing may be wrong.
 
     \b
@@ -51,7 +49,7 @@ def video(output: Path, kind: str, seconds: float, seed: int) -> None:
     from salon_synthetic.videos import write_clip
 
     try:
-        write_clip(output, cast("ClipKind", kind), seconds=seconds, seed=seed)
+        write_clip(output, cast("ClipKind", kind), seed=seed)
     except OSError as error:
         raise cannot_write(error, output) from error
-    click.echo(f"{output}: {seconds:g} s, {kind}")
+    click.echo(f"{output}: 2 s, {kind}")

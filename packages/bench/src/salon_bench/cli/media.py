@@ -17,8 +17,7 @@ _SHEET_ENDINGS = (".jpg", ".jpeg")
 @click.option("--rate", type=float, default=5.0, show_default=True, help="Frames per second.")
 @click.option("--columns", type=click.IntRange(1, 64), default=5, show_default=True, help="Frames in a row.")
 @click.option("--width", type=click.IntRange(64, 4096), default=1280, show_default=True, help="Of the sheet, in pixels.")
-@click.option("--most-frames", type=click.IntRange(1, 400), default=40, show_default=True, help="More are thinned evenly.")
-def contact_sheet_(video: Path, output: Path, rate: float, columns: int, width: int, most_frames: int) -> None:
+def contact_sheet_(video: Path, output: Path, rate: float, columns: int, width: int) -> None:
     """Show VIDEO as one picture: its frames at an exact rate, each with its second.
 
     \b
@@ -36,7 +35,7 @@ def contact_sheet_(video: Path, output: Path, rate: float, columns: int, width: 
     if isinstance(ready, Unscored) or ready.media.film is None:
         raise InputError(f"this video cannot be shown: {ready.detail if isinstance(ready, Unscored) else ''}", source=video)
     film = ready.media.film
-    write_whole(output, contact_sheet(film, columns=columns, width=width, most_frames=most_frames))
+    write_whole(output, contact_sheet(film, columns=columns, width=width))
     notes = "".join(f"; {note}" for note in film.notes)
     size = f"{ready.original_width} × {ready.original_height}"
     click.echo(f"{output}: {film.duration_s:.2f} s of {size} pixels, {len(film.frames)} frames at {rate:g} per second{notes}")

@@ -23,7 +23,6 @@ from salon_console.options import FiniteRange
 @click.option("--latency", default="0", show_default=True, help="Milliseconds: 5, 2-10 (evenly between), or exp:5 (mean).")
 @click.option("--fault", "faults", multiple=True, metavar="NAME=RATE", help="A share of requests that fails: 429=0.05.")
 @click.option("--retry-after", type=FiniteRange(0), help="Seconds in the Retry-After of 429 and 503; absent by default.")
-@click.option("--capacity", type=click.IntRange(1), help="More requests than this at once get 429.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of everything that is drawn.")
 def mock_server(
     host: str,
@@ -34,7 +33,6 @@ def mock_server(
     latency: str,
     faults: tuple[str, ...],
     retry_after: float | None,
-    capacity: int | None,
     seed: int,
 ) -> None:
     """Serve scripted replies as an OpenAI-compatible server would, to try out judges and runs without a model.
@@ -69,7 +67,6 @@ def mock_server(
         latency=Latency.parse(latency),
         faults=FaultRates.parse(faults),
         retry_after_s=retry_after,
-        capacity=capacity,
         seed=seed,
     )
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 @confidence_option("Of intervals.")
 @seed_option("Of every draw.", 42)
 @click.option("--ratings", type=InputPath(tables=True), help="What people said: a file of ratings, or a store.")
-@click.option("--ratings-dimension", help="Which ratings. Default: the same name as --dimension.")
 @STORE
 @output_option(RESULT_ENDINGS, what="Also write the differences to this file")
 @FORMAT
@@ -54,7 +53,6 @@ def reliability(
     confidence: float,
     seed: int,
     ratings: Path | None,
-    ratings_dimension: str | None,
     store: StoreAddress,
     output: Path | None,
     form: str,
@@ -84,7 +82,7 @@ def reliability(
         from salon_ranking.opinion.ratings import MosRatings
 
         metrics = {table.judge: table.means for table in tables}
-        human = validate_all(metrics, MosRatings.read(ratings).scored, ratings_dimension or dimension)
+        human = validate_all(metrics, MosRatings.read(ratings).scored, dimension)
 
     def show() -> None:
         for table, comparison in compared:

@@ -45,7 +45,6 @@ _SIDE = click.option(
 @bootstrap_option()
 @confidence_option()
 @seed_option("Of the resampling.")
-@click.option("--biggest", type=click.IntRange(0), default=12, show_default=True, help="How many changes to list.")
 @_SIDE
 @_FORMAT
 @_OUTPUT
@@ -59,7 +58,6 @@ def compare(
     replicates: int,
     confidence: float,
     seed: int,
-    biggest: int,
     side: int,
     form: str | None,
     output: Path | None,
@@ -87,7 +85,6 @@ def compare(
         replicates=replicates,
         confidence=confidence,
         seed=seed,
-        biggest=biggest,
     )
 
     def page() -> str:

@@ -189,9 +189,8 @@ def artifact_bench() -> None:
 @artifact_bench.command("options")
 @click.argument("labels", nargs=-1, required=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed draws other options.")
-@click.option("--sample-id", default="1", show_default=True, help="The question; each has a draw of its own.")
 @click.option("--count", type=click.IntRange(2, 26), default=6, show_default=True, help="Options in all.")
-def options_(labels: Sequence[str], seed: int, sample_id: str, count: int) -> None:
+def options_(labels: Sequence[str], seed: int, count: int) -> None:
     """Draw the options of a question whose right answers are LABELS: the wrong ones are easily taken for them.
 
     \b
@@ -201,7 +200,7 @@ def options_(labels: Sequence[str], seed: int, sample_id: str, count: int) -> No
     from salon_curate.construction.artifact_bench import offer
     from salon_judges.formats.artifact_bench import LETTERS
 
-    drawn = offer(labels, seed=seed, sample_id=sample_id, options=count)
+    drawn = offer(labels, seed=seed, sample_id="1", options=count)
     for letter, text in zip(LETTERS, drawn.texts, strict=False):
         click.echo(f"{letter}. {text}")
     click.echo(f"Answer: {drawn.answer}")

@@ -112,7 +112,6 @@ def next_pairs(
 @click.option("--gap", type=float, default=10.0, show_default=True, help="Neighbours nearer than this need not be separated.")
 @CONFIDENCE
 @click.option("--leagues", type=int, default=5, show_default=True, help="Simulated leagues per rule.")
-@click.option("--most", type=int, default=50_000, show_default=True, help="Give up after so many matches per model.")
 @seed_option("plan")
 @output_option(RESULT_ENDINGS)
 @FORMAT
@@ -129,7 +128,6 @@ def simulate(
     gap: float,
     confidence: float,
     leagues: int,
-    most: int,
     seed: int,
     output: Path | None,
     format_: str,
@@ -163,7 +161,6 @@ def simulate(
             goals=Goals(width, power, confidence, gap),
             leagues=leagues,
             seed=seed,
-            most_per_model=most,
             progress=stage("simulating"),
         )
     title = "How many battles?" if battles is None else f"Plan: {battles.name}"
