@@ -1,4 +1,4 @@
-"""Battles that a file of prompts lists: ``battles``, per prompt a list of two models with the numbers of their pictures."""
+"""Battles that a file of prompts lists in its column ``battles``: two models, and the numbers of their pictures."""
 
 from typing import Any, NamedTuple, Self
 

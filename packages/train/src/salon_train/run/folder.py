@@ -181,7 +181,7 @@ class RunFolder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        """Unlock the folder; remove it where it was made for a stage that wrote nothing, such as one with wrong rows."""
+        """Unlock the folder; remove it where a stage that wrote nothing, such as one with wrong rows, made it."""
         if self._lock is not None:
             if self._made and [each.name for each in self.path.iterdir()] == ["lock"]:
                 (self.path / "lock").unlink()
