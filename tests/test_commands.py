@@ -275,8 +275,8 @@ def test_no_command_writes_a_new_table_into_a_folder_that_it_reads(
 
 def known_sets() -> dict[str, Iterable[str]]:
     """Command lines with a wrong name in place of ``{}``, and all names that would have been right there."""
-    from salon_curate.cluster_engines import ENGINES
     from salon_curate.presets import PRESETS
+    from salon_curate.ray_engine import ENGINES
     from salon_judges.clients.specification import judge_kinds
     from salon_taxonomy import Taxonomy
     from salon_taxonomy.plugins import EDITORS, SCORERS, installed

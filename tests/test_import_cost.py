@@ -17,7 +17,7 @@ HEAVY_FOR = {
     "salon_judges": HEAVY | {"polars", "numpy", "duckdb", "PIL", "aiohttp"},
     "salon_bench": HEAVY,
     "salon_train": HEAVY,
-    "salon_curate": HEAVY | {"polars", "numpy", "duckdb", "PIL", "ray", "daft"},
+    "salon_curate": HEAVY | {"polars", "numpy", "duckdb", "PIL", "ray"},
     "salon_arena": HEAVY | {"polars", "numpy", "duckdb", "sqlalchemy", "starlette", "uvicorn"},
 }
 

@@ -108,7 +108,7 @@ def test_sql_engines_are_imported_by_the_store_alone(packages: dict[str, Path]) 
     assert [where for where in wrong if not where.startswith(f"{VOTES}:")] == []
 
 
-USES_ENVIRONMENT = ("clients/specification.py", "cluster_engines.py", "output.py")
+USES_ENVIRONMENT = ("clients/specification.py", "ray_engine.py", "output.py")
 """Tables are as wide as ``COLUMNS`` says. ``open_judge`` finds secrets in the environment where a caller gives it none:
 ``make_reward(…, judge="openai:…")``. Ray is told only by the environment that its workers must not start through ``uv run``.
 """
@@ -134,7 +134,7 @@ def test_declared_dependencies_are_the_arrows_of_the_plan(root: Path, packages: 
         assert {name for name in named if name.startswith("salon_")} <= ALLOWED[package], package
 
 
-USERS_CHOICE = {"daft", "ray", "flow_factory", "hpsv3", "ImageReward", "vllm"}
+USERS_CHOICE = {"ray", "flow_factory", "hpsv3", "ImageReward", "vllm"}
 """Cluster engines, imported when a user names them: as extras they would hold back pyarrow for everybody; a trainer that
 imports Salon, not the other way round; released scorers; and an engine that pins its own torch."""
 

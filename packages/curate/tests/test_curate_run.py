@@ -24,12 +24,12 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from salon_curate.cli import curate
-from salon_curate.cluster_engines import engine_named
 from salon_curate.dataset import DataSet
 from salon_curate.duplicates_and_splits import duplicates
 from salon_curate.engine import embedded, inline
 from salon_curate.measures import fields, look, text_share
 from salon_curate.pipeline import BUILT_IN, PIPELINE, read_pipeline
+from salon_curate.ray_engine import engine_named
 from salon_curate.running import run, status, verify
 from salon_curate.stages import Stage, stage
 from salon_taxonomy.errors import InputError, StorageError
@@ -85,21 +85,20 @@ def test_every_engine_and_number_of_workers_gives_the_same_bytes(tmp_path):
 
 
 @pytest.mark.slow  # Ray starts eight processes
-@pytest.mark.parametrize("name", ["ray", "daft"])
-def test_an_adapter_of_another_engine_gives_the_bytes_of_the_embedded_one(tmp_path, name):
-    if find_spec(name) is None:  # not imported here: what the adapter sets before its import must be seen to work
-        pytest.skip(f"runs where {name} is installed")
+def test_ray_gives_the_bytes_of_the_embedded_engine(tmp_path):
+    if find_spec("ray") is None:  # not imported here: what the engine sets before its import must be seen to work
+        pytest.skip("runs where ray is installed")
     source = drawn(tmp_path / "in", 1)
     own, other = made(tmp_path / "a", source), made(tmp_path / "b", source)
     run(own, [look, duplicates], engine=embedded, workers=2)
-    result = run(other, [look, duplicates], engine=engine_named(name), workers=2)
+    result = run(other, [look, duplicates], engine=engine_named("ray"), workers=2)
     assert (result.made, result.set_aside) == (4, ())
     assert tree(own.folder, "columns") == tree(other.folder, "columns")
 
 
 def test_an_engine_that_is_not_installed_or_unknown_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    for name, words in (("ray", r"salon-curate\[ray\]"), ("spark", "embedded, inline, ray, daft")):
+    for name, words in (("ray", r"packages/curate\[ray\]"), ("spark", "embedded, inline, ray")):
         with pytest.raises(InputError, match=words):
             engine_named(name)
 

@@ -151,7 +151,7 @@ def import_(
 @click.option(
     "--workers", type=click.IntRange(1, 512), default=1, show_default=True, help="Processes for stages without a judge."
 )
-@click.option("--engine", "engine", default="embedded", show_default=True, help="embedded, inline, ray or daft.")
+@click.option("--engine", "engine", default="embedded", show_default=True, help="embedded, inline or ray.")
 @click.option("--shards", metavar="A-B", help="Only these shards, by number: 0-99.")
 @_JUDGE
 @click.option("--max-calls", type=click.IntRange(1), help="Ask at most so many questions per stage.")
@@ -181,8 +181,8 @@ def run(
       salon curate run birds --workers 4
       salon curate run birds --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000 --max-cost 20
     """
-    from salon_curate.cluster_engines import engine_named
     from salon_curate.judging import JudgedStage
+    from salon_curate.ray_engine import engine_named
     from salon_curate.running import run as run_stages
     from salon_judges.asking.spending import RunLimits
 
