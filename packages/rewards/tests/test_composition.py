@@ -433,3 +433,11 @@ def test_a_rule_that_gives_another_number_of_rewards_is_named_and_no_total_is_cu
     with pytest.raises(InputError, match=f"must return 2 rewards, one for each completion, not {count}"):
         returned = composed(["x", "y"])
         asyncio.run(returned)
+
+
+@given(weighed=st.lists(st.sampled_from([-1.0, 0.0, 2.0]), min_size=1, max_size=4))
+def test_what_weighs_nothing_makes_up_for_no_missing_part(weighed):
+    parts = [Part(Given(f"p{place}", 1.0), weight) for place, weight in enumerate(weighed)]
+    (total,) = of(*parts, Part(Given("lost", None), 1.0), Part(Given("gate", 1.0), gate=True), missing="renormalise")()
+    present = sum(map(abs, weighed))
+    assert total == (None if not present else pytest.approx(sum(weighed) * (present + 1) / present))

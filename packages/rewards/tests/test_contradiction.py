@@ -131,3 +131,46 @@ def test_no_thought_contradicts_both_verdicts(text: str, matches: bool) -> None:
 )
 def test_a_refiners_negation_supposition_and_conclusion_are_heard(text: str, matches: bool | None) -> None:
     assert claimed_match(text) is matches
+
+
+@for_each("between", range(8))
+def test_a_negation_reaches_over_four_words(between: int) -> None:
+    """Of what fits, of what fails and of what is there; a text of its own for each, as one "fails" outweighs a "fits"."""
+    near, words = between < 4, "a " * between
+    assert claimed_match(f"It is not {words}correct.") is not near
+    assert claimed_match(f"It is not {words}missing.") is near
+    assert claimed_match(f"There is not {words}present.") is not near
+    assert claimed_match(f"It is not {words}too few.") is near
+    assert claimed_match(f"It does not {words}show a dog.") is (False if near else None)
+
+
+@for_each(
+    ("part", "usual", "odd"),
+    [
+        ("fingers", (5, 10), (6, 9)),
+        ("toes", (5, 10), (6, 9)),
+        ("thumbs", (1, 2), (3, 5)),
+        ("arms", (1, 2), (3, 6)),
+        ("heads", (1,), (2, 3)),
+        ("legs", (2, 4, 8), (3, 5, 7)),
+        ("tails", (1,), (2, 4)),
+        ("wings", (2, 4), (3, 5)),
+        ("eyes", (1, 2), (3, 5)),
+    ],
+)
+def test_a_number_of_parts_is_a_fault_where_no_body_has_so_many(part: str, usual: tuple[int], odd: tuple[int]) -> None:
+    for number in range(13):
+        assert {claimed(f"It has {spelled} {part}.").flawed for spelled in (number, WORDS[number])} <= {True, None}
+        if number in usual + odd:
+            assert claimed(f"It has {number} {part}.").flawed is (True if number in odd else None), number
+        assert claimed(f"It has {number} {part}.") == claimed(f"It has {WORDS[number]} {part}.")
+
+
+WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+
+
+@for_each("between", range(8))
+def test_an_assessors_negation_reaches_over_five_words(between: int) -> None:
+    words = "a " * between
+    assert claimed(f"The hand is not {words}normal.").flawed is (between < 5)
+    assert claimed(f"The hand is not {words}deformed.").flawed is (between >= 5)

@@ -486,3 +486,19 @@ def test_evaluations_of_one_step_give_no_trend_and_no_number() -> None:
     assert "all evaluations are of one step" in str(seen[-1])
     moved = monitor.look(batch(["?"], step=8, reward=[0.7], held_out=0.2))
     assert moved.value is not None and moved.samples == 7
+
+
+def test_labels_as_many_as_the_truth_has_are_no_flood_whatever_the_threshold() -> None:
+    both = MagicMirrorAnswer(False, (*HAND.artifacts, *CUP.artifacts))
+    for texts, verdict in (([HAND], Alarm.OK), ([both], Alarm.WARN)):
+        seen = LabelFlooding(warn=1.0).look(batch([say(text) for text in texts] * 40, truth=[HAND] * 40))
+        assert seen.value == (1.0 if verdict is Alarm.OK else 1.5)
+        assert seen.verdict is verdict
+
+
+def test_a_length_may_be_nothing_and_is_left_out_where_it_is_not_known() -> None:
+    read = batch(["abc", "abc", "abc"], completion_tokens=[0, 7, None])
+    assert [item.length for item in read.completions] == [0, 7, 3]
+    for length in (-1, 1.0, True, "1"):
+        with pytest.raises(InputError, match="row 2, column 'completion_tokens'"):
+            batch(["a", "b"], completion_tokens=[0, length])

@@ -26,6 +26,8 @@ from salon_rewards import compose
 from salon_rewards.callables.reward import RuleReward
 from salon_rewards.callables.scorer import ScorerReward
 from salon_rewards.serving.app import RewardServer, ServingLimits
+from salon_rewards.serving.cli import serve
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import checked_scorer
 
 CALLS: list[int] = []
@@ -293,6 +295,8 @@ HOSTILE = {
     "no prompt": ({"json": {"prompts": [], "images": []}}, 400, "must be 1 to 3"),
     "too many": ({"json": {"prompts": ["a"] * 4, "images": [coded(RED)] * 4}}, 400, "must be 1 to 3"),
     "a number for a prompt": ({"json": {"prompts": [1], "images": [coded(RED)]}}, 400, "must be a text"),
+    "a number for the second prompt": ({"json": {"prompts": ["a", 1]}}, 400, "row 2"),
+    "a number for the second picture": ({"json": {"prompts": ["a", "b"], "images": [coded(RED), 1]}}, 400, "row 2"),
     "no pictures": ({"json": {"prompts": ["a"]}}, 400, "'images'"),
     "another number of pictures": ({"json": {"prompts": ["a"], "images": []}}, 400, "must hold 1 values"),
     "a path": ({"json": {"prompts": ["a"], "images": ["/etc/hostname"]}}, 400, "bytes as base64"),
@@ -430,6 +434,19 @@ def test_a_wrong_command_is_refused_before_it_listens(tmp_path, monkeypatch, wor
     Path("metrics.py").write_text("def red(images, prompts):\n    return [1.0] * len(images)\n")
     refused = CliRunner().invoke(main, ["reward", "serve", *words])
     assert (refused.exit_code, problem in refused.output) == (2, True), refused.output
+
+
+def test_the_command_limits_a_server_as_the_limits_do_by_themselves():
+    defaults = {option.name: option.default for option in serve.params}
+    limits = ServingLimits()
+    assert (defaults["max_pictures"], defaults["batch"], defaults["concurrency"], defaults["max_body_mb"] << 20) == (
+        limits.pictures, limits.batch, limits.concurrency, limits.body_bytes,
+    )  # fmt: skip
+    assert limits.pictures <= limits.waiting and limits.body_bytes <= limits.held_bytes  # the largest request fits
+    for name in ServingLimits.__slots__:
+        assert getattr(ServingLimits(**{name: 1}), name) == 1
+        with pytest.raises(InputError, match=name):
+            ServingLimits(**{name: 0})
 
 
 def test_another_process_asks_the_command(tmp_path):

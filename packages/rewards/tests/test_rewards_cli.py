@@ -176,6 +176,8 @@ def test_rows_go_to_a_file_whole_or_not_at_all(tmp_path):
     gone = salon("score", file(tmp_path, ROWS), "--reward", "l1", "--output", str(tmp_path / "no" / "x.jsonl"))
     assert gone.exit_code == 2
     assert "there is no such folder" in gone.stderr
+    salon("score", file(tmp_path, ROWS), "--reward", "magicmirror", "--explain", "--output", str(output))
+    assert "no \\\\boxed{…} is in the reply" in output.read_text(encoding="utf-8")  # legible, also beyond ASCII
 
 
 def test_standard_input_is_scored():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -115,6 +116,11 @@ def test_another_machine_reads_and_writes_the_same_store(url: str, battles: Batt
         there.append("battles", battles(1), run_id="r")
     there.append("battles", battles(3, "c"), run_id="r")
     assert here.sql("SELECT count(*) AS n FROM battles")["n"].item() == 6
+    shutil.rmtree(tmp_path / "here" / ".cache")  # what is kept here are copies
+    assert ResultStore.open(url, work=tmp_path / "here", read_only=True).read("battles").collect().height == 6
+    shutil.rmtree(tmp_path / "here" / ".cache")
+    name = here.append("battles", battles(3, "d"), run_id="r").file
+    assert name is not None and (tmp_path / "here" / ".cache" / "battles" / name).is_file()  # is read without a download
 
 
 @pytest.mark.parametrize(

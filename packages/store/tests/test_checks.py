@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import polars as pl
 import pytest
 
+from for_each import for_each
 from salon_store import SCHEMAS, ResultStore, RowError, checked
 from salon_taxonomy.records import Battle, Mode, Run, Winner
 
@@ -95,22 +97,36 @@ def test_types_are_widened_where_nothing_is_lost(battles: Battles) -> None:
     assert widened["started_at"].to_list() == [datetime(2026, 1, 1, 10, tzinfo=UTC), None]
 
 
-def test_a_whole_number_beyond_64_bits_is_refused_not_wrapped() -> None:
-    runs = pl.DataFrame(
-        {"run_id": ["r"], "suite": ["s"], "salon_version": ["1"], "seed": pl.Series([2**64 - 1], dtype=pl.UInt64)}
-    )
-    with pytest.raises(RowError, match="does not fit"):
-        checked(runs, SCHEMAS["runs"])
+@for_each(("seed", "fits"), [(2**64 - 1, False), (2**63, False), (2**63 - 1, True), (0, True)])
+def test_a_whole_number_beyond_64_bits_is_refused_not_wrapped(seed: int, fits: bool) -> None:
+    seeds = pl.Series([1, seed, 2], dtype=pl.UInt64)
+    runs = pl.DataFrame({"run_id": ["a", "b", "c"], "suite": ["s"] * 3, "salon_version": ["1"] * 3, "seed": seeds})
+    if fits:
+        assert checked(runs, SCHEMAS["runs"])["seed"].to_list() == [1, seed, 2]
+    else:
+        with pytest.raises(RowError, match="does not fit") as caught:
+            checked(runs, SCHEMAS["runs"])
+        assert (caught.value.row, caught.value.column, caught.value.value) == (2, "seed", seed)
 
 
-def test_a_record_whose_seed_is_beyond_64_bits_is_refused(store: ResultStore) -> None:
-    with pytest.raises(RowError, match="64 bits"):
-        store.append("runs", [Run(run_id="r", suite="s", salon_version="1", seed=2**70)], run_id="r")
+@for_each(("seed", "fits"), [(2**70, False), (2**63, False), (2**63 - 1, True), (-(2**63), True), (-(2**63) - 1, False)])
+def test_a_record_whose_seed_is_beyond_64_bits_is_refused(tmp_path: Path, seed: int, fits: bool) -> None:
+    store = ResultStore.open(tmp_path / "results")
+    runs = [Run(run_id=name, suite="s", salon_version="1", seed=seed if name == "b" else None) for name in "abc"]
+    if fits:
+        store.append("runs", runs, run_id="r")
+        assert store.read("runs").collect()["seed"].to_list() == [None, seed, None]
+    else:
+        with pytest.raises(RowError, match="64 bits") as caught:
+            store.append("runs", runs, run_id="r")
+        assert (caught.value.row, caught.value.column) == (2, "seed")
 
 
 def test_a_record_of_another_table_is_refused(store: ResultStore) -> None:
-    with pytest.raises(RowError, match="no record of the table"):
-        store.append("battles", [Run(run_id="r", suite="s", salon_version="1")], run_id="r")
+    battle = Battle(battle_id="b0", model_a="flux", model_b="sdxl", winner=Winner.MODEL_A, rater_id="ann", mode=Mode.PUBLIC)
+    with pytest.raises(RowError, match="no record of the table") as caught:
+        store.append("battles", [battle, Run(run_id="r", suite="s", salon_version="1")], run_id="r")
+    assert caught.value.row == 2
 
 
 def test_records_and_frames_make_the_same_rows(store: ResultStore, battles: Battles) -> None:

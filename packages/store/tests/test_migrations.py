@@ -43,7 +43,7 @@ def write_part(directory: Path, name: str, rows: pl.DataFrame, *, supersedes: tu
 @pytest.fixture
 def old(tmp_path: Path, battles: Battles) -> Path:
     """A store of layout 4: two runs, a compaction whose parts are still there, a table of layout 1, columns that came later."""
-    root = tmp_path / "old"
+    root = tmp_path / "old [4]"
     rows = checked(battles(6, "b"), SCHEMAS["battles"])
     write_part(root / "battles", "mon%20day-1.parquet", rows[:2].drop("plan_rule", "plan_stream"))
     write_part(root / "battles", "tuesday-2.parquet", rows[2:4])

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from for_each import for_each
 from salon_store import DamagedFileError, QueryError, ResultStore
 from salon_store import query as query_module
+from salon_store.query import query_folder
 from salon_store.schemas import SCHEMAS
 from salon_store.tables import StoreTable
 from salon_store.views import identifier, literal
@@ -290,6 +291,23 @@ def test_a_query_whose_files_are_merged_and_removed_while_it_runs_begins_again(
     assert len(calls) == 2
 
 
+def test_a_query_that_fails_by_itself_is_not_begun_again_because_of_a_commit_meanwhile(
+    filled: ResultStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    original = query_module._create_views
+
+    def overtaken(*arguments: Any) -> None:
+        calls.append(arguments)
+        original(*arguments)
+        filled.append("battles", votes(f"late{len(calls)}-"), run_id="r")
+
+    monkeypatch.setattr("salon_store.query._create_views", overtaken)
+    with pytest.raises(QueryError, match="Could not convert"):
+        filled.sql("SELECT model_a::INTEGER FROM battles")
+    assert len(calls) == 1
+
+
 READS = (
     "SELECT * FROM battles",
     "SELECT count(*) FROM Battles",
@@ -408,3 +426,22 @@ def test_times_that_python_has_no_values_for_are_named_also_within_lists_and_str
     with pytest.raises(QueryError, match="outside the years 1 to 9999"):
         queried.sql(f"SELECT {value} AS a")
     assert queried.sql("SELECT [DATE '2024-01-01', NULL] AS a, {'b': [TIMESTAMP '2024-01-01']} AS c").height == 1
+
+
+@for_each("query", ["SELECT nothing_such\nFROM battles", "SELECT '\x1b[31m'::INTEGER\n FROM battles"])
+def test_an_error_keeps_its_lines_and_shows_what_would_act_on_a_terminal(filled: ResultStore, query: str) -> None:
+    """DuckDB points at the place in a query by a line below it."""
+    with pytest.raises(QueryError) as caught:
+        filled.sql(query)
+    lines = str(caught.value).splitlines()
+    assert len(lines) > 2 and all(line.isprintable() for line in lines)
+
+
+def test_an_error_of_a_query_over_a_folder_is_one_line_and_keeps_its_spaces(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id\u3000,text\n7,a\n")
+    with pytest.raises(QueryError) as caught:
+        query_folder("SELECT \"no\u3000one\" FROM '{folder}/a.csv'\nWHERE 1 = 1", tmp_path)
+    assert "no\u3000one" in caught.value.problem and "\n" not in caught.value.problem
+    with pytest.raises(QueryError) as caught:
+        query_folder("SELECT \"no\x1bone\" FROM '{folder}/a.csv'", tmp_path)
+    assert "\\x1b" in caught.value.problem and "\x1b" not in caught.value.problem

@@ -1,5 +1,6 @@
 """Data files, keys, versions and compaction of one table."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -14,6 +15,7 @@ from deltalake import DeltaTable
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_store import DamagedFileError, DamagedTableError, DuplicateKeyError, ResultStore, StoreError, delta, tables
 from salon_store.delta import DeltaLog
 from salon_store.errors import UnconfirmedError
@@ -118,19 +120,33 @@ def test_a_file_that_no_commit_has_is_not_read(filled: ResultStore) -> None:
 
 
 def test_a_store_whose_path_looks_like_a_pattern_sees_only_its_own_files(tmp_path: Path, battles: Battles) -> None:
-    odd = ResultStore.open(tmp_path / "a*b [1] key=2 'x' 100% #?")
+    odd = ResultStore.open(tmp_path / "a*b [1] key=2 'x' 100%")
     plain = ResultStore.open(tmp_path / "axb [1] key=2 'x'")
     odd.append("battles", battles(2), run_id="odd")
     plain.append("battles", battles(3), run_id="plain")
     assert odd.read("battles").collect().height == 2
     assert odd.sql("SELECT count(*) AS n FROM battles")["n"].item() == 2
     assert plain.read("battles").collect().height == 3
+    odd.append("battles", battles(2, "more"), run_id="odd")
+    odd.compact()
+    assert odd.read("battles").collect().height == 4 and odd.verify().sound
 
 
-def test_a_path_that_delta_rs_would_decode_is_refused(tmp_path: Path) -> None:
+@for_each("name", ["a%41", "a%aFb", "a#b", "a?b", "runs?/a"])
+def test_a_path_that_delta_rs_would_decode_or_cut_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="percent sign"):
-        ResultStore.open(tmp_path / "a%41")
+        ResultStore.open(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
+
+
+@for_each("name", ["plain", "a b", "a*b", "a [1]", "key=2", "{x}", "100%", "a%4", "a%gg", "ü 'x'", "a&b;c"])
+def test_a_store_is_whole_wherever_it_lies(tmp_path: Path, battles: Battles, name: str) -> None:
+    store = ResultStore.open(tmp_path / name)
+    for number in range(2):
+        store.append("battles", battles(2, f"{number}-"), run_id="r")
+    store.compact()
+    assert len(ids(store)) == 4 and [change.version for change in store.history("battles")] == [3, 2, 1, 0]
+    assert ResultStore.open(tmp_path / name).verify(set_aside=True).problems == ()
 
 
 def test_a_store_that_was_copied_is_checked_once_by_content(filled: ResultStore, tmp_path: Path) -> None:
@@ -687,3 +703,76 @@ def test_only_the_very_append_that_was_not_confirmed_is_confirmed_by_repeating_i
         else:
             assert store.append("battles", rows, run_id=run).rows_written == 2
         assert store.read("battles").collect().height == (4 if other_rows else 2)
+
+
+@for_each(("runs", "owner"), [(("a",), "run 'a'"), (("a", "b"), "several runs"), (("a", "b", "c"), "several runs")])
+def test_a_merged_file_is_named_after_the_one_run_whose_rows_it_has(
+    tmp_path: Path, battles: Battles, runs: tuple[str, ...], owner: str
+) -> None:
+    store = ResultStore.open(tmp_path / "results")
+    for number in range(6):
+        store.append("battles", battles(1, f"{number}-"), run_id=runs[number % len(runs)])
+    store.compact()
+    assert [file.owner for file in store._tables["battles"].log.snapshot().files] == [owner]
+
+
+@given(st.lists(st.integers(1, 120), max_size=12), st.integers(10, 120))
+def test_groups_hold_each_file_of_up_to_half_the_target_once_and_stay_within_it(sizes: list[int], target: int) -> None:
+    some = [delta.DataFile(data_file_name("r", place, "0" * 64), size, 1, 0) for place, size in enumerate(sizes)]
+    groups = list(tables._groups(some, target, by_run=False))
+    grouped = [file for group in groups for file in group]
+    small = [file for file in some if 2 * file.bytes <= target]
+    assert [file for file in small if file in grouped] == grouped and len(set(grouped)) == len(grouped)
+    assert all(len(group) > 1 and sum(file.bytes for file in group) <= target for group in groups)
+    if sum(file.bytes for file in small) <= target:
+        assert groups == ([small] if len(small) > 1 else [])
+
+
+@given(st.lists(st.none() | st.text("ab", min_size=60, max_size=68), min_size=1, max_size=4))
+def test_ranges_of_columns_are_in_the_log_where_there_are_values_and_both_ends_are_short(names: list[str | None]) -> None:
+    columns = {"run_id": names, "prompt_id": ["p"] * len(names), "value": [1.0] * len(names)}
+    frame = pl.DataFrame(columns, schema_overrides={"run_id": pl.String})
+    read = json.loads(delta.statistics(frame, SCHEMAS["scores"]))
+    assert (read["numRecords"], read["minValues"]["prompt_id"], read["maxValues"]["prompt_id"]) == (len(names), "p", "p")
+    given_names = [name for name in names if name is not None]
+    short = bool(given_names) and len(min(given_names)) <= 64 and len(max(given_names)) <= 64
+    assert read["minValues"].get("run_id") == (min(given_names) if short else None)
+    assert read["maxValues"].get("run_id") == (max(given_names) if short else None)
+    assert read["nullCount"].get("run_id") == (names.count(None) if short else None)
+    assert "value" not in read["minValues"]
+
+
+def test_many_small_files_are_looked_for_at_every_so_many_commits(
+    store: ResultStore, battles: Battles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "_TIDY_EVERY", 4)
+    looks: list[int] = []
+    monkeypatch.setattr(StoreTable, "tidy", lambda table: looks.append(table.log.version()))
+    for number in range(9):
+        store.append("battles", battles(1, f"{number}-"), run_id="r")
+    assert looks == [4, 8]
+
+
+def test_tables_without_rows_have_no_files_and_no_bytes_also_in_a_store_opened_for_reading(filled: ResultStore) -> None:
+    for opened in (filled, ResultStore.open(filled.path, read_only=True)):
+        for info in opened.tables():
+            own = files(filled, info.table)
+            assert info.bytes == sum(path.stat().st_size for path in own) and info.files == len(own)
+            assert info.rows == (10 if info.table == "battles" else 0)
+
+
+def test_files_that_are_gone_already_are_removed_again_without_a_word(filled: ResultStore) -> None:
+    place = filled._place
+    names = [path.name for path in files(filled)]
+    place.remove("battles", [names[1], names[0], names[1]])
+    assert [path.name for path in files(filled)] == names[2:]
+
+
+def test_a_compaction_adds_no_rows_to_the_history_and_every_change_counts_its_own(filled: ResultStore) -> None:
+    DeltaTable(filled.path / "battles").alter.set_table_properties({"delta.appendOnly": "false"})
+    (foreign, *_) = filled.history("battles")
+    assert (foreign.rows, foreign.files_added, foreign.files_removed, foreign.run_id) == (0, 0, 0, None)
+    filled.compact()
+    changes = filled.history("battles")
+    counted = [(change.rows, change.files_added, change.files_removed) for change in changes[:3]]
+    assert counted == [(10, 1, 5), (0, 0, 0), (2, 1, 0)]

@@ -170,7 +170,12 @@ def test_a_table_that_store_json_leaves_out_is_never_read_as_empty(filled: Resul
     note.write_text(json.dumps(content | {"tables": [name for name in content["tables"] if name != "battles"]}))
     opened = ResultStore.open(filled.path, create=False, read_only=True)
     (problem,) = opened.verify().problems
-    assert "battles" in problem.detail and str(problem.path).endswith("store.json")
+    assert problem.detail.startswith("store.json leaves out a table that has rows: 'battles'")
+    assert str(problem.path).endswith("store.json") and str(problem.path) not in problem.detail
+    shutil.move(filled.path / "battles", filled.path.parent / "moved")
+    empty = opened.tables()[list(SCHEMAS).index("battles")]
+    assert (empty.table, empty.rows, empty.files, empty.bytes) == ("battles", 0, 0, 0)  # nothing is there, which is no fault
+    shutil.move(filled.path.parent / "moved", filled.path / "battles")
     for ask in (lambda: opened.read("battles"), lambda: opened.sql("FROM battles"), opened.tables, opened.history):
         with pytest.raises(NotAStoreError, match="leaves out a table that has rows: 'battles'"):
             ask()

@@ -1,5 +1,6 @@
 """What all four answer grammars promise: no text raises, every reason is one of five, time grows with length only."""
 
+import re
 import time
 from collections.abc import Callable
 
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from salon_taxonomy import answers
 from salon_taxonomy.answers import Outcome, Parsed, Unparsed
+from salon_taxonomy.answers.reading import last_box, said, thought_letters
 from salon_taxonomy.testing import (
     HOSTILE_REPLIES,
     magicmirror_answers,
@@ -197,3 +199,25 @@ def test_every_parser_and_renderer_is_exported():
     public = {name for name in vars(answers) if name.startswith(("parse_", "render_"))}
     assert public <= set(answers.__all__)
     assert all(hasattr(answers, name) for name in answers.__all__)
+
+
+def test_an_empty_reply_says_where_nothing_stands():
+    assert said("  ").detail == "nothing stands in the reply"
+    assert said("<think>Six fingers.</think> ").detail == "nothing stands after the reasoning"
+
+
+@given(st.lists(st.sampled_from(["{", "}", "a", "b", "7", " ", ".", "\u200b", "\\boxed "]), max_size=14).map("".join))
+def test_letters_of_a_thought_are_those_outside_of_braces(thought):
+    left = thought.replace("\\boxed ", " ")
+    while (inner := re.sub(r"\{[^{}]*\}", " ", left)) != left:
+        left = inner
+    outside = left.partition("{")[0]  # what is opened and never closed hides the rest
+    assert thought_letters(thought) == "".join(sign for sign in outside if sign.isalnum())
+
+
+@given(st.text("ab{}. ", max_size=3), st.text("ab}. ", max_size=3))
+def test_a_box_is_surrounded_when_as_little_as_one_sign_stands_before_or_after_it(before, after):
+    found = last_box(before + r"\boxed{7}" + after)
+    if "{" not in before:
+        assert found.body == "7"
+        assert (answers.Note.SURROUNDED in found.notes) is bool((before + after).strip())

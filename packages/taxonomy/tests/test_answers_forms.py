@@ -132,3 +132,36 @@ def test_prose_without_an_answer_at_its_end_chooses_nothing(words: list[str]) ->
 def test_a_menu_needs_different_labels(labels: tuple[str, ...]) -> None:
     with pytest.raises(InputError, match="labels"):
         parse_choice("photo", labels)
+
+
+@pytest.mark.parametrize(
+    ("lines", "answer"),
+    [
+        (("Yes", "It is whole."), True),
+        (("**No**", "The hand is cut.", "So it is."), False),
+        (("It is whole.", "Yes"), True),
+        (("Yes", "It is cut.", "No"), False),  # the last line counts
+        (("Yes", "it is not."), None),  # the sentence goes on
+        (("Yes", "No", "It is hard to tell."), None),
+        (("Perhaps", "It is whole."), None),
+        (("It is whole.", "Both hands are there."), None),
+    ],
+)
+def test_a_first_line_is_the_verdict_when_no_later_one_turns_it_round(lines: tuple[str, ...], answer: bool | None) -> None:
+    for lined in (lines, ("", *lines, " ")):
+        outcome = parse_yes_or_no("\n".join(lined))
+        assert (outcome.answer if isinstance(outcome, Parsed) else None) is answer
+
+
+@pytest.mark.parametrize("length", [1, 40, 81, 160, 319, 320, 500])
+def test_a_label_of_any_length_is_read(length: int) -> None:
+    label = ("a long label " * 40)[:length].strip()
+    for reply in (label, f"Answer: {label}", f"It is hard to tell. Answer: **{label}**."):
+        assert parse_choice(reply, (label, "other")) == Parsed(label)
+
+
+@pytest.mark.parametrize(("lowest", "highest"), [(3, 3), (4, 3)])
+def test_a_scale_has_at_least_two_marks(lowest: int, highest: int) -> None:
+    with pytest.raises(InputError, match="lowest"):
+        parse_scale("3", lowest, highest)
+    assert parse_scale("Answer: 4", 3, 4) == Parsed(4)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salon_taxonomy.answers import Note, R3Answer, parse_r3, render_r3
+from salon_taxonomy.answers import Note, Parsed, R3Answer, parse_r3, render_r3
 from salon_taxonomy.answers.r3 import _answer, _parsed, _released_answer
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES, r3_answers, reasonings, spoiled
@@ -109,3 +109,28 @@ def test_the_short_way_to_r3s_answer_is_the_long_one(reply):
 def test_the_short_way_to_r3s_answer_is_the_long_one_where_they_might_part(reply):
     assert parse_r3(reply) == _parsed(reply, _answer)
     assert parse_r3(reply, fidelity="released") == _parsed(reply, _released_answer)
+
+
+@pytest.mark.parametrize("spaced", ["{}", "  {}\\n"])
+@pytest.mark.parametrize(
+    ("instruction", "taken"),
+    [
+        ("Add a lemo", False),  # ten signs
+        ("Add a lemon", True),
+        ("Two lemons..", False),  # no verb of editing, and short
+        ("Two lemons there, ok", True),  # twenty signs need none
+        ("Two lemons there ok", False),
+        ("We remove it", True),
+        ("Remain unchanged", False),
+        ("remain unchanged.", True),  # as in the script: not the template, and "change" is in it
+        ("Remain unchanged here", True),
+        ("Add a Location-Specific editing instruction", False),
+        ("", False),
+    ],
+)
+def test_the_script_takes_a_false_answer_with_an_instruction_that_can_be_carried_out(instruction, taken, spaced):
+    reply = f'{{"answer": false, "explanation": "x", "edit_prompt": "{spaced.format(instruction)}"}}'
+    assert isinstance(parse_r3(reply, fidelity="released"), Parsed) is taken
+    assert isinstance(parse_r3(reply), Parsed)
+    aligned = reply.replace("false", "true")
+    assert parse_r3(aligned, fidelity="released").answer.matches  # a match needs no instruction

@@ -3,10 +3,10 @@
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from salon_taxonomy.errors import IncompleteError, InputError, SalonError, missing_path
+from salon_taxonomy.errors import _LONGEST_VALUE, IncompleteError, InputError, SalonError, _shortened, missing_path
 
 
 def test_a_message_says_where_what_and_what_is_allowed_and_what_to_do():
@@ -97,3 +97,15 @@ def test_what_is_there_instead_of_a_missing_file_is_told_of_the_folder_that_was_
         (folder / "data.csv").touch()
     assert "This folder has: data.csv, inner." in str(missing_path("zzzz"))
     assert "The folder inner has: data.csv." in str(missing_path("inner/zzzz"))
+
+
+@example(_LONGEST_VALUE - 2, "x")
+@example(_LONGEST_VALUE - 1, "x")
+@given(st.integers(100, 140), st.sampled_from(["x", "é", "\\", "\x1b"]))
+def test_a_value_is_shown_whole_up_to_the_limit_and_beyond_it_its_beginning_fills_the_limit(length, sign):
+    shown = _shortened(sign * length)
+    if len(repr(sign * length)) <= _LONGEST_VALUE:
+        assert shown == repr(sign * length)
+    else:
+        assert len(shown) == _LONGEST_VALUE
+        assert shown.endswith("…") and repr(sign * length).startswith(shown[:-1])

@@ -363,3 +363,27 @@ def test_a_kind_of_scorers_is_given_its_settings_and_the_caller_s_environment_al
     monkeypatch.setattr(scorers, "plugin", lambda group, name, expected: ScorerKind("kind", opened))
     assert isinstance(open_scorer("kind:model:a", environment), CheckedScorer)
     assert seen == [("model:a", environment or {})]
+
+
+def test_a_score_is_a_share_of_the_range_from_its_worst_to_its_best_end():
+    for upward in (None, True, False):
+        scorer = CheckedScorer(min, "error", "1", range=(1, 5), **({} if upward is None else {"higher_is_better": upward}))
+        shares = [scorer.scaled(value) for value in (1, 2, 5)]
+        assert shares == ([1.0, 0.75, 0.0] if upward is False else [0.0, 0.25, 1.0])
+    assert CheckedScorer(min, "error", "1").scaled(0.5) is None
+
+
+def test_what_is_printed_of_a_scorer_is_the_same_in_every_process():
+    one, other = (CheckedScorer(lambda images, prompts: [], "error", "1") for _ in range(2))
+    assert repr(one) == repr(other)
+
+
+def test_a_function_that_is_missing_is_answered_with_those_that_there_are(tmp_path):
+    (tmp_path / "some.py").write_text("import math\nnumber = 3\ndef _own(): ...\ndef first(): ...\nclass Second: ...\n")
+    (tmp_path / "none.py").write_text("number = 3\n")
+    with pytest.raises(InputError) as raised:
+        open_scorer(f"{tmp_path}/some.py:absent")
+    assert (list(raised.value.allowed), raised.value.hint) == (["first", "Second"], None)
+    with pytest.raises(InputError) as raised:
+        open_scorer(f"{tmp_path}/none.py:absent")
+    assert raised.value.allowed is None and "no function" in raised.value.hint

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from salon_taxonomy import Fault, Taxonomy, TaxonomyError, check_taxonomy
 from salon_taxonomy.structure import DEEPEST
-from salon_taxonomy.taxonomy_file import LARGEST_FILE, parse_toml
+from salon_taxonomy.taxonomy_file import LARGEST_FILE, parse_toml, read_text
 from salon_taxonomy.toml_lines import TomlLines
 
 VALID = '''\
@@ -173,6 +173,15 @@ def test_a_faulty_name_answer_or_parent_brings_no_further_faults_with_it(tmp_pat
     ]
 
 
+def test_labels_in_and_below_a_cycle_have_no_wrong_tier_besides(tmp_path: Path) -> None:
+    text = 'name = "mine"\ntitle = "Mine"\ntiers = ["kind", "case"]\n'
+    below = 'tier = "kind"'
+    text += label("a", 'parent = "b"') + label("b", 'parent = "a"')
+    text += label("c", 'parent = "a"', below) + label("d", 'parent = "b"', below)
+    text += label("e", 'parent = "e"') + label("f", 'parent = "e"') + label("g", 'parent = "f"', below)
+    assert {fault for fault, _ in faults_of(text, tmp_path)} == {Fault.CYCLE}
+
+
 def chain(length: int) -> str:
     labels = (label(f"l{n}", *([f'parent = "l{n - 1}"'] if n else [])) for n in range(length))
     return 'name = "deep"\ntitle = "Deep"\n' + "".join(labels)
@@ -189,6 +198,8 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     latin = tmp_path / "latin.toml"
     latin.write_bytes('name = "mine"\ntitle = "Müll"'.encode("latin-1"))
     large = tmp_path / "large.toml"
+    large.write_bytes(b"#" * LARGEST_FILE)
+    assert len(read_text(large)) == LARGEST_FILE
     large.write_bytes(b"#" * (LARGEST_FILE + 1))
     for path, line in ((latin, 2), (large, None), (tmp_path, None), (tmp_path / "none.toml", None), (Path("/dev/zero"), None)):
         with pytest.raises(TaxonomyError) as caught:

@@ -118,3 +118,16 @@ for number in range(10**9):
             process.kill()
     for text in (*seen, path.read_text()):
         assert text == text[: text.index(" ") + 1] * 20_000
+
+
+def test_only_what_is_to_outlive_a_power_cut_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[str] = []
+    monkeypatch.setattr("salon_taxonomy.whole_files.flush", lambda path: flushed.append(path.name))
+    path = tmp_path / "rows.jsonl"
+    write_whole(path, "a")
+    write_json_lines(path, [{"a": 1}])
+    with replacing(path) as unfinished:
+        unfinished.write_text("b")
+    assert flushed == []
+    write_whole(path, "c", flushed=True)
+    assert len(flushed) == 2 and flushed[1] == tmp_path.name  # the bytes first, then the name

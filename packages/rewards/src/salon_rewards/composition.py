@@ -209,7 +209,7 @@ class _Composed:
     def _one(self, weights: Sequence[float], given: Sequence[Paid]) -> Paid:
         """The total of one completion."""
         earned = present = wanted = 0.0
-        open_, there = True, False
+        open_ = True
         for part, weight, paid in zip(self.parts, weights, given, strict=True):
             value = paid
             if isinstance(value, Unscored):
@@ -222,12 +222,11 @@ class _Composed:
             if part.gate:
                 open_ = open_ and value >= part.least
                 continue
-            there = True
             earned += weight * value
             present += abs(weight)
             wanted += abs(weight)
         if self.missing is Missing.RENORMALISE and wanted > present:
-            if not there or not present:
+            if not present:
                 return Unscored(Reason.ABSTAINED, "no part has a reward")
             earned *= wanted / present
         return earned if open_ else min(earned, 0.0)

@@ -11,6 +11,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -67,7 +68,8 @@ class _Part:
 def _migrate(directory: Path, table: "StoreTable", place: Directory) -> None:
     directory.mkdir(exist_ok=True)
     parts = _standing(directory, place)
-    schemas = {part: set(pl.read_parquet_schema(part.path)) for part in parts}
+    read = partial(pl.scan_parquet, glob=False, hive_partitioning=False)
+    schemas = {part: set(read(part.path).collect_schema()) for part in parts}
     columns = table.schema.columns
     table.log.create(added=[name for name in columns if any(name not in schema for schema in schemas.values())])
     snapshot = table.log.snapshot()

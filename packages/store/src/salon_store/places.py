@@ -33,7 +33,7 @@ _SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "azure", "adl")
 _CLIENT_OPTIONS = ("allow_http", "allow_invalid_certificates", "connect_timeout", "proxy_url", "timeout")
 _PROVIDERS = ("aws_", "google_", "azure_")
 _DOWNLOADS_AT_ONCE = 8
-_ENCODED = re.compile("%[0-9A-Fa-f]{2}")
+_ENCODED = re.compile("%[0-9A-Fa-f]{2}|[#?]")
 
 
 class Listed(NamedTuple):
@@ -127,13 +127,14 @@ def place_of(where: str | Path, options: Mapping[str, str] | None = None, work: 
     """Return the place that a path or URL names.
 
     Raises:
-        InputError: for a URL of an unknown kind or with a password or options, or a path with a percent sign before two
-            hex digits.
+        InputError: for a URL of an unknown kind or with a password or options, or a path with #, ?, or a percent sign before
+            two hex digits.
     """
     if not is_url(where):
         root = Path(where).absolute()
-        if _ENCODED.search(str(root)):  # which delta-rs would decode
-            raise InputError("a store's path cannot have a percent sign before two hex digits:", value=str(root))
+        if _ENCODED.search(str(root)):  # delta-rs would decode it, or cut the path there when it reads the history
+            problem = "a store's path cannot have #, ?, or a percent sign before two hex digits:"
+            raise InputError(problem, value=str(root), hint="Rename the folder; the store in it stays as it is.")
         return Directory(root)
     scheme, _, rest = str(where).partition("://")
     named = f"{scheme}://…"  # the rest may be a secret

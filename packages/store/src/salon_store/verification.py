@@ -120,7 +120,7 @@ def _rows(place: StorePlace, table: StoreTable, file: DataFile) -> tuple[int, Pr
     path = table.path_of(file.name)
     try:
         (local,) = place.local(table.name, [file])
-        given = pl.read_parquet_schema(local)
+        given = pl.scan_parquet(local, glob=False, hive_partitioning=False).collect_schema()
         wanted = table.schema.polars
         wrong = [name for name, kind in given.items() if name in wanted and wanted[name] != kind]
         if wrong:

@@ -166,7 +166,8 @@ def _last_line(heard: Said, words: tuple[str, ...]) -> str | None:
     lines = _lines(heard)
     if not lines:
         return None
-    return _bare(lines[-1], words) or _chosen(_marked_pattern(words).search(lines[-1][-4 * _LONGEST_LINE :]), words)
+    end = lines[-1][-_LONGEST_LINE - max(map(len, words)) :]
+    return _bare(lines[-1], words) or _chosen(_marked_pattern(words).search(end), words)
 
 
 def _bare(line: str, words: tuple[str, ...]) -> str | None:
