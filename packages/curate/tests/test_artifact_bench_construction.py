@@ -96,6 +96,21 @@ def test_three_who_differ_need_two_more_and_then_the_majority_of_each_label_hold
     assert run_status(said(a="o", b="oc", c="m", d="oc", e="c")) == ("verify", ("oversmoothing", "spatial-clipping"), 2)
 
 
+def test_only_three_who_agree_are_unanimous_and_fewer_cannot_be() -> None:
+    for people, unanimous in (
+        ({"a": "o", "b": "o"}, None),
+        ({"a": "o", "b": "o", "c": "o"}, True),
+        ({"a": "", "b": "", "c": "", "y": "c", "z": "c"}, True),
+        ({"a": "o", "b": "o", "c": "o", "y": "c", "z": "o"}, True),
+        ({"a": "o", "b": "oc", "c": "o"}, False),
+        ({"a": "o", "b": "o", "c": "o", "d": "o"}, False),
+        ({"a": "o", "b": "o", "c": "o", "d": "o", "e": "o"}, False),
+        ({"a": "o", "b": "o", "c": "c", "d": "o", "e": "o", "y": "c", "z": "c"}, False),
+    ):
+        [found] = annotate(said(**people), experts=["y", "z"])
+        assert found.unanimous is unanimous, people
+
+
 def test_contradictions_strangers_and_missing_columns_are_refused() -> None:
     twice = pl.concat([said(a="o"), said(a="c")])
     with pytest.raises(InputError, match="both yes and no"):

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from salon_curate import filter_study as studies
 from salon_curate.cli import curate
+from salon_taxonomy.answers import MagicMirrorAnswer, render_magicmirror
 from salon_taxonomy.errors import InputError
 
 
@@ -40,6 +41,15 @@ def test_the_filter_study_keeps_right_labels_and_leaves_the_training_files_it_sa
     with pytest.raises(InputError, match="not empty"):
         studies.filter_study(tmp_path, seeds=(0,), tell=lambda _: None)
     first, last = found.worth[0], found.worth[-1]
+    good = first.precision * first.kept
+    assert all(each.precision * each.kept == pytest.approx(each.recall * good) for each in found.worth)
+    assert [each.kept for each in found.worth] == sorted((each.kept for each in found.worth), reverse=True)
+    labelled = [json.loads(line) for line in (tmp_path / "seed0" / "rows.jsonl").read_text().splitlines()]
+    normal = render_magicmirror(MagicMirrorAnswer(normal=True))
+    said_right, missed = (
+        sum(row["truth"] == truth and (row["prompt"] == normal) != truth for row in labelled) for truth in (True, False)
+    )
+    assert 0.4 < missed / (missed + said_right) < 0.8, (missed, said_right)  # of the artifacts; the teacher misses 0.6
     assert last.precision > max(first.precision, 0.85) and last.recall > 0.85
     rows = [json.loads(line) for line in (tmp_path / "seed0" / "filtered.jsonl").read_text().splitlines()]
     assert len(rows) == last.kept == found.pictures["filtered"] < found.pictures["unfiltered"]

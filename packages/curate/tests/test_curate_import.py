@@ -128,6 +128,16 @@ def test_interleaved_cut_off_and_escaping_archives_are_refused(tmp_path):
         assert path.name in str(caught.value)
 
 
+@pytest.mark.parametrize("wrong", range(3))
+def test_a_wrong_sample_of_an_archive_is_named_by_its_place(tmp_path, wrong):
+    members = []
+    for place in range(3):
+        members += [(f"s{place}.jpg", jpeg()), (f"s{place}.json", b"{" if place == wrong else b"{}")]
+    with pytest.raises(InputError, match="JSON of a sample cannot be read") as caught:
+        import_pictures(DataSet.create(tmp_path / "d"), archive(tmp_path / "a.tar", members))
+    assert (caught.value.row, caught.value.value) == (wrong + 1, f"s{wrong}")
+
+
 def test_an_archive_gives_every_sample_or_is_refused(tmp_path):
     """Damage at any header, two archives in one file, a name twice, a member that is too large: never a sample less."""
     pictures = [jpeg(seed=number) for number in range(4)]
@@ -213,7 +223,8 @@ def test_rows_of_json_lines_are_each_their_own(tmp_path):
 
 
 CELLS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=5) | st.sampled_from(
-    ["7", "-1.5", "true", "no", "nan", "1e999", [1], {"a": [2]}, "9" * 5000])  # fmt: skip
+    ["7", "-1.5", "true", "no", "nan", "1e999", [1], {"a": [2]}, "9" * 5000, 2**53 + 1, -(2**53) - 1, f"{2**62 + 1}",
+     f"-{2**62 + 1}", 2**63, 2**63 - 1, -(2**63), -(2**63) - 1])  # fmt: skip
 
 
 @settings(max_examples=60)
@@ -228,6 +239,10 @@ def test_a_field_of_a_row_depends_on_no_other_row_and_is_the_value_or_null_with_
         assert (read is None) == (value is None or problem == f"v is no {kind}")
         if read is not None and isinstance(value, int | float) and kind in ("int", "float"):
             assert read == (float(value) if kind == "float" else value) and math.isfinite(read)  # the nearest number of 64 bits
+        if kind == "int" and type(value) is int:
+            assert (read is not None) == (-(2**63) <= value < 2**63)
+        if kind == "int" and isinstance(value, str) and read is not None:
+            assert Decimal(value.strip()) == read  # to the last digit
         if kind == "text" and value is not None:
             assert read == (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 

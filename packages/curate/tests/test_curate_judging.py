@@ -20,6 +20,7 @@ from salon_curate.asks.ask import reads
 from salon_curate.asks.pictures import _Quality, _Score
 from salon_curate.cli import curate
 from salon_curate.costs import COSTS
+from salon_curate.engine import Spent
 from salon_curate.judging import ReplyJournal, journal_path, judge_stage, read_journal
 from salon_curate.lineage import why
 from salon_curate.measures import fields, look
@@ -32,7 +33,7 @@ from salon_judges.testing.mock_server import Script, ScriptLine, serving
 from salon_synthetic import PixelJudge
 from salon_taxonomy.answers.outcome import Parsed
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Reply
+from salon_taxonomy.protocols import Reply, Usage
 from salon_taxonomy.records import CallStatus
 from salon_taxonomy.testing import HOSTILE_REPLIES
 
@@ -423,6 +424,27 @@ def test_why_tells_of_every_picture_what_the_tables_hold(tmp_path):
         for stage, entry in zip(stages, told["stages"], strict=True):
             values = {stage.problem if name == "problem" else name: each for name, each in entry["values"].items()}
             assert values == {name: facts[name] for name in (*stage.writes, stage.problem)}
+
+
+@pytest.mark.parametrize(
+    ("costs", "total"),
+    [([], 0.0), ([0.0], 0.0), ([0.0, 0.25], 0.25), ([0.5, 0.25], 0.75), ([None, 0.25], None), ([None], None)],
+)
+def test_what_a_part_s_answers_cost_is_counted_once_and_unknown_where_one_has_no_price(tmp_path, costs, total):
+    path, tokens = tmp_path / "journal.jsonl", [None, 3, 4][: len(costs)]
+    with ReplyJournal.open(path) as journal:
+        for place, (cost, number) in enumerate(zip(costs, tokens, strict=True)):
+            journal.add(f"{place}", Reply("yes", usage=Usage(number, number, cost)), "k")
+        spent = journal.spent()
+    counts = (len(costs), sum(filter(None, tokens)), sum(filter(None, tokens)))
+    assert (spent.calls, spent.prompt_tokens, spent.completion_tokens) == counts
+    assert (spent.cost_usd, spent.replayed) == (total, 0)
+    with ReplyJournal.open(path) as journal:
+        assert journal.spent() == Spent()
+        for place in [*range(len(costs))] * 2:
+            assert journal.known(f"{place}").text == "yes"
+        assert journal.known("another") is None
+        assert journal.spent() == replace(spent, replayed=len(costs))
 
 
 def test_a_part_costs_the_bytes_that_it_reads_and_those_that_it_writes(tmp_path):

@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from curate_world import drawn, made, tree
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from salon_curate import asks
 from salon_curate.cli import curate
-from salon_curate.costs import COSTS, recorded_costs
+from salon_curate.costs import COSTS, PartCost, recorded_costs
 from salon_curate.dataset import DataSet, Shard
 from salon_curate.drift import drift
 from salon_curate.duplicates_and_splits import duplicates
@@ -97,6 +98,27 @@ def test_intervals_of_a_plan_hold_the_total_as_often_as_they_say(tmp_path, sourc
         found = total_of(chosen, "calls", dataset.shards)
         covered += found.low <= truth <= found.high
     assert 0.9 <= covered / 300 <= 0.99
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.floats(0, 9)), min_size=2, max_size=9), st.integers(0, 9))
+def test_an_interval_of_a_total_is_that_of_the_ratio_estimator_and_nothing_where_every_shard_is_known(parts, others):
+    stats = pytest.importorskip("scipy.stats")
+    known = [PartCost(rows, 0, 0, Spent(cost_usd=value)) for rows, value in parts]
+    shards = [Shard(f"{place}", rows, 0, "") for place, rows in enumerate([*(rows for rows, _ in parts), *[7] * others])]
+    rows, values = np.array(parts).T
+    ratio, share = values.sum() / rows.sum(), len(parts) / len(shards)
+    total = ratio * sum(shard.rows for shard in shards)
+    mean_error = np.sqrt((1 - share) * np.sum((values - ratio * rows) ** 2) / (len(parts) - 1) / len(parts))
+    reach = stats.t(len(parts) - 1).ppf(0.975) * mean_error * len(shards)
+    found = total_of(known, "cost_usd", shards)
+    assert (found.value, found.high - found.value) == pytest.approx((total, reach), abs=1e-9)
+    assert found.low == pytest.approx(max(0.0, total - reach), abs=1e-9)
+    assert others or found.low == found.value == found.high
+    unpriced = [*known, PartCost(3, 0, 0, Spent(cost_usd=None))]
+    assert total_of(unpriced, "cost_usd", shards).value is None
+    alone = total_of(known[:1], "cost_usd", shards[:1])
+    assert alone.low == alone.value == alone.high == pytest.approx(parts[0][1])
+    assert total_of(known[:1], "cost_usd", shards).low is None
 
 
 def test_a_sample_is_refused_when_it_is_none_and_a_stage_without_costs_is_named(tmp_path, source):

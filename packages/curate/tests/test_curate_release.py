@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import tarfile
 from dataclasses import replace
@@ -175,6 +176,11 @@ def test_a_draw_keeps_the_ratio_repeats_nothing_and_can_take_the_hardest(looked)
     hardest = draw(looked, STAGES, {"any": "width >= 1"}, [1], 5, by="sharpness")
     ranked = read_columns(looked, STAGES, ["sharpness"]).collect().sort("sharpness", descending=True, nulls_last=True)
     assert set(hardest.keys["key"]) == set(ranked["key"].head(5))
+    number = select(looked, STAGES, {"good": "good"}).kept
+    every = draw(looked, STAGES, {"good": "good"}, [1], number)
+    assert (len(every.keys), every.available, every.drawn) == (number, {"good": number}, {"good": number})
+    with pytest.raises(InputError, match=rf"too few pictures for {number + 1}: {number}\nDraw at most {number} pictures"):
+        draw(looked, STAGES, {"good": "good"}, [1], number + 1)
     with pytest.raises(InputError, match="too few pictures"):
         draw(looked, STAGES, buckets, [4, 1, 1], 60)
 
@@ -214,6 +220,19 @@ def test_a_score_that_is_missing_passes_no_threshold_of_a_cascade(missing):
     assert strictest_threshold(cheap, keeps, [1.0, 6.0], 0.2) == 1.0
     with pytest.raises(InputError, match="confidence"):
         strictest_threshold(cheap, keeps, [1.0], 0.2, confidence=1.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name in ("confidence", "epsilon") for value in (-0.1, 0.0, 1.0, 1.5)]
+)
+def test_a_confidence_and_a_loss_lie_between_0_and_1_and_are_neither(looked, name, value):
+    allowed = {"epsilon": 0.9, "confidence": 0.5}
+    assert strictest_threshold([1.0, 2.0], [True, True], [0.5], **allowed) == 0.5
+    with pytest.raises(InputError, match=f"'{name}'.*must lie between 0 and 1"):
+        strictest_threshold([1.0, 2.0], [True, True], [0.5], **{**allowed, name: value})
+    if name == "confidence":
+        with pytest.raises(InputError, match="must lie between 0 and 1"):
+            cascade_loss(looked, STAGES, "look", {"keeps": "good"}, confidence=value)
 
 
 def test_a_cascade_bounds_its_loss_from_the_explored_share(tmp_path):
@@ -352,6 +371,8 @@ def test_an_audit_is_blind_reweighted_and_gates_the_release(looked, tmp_path):
     ):
         checked = call("verify", folder)
         assert checked.exit_code == 1 and said in checked.output.splitlines(), checked.output
+        shards = len(looked.shards) if folder == looked.folder else 0  # a release alone has none
+        assert json.loads(call("verify", folder, "--format", "json").stdout) == {"shards": shards, "wrong": [said]}
 
 
 def test_the_arena_s_pages_and_label_studio_give_the_result_of_the_sheet(looked, tmp_path):
@@ -397,6 +418,11 @@ def test_the_arena_s_pages_and_label_studio_give_the_result_of_the_sheet(looked,
     assert of_arena.precision == sheet.precision and of_arena.recall == sheet.recall and of_arena.kappa == sheet.kappa
     assert of_arena.rated == len(material.files) - 1 == sheet.rated
     assert of_arena.careless == (people["ben"],)
+    words = ["audit", "score", str(looked.folder), "three", str(tmp_path / "store")]
+    told = f"accepted a blank picture: {people['ben']}\n"
+    assert CliRunner().invoke(curate, words).stderr == told
+    printed = CliRunner().invoke(curate, [*words, "--format", "json"])
+    assert printed.stderr == "" and json.loads(printed.stdout)["careless"] == [people["ben"]]
     other = sample_audit(looked, STAGES, "v1", "four", per_stratum=6)
     with pytest.raises(InputError, match="no answer about a picture of the audit 'four'"):
         score_audit(looked, other.folder.name, tmp_path / "store")
@@ -484,6 +510,12 @@ def test_every_kept_row_is_in_a_release_once_whatever_its_format_and_split(tmp_p
     with pytest.raises(InputError, match=r"2 rows of the selection have no picture .* the first is 'junk'"):
         release(dataset, stages, "broken", "broken")
     assert not (dataset.folder / "releases" / "broken").exists()
+    unread = stages[1:]  # the reason is that of the import; no stage has looked at the pictures
+    save_selection(dataset, unread, select(dataset, unread, {"all": "problem IS NOT NULL OR key <> ''"}, "unread"))
+    reasons = dict(read_columns(dataset, unread, ["problem"]).collect().drop_nulls().iter_rows())
+    told = f"2 rows of the selection have no picture ({reasons['junk']}), the first is 'junk'"
+    with pytest.raises(InputError, match=re.escape(told)):
+        release(dataset, unread, "unread", "broken")
     sampled = sample_audit(dataset, stages, "all", "formats")
     shown = read_material(sampled.folder / "pictures", sampled.folder / "prompts.jsonl")
     assert len({file.prompt_id for file in shown.files if file.model == "sample"}) == 7

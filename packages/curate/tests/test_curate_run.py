@@ -30,7 +30,7 @@ from salon_curate.engine import embedded, inline
 from salon_curate.measures import fields, look, text_share
 from salon_curate.pipeline import BUILT_IN, PIPELINE, read_pipeline
 from salon_curate.ray_engine import engine_named
-from salon_curate.running import run, status, verify
+from salon_curate.running import StageProgress, run, status, verify
 from salon_curate.stages import Stage, stage
 from salon_taxonomy.errors import InputError, StorageError
 
@@ -40,6 +40,7 @@ from salon_curate.stages import stage
 
 @stage(version="1", reads=["image"], writes={"size": pl.UInt32})
 def slow(batch):
+    print("words of a stage that are no answer", flush=True)
     time.sleep(0.15)
     return batch.select("key", pl.col("image").bin.size().cast(pl.UInt32).alias("size"))
 
@@ -153,6 +154,13 @@ def test_a_shard_that_kills_or_fails_its_worker_is_set_aside_and_the_others_are_
     assert "3 parts made" in done.output
     assert words in done.stderr
     assert "not finished: 1 shard;" in str(done.exception)
+
+
+@given(st.integers(0, 500), st.integers(0, 500), st.floats(0, 1e6))
+def test_the_time_that_is_left_is_that_of_the_rest_at_the_rate_so_far(rows, rest, seconds):
+    progress = StageProgress("look", 1, 2, rows, rows + rest, 0, seconds)
+    assert progress.pictures_per_second * seconds == pytest.approx(rows if seconds else 0)
+    assert progress.eta_seconds == (pytest.approx(seconds * rest / rows) if rows else None)
 
 
 def test_a_stage_over_all_shards_has_a_process_of_its_own_and_its_death_is_named(tmp_path, stages_on_the_path, monkeypatch):

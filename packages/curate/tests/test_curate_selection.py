@@ -91,6 +91,18 @@ def test_every_point_of_a_sweep_is_the_selection_at_that_threshold(looked):
             assert select(looked, [look], {**others, "at": f"{curve.column} >= {at!r}"}).kept == kept
 
 
+def test_a_sweep_has_as_many_points_as_asked_for_from_the_smallest_to_the_largest_value(looked):
+    values = read_columns(looked, [look], ["contrast"]).collect()["contrast"].drop_nulls()
+    for points in (2, 3, 8):
+        [curve] = sweep(looked, [look], {}, ["contrast"], points=points)
+        assert len(curve.thresholds) == len(curve.kept) == len(curve.low) == len(curve.high) == len(curve.unknown) == points
+        assert (curve.thresholds[0], curve.thresholds[-1]) == (values.min(), values.max())
+        assert (curve.kept[0], curve.kept[-1]) == (len(values), (values == values.max()).sum())
+    for points in (1, 0, -1):
+        with pytest.raises(InputError, match="must be 2 or more"):
+            sweep(looked, [look], {}, ["contrast"], points=points)
+
+
 def test_a_sweep_counts_the_rows_about_which_nobody_was_asked(looked):
     """Below the threshold of a stage's ``when`` the curve is flat because the judge was not asked."""
     stage = judge_stage(asks.alignment(), PixelJudge(), when="sharpness >= 700")
@@ -226,6 +238,15 @@ def test_the_commands_print_the_funnel_save_selections_and_draw_the_curves(looke
     assert len(pl.read_parquet(looked.folder / "selections" / "b.parquet")) == kept
     assert json.loads(call("diff", folder, "a", "b", "--format", "json"))["entered"] == 0
     call("yield", folder, "--sweep", "sharpness", "--page", tmp_path / "curves.html")
+    conditions = ["--where", "sharpness >= 700", "--where", "contrast > 1"]
+    for words, wanted in ((conditions, "conditions"), ([*conditions, "--sweep", "noise", "--points", 5], "curves")):
+        call("yield", folder, *words, "--output", tmp_path / f"{wanted}.json")
+        call("yield", folder, *words, "--output", tmp_path / f"{wanted}.csv")
+        document = json.loads((tmp_path / f"{wanted}.json").read_text())
+        assert len(document["funnel"]["conditions"]) == 3 and len(document["curves"]) == (wanted == "curves")
+        written = pl.read_csv(tmp_path / f"{wanted}.csv")
+        assert len(written) == {"conditions": 3, "curves": 5}[wanted]
+        assert ("threshold" in written.columns) == (wanted == "curves"), written.columns
     assert "where sharpness is at least" in (tmp_path / "curves.html").read_text()
     assert json.loads(call("why", folder, "k00002"))["stages"][0]["values"]["look_problem"]
 

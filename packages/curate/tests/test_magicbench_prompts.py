@@ -48,6 +48,20 @@ def test_a_description_that_cannot_be_used_says_why(reply, detail):
     assert detail in parse_written(reply).detail
 
 
+@pytest.mark.parametrize(
+    ("length", "subject", "taken"),
+    [(19, 4, False), (20, 4, True), (1500, 4, True), (1501, 4, False), (300, 0, False), (300, 1, True), (300, 120, True),
+     (300, 121, False), (20, 20, True)],
+)  # fmt: skip
+def test_descriptions_and_subjects_have_their_limits(length, subject, taken):
+    outcome = parse_written(json.dumps({"prompt": "k" * length, "subject": "k" * subject}))
+    assert isinstance(outcome, Parsed if taken else Unparsed)
+    if taken:
+        assert outcome.answer == ("k" * length, "k" * subject)
+    else:
+        assert f"{length if subject == 4 else subject} characters" in outcome.detail
+
+
 def test_white_space_in_a_description_becomes_single_spaces():
     outcome = parse_written('Sure:\n{"prompt": "A kettle steams\\n  on a small stove.", "subject": "Kettle"}')
     assert outcome.answer == ("A kettle steams on a small stove.", "Kettle")

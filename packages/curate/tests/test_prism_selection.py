@@ -1,6 +1,7 @@
 """Prompts chosen from a collection: one from each theme, the same on every machine."""
 
 import json
+import math
 import random as standard_random
 
 import numpy as np
@@ -18,6 +19,7 @@ from salon_curate.construction.prism_selection import (
     select,
     select_all,
 )
+from salon_curate.construction.prism_selection.embedding import unit_length
 from salon_curate.construction.prism_selection.selecting import key_of
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.extras import extra
@@ -103,13 +105,30 @@ def test_chinese_texts_are_compared_by_their_characters():
     texts = ["一只红猫睡在窗台上", "一只红猫坐在窗台上", "钢铁大桥跨过江面", "钢铁大桥横在江上"]
     points = LsaEmbedder(Language.CHINESE).embed(texts)
     assert points[0] @ points[1] > 0.5 > abs(points[0] @ points[2])
+    points = LsaEmbedder(Language.CHINESE).embed(["猫爱鱼", "鱼怕猫", "桥跨江"])  # in common: characters, but no pair of them
+    assert points[0] @ points[1] > 0.5 > abs(points[0] @ points[2])
 
 
-@pytest.mark.parametrize("texts", [["one"], ["", " "], ["the of and", "the"], ["\ud800", "a cat"], ["x" * 100_000, "y"]])
+@pytest.mark.parametrize(
+    "texts", [["one"], ["", "a cat", "two dogs"], ["", " "], ["the of and", "the"], ["\ud800", "a cat"], ["x" * 100_000, "y"]]
+)
 def test_any_texts_get_a_finite_point_each(texts):
     points = LsaEmbedder().embed([text.encode("utf-8", "replace").decode() for text in texts])
     assert len(points) == len(texts)
     assert np.isfinite(points).all()
+    length = np.linalg.norm(points, axis=1)
+    assert (np.isclose(length, 1) | (length == 0)).all()
+
+
+@given(st.lists(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), min_size=1))
+def test_points_of_unit_length_keep_their_direction_and_0_stays(rows):
+    points = np.round(np.array(rows), 3)
+    with np.errstate(all="raise"):
+        scaled = unit_length(points)
+    for before, after in zip(points, scaled, strict=True):
+        length = math.hypot(*before)
+        assert after * length == pytest.approx(before, abs=1e-6)
+        assert math.hypot(*after) == pytest.approx(float(length > 0))
 
 
 @pytest.mark.parametrize(("options", "problem"), [({"number": 0}, "number"), ({"top": 0}, "top"), ({"seed": -1}, "seed")])

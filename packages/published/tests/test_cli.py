@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -29,6 +30,15 @@ def test_list_names_every_table_with_its_size() -> None:
         "columns": 9,
         "derived_cells": 56,
     }
+
+
+def test_numbers_of_a_listing_and_of_a_check_are_flush_right(tmp_path: Path) -> None:
+    for words, ruler in (
+        (["list"], "| --- | --- | --- | ---: | ---: |"),
+        (["check", "prism:3", "--all"], "| --- | --- | --- | --- | ---: | ---: | --- |"),
+    ):
+        assert salon(*words, "--output", str(tmp_path / "table.md")).exit_code == 0
+        assert (tmp_path / "table.md").read_text("utf-8").splitlines()[1] == ruler
 
 
 def test_show_prints_digits_as_printed_in_every_form() -> None:

@@ -68,6 +68,12 @@ def test_a_model_scored_twice_by_one_rater_is_refused_by_name() -> None:
         derive_battles(scores(("t", "x", 1.0), ("t", "x", 2.0)))
 
 
+def test_of_many_models_that_are_scored_twice_the_first_is_named() -> None:
+    names = [f"m{number}" for number in range(40, 0, -1)]
+    with pytest.raises(InputError, match="more than once 'm40'"):
+        derive_battles(scores(*(("t", name, 1.0) for name in (*names, *names))))
+
+
 def test_an_unknown_direction_is_refused_with_its_row() -> None:
     with pytest.raises(InputError, match=r"row 1, column 'direction'.*'sideways'"):
         derive_battles(scores(("t", "x", 1.0), direction="sideways"))

@@ -1,11 +1,17 @@
 """A slip in a manifest or a CSV file is an error that names file, key, row and value."""
 
+from itertools import chain, zip_longest
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from salon_published import registry
 from salon_published.check import check_tables
 from salon_published.manifest import Role, read_manifest
+from salon_published.patterns import Pattern
 from salon_published.tables import PublishedTable, read_tables
 from salon_taxonomy.errors import InputError
 
@@ -32,6 +38,29 @@ CHECK = """
   target = "mean"
   of = ["a.*"]
 """
+
+
+@given(st.lists(st.text("ab.", max_size=3), min_size=1, max_size=4), st.data())
+def test_a_filled_pattern_is_matched_and_what_it_captures_fills_it_again(parts: list[str], data: st.DataObject) -> None:
+    pattern, stars = Pattern("*".join(parts)), len(parts) - 1
+    texts = data.draw(st.lists(st.text("ab.*", min_size=1, max_size=3), min_size=stars, max_size=stars))
+    name = pattern.fill(tuple(texts))
+    assert name == "".join(chain(*zip_longest(parts, texts, fillvalue="")))
+    captured = pattern.capture(name)
+    assert captured is not None
+    assert len(captured) == stars
+    assert pattern.fill(captured) == name
+    assert pattern.matches(f"{name}!") == (stars > 0 and not parts[-1])
+    if texts:
+        assert pattern.fill(tuple(texts[:1])) == texts[0].join(parts)
+
+
+def test_what_manifests_and_the_registry_say_cannot_be_changed(tmp_path: Path) -> None:
+    manifest = read_manifest(folder(tmp_path, MANIFEST + CHECK) / "own.toml")
+    for entry in (manifest, manifest.table[0], manifest.table[0].column[0], manifest.table[0].check[0], registry.models()[0]):
+        name = next(iter(type(entry).model_fields))
+        with pytest.raises(ValidationError, match="frozen"):
+            setattr(entry, name, getattr(entry, name))
 
 
 def folder(path: Path, manifest: str = MANIFEST, table: str = CSV) -> Path:
@@ -78,6 +107,17 @@ def test_a_wrong_key_is_named_with_its_file(tmp_path: Path, slip: tuple[str, str
     with pytest.raises(InputError) as caught:
         read_manifest(tmp_path / "own.toml")
     assert (caught.value.source, caught.value.column) == (str(tmp_path / "own.toml"), named)
+
+
+@pytest.mark.parametrize("weight", ["nan", "inf", "-inf"])
+def test_a_weight_is_a_finite_number(tmp_path: Path, weight: str) -> None:
+    check = CHECK.replace('rule = "mean"', 'rule = "weighted_mean"')
+    assert read_manifest(folder(tmp_path, f"{MANIFEST}{check}  weights = [2.5]\n") / "own.toml").table[0].check[0].weights == (
+        2.5,
+    )
+    with pytest.raises(InputError, match=r"table\.0\.check\.0\.weights\.0") as caught:
+        read_manifest(folder(tmp_path, f"{MANIFEST}{check}  weights = [{weight}]\n") / "own.toml")
+    assert caught.value.source == str(tmp_path / "own.toml")
 
 
 @pytest.mark.parametrize("content", [b"paper = ", b"\xff\xfe", b""])

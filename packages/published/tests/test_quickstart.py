@@ -1,5 +1,6 @@
 """The quickstart: from an empty folder to a ranked store and a report; twice is harmless; a wrong folder is refused."""
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -62,8 +63,12 @@ def test_the_store_holds_every_row_and_every_battle_says_it_was_derived(first: Q
 
 def test_a_second_call_adds_nothing_and_writes_the_same_report(first: Quickstart) -> None:
     before = first.report.read_bytes()
-    again = quickstart(first.given)
+    told: dict[str, list[tuple[int, int]]] = {}
+    again = quickstart(first.given, progress=lambda step, done, total: told.setdefault(step, []).append((done, total)))
     assert again.added == 0
+    for counts in told.values():  # each step is told from nothing to all of it
+        assert counts == [(done, len(counts) - 1) for done in range(len(counts))]
+    assert len(told) == 2
     assert again.report.read_bytes() == before
 
 
@@ -90,6 +95,10 @@ def test_the_command_prints_the_board_the_agreement_and_the_questions(first: Qui
     assert "MagicBench" in done.stdout
     assert done.stdout.count("salon store sql") == 3
     assert "0 rows were new" in done.stdout
+    head, *rows = done.stdout.partition("the models they share?\n")[2].partition("\n\n")[0].splitlines()
+    for name in ("models in common", "Spearman ρ", "Kendall τ"):
+        end = head.index(name) + len(name)
+        assert all(re.search(r"\s[-−+]?[\d.]+$", row[:end]) for row in rows if "more pairs" not in row), name
 
 
 def test_a_folder_that_holds_other_things_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -123,6 +132,21 @@ def test_the_page_says_how_many_scores_it_stands_on(first: Quickstart) -> None:
     page = consensus_page(first.consensus, first.scores, first.questions, directory="my results; rm -rf /")
     assert "791 scored, 0 unscored" in page
     assert "salon store sql &#39;my results; rm -rf /&#39;" in page
+
+
+def test_columns_of_numbers_and_no_others_are_flush_right(first: Quickstart) -> None:
+    tables_of_page = re.findall(r"<table class.*?</table>", first.report.read_text("utf-8"), re.DOTALL)
+    assert len(tables_of_page) == 4
+    for table in tables_of_page:
+        cells_of: dict[str, set[str]] = {}
+        right = set()
+        for name, number, text in re.findall(r'<td data-label="([^"]*)"( class="number")?>([^<]*)</td>', table):
+            cells_of.setdefault(name, set()).add(text)
+            right |= {name} if number else set()
+        numbers = {
+            name for name, texts in cells_of.items() if all(re.fullmatch(r"[-−+]?[\d.,]*\d%?|–?", each) for each in texts)
+        }
+        assert right - {name for name in right if "interval" in name} == numbers, table[:200]
 
 
 def test_every_printed_cell_is_a_row_of_the_store(first: Quickstart) -> None:

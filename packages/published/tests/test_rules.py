@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from for_each import for_each
 from salon_published import rules
 from salon_published.counts import labelled_counts, share_counts
 from salon_published.rounding import MatchWithPrinted, Quantity, compare, quantity
@@ -57,6 +58,69 @@ def test_precision_and_recall_give_back_hits_and_flags() -> None:
     assert labelled_counts(quantity("0.0000"), quantity("0.0000"), 10) == [(0, 1)]
 
 
+@given(st.integers(0, 100), st.integers(0, 2), st.lists(st.integers(1, 400), min_size=1, max_size=4))
+def test_the_counts_behind_a_share_are_those_of_a_search_over_all_the_nearest_first(
+    whole: int, digits: int, sizes: list[int]
+) -> None:
+    share = quantity(f"{whole * 0.997:.{digits}f}")
+    wanted = []
+    for size in sizes:
+        gaps = {hits: abs(100 * hits / size - share.value) for hits in range(size + 1)}
+        wanted += [(hits, size) for hits in sorted(gaps, key=gaps.__getitem__) if gaps[hits] <= share.half + 1e-9]
+    assert share_counts(share, sizes) == (wanted or [(round(share.value * sizes[0] / 100), sizes[0])])
+
+
+@given(st.integers(1, 80), st.integers(0, 80), st.integers(0, 80), st.integers(1, 3))
+def test_the_counts_behind_precision_and_recall_are_those_of_a_search_over_all(
+    hits: int, extra: int, missed: int, digits: int
+) -> None:
+    support = hits + missed
+    precision, recall = printed(f"{hits / (hits + extra):.{digits}f}", f"{hits / support:.{digits}f}")
+    wanted = set()
+    for right in range(support + 1):
+        if abs(right / support - recall.value) > recall.half + 1e-9:
+            continue
+        if right == 0 or precision.low <= 0:
+            wanted.add((right, max(1, right)))
+        else:
+            most = int(right / precision.low) + 2
+            fits = (n for n in range(1, most) if abs(right / n - precision.value) <= precision.half + 1e-9)
+            wanted.update((right, n) for n in fits)
+    found = labelled_counts(precision, recall, support)
+    gaps = [abs(right / n - precision.value) + abs(right / support - recall.value) for right, n in found]
+    assert (set(found), len(found), gaps) == (wanted, len(wanted), sorted(gaps))
+    assert precision.low <= 0 or (hits, hits + extra) in found
+
+
+@for_each(
+    ("precision", "recall", "pair"), [("0.0000", "0.5500", (6, 6)), ("0.0000", "0.0400", (0, 1)), ("0.5", "0.151", (2, 4))]
+)
+def test_rates_that_no_counts_give_are_those_of_the_nearest_with_no_more_hits_than_flags(
+    precision: str, recall: str, pair: tuple[int, int]
+) -> None:
+    assert labelled_counts(quantity(precision), quantity(recall), 10) == [pair]
+
+
+@for_each("sizes", [(10,), (10, 10, 10)])
+@for_each(
+    ("rule", "inputs"),
+    [
+        (rules.weighted_mean, 2),
+        (rules.pooled_accuracy, 2),
+        (rules.pooled_share, 2),
+        (rules.micro_precision, 4),
+        (rules.micro_recall, 4),
+        (rules.micro_f1, 4),
+    ],
+)
+def test_weights_that_are_not_one_for_each_input_are_refused(
+    rule: rules.RowFunction, inputs: int, sizes: tuple[int, ...]
+) -> None:
+    assert rule(printed(*["0.50"] * inputs), exact(10, 10)).plain is not None
+    with pytest.raises(ValueError, match="zip"):
+        rule(printed(*["0.50"] * inputs), exact(*sizes))
+
+
 def test_pooled_accuracy_counts_whole_answers() -> None:
     assert rules.pooled_accuracy(printed("33.3", "100.0"), exact(3, 1)).plain == pytest.approx(50.0)
 
@@ -67,6 +131,21 @@ def test_a_pooled_share_knows_every_size_that_is_possible() -> None:
     wide = rules.pooled_share(printed("80.00", "0.00"), exact(100, 100))
     assert wide.plain == pytest.approx(40.0)
     assert 100 * 80 / 199 in wide.options
+
+
+@given(st.integers(1, 9999), st.integers(20, 130))
+def test_shares_over_unknown_sizes_take_all_sizes_that_are_possible_and_no_other(share: int, most: int) -> None:
+    rate = quantity(f"{share / 100:.2f}")
+    possible = [
+        size
+        for size in range(most, 0, -1)
+        if any(abs(100 * k / size - rate.value) <= rate.half + 1e-9 for k in range(size + 1))
+    ]
+    sizes = [size for size in possible if size > most // 2]
+    assert rules.share_size([rate], exact(most)).options == (tuple(map(float, sizes)) or (float(most),))
+    near = [size for size in possible if size >= round(0.9 * most)] or [most]
+    pooled = rules.pooled_share([rate, *printed("0.00")], exact(most, 1))
+    assert pooled.options == pytest.approx([100 * round(rate.value * size / 100) / (size + 1) for size in near])
 
 
 def test_a_possible_share_is_consistent_and_an_impossible_one_is_not() -> None:
@@ -103,6 +182,16 @@ def test_equal_values_share_the_better_rank_and_rounding_may_part_them() -> None
     assert [rules.rank([column], place).plain for place in range(3)] == [1, 1, 3]
     assert rules.rank([column], 0).ends() == (1, 1, 2)
     assert rules.rank([column], 2).ends() == (3, 3, 3)
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=6), st.sampled_from([0.0, 0.5]))
+def test_values_a_unit_apart_keep_their_order_and_equal_ones_may_be_parted_if_they_were_rounded(
+    values: list[int], half: float
+) -> None:
+    column = [Quantity(float(value), half) for value in values]
+    for place, own in enumerate(values):
+        better, equal = sum(value > own for value in values), sum(value == own for value in values) - 1
+        assert rules.rank([column], place).ends() == (1 + better, 1 + better, 1 + better + (equal if half else 0))
 
 
 def test_a_rank_fits_between_those_of_better_and_worse_rows() -> None:

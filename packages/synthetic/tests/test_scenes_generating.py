@@ -1,8 +1,11 @@
 """Drawn scenes: prompts, contradictions, explanations and questions are exact, and the same seed draws the same bytes."""
 
+import itertools
 import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -11,8 +14,21 @@ from hypothesis import strategies as st
 from for_each import for_each
 from salon_console import main
 from salon_synthetic import Category, DrawnItem, Item, Scene, findings, generate, holds, png, read_prompt, read_question
-from salon_synthetic.scenes.drawing import SCENE_CHUNK, read_scene
-from salon_synthetic.scenes.placing import strings_clear
+from salon_synthetic.scenes.drawing import SCENE_CHUNK, outline, pattern, read_scene, shade
+from salon_synthetic.scenes.placing import free_place, free_places, strings_clear
+from salon_synthetic.scenes.vocabulary import (
+    BACKGROUND,
+    CANVAS,
+    INKS,
+    OPPOSITE,
+    RADII,
+    STRING,
+    Colour,
+    Relation,
+    Shape,
+    Size,
+    Texture,
+)
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 
@@ -130,6 +146,13 @@ def test_a_question_with_an_unknown_word_is_not_understood(text: str) -> None:
     assert read_question(text) is None
 
 
+@for_each("text", ["a star above a horse", "a horse above a star", "a star above", "above a star", "a red above a star"])
+def test_a_relation_of_which_one_side_is_not_understood_is_no_prompt_and_both_sides_are_one(text: str) -> None:
+    assert read_prompt(text) is None
+    assert read_prompt("a star above a red circle") is not None
+    assert read_prompt(f"a star above a red circle and {text}") is None
+
+
 def test_questions_in_other_words_mean_the_same() -> None:
     scene = Scene(items=[Item(shape="circle", colour="red", x=60, y=60), Item(shape="star", colour="blue", x=180, y=60)])
     for text in (
@@ -145,6 +168,197 @@ def test_questions_in_other_words_mean_the_same() -> None:
         claim = read_question(text)
         assert claim is not None, text
         assert holds(claim, scene), text
+
+
+# --------------------------------------------------------------------------------------------------------------- scenes
+
+SPOTS = st.tuples(st.integers(0, CANVAS), st.integers(0, CANVAS))
+
+
+def star(x: int, y: int, size: Size = Size.MEDIUM) -> Item:
+    return Item(shape="star", colour="red", x=x, y=y, size=size)
+
+
+@given(SPOTS, SPOTS)
+def test_an_object_is_on_the_side_where_it_is_farther_away_and_on_no_side_halfway(
+    first: tuple[int, int], second: tuple[int, int]
+) -> None:
+    one, other = star(*first), star(*second)
+    right, down = second[0] - first[0], second[1] - first[1]
+    sides = {Relation.LEFT: right, Relation.RIGHT: -right, Relation.ABOVE: down, Relation.BELOW: -down}
+    farthest = max(sides.values())
+    wanted = {side for side, gap in sides.items() if gap == farthest} if abs(right) != abs(down) else set()
+    assert {relation for relation in Relation if one.stands(relation, other)} == wanted
+    assert {OPPOSITE[relation] for relation in Relation if other.stands(relation, one)} == wanted
+
+
+@for_each("size", Size)
+@for_each("beside", Size)
+def test_objects_keep_six_pixels_from_the_edge_and_from_each_other(size: Size, beside: Size) -> None:
+    edge, apart = RADII[size] + 6, RADII[size] + RADII[beside] + 6
+    for inside, step in ((edge, -1), (CANVAS - edge, 1)):
+        for place in ((inside, 128), (128, inside)):
+            assert star(*place, size).clear_of([])
+        for place in ((inside + step, 128), (128, inside + step)):
+            assert not star(*place, size).clear_of([])
+    for x, y in ((apart, 0), (0, apart), (-apart, 0), (0, -apart)):
+        assert star(128, 128, size).clear_of([star(128 + x, 128 + y, beside)])
+        nearer = star(128 + x - (x > 0) + (x < 0), 128 + y - (y > 0) + (y < 0), beside)
+        assert not star(128, 128, size).clear_of([star(128 + x, 128 + y, beside), nearer])
+
+
+@given(st.lists(SPOTS, min_size=2, max_size=6), st.data())
+def test_ties_are_pairs_that_follow_their_objects(places: list[tuple[int, int]], data: st.DataObject) -> None:
+    pairs = st.sets(st.integers(0, len(places) - 1), min_size=2, max_size=2).map(lambda pair: tuple(sorted(pair)))
+    ties = data.draw(st.sets(pairs, max_size=6))
+    scene = Scene(items=[star(*place) for place in places])
+    for a, b in ties:
+        scene = scene.tying(*data.draw(st.sampled_from([(a, b), (b, a)])))
+    assert set(scene.ties) == ties and len(scene.ties) == len(ties)
+    for a, b in itertools.permutations(range(len(places)), 2):
+        assert scene.tied(a, b) == ((min(a, b), max(a, b)) in ties)
+        assert not scene.tied(a, a)
+        assert set(scene.untying(a, b).ties) == ties - {(min(a, b), max(a, b))}
+    gone = data.draw(st.integers(0, len(places) - 1))
+    left = [place for place in range(len(places)) if place != gone]
+    rest = scene.without(gone)
+    assert rest.items == tuple(scene.items[place] for place in left)
+    assert {(left[a], left[b]) for a, b in rest.ties} == {tie for tie in ties if gone not in tie}
+    moved = scene.replacing(gone, star(1, 2)).adding(star(3, 4))
+    assert moved.ties == scene.ties
+    assert moved.items == (*scene.items[:gone], star(1, 2), *scene.items[gone + 1 :], star(3, 4))
+
+
+def test_a_scene_has_at_most_32_objects_each_on_the_canvas_and_ties_between_them() -> None:
+    assert len(Scene(items=[star(9, 9)] * 32).items) == 32
+    two = [star(0, 0), star(CANVAS, CANVAS)]
+    assert Scene(items=two, ties=[(0, 1)]).tied(1, 0)
+    ties_of_none = ([(1, 0)], [(0, 0)], [(0, 2)], [(-1, 1)], [(0, 1)] * 2)
+    wrong = [{"items": [star(9, 9)] * 33}, *({"items": two, "ties": ties} for ties in ties_of_none)]
+    for fields in wrong:
+        with pytest.raises(ValueError, match=r"at most 32|a tie is a pair"):
+            Scene(**fields)
+    for x, y in ((-1, 0), (0, -1), (CANVAS + 1, 0), (0, CANVAS + 1)):
+        with pytest.raises(ValueError, match="equal to"):
+            star(x, y)
+    with pytest.raises(ValueError, match="frozen"):
+        two[0].x = 5
+    text = Scene(items=two).model_dump_json()
+    assert Scene.from_json(text.ljust(1 << 16)) == Scene(items=two)
+    with pytest.raises(InputError, match="too long"):
+        Scene.from_json(text.ljust((1 << 16) + 1))
+
+
+@settings(max_examples=60)
+@given(SPOTS, SPOTS, SPOTS)
+def test_a_string_is_clear_of_an_object_that_lies_six_pixels_from_it(
+    one: tuple[int, int], two: tuple[int, int], third: tuple[int, int]
+) -> None:
+    scene = Scene(items=[star(*one), star(*two), star(*third)], ties=[(0, 1)])
+    shares = np.linspace(0, 1, 4001)
+    x, y = (one[axis] + shares * (two[axis] - one[axis]) - third[axis] for axis in (0, 1))
+    distance = np.sqrt(x**2 + y**2).min()
+    if abs(distance - (RADII[Size.MEDIUM] + 6)) > 0.05:
+        assert strings_clear(scene) == (distance > RADII[Size.MEDIUM] + 6)
+    assert strings_clear(Scene(items=scene.items))
+
+
+def test_free_places_are_all_that_are_free_of_a_grid_the_nearest_first() -> None:
+    scene = Scene(items=[star(60, 60), star(200, 60, Size.LARGE), star(120, 200)], ties=[(0, 1)])
+    for near in (None, (30, 220)):
+        x, y = near or (128, 128)
+        found = list(free_places(scene, star(0, 0, Size.SMALL), near=near))
+        distances = [math.dist((x, y), (item.x, item.y)) for item in found]
+        assert distances == sorted(distances)
+        free = {
+            (a, b)
+            for a, b in itertools.product(range(0, CANVAS + 1, 8), repeat=2)
+            if star(a, b, Size.SMALL).clear_of(scene.items) and strings_clear(scene.adding(star(a, b, Size.SMALL)))
+        }
+        assert {(item.x, item.y) for item in found} == free and len(found) == len(free) > 100
+        assert free_place(scene, star(0, 0, Size.SMALL), near=near) == found[0]
+    full = Scene(items=[star(a, b, Size.LARGE) for a, b in itertools.product((42, 128, 214), repeat=2)])
+    assert free_place(full, star(0, 0, Size.LARGE)) is None
+
+
+def test_all_colours_can_be_painted_and_told_apart() -> None:
+    colours = [*INKS.values(), BACKGROUND, STRING]
+    assert all(0 <= part <= 255 for colour in colours for part in colour)
+    assert set(INKS) == set(Colour)
+    assert all(math.dist(one, other) > 40 for one, other in itertools.combinations(colours, 2))
+
+
+@for_each(
+    ("shape", "area", "box"),  # in radii: the area, and how far the shape reaches up, down and to each side
+    [
+        (Shape.CIRCLE, math.pi, (1, 1, 1)),
+        (Shape.TRIANGLE, 0.75 * 3**0.5, (1, 0.5, 0.75**0.5)),
+        (Shape.SQUARE, 2, (0.5**0.5,) * 3),
+        (Shape.DIAMOND, 2, (1, 1, 1)),
+        (Shape.HEXAGON, 1.5 * 3**0.5, (0.75**0.5, 0.75**0.5, 1)),
+        (Shape.STAR, 10 * 0.42 * math.sin(math.pi / 5) / 2, (1, math.cos(math.pi / 5), math.cos(math.pi / 10))),
+        (Shape.CROSS, 8 * 0.36 - 4 * 0.36**2, (1, 1, 1)),
+    ],
+)
+def test_shapes_are_those_of_geometry_upright_and_the_same_on_both_sides(
+    shape: Shape, area: float, box: tuple[float, float, float]
+) -> None:
+    radius = 200
+    mask = outline(shape, radius)
+    assert mask.sum() / radius**2 == pytest.approx(area, rel=0.015)
+    rows, columns = np.flatnonzero(mask.any(axis=1)) - radius, np.flatnonzero(mask.any(axis=0)) - radius
+    reach = (-rows[0], rows[-1], columns[-1])
+    assert tuple(each / radius for each in reach) == pytest.approx(box, abs=0.01)
+    assert -columns[0] == pytest.approx(columns[-1], abs=1)
+    assert (mask != mask[:, ::-1]).mean() < 0.01
+
+
+@for_each(("texture", "band"), [(Texture.STRIPED, 4), (Texture.CHECKERED, 5)])
+def test_stripes_and_checks_alternate_in_equal_bands(texture: Texture, band: int) -> None:
+    found = pattern(texture, 40)
+    assert found.shape == (81, 81)
+    assert (found[:-band] != found[band:]).all()  # a band further down is the other colour
+    assert (found[:, :-band] != found[:, band:]).all() == (texture == Texture.CHECKERED)
+    assert (found[:, 1:] == found[:, :-1]).all() == (texture == Texture.STRIPED)
+    assert not found[40 : 40 + band, 40 : 40 + band].any()  # the band below and right of the centre has the first colour
+    for axis in (0, 1):
+        changes = np.flatnonzero(np.diff(found, axis=axis).any(axis=1 - axis))
+        assert set(np.diff(changes)) <= {band}
+
+
+def test_dots_are_round_and_stand_in_a_grid_and_a_plain_object_has_one_colour() -> None:
+    assert not pattern(Texture.PLAIN, 7).any()
+    found = pattern(Texture.DOTTED, 40)
+    assert (found[9:] == found[:-9]).all() and (found[:, 9:] == found[:, :-9]).all()
+    dot = found[40:49, 40:49]
+    assert {(y - 4, x - 4) for y, x in np.argwhere(dot)} == {
+        (y, x) for y, x in itertools.product(range(-4, 5), repeat=2) if math.hypot(y, x) <= 2.5**0.5 * 1.62
+    }
+
+
+@for_each("colour", Colour)
+def test_the_second_colour_is_halfway_to_white(colour: Colour) -> None:
+    assert all(abs(2 * half - part - 255) <= 1 for half, part in zip(shade(colour), INKS[colour], strict=True))
+
+
+@for_each(
+    ("prompt", "picture", "explanation", "instruction"),
+    [
+        ("a star", "", "There is no star.", "Add a star."),
+        ("two stars", "", "There are no stars, not two.", "Add two stars."),
+        ("three stars", "*", "There is one star, not three.", "Add two stars."),
+        ("two stars", "*", "There is one star, not two.", "Add a star."),
+        ("two stars", "***", "There are three stars, not two.", "Remove one star."),
+    ],
+)
+def test_a_wrong_number_is_told_with_what_is_there_and_what_was_asked_for(
+    prompt: str, picture: str, explanation: str, instruction: str
+) -> None:
+    scene = Scene(items=[star(40 + 60 * place, 100) for place in range(len(picture))])
+    claims = read_prompt(prompt)
+    assert claims is not None
+    [found] = findings(claims, scene)
+    assert (found.explanation, found.instruction) == (explanation, instruction)
 
 
 # --------------------------------------------------------------------------------------------------------- command line

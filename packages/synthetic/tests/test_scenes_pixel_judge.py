@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, ImageFilter
 
 from for_each import for_each
 from salon_console import main
@@ -80,6 +80,38 @@ def test_a_jpeg_of_another_size_is_seen_as_well() -> None:
     assert [(shape, colour) for shape, colour, _, _ in looks(seen)] == [(s, c) for s, c, _, _ in looks(SCENE)]
 
 
+@for_each("scene", [SCENE, Scene(items=SCENE.items), *(item.shown for item in generate(1, seed=7))])
+def test_the_colour_blind_see_what_is_there_and_no_difference_between_red_and_green(scene: Scene) -> None:
+    image, blind = drawn(scene), Eyes(colour_blind=True)
+    red, green, blue = image.split()
+    seen = perceive(image, blind)
+    assert perceive(Image.merge("RGB", (green, red, blue)), blind) == seen
+    if not scene.ties:  # a string may look like what it is tied to
+        assert [(item.x, item.y) for item in seen.items] == [(item.x, item.y) for item in perceive(image).items]
+
+
+@for_each("near", [106, 108, 109, 110, 111])
+def test_a_string_joins_the_two_objects_that_it_touches_most(near: int) -> None:
+    ends = [Item(shape="circle", colour="blue", x=x, y=128) for x in (40, 216)]
+    beside = Item(shape="circle", colour="red", size="small", x=128, y=near)  # at most it grazes the string
+    seen = perceive(drawn(Scene(items=[*ends, beside], ties=[(0, 1)])))
+    assert seen.items[0].colour == "red"
+    assert seen.ties == ((1, 2),)
+
+
+@for_each("size", [(512, 512), (100, 100), (64, 64), (300, 150), (150, 300)])
+def test_narrow_eyes_see_what_is_seen_of_the_shrunk_picture(size: tuple[int, int]) -> None:
+    image = drawn(SCENE).resize(size, Image.Resampling.BOX if size[0] < 256 else Image.Resampling.NEAREST)
+    for width in (32, 64, 100):
+        across, down = (max(1, side * width // max(size)) for side in size)
+        shrunk = image.resize((across, down), Image.Resampling.BOX if max(size) > width else Image.Resampling.NEAREST)
+        assert perceive(image, Eyes(width)) == perceive(shrunk, Eyes(width))
+        blurred = shrunk.filter(ImageFilter.GaussianBlur(1))
+        assert perceive(image, Eyes(width, blur=1)) == perceive(blurred, Eyes(width))
+        for item in perceive(shrunk, Eyes(width)).items:
+            assert 0 <= item.x <= 256 and 0 <= item.y <= 256
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1), st.sampled_from([Eyes(), Eyes(8), Eyes(64, 2.0, True)])
@@ -135,6 +167,18 @@ def test_explanations_are_compared_in_the_form_that_is_asked_for() -> None:
     assert json.loads(ask(f'Answer with {{"is_correct": true/false, "reasoning": "why"}}\n{texts}').text)["is_correct"] is True
     schema = {"type": "object", "properties": {"why": {"type": "string"}, "same": {"type": "boolean"}}}
     assert json.loads(ask(texts, response_schema=schema).text)["same"] is True
+
+
+def test_the_form_of_an_answer_may_be_asked_for_by_the_system_message() -> None:
+    data = "<data>\nA blue star.\n</data>"
+    form = REFLECT.partition(" about")[0]
+    assert ask(picture(), data, system=form).text == ask(picture(), f"{form}\n{data}").text
+    assert isinstance(parse_r3(ask(picture(), data, system=form).text), Parsed)
+    assert not isinstance(parse_r3(ask(picture(), data, system="Be brief.").text), Parsed)
+    texts, form = f"{data}<data>\nA red star.\n</data>", 'Answer with {"alike": true/false, "why": "…"}'
+    assert ask(texts, system=form).text == ask(f"{form}\n{texts}").text
+    assert json.loads(ask(texts, system=form).text).keys() == {"alike", "why"}
+    assert ask(texts).text.startswith(("Yes.", "No."))
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class StageProgress:
     @property
     def eta_seconds(self) -> float | None:
         """Return the time that the rest will take at this rate; None before the first shard is done."""
-        return (self.rows_total - self.rows) / self.pictures_per_second if self.rows else None
+        return (self.rows_total - self.rows) * self.seconds / self.rows if self.rows else None
 
 
 @dataclass(frozen=True, slots=True)

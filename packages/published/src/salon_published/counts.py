@@ -43,14 +43,14 @@ def labelled_counts(precision: Quantity, recall: Quantity, support: int) -> list
     """
     nearest_hits = round(recall.value * support)
     fits = []
-    for hits in range(max(0, nearest_hits - 2), min(support, nearest_hits + 2) + 1):
+    for hits in range(max(0, int(recall.low * support)), min(support, int(recall.high * support) + 1) + 1):
         if abs(hits / support - recall.value) > recall.half + _SLACK:
             continue
         for flagged in _flagged(hits, precision):
             gap = abs(hits / flagged - precision.value) + abs(hits / support - recall.value)
             fits.append((gap, (hits, flagged)))
     if not fits:
-        return [(nearest_hits, max(1, round(nearest_hits / precision.value)) if precision.value else 1)]
+        return [(nearest_hits, max(1, round(nearest_hits / (precision.value or 1.0))))]
     return [pair for _, pair in sorted(fits)]
 
 

@@ -64,7 +64,7 @@ class RowKind(StrEnum):
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class ColumnEntry(_Entry):

@@ -86,9 +86,7 @@ def holds(claim: Claim, scene: Scene) -> bool:
 
 
 def related(scene: Scene, a: int, relation: Relation, b: int) -> bool:
-    """Return whether two different objects of a scene, by their places, stand so to each other."""
-    if a == b:
-        return False
+    """Return whether two objects of a scene, by their places, stand so to each other; no object does to itself."""
     if relation == Relation.TIED:
         return scene.tied(a, b)
     return scene.items[a].stands(relation, scene.items[b])
