@@ -132,7 +132,10 @@ def test_a_wrong_query_or_output_is_explained(results: Path, arguments: tuple[st
         ("schema", "battels"),
     ],
 )
-def test_a_wrong_name_is_an_error_that_makes_nothing(results: Path, arguments: tuple[str, ...]) -> None:
+def test_a_wrong_name_is_an_error_that_makes_nothing(
+    results: Path, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     done = salon(*(argument.format(results=results) for argument in arguments))
     assert done.exit_code == 2
     assert "Traceback" not in done.output
