@@ -84,3 +84,32 @@ def test_answers_of_any_make_are_walked_through() -> None:
     assert invention(answer, "", "labels: six fingers; score 2.5") is None
     assert invention(answer, "", "labels: fingers, six; score 2.5") == "six fingers"
     assert invention(OptionLettersAnswer(frozenset("B")), "B", "b") == "B"
+
+
+@for_each(
+    ("answer", "restated", "reply", "invented"),
+    [
+        (True, "yes", "That is true.", None),
+        (True, "true", "Yes!", None),
+        (False, "no", "It looks wrong.", None),
+        (False, "no", "It isn't there.", None),
+        (True, "yes", "No.", "yes"),
+        (False, "no", "Yes.", "no"),
+        (True, "yes, 7", "Yes, all seven.", None),
+        (True, "yes, 7", "Yes, all eight.", "7"),
+        (True, "yes, seven", "Yes, 7.", None),
+        (True, "yes, many", "Yes, 7.", "many"),
+        (True, "yes", "Yes and no.", "one of two"),
+        (7, "7 of ten", "seven", None),
+    ],
+)
+def test_a_bare_yes_or_no_says_nothing_but_the_words_of_the_reply(answer, restated, reply, invented):
+    found = invention(answer, restated, reply)
+    assert (found is None) == (invented is None), found
+    assert invented is None or invented in (found, restated.split()[0])
+
+
+def test_what_was_invented_is_shown_in_60_signs_and_a_reply_is_read_up_to_200000():
+    assert invention("x" * 61, "", "y") == "x" * 60
+    assert invention("late", "", "." * 199_996 + "late") is None
+    assert invention("late", "", "." * 199_997 + "late") == "late"
