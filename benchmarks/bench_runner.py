@@ -59,7 +59,7 @@ from pathlib import Path
 from salon_judges.clients import ChatSettings, OpenAICompatibleJudge
 from salon_judges.media import PicturePolicy
 from salon_bench.runs.checkpoint import fold_apart
-from salon_bench.runs.plan import Subject, planned
+from salon_bench.runs.plan import SubjectModel, planned
 from salon_bench.runs.suite_runner import Pace
 from salon_bench.runs.suite_runner import execute
 from salon_bench.suites.contract.base import SuiteBase
@@ -96,7 +96,7 @@ class Bench(SuiteBase):
         raise NotImplementedError
 
 judge = OpenAICompatibleJudge(ChatSettings(model="mock", base_url=url, limits={"concurrency": at_once}))
-made = planned(Bench(), [Subject("m", folder / "pictures")], judge)
+made = planned(Bench(), [SubjectModel("m", folder / "pictures")], judge)
 began = time.process_time()
 outcome = asyncio.run(execute(made, judge, store, pace=Pace(at_once), fold=fold_apart))
 assert outcome.complete and outcome.progress.done == samples, outcome
