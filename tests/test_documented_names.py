@@ -1,6 +1,7 @@
 """What docstrings, comments and messages name exists: parameters, attributes, files and commands."""
 
 import ast
+import importlib.util
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -118,3 +119,16 @@ def test_no_text_installs_a_package_of_salon_by_its_name_from_an_index(root: Pat
     assert len(texts) > 500
     found = [f"{path}: {match[0]}" for path in texts for match in pattern.finditer(path.read_text("utf-8"))]
     assert [each for each in found if "/packages/" not in each.partition(": ")[2]] == []
+
+
+def test_what_benchmarks_import_exists_also_in_the_programs_that_they_start(root: Path) -> None:
+    """No other test runs them; their programs are texts."""
+    statement = re.compile(r"^\s*from (salon_[\w.]+) import \(?([\w, ]+)", re.MULTILINE)
+    missing, seen = [], 0
+    for path in sorted((root / "benchmarks").glob("*.py")):
+        for module, names in statement.findall(path.read_text("utf-8")):
+            for name in (each.split(" as ")[0].strip() for each in names.split(",") if each.strip()):
+                seen += 1
+                if not hasattr(importlib.import_module(module), name) and importlib.util.find_spec(f"{module}.{name}") is None:
+                    missing.append(f"{path.name}: {module} has no {name}")
+    assert missing == [] and seen > 50
