@@ -248,7 +248,7 @@ def test_an_extractor_restates_a_reply_and_adds_nothing(restated, value, lost):
     found = answer.verdict.value if isinstance(answer.verdict, Scored) else answer.verdict.reason
     assert (found, answer.lost) == (value, lost)
     assert (asker.spending.re_asked, asker.spending.extracted, len(extractor.asked)) == (1 + 1 - 1, 1, 1)
-    assert [call.step for call, _, _ in journal.kept] == ["mark", "mark#2", "mark#extract"]
+    assert [(call.step, call.ask) for call, _, _ in journal.kept] == [("mark", 1), ("mark#2", 2), ("mark#extract", 0)]
     assert extractor.asked[0].media == () and SENTENCE.text in extractor.asked[0].text
 
 
@@ -330,7 +330,10 @@ def test_a_long_reply_is_parsed_beside_the_event_loop():
         assert (parsed_in[-1] is threading.main_thread()) == here
 
 
-def test_re_asks_are_counted_from_0():
+def test_a_reply_that_cannot_be_read_is_asked_for_once_more_and_re_asks_are_counted_from_0():
+    judge = Script(SENTENCE)
+    asked(Asker(AskPolicy(judge)), Journal())
+    assert len(judge.asked) == 2
     with pytest.raises(InputError, match="re-asks"):
         AskPolicy(Script(READ), -1)
 

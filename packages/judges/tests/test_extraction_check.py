@@ -113,3 +113,25 @@ def test_what_was_invented_is_shown_in_60_signs_and_a_reply_is_read_up_to_200000
     assert invention("x" * 61, "", "y") == "x" * 60
     assert invention("late", "", "." * 199_996 + "late") is None
     assert invention("late", "", "." * 199_997 + "late") == "late"
+
+
+NINE = "one two three four five six seven eight nine"
+
+
+@for_each(
+    ("answer", "reply", "held"),
+    [
+        (NINE[:-5], f"so {NINE[:-5]} it is", True),  # up to eight words are one label, in its order
+        (NINE[:-5], " ".join(reversed(NINE[:-5].split())), False),
+        (NINE, " ".join(reversed(NINE.split())), True),  # of longer texts two thirds of the words
+        (NINE, "one two three four five six", True),
+        (NINE, "one two three four five", False),
+        (("late", True), "late", False),  # a truth value among others needs its word, too
+        (("late", True), "late, yes", True),
+        (("late", False), "late, yes", False),
+        (1e18, "1000000000000000000 of them", True),  # 19 digits are a number
+        (1e19, "10000000000000000000 of them", False),
+    ],
+)
+def test_labels_texts_truth_values_and_numbers_are_held_to_the_reply(answer, reply, held):
+    assert (invention(answer, "", reply) is None) == held
