@@ -284,3 +284,11 @@ def test_a_device_is_no_input_but_for_nothing_and_standard_input(tmp_path: Path)
         refused = run("taxonomy", "validate", name)
         assert (refused.exit_code, refused.stdout) == (2, "") and "is a device" in refused.stderr
     assert "is a device" not in run("taxonomy", "validate", "/dev/null").stderr
+
+
+def test_only_what_is_not_installed_is_missing_of_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs = [("a", "pytest"), ("b", "no-such-distribution"), ("a", "neither-this-one"), ("b", "click")]
+    monkeypatch.setattr(doctor_module, "_needs", lambda found: iter(needs))
+    found = doctor_module._package("salon-console")
+    assert dict(found.missing) == {"a": ("neither-this-one",), "b": ("no-such-distribution",)}
+    assert found.version is not None and doctor_module._package("no-such-distribution").version is None
