@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 
 from salon_console import COMMANDS, lazy_commands, main
 from salon_console import doctor as doctor_module
+from salon_console import taxonomy as taxonomy_module
 from salon_console.doctor import MachineCheck
 from salon_console.options import resumable
 from salon_taxonomy import Taxonomy
@@ -292,3 +293,14 @@ def test_only_what_is_not_installed_is_missing_of_an_extra(monkeypatch: pytest.M
     found = doctor_module._package("salon-console")
     assert dict(found.missing) == {"a": ("neither-this-one",), "b": ("no-such-distribution",)}
     assert found.version is not None and doctor_module._package("no-such-distribution").version is None
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_long_lines_are_wrapped_to_the_terminal_and_to_160_characters_elsewhere(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    taxonomy_module._show(taxonomy_module._text("word " * 80))
+    lines = capsys.readouterr().out.splitlines()
+    assert 50 <= max(map(len, lines)) <= 60 if terminal else 150 <= max(map(len, lines)) <= 160

@@ -284,7 +284,7 @@ def test_what_a_reward_pays_that_is_no_finite_number_is_null_with_a_reason_and_t
 
 
 def test_health_and_metrics_say_how_it_goes():
-    body = {"prompts": ["none", "a"], "images": [coded(RED)] * 2}
+    body, began = {"prompts": ["none", "a"], "images": [coded(RED)] * 2}, time.perf_counter()
     _, _, health, metrics = asked(posted(body), posted({}), ("GET", "/health", {}), ("GET", "/metrics", {}))
     assert health == (200, {"status": "ok", "reward": "scorer:red", "waiting": 0})
     for line in (
@@ -295,6 +295,8 @@ def test_health_and_metrics_say_how_it_goes():
         "salon_reward_waiting 0",
     ):
         assert line in metrics[1].splitlines()
+    took = re.search(r"^salon_reward_seconds_total (\S+)$", metrics[1], re.MULTILINE)
+    assert took is not None and 0 < float(took[1]) < time.perf_counter() - began
 
 
 class Bomb:
