@@ -173,6 +173,7 @@ def test_a_card_names_the_range_that_holds_the_rows_of_its_largest_table(rows: i
     ends = [int(end[:-1]) * {"K": 1_000, "M": 1_000_000}[end[-1]] for end in re.findall(r"\d+[KM]", named)]
     low, high = (0, ends[0]) if named.startswith("n<") else (ends[0], 10**12) if named.startswith("n>") else ends
     assert low <= rows < high, named
+    assert "Rows written by Salon." in lines and "Of June." in card(tables, title="Votes", about="Of\nJune.").splitlines()
     assert not any(line.startswith("license") for line in lines)
     assert 'license: "mit"' in card(tables, title="Votes", license_="mit").splitlines()
 

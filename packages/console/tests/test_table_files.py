@@ -10,15 +10,18 @@ from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
+import click
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from salon_console import numbers
-from salon_console.file_options import refuse_overwriting
+from salon_console.file_options import OutputPath, refuse_overwriting
 from salon_console.forest_plot import ForestPlot, PlotRow
-from salon_console.output import console_of
+from salon_console.options import format_option
+from salon_console.output import cells, console_of
 from salon_console.shown_result import FittedTable, ResultView, ShownResult, joined_views, table_text
 from salon_console.table_files import CHART_ENDINGS, RESULT_ENDINGS, TABLE_ENDINGS, Table, encoded, write_table
 from salon_taxonomy.errors import InputError
@@ -227,6 +230,9 @@ def test_points_and_bars_lie_where_the_axis_says_and_names_end_before_it(
     step = (most - least) / (len(ticks) - 1)
     assert any(math.isclose(step / 10 ** math.floor(math.log10(step) + 1e-9), good) for good in (1, 2, 2.5, 5)), step
 
+    height = float(re.findall(r'height="([\d.]+)"', svg)[0])
+    assert min(lines := [float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg)]) > 0 and max(lines) + 3 < height
+
     def x(value: float) -> float:
         return start + (end - start) * (value - least) / (most - least)
 
@@ -299,6 +305,9 @@ def test_an_output_among_the_tables_of_a_folder_that_is_read_is_refused(tmp_path
     assert not refused("other/new.csv", "read") and not refused("new.csv", "read") and not refused("read/new.csv", "other")
     assert not refused("read/deeper/new.csv", "read")  # folders within it are read only where it has no table itself
     assert refused("outer/inner/new.csv", "outer") and refused("outer/inner/votes.csv", "outer")
+    for output, words in (("read/votes.csv", "the same file"), ("read/new.csv", "would become a file of INPUT")):
+        with pytest.raises(InputError, match=words):
+            refuse_overwriting({"--output": tmp_path / output}, {"INPUT": tmp_path / "read"})
 
 
 def test_what_is_printed_has_no_colours_of_its_own(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -307,3 +316,39 @@ def test_what_is_printed_has_no_colours_of_its_own(monkeypatch: pytest.MonkeyPat
         console_of(80, stderr=stderr).print("3 rows of 'a' at http://localhost")
     found = capsys.readouterr()
     assert found.out == found.err == "3 rows of 'a' at http://localhost\n"
+
+
+def test_json_is_written_as_it_is_read_also_with_lists(tmp_path: Path) -> None:
+    for rows in ([{"model": "flüx – 猫"}], [{"model": "flüx – 猫", "tags": ["é"]}]):
+        assert "flüx – 猫" in encoded(rows, "json").decode() and json.loads(encoded(rows, "json")) == rows
+
+
+@pytest.mark.parametrize("rows", [1, 39, 40, 41, 1041])
+def test_a_notebook_shows_forty_rows_and_says_how_many_more_there_are(rows: int) -> None:
+    shown = Board(rows)._repr_html_()
+    assert shown.count("<tr>") == 1 + min(rows, 40) and shown.count("<circle") == min(rows, 40)
+    assert ("more rows are not shown" in shown) is (rows > 40)
+    assert rows <= 40 or f"<p>{rows - 40:,} more rows are not shown.</p>" in shown
+
+
+@pytest.mark.parametrize(
+    ("largest", "digits"), [(0.0, 4), (1.0, 4), (-1.0, 4), (1.01, 2), (-9.5, 2), (10.0, 2), (10.1, 1), (-99.0, 1)]
+)
+def test_the_largest_number_decides_how_many_digits_a_table_has(largest: float, digits: int) -> None:
+    (first, second) = cells([{"n": 1, "value": largest, "missing": None}, {"n": 2000, "value": 0.5, "missing": 0.25}])
+    assert (first[0], second[0], first[2]) == ("1", "2000", "–")
+    for text, value in ((first[1], largest), (second[1], 0.5), (second[2], 0.25)):
+        assert text == f"{value:.{digits}f}"
+
+
+def test_a_folder_is_no_output_and_a_format_says_its_default(tmp_path: Path) -> None:
+    @click.command()
+    @click.option("--output", type=OutputPath())
+    @format_option("table", "json")
+    def made(output: Path | None, form: str) -> None:
+        click.echo(f"{form} {output}")
+
+    run = CliRunner().invoke
+    assert run(made, ["--output", str(tmp_path)]).exit_code == 2
+    assert run(made, ["--output", str(tmp_path / "a.csv")]).output == f"table {tmp_path / 'a.csv'}\n"
+    assert "default: table" in run(made, ["--help"]).output
