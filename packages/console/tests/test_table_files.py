@@ -16,12 +16,14 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import example, given
 from hypothesis import strategies as st
+from markupsafe import Markup
 
 from salon_console import numbers
 from salon_console.file_options import OutputPath, refuse_overwriting
 from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.options import format_option
 from salon_console.output import cells, console_of
+from salon_console.page import _shown
 from salon_console.shown_result import FittedTable, ResultView, ShownResult, joined_views, table_text
 from salon_console.table_files import CHART_ENDINGS, RESULT_ENDINGS, TABLE_ENDINGS, Table, encoded, write_table
 from salon_taxonomy.errors import InputError
@@ -352,3 +354,8 @@ def test_a_folder_is_no_output_and_a_format_says_its_default(tmp_path: Path) -> 
     assert run(made, ["--output", str(tmp_path)]).exit_code == 2
     assert run(made, ["--output", str(tmp_path / "a.csv")]).output == f"table {tmp_path / 'a.csv'}\n"
     assert "default: table" in run(made, ["--help"]).output
+
+
+def test_a_template_shows_what_would_act_unseen_and_leaves_numbers_and_markup_alone() -> None:
+    shown = [_shown(value) for value in ("a\u202eb\nc", Markup("<b>\u202e</b>"), 7, None)]
+    assert shown == ["a\\u202eb\nc", "<b>\u202e</b>", 7, None] and isinstance(shown[1], Markup)
