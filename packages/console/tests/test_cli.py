@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 
 from salon_console import COMMANDS, lazy_commands, main
 from salon_console import doctor as doctor_module
+from salon_console import taxonomy as taxonomy_module
 from salon_console.doctor import MachineCheck
 from salon_console.options import resumable
 from salon_taxonomy import Taxonomy
@@ -284,3 +285,22 @@ def test_a_device_is_no_input_but_for_nothing_and_standard_input(tmp_path: Path)
         refused = run("taxonomy", "validate", name)
         assert (refused.exit_code, refused.stdout) == (2, "") and "is a device" in refused.stderr
     assert "is a device" not in run("taxonomy", "validate", "/dev/null").stderr
+
+
+def test_only_what_is_not_installed_is_missing_of_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs = [("a", "pytest"), ("b", "no-such-distribution"), ("a", "neither-this-one"), ("b", "click")]
+    monkeypatch.setattr(doctor_module, "_needs", lambda found: iter(needs))
+    found = doctor_module._package("salon-console")
+    assert dict(found.missing) == {"a": ("neither-this-one",), "b": ("no-such-distribution",)}
+    assert found.version is not None and doctor_module._package("no-such-distribution").version is None
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_long_lines_are_wrapped_to_the_terminal_and_to_160_characters_elsewhere(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    taxonomy_module._show(taxonomy_module._text("word " * 80))
+    lines = capsys.readouterr().out.splitlines()
+    assert 50 <= max(map(len, lines)) <= 60 if terminal else 150 <= max(map(len, lines)) <= 160

@@ -3,18 +3,29 @@
 import csv
 import html
 import json
+import math
 import re
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
+import click
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from hypothesis import example, given
 from hypothesis import strategies as st
+from markupsafe import Markup
 
+from salon_console import numbers
+from salon_console.file_options import OutputPath, refuse_overwriting
 from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.options import format_option
+from salon_console.output import cells, console_of
+from salon_console.page import _shown
 from salon_console.shown_result import FittedTable, ResultView, ShownResult, joined_views, table_text
-from salon_console.table_files import CHART_ENDINGS, RESULT_ENDINGS, TABLE_ENDINGS, Table, write_table
+from salon_console.table_files import CHART_ENDINGS, RESULT_ENDINGS, TABLE_ENDINGS, Table, encoded, write_table
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 
@@ -172,6 +183,7 @@ def test_several_views_become_one_table_with_their_names() -> None:
 
 
 def test_the_chart_of_nothing_and_of_equal_values_can_be_drawn() -> None:
+    assert "nan" not in ForestPlot("share", [PlotRow("a", 1.0)], float("nan")).svg()
     for rows in ([], [PlotRow("a", None)], [PlotRow("a", 2.0), PlotRow("b", 2.0)], [PlotRow("a", float("nan"), 0.0, 1e9)]):
         assert ForestPlot("share", rows).svg().startswith("<svg")
 
@@ -197,3 +209,153 @@ def test_the_numbers_of_an_axis_have_the_digits_they_need() -> None:
             steps = [after - before for before, after in pairwise(labels)]
             assert min(steps) > 0 and max(steps) - min(steps) < 1e-6 * max(steps), labels
             assert digits == 0 or any(round(label, digits - 1) != label for label in labels), labels
+
+
+def places(svg: str) -> list[tuple[float, float]]:
+    """Value and x of each tick of an axis."""
+    found = re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="middle">(-?[\d,.]+)<', svg)
+    return [(float(value.replace(",", "")), float(x)) for x, value in found]
+
+
+@given(st.lists(st.integers(-50, 50), max_size=5), st.integers(-50, 50), st.integers(0, 12))
+def test_points_and_bars_lie_where_the_axis_says_and_names_end_before_it(
+    values: list[int], reference: int, length: int
+) -> None:
+    rows = [PlotRow("n" * length, float(value), value - 3.0, value + 4.0) for value in values]
+    svg = ForestPlot("Elo", rows, float(reference)).svg()
+    ticks = places(svg)
+    (least, start), (most, end) = ticks[0], ticks[-1]
+    assert start == pytest.approx(2 * 12 + (0.62 * 12 * length if rows else 0), abs=0.06)  # a margin on both sides of names
+    assert end - start == pytest.approx(360, abs=0.11)
+    assert min([value - 3 for value in values] + [reference]) >= least
+    assert max([value + 4 for value in values] + [reference]) <= most
+    step = (most - least) / (len(ticks) - 1)
+    assert any(math.isclose(step / 10 ** math.floor(math.log10(step) + 1e-9), good) for good in (1, 2, 2.5, 5)), step
+
+    height = float(re.findall(r'height="([\d.]+)"', svg)[0])
+    assert min(lines := [float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg)]) > 0 and max(lines) + 3 < height
+
+    def x(value: float) -> float:
+        return start + (end - start) * (value - least) / (most - least)
+
+    def near(found: list[str], wanted: list[float]) -> bool:
+        return [float(each) for each in found] == pytest.approx([x(each) for each in wanted], abs=0.2)
+
+    assert all(place == pytest.approx(x(value), abs=0.2) for value, place in ticks)
+    assert near(re.findall(r'cx="([\d.]+)"', svg), values)
+    bars = re.findall(r'<line x1="([\d.]+)" y1="[\d.]+" x2="([\d.]+)" [^>]*stroke-linecap', svg)
+    assert near([bar[0] for bar in bars], [value - 3 for value in values])
+    assert near([bar[1] for bar in bars], [value + 4 for value in values])
+    assert near(re.findall(r'<line x1="([\d.]+)" [^>]*stroke-dasharray', svg), [reference])
+    assert all(float(place) == pytest.approx(start - 12, abs=0.06) for place in re.findall(r'x="([\d.]+)"[^>]*"end"', svg))
+
+
+def test_a_chart_of_nothing_has_an_axis_from_0_to_1() -> None:
+    ticks = places(ForestPlot("share", []).svg())
+    assert (ticks[0][0], ticks[-1][0]) == (0.0, 1.0)
+
+
+def test_values_that_json_has_no_form_for_are_texts() -> None:
+    noon = datetime(2026, 1, 2, 12, 30, tzinfo=UTC)
+    row = {"at": noon, "day": date(2026, 1, 2), "price": Decimal("1.50"), "bytes": b"ab", "n": 1, "share": 0.5, "is": True}
+    for rows in ([row], [row | {"list": [1, 2]}]):
+        (read,) = json.loads(encoded(rows, "json"))
+        assert datetime.fromisoformat(read["at"]) == noon and "T" in read["at"]
+        assert date.fromisoformat(read["day"]) == row["day"]
+        assert Decimal(str(read["price"])) == row["price"] and isinstance(read["bytes"], str)
+        assert (read["n"], read["share"], read["is"]) == (1, 0.5, True)
+
+
+WRITERS = [numbers.rating, numbers.points, numbers.change, numbers.share, numbers.count, numbers.correlation, numbers.mark]
+
+
+@given(st.integers(-99_999, 99_999), st.integers(-99_999, 99_999))
+def test_numbers_are_written_so_that_they_can_be_read_back(whole: int, hundredths: int) -> None:
+    value = hundredths / 100
+
+    def read(text: str) -> float:
+        return float(text.replace(",", "").removesuffix("%"))
+
+    assert read(numbers.rating(value)) == pytest.approx(value, abs=0.501)
+    assert read(numbers.points(value)) == pytest.approx(value, abs=0.0501)
+    assert read(numbers.share(value)) == pytest.approx(100 * value, abs=0.0501)
+    assert read(numbers.correlation(value)) == read(numbers.mark(value)) == value
+    assert numbers.correlation(value)[0] == ("-" if value < 0 else "+")
+    assert read(numbers.count(whole)) == read(numbers.count(float(whole))) == whole and "." not in numbers.count(float(whole))
+    assert numbers.change(whole) == "=" if whole == 0 else read(numbers.change(whole)) == whole
+    low, high = sorted((whole, hundredths))
+    assert numbers.interval(low, high) == f"{numbers.rating(low)} – {numbers.rating(high)}"
+    ends = {numbers.interval(None, high), numbers.interval(low, None), numbers.interval(None, None)}
+    assert ends == {write(None) for write in WRITERS} == {"–"}
+    assert numbers.counted(abs(whole), "box", "es") == f"{abs(whole):,} box{'' if abs(whole) == 1 else 'es'}"
+
+
+def test_an_output_among_the_tables_of_a_folder_that_is_read_is_refused(tmp_path: Path) -> None:
+    for name in ("read/votes.csv", "other/votes.csv", "outer/inner/votes.csv"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("a")
+
+    def refused(output: str, read: str) -> bool:
+        try:
+            refuse_overwriting({"--output": tmp_path / output}, {"INPUT": tmp_path / read})
+        except InputError:
+            return True
+        return False
+
+    assert refused("read/votes.csv", "read/votes.csv") and refused("read/../read/votes.csv", "read/votes.csv")
+    assert refused("read/new.csv", "read") and refused("read/new.parquet", "read") and not refused("read/new.svg", "read")
+    assert not refused("other/new.csv", "read") and not refused("new.csv", "read") and not refused("read/new.csv", "other")
+    assert not refused("read/deeper/new.csv", "read")  # folders within it are read only where it has no table itself
+    assert refused("outer/inner/new.csv", "outer") and refused("outer/inner/votes.csv", "outer")
+    for output, words in (("read/votes.csv", "the same file"), ("read/new.csv", "would become a file of INPUT")):
+        with pytest.raises(InputError, match=words):
+            refuse_overwriting({"--output": tmp_path / output}, {"INPUT": tmp_path / "read"})
+
+
+def test_what_is_printed_has_no_colours_of_its_own(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    for stderr in (False, True):
+        console_of(80, stderr=stderr).print("3 rows of 'a' at http://localhost")
+    found = capsys.readouterr()
+    assert found.out == found.err == "3 rows of 'a' at http://localhost\n"
+
+
+def test_json_is_written_as_it_is_read_also_with_lists(tmp_path: Path) -> None:
+    for rows in ([{"model": "flüx – 猫"}], [{"model": "flüx – 猫", "tags": ["é"]}]):
+        assert "flüx – 猫" in encoded(rows, "json").decode() and json.loads(encoded(rows, "json")) == rows
+
+
+@pytest.mark.parametrize("rows", [1, 39, 40, 41, 1041])
+def test_a_notebook_shows_forty_rows_and_says_how_many_more_there_are(rows: int) -> None:
+    shown = Board(rows)._repr_html_()
+    assert shown.count("<tr>") == 1 + min(rows, 40) and shown.count("<circle") == min(rows, 40)
+    assert ("more rows are not shown" in shown) is (rows > 40)
+    assert rows <= 40 or f"<p>{rows - 40:,} more rows are not shown.</p>" in shown
+
+
+@pytest.mark.parametrize(
+    ("largest", "digits"), [(0.0, 4), (1.0, 4), (-1.0, 4), (1.01, 2), (-9.5, 2), (10.0, 2), (10.1, 1), (-99.0, 1)]
+)
+def test_the_largest_number_decides_how_many_digits_a_table_has(largest: float, digits: int) -> None:
+    (first, second) = cells([{"n": 1, "value": largest, "missing": None}, {"n": 2000, "value": 0.5, "missing": 0.25}])
+    assert (first[0], second[0], first[2]) == ("1", "2000", "–")
+    for text, value in ((first[1], largest), (second[1], 0.5), (second[2], 0.25)):
+        assert text == f"{value:.{digits}f}"
+
+
+def test_a_folder_is_no_output_and_a_format_says_its_default(tmp_path: Path) -> None:
+    @click.command()
+    @click.option("--output", type=OutputPath())
+    @format_option("table", "json")
+    def made(output: Path | None, form: str) -> None:
+        click.echo(f"{form} {output}")
+
+    run = CliRunner().invoke
+    assert run(made, ["--output", str(tmp_path)]).exit_code == 2
+    assert run(made, ["--output", str(tmp_path / "a.csv")]).output == f"table {tmp_path / 'a.csv'}\n"
+    assert "default: table" in run(made, ["--help"]).output
+
+
+def test_a_template_shows_what_would_act_unseen_and_leaves_numbers_and_markup_alone() -> None:
+    shown = [_shown(value) for value in ("a\u202eb\nc", Markup("<b>\u202e</b>"), 7, None)]
+    assert shown == ["a\\u202eb\nc", "<b>\u202e</b>", 7, None] and isinstance(shown[1], Markup)

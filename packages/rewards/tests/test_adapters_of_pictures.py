@@ -233,3 +233,14 @@ def test_adapters_work_from_many_threads_and_within_a_running_loop():
         return reward_fn(shown(1), ["a"])[0]
 
     assert asyncio.run(within()) == [0.0]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_where_no_picture_has_a_reward_the_first_reason_is_said(count):
+    missing = [Unscored(Reason.TIMEOUT, f"detail {number}") for number in range(count)]
+    with pytest.raises(UnscoredError, match=f"none of {count} pictures .* timeout .detail 0"):
+        settled(missing, ["a"] * count, "mean")
+    for policy, paid in (("nan", math.nan), (-1.0, -1.0)):
+        assert settled([0.5, *missing], ["a"] * (count + 1), policy) == pytest.approx([0.5] + [paid] * count, nan_ok=True)
+    with pytest.raises(UnscoredError, match=f"{count} of {count + 1} pictures .* timeout .detail 0"):
+        settled([0.5, *missing], ["a"] * (count + 1), "raise")

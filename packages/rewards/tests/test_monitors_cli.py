@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from click.testing import CliRunner, Result
 
 from salon_console import main
 from salon_rewards.cli import reward as group
-from salon_rewards.monitors import Alarm, audit, read_log, watch
+from salon_rewards.monitors import Alarm, Reading, audit, read_log, watch
+from salon_rewards.monitors.audit import MonitorHistory
 from salon_taxonomy.answers import Artifact, MagicMirrorAnswer, R3Answer, magicmirror_json, render_magicmirror, render_r3
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
@@ -162,3 +164,18 @@ def test_a_log_is_read_from_gzip_and_from_standard_input(tmp_path: Path) -> None
     assert piped.stdout == plain
     refused = CliRunner().invoke(main, [group.name, "audit", "-"], input=b"[1]\n")
     assert "standard input, line 1: is no JSON object" in refused.stderr
+
+
+@pytest.mark.parametrize("downwards", [False, True])
+def test_the_worst_reading_is_the_gravest_and_of_equals_the_one_that_went_furthest(downwards: bool) -> None:
+    def history(*readings: tuple[float | None, Alarm | None]) -> MonitorHistory:
+        read = partial(Reading, threshold=0.5, samples=40, unreadable=0, downwards=downwards)
+        made = [read("m", step, value, verdict=verdict) for step, (value, verdict) in enumerate(readings)]
+        return MonitorHistory("m", tuple(made))
+
+    plain = history((0.0, Alarm.OK), (0.4, Alarm.OK), (0.2, Alarm.OK), (None, None))
+    assert (plain.worst.step, plain.warned, plain.alarmed) == (2 if downwards else 1, None, None)
+    assert (plain.first.step, plain.last.step) == (0, 2)
+    grave = history((None, None), (0.9, Alarm.OK), (0.3, Alarm.WARN), (0.2, Alarm.STOP), (0.1, Alarm.STOP), (0.6, Alarm.WARN))
+    assert (grave.worst.step, grave.warned.step, grave.alarmed.step) == (4 if downwards else 3, 2, 3)
+    assert history((None, None)).worst is None

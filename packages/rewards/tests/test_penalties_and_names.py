@@ -206,3 +206,13 @@ def test_a_judge_is_asked_in_one_loop_from_batch_to_batch_and_from_many_threads(
 def test_a_class_without_a_reward_is_refused():
     with pytest.raises(InputError, match="the class names no reward"):
         SwiftReward()
+
+
+@given(longest=st.integers(1, 40), share=st.floats(0, 1), length=st.integers(0, 50))
+def test_length_costs_nothing_before_the_buffer_and_everything_beyond_the_longest(longest, share, length):
+    buffer = int(longest * share)
+    (cost,) = LengthPenalty(longest, buffer)(["x" * length])
+    assert (cost == 0) is (length <= longest - buffer)
+    assert (cost == -1) is (length > longest or (length == longest and buffer > 0))
+    if longest - buffer < length < longest:
+        assert cost == -(length - longest + buffer) / buffer

@@ -25,7 +25,7 @@ from salon_console import main
 from salon_rewards import compose
 from salon_rewards.callables.reward import RuleReward
 from salon_rewards.callables.scorer import ScorerReward
-from salon_rewards.serving.app import RewardServer, ServingLimits
+from salon_rewards.serving.app import RequestRows, RewardServer, ServingLimits, UnscoredError
 from salon_rewards.serving.cli import serve
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import checked_scorer
@@ -129,6 +129,26 @@ def test_a_request_that_breaks_the_reward_breaks_no_other():
     requests = [posted({"prompts": ["broken" if number == 3 else "a"], "images": [coded(RED)]}) for number in range(12)]
     answers = asked(*requests)
     assert [answer["scores"] for _, answer in answers] == [[None] if number == 3 else [1.0] for number in range(12)]
+
+
+@for_each("broken", [{0}, {1}, {0, 1}, {2}, set()])
+@for_each("count", [1, 2, 3])
+def test_a_request_that_breaks_the_reward_breaks_no_other_of_a_batch_of_any_size(count, broken):
+    def reward(completions, *, prompts, **_):
+        if "broken" in prompts:
+            raise RuntimeError("out of memory")
+        return [1.0] * len(completions)
+
+    async def run():
+        taken = [
+            (RequestRows({"prompts": ["broken" if at in broken else "a"], "completions": [""]}, 1), asyncio.Future())
+            for at in range(count)
+        ]
+        await RewardServer(reward)._answer(taken)
+        return await asyncio.wait_for(asyncio.gather(*(answer for _, answer in taken), return_exceptions=True), 5)
+
+    for at, found in enumerate(asyncio.run(run())):
+        assert isinstance(found, UnscoredError) if at in broken else found == [1.0]
 
 
 def too_few(values):
@@ -264,7 +284,7 @@ def test_what_a_reward_pays_that_is_no_finite_number_is_null_with_a_reason_and_t
 
 
 def test_health_and_metrics_say_how_it_goes():
-    body = {"prompts": ["none", "a"], "images": [coded(RED)] * 2}
+    body, began = {"prompts": ["none", "a"], "images": [coded(RED)] * 2}, time.perf_counter()
     _, _, health, metrics = asked(posted(body), posted({}), ("GET", "/health", {}), ("GET", "/metrics", {}))
     assert health == (200, {"status": "ok", "reward": "scorer:red", "waiting": 0})
     for line in (
@@ -275,6 +295,8 @@ def test_health_and_metrics_say_how_it_goes():
         "salon_reward_waiting 0",
     ):
         assert line in metrics[1].splitlines()
+    took = re.search(r"^salon_reward_seconds_total (\S+)$", metrics[1], re.MULTILINE)
+    assert took is not None and 0 < float(took[1]) < time.perf_counter() - began
 
 
 class Bomb:

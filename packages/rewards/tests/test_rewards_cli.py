@@ -60,6 +60,14 @@ def test_the_table_shows_components_on_standard_output_and_the_flaw_on_standard_
     assert result.stderr == "format: empty: nothing stands in the reply\n"
 
 
+def test_a_file_of_components_has_consistency_where_it_was_said(tmp_path):
+    words = ["explain", "--truth", NORMAL, "--answer", REPLY, "--output", str(tmp_path / "made.jsonl")]
+    for more, last in (((), {"total": 12.0}), (("--consistency", "no"), {"consistency": 0.0, "total": 12.0})):
+        assert salon(*words, *more).exit_code == 0
+        read = [json.loads(line) for line in (tmp_path / "made.jsonl").read_text().splitlines()]
+        assert {row["component"]: row["value"] for row in read} == {"format": 1.0, "l1": 1.0, "l2": 0.0, "l3": 0.0, **last}
+
+
 def test_an_abstaining_judge_is_shown_as_such():
     result = scored("--truth", NORMAL, "--answer", REPLY, "--consistency", "abstained")
     assert (result["total"], result["total_unscored"]) == (None, "abstained")
@@ -155,7 +163,9 @@ def test_why_is_told_in_the_terms_of_the_reward(tmp_path):
     evasive = '{"answer": false, "explanation": "Two.", "edit_prompt": "Change the prompt to two lemons."}'
     path = file(tmp_path, [{"completion": evasive, "matches": False}, {"completion": "?", "matches": True}])
     words = ["score", path, "--reward", "verdict", "--explain", "--format", "json"]
-    why = [json.loads(line)["why"] for line in salon(*words).stdout.splitlines()]
+    shown = salon(*words).stdout
+    why = [json.loads(line)["why"] for line in shown.splitlines()]
+    assert "…" in shown  # legible, also beyond ASCII
     assert why[0] == {"matches": False, "illusory": "rewritten"}
     assert why[1]["flaw"] == "malformed"
 

@@ -76,3 +76,10 @@ def test_wrong_parameters_and_scorers_are_errors_that_say_what_is_allowed(file):
     ):
         with pytest.raises(InputError, match=problem):
             make_reward(name, **parameters)
+
+
+@pytest.mark.parametrize(("scale", "share"), [([0, 1], 0.6), ([0, 0.5], 1.0), ([0.8, 1], 0.0), ([0.5, 0.7], 0.5)])
+def test_a_score_beyond_its_scale_is_worth_as_much_as_the_end(file, scale, share):
+    for name, worth in (("red", share), ("error", 1 - share)):
+        score = 153 if name == "red" else 102  # 0.6 by either function
+        assert paid(make_reward(f"scorer:{file}:{name}", scale=scale), ["a"], [score]) == [pytest.approx(worth)]

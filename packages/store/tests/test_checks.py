@@ -133,3 +133,15 @@ def test_records_and_frames_make_the_same_rows(store: ResultStore, battles: Batt
     record = Battle(battle_id="b0", model_a="flux", model_b="sdxl", winner=Winner.MODEL_A, rater_id="ann", mode=Mode.PUBLIC)
     store.append("battles", [record], run_id="records")
     assert store.read("battles").collect().equals(checked(battles(1), SCHEMAS["battles"]))
+
+
+def test_lists_become_lists_of_texts_alone(battles: Battles) -> None:
+    for kind in (pl.List(pl.Categorical), pl.List(pl.Enum(["a", "b"])), pl.Array(pl.String, 1), pl.List(pl.Null)):
+        given = [[], []] if kind == pl.List(pl.Null) else [["a"], ["b"]]
+        frame = battles(2).with_columns(labels=pl.Series(given, dtype=kind))
+        assert checked(frame, SCHEMAS["battles"])["labels"].to_list() == given
+    wrong = (("labels", ["a", "b"]), ("labels", [[1], [2]]), ("weight", [["1"], ["2"]]), ("suite", [["a"], ["b"]]))
+    for column, given in wrong:
+        with pytest.raises(RowError, match=r"expected .*, got") as caught:
+            checked(battles(2).with_columns(pl.Series(column, given)), SCHEMAS["battles"])
+        assert (caught.value.column, caught.value.row) == (column, 1)

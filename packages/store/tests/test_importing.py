@@ -189,3 +189,14 @@ def test_every_byte_of_a_file_is_told_once_and_a_wrong_line_is_named_by_its_numb
     else:
         assert read_rows(path, "prompts", on_bytes=told.append).height == good
     assert sum(told) == path.stat().st_size
+
+
+@pytest.mark.parametrize("folder", ["plain", "suite=other", "model_a=other", "a [1]", "a*b"])
+def test_the_folder_of_a_parquet_file_adds_no_column_and_is_no_pattern(
+    tmp_path: Path, csv: Callable[[str], Path], folder: str
+) -> None:
+    rows = read_rows(csv(f"{HEADER},suite\n{ROW},arena\n"), "battles")
+    path = tmp_path / folder / "votes.parquet"
+    path.parent.mkdir()
+    rows.write_parquet(path)
+    assert read_rows(path, "battles").equals(rows)

@@ -174,6 +174,8 @@ def test_a_table_gains_the_columns_that_its_record_gained(
     assert store.sql("SELECT scenario FROM battles")["scenario"].to_list() == [None, None, "people"]
     store.compact()
     assert DeltaTable(path / "battles").schema().fields[-1].name == "scenario"
+    missing = {name: table.log.snapshot().missing_columns for name, table in store._tables.items()}
+    assert missing == {name: {"scenario"} if name == "battles" else frozenset() for name in SCHEMAS}
     assert store.verify().sound
 
 

@@ -445,3 +445,9 @@ def test_an_error_of_a_query_over_a_folder_is_one_line_and_keeps_its_spaces(tmp_
     with pytest.raises(QueryError) as caught:
         query_folder("SELECT \"no\x1bone\" FROM '{folder}/a.csv'", tmp_path)
     assert "\\x1b" in caught.value.problem and "\x1b" not in caught.value.problem
+
+
+@for_each("value", ["DATE '9999-12-31'", "DATE '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59'", "TIMESTAMP '0001-01-01'"])
+def test_the_first_and_the_last_day_are_times_that_python_has(queried: ResultStore, value: str) -> None:
+    found = queried.sql(f"SELECT {value} AS v, [{value}] AS many")
+    assert str(found["v"].item()).startswith(value.split("'")[1]) and found["many"].item().to_list() == [found["v"].item()]

@@ -1,5 +1,6 @@
 """Data files, keys, versions and compaction of one table."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from for_each import for_each
 from salon_store import DamagedFileError, DamagedTableError, DuplicateKeyError, ResultStore, StoreError, delta, tables
 from salon_store.delta import DeltaLog
 from salon_store.errors import UnconfirmedError
+from salon_store.keys import KeyIndex
 from salon_store.run_names import content_of, data_file_name, file_stem, may_hold, owner_of, run_of
 from salon_store.schemas import SCHEMAS
 from salon_store.tables import StoreTable
@@ -776,3 +778,10 @@ def test_a_compaction_adds_no_rows_to_the_history_and_every_change_counts_its_ow
     changes = filled.history("battles")
     counted = [(change.rows, change.files_added, change.files_removed) for change in changes[:3]]
     assert counted == [(10, 1, 5), (0, 0, 0), (2, 1, 0)]
+
+
+def test_files_of_another_number_of_rows_than_their_log_says_give_no_keys(filled: ResultStore, battles: Battles) -> None:
+    some = [dataclasses.replace(file, rows=3) for file in filled._tables["battles"].log.snapshot().files]
+    index = KeyIndex(SCHEMAS["battles"], filled.path / "elsewhere")
+    with pytest.raises(StoreError, match="its log counts 15 rows, its files have 10"):
+        index.split(battles(1), some, filled._tables["battles"]._rows)

@@ -70,3 +70,11 @@ def test_brackets_within_strings_do_not_nest():
 def test_what_only_looks_like_json_is_refused(text):
     with pytest.raises(JsonError):
         strict_json(text)
+
+
+@pytest.mark.parametrize("length", [1, 39, 40, 41, 400])
+def test_a_long_key_that_stands_twice_is_named_by_its_beginning(length):
+    key = ("abcdefghij" * 40)[:length]
+    with pytest.raises(JsonError) as caught:
+        strict_json(f'{{"{key}": 1, "{key}": 2}}')
+    assert str(caught.value) == f"the key '{key[:40]}' stands twice"

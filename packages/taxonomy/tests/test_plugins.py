@@ -1,13 +1,15 @@
 """Kinds of judges and editors from installed packages: a broken one is named with its group and entry point."""
 
+from contextlib import nullcontext
 from importlib.metadata import EntryPoint
 from types import SimpleNamespace
 
 import pytest
+from pydantic import ValidationError
 
 from salon_taxonomy import plugins
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.plugins import EDITORS, EditorKind, checked_load, installed, plugin
+from salon_taxonomy.plugins import EDITORS, EditorKind, JudgeSettings, checked_load, installed, plugin
 from salon_taxonomy.protocols import Judge
 
 GROUP = EDITORS
@@ -39,3 +41,20 @@ def test_an_object_that_is_no_judge_is_told_exactly_the_members_that_it_lacks(mi
     with pytest.raises(InputError, match="it lacks") as caught:
         checked_load(lambda: made, Judge, source="s", members=members, hint="h")
     assert caught.value.value == list(missing) and caught.value.hint == "h"
+
+
+def test_a_judge_is_called_by_its_name_or_its_kind_and_its_name_shapes_no_reply() -> None:
+    class Settings(JudgeSettings):
+        seed: int = 0
+
+    plain, named = Settings(kind="http"), Settings(kind="http", name="Ann")
+    assert (plain.title, named.title) == ("http", "Ann")
+    assert plain.version == named.version
+    assert len({plain.version, Settings(kind="panel").version, Settings(kind="http", seed=1).version}) == 3
+    for length, fits in ((0, False), (1, True), (400, True), (401, False)):
+        with nullcontext() if fits else pytest.raises(ValidationError):
+            Settings(kind="http", name="x" * length)
+    with pytest.raises(ValidationError):
+        plain.name = "Bob"
+    with pytest.raises(ValidationError):
+        Settings(kind="http", key="secret")

@@ -54,7 +54,7 @@ class ForestPlot:
             1
         """
         ink = "currentColor" if inline else "#1d2125"
-        known = [each for row in self.rows for each in (row.value, row.low, row.high, self.reference) if _known(each)]
+        known = [each for each in (self.reference, *(end for row in self.rows for end in row[1:])) if _known(each)]
         ticks, digits = _ticks(known)
         left = 2 * _MARGIN + max((_text_width(row.name) for row in self.rows), default=0.0)
         width, height = left + _PLOT + 3 * _MARGIN, _ROW * (len(self.rows) + 2) + _MARGIN
@@ -67,7 +67,7 @@ class ForestPlot:
         for tick in ticks:
             parts.append(_line(x(tick), _MARGIN, x(tick), bottom, f'stroke="{ink}" opacity="0.15"'))
             parts.append(_text(x(tick), bottom + 15, f"{tick:,.{digits}f}", "middle"))
-        if self.reference is not None:
+        if _known(self.reference):
             parts.append(_line(x(self.reference), _MARGIN, x(self.reference), bottom, f'stroke="{ink}" stroke-dasharray="3 3"'))
         for number, row in enumerate(self.rows):
             parts += _row(row, _MARGIN + _ROW * (number + 0.5), left, x)
