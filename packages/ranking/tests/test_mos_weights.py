@@ -263,6 +263,19 @@ def test_an_estimate_is_where_the_likelihood_is_level_and_is_reached_in_few_step
         assert fit.estimate == pytest.approx(plain.estimate * scale, rel=1e-6)
 
 
+@pytest.mark.parametrize("seed", [1793, 2227])
+def test_an_estimate_is_found_also_where_a_whole_step_of_newton_leads_too_far(seed: int):
+    """Two of four thousand data sets of these heavy tails in which the likelihood falls at some step."""
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(1, 3)
+    x = rng.standard_t(1.0, size=(40, columns))
+    y = (rng.random(40) < win_probability(x @ np.full(columns, rng.choice([0.2, 1.0, 3.0])))).astype(float)
+    wrong = rng.random(40) < 0.1
+    y[wrong] = 1 - y[wrong]
+    fit = fit_logistic(x, y, ["a", "b"][:columns])
+    assert np.abs(x.T @ (y - win_probability(x @ fit.estimate))).max() < 1e-9
+
+
 def test_terms_that_determine_each_other_are_named_and_no_other():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(100, 4))
