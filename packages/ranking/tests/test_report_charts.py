@@ -236,3 +236,15 @@ def test_a_wheel_has_a_sector_for_each_test_point_in_the_order_given_as_long_as_
         assert item["align"] == ("left" if middle < math.pi else "right")
         assert outer < item["radius"] < 1.2 * outer
     assert sorted(item["text"] for item in of_kind(share_wheel(frame), "text")) == sorted(points)
+
+
+def test_rows_of_a_grid_are_as_high_for_one_model_as_for_twelve_and_lower_for_many() -> None:
+    schema = {"model": pl.String, "opponent": pl.String, "matches": pl.Int64, "win_rate": pl.Float64}
+    ranked = {"model": pl.String, "group": pl.String, "rank": pl.Int64, "change": pl.Int64}
+    rows = {}
+    for size in (0, 1, 2, 12, 13, 25, 26, 60):
+        order = [f"m{place}" for place in range(size)]
+        rows[size] = win_rate_map(pl.DataFrame(schema=schema), order=order)["height"] / max(size, 1)
+        ranks = pl.DataFrame([(model, "g", 1, 0) for model in order], schema=ranked, orient="row")
+        assert rank_map(ranks, order=order, groups=["g"])["height"] == 24 * max(size, 1)
+    assert rows[0] == rows[1] == rows[2] == rows[12] > rows[13] == rows[25] > rows[26] == rows[60] >= 14
