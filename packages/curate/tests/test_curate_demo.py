@@ -1,5 +1,6 @@
 """The demonstration: from prompts to a release, and every number of it against the exact truth."""
 
+import inspect
 import json
 
 import polars as pl
@@ -21,6 +22,10 @@ def test_the_demonstration_ends_with_a_release_that_its_truth_confirms(tmp_path)
     assert len(released) > 0 and all(truth[key] for key in released["key"])
     page = (tmp_path / "d" / "demo.html").read_text()
     assert "Precision" in page and "where sharpness is at least" in page and "Content-Security-Policy" in page
+
+
+def test_a_study_is_of_three_seeds_from_0_unless_it_is_told_otherwise():
+    assert inspect.signature(studies.filter_study).parameters["seeds"].default == tuple(range(3))
 
 
 def test_the_filter_study_keeps_right_labels_and_leaves_the_training_files_it_says(tmp_path, monkeypatch):

@@ -80,6 +80,15 @@ def test_answers_come_back_as_ratings_and_no_task_names_a_model(tmp_path: Path, 
     assert MosRatings.from_frame(ratings).scored.height == 14
 
 
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_task_shows_the_prompt_of_its_picture_and_nothing_where_there_is_none(tool: Tool) -> None:
+    for generations, prompts in ((GENERATIONS, ["a cat", "a cat", "", "a dog"]), (GENERATIONS.drop("prompt"), [""] * 4)):
+        tasks = rating_tasks(generations, DIMENSIONS, tool)
+        shown = [task["data"] if tool == "label-studio" else task["fields"] for task in tasks]
+        assert [fields["prompt"] for fields in shown] == prompts
+        assert [fields["picture"] for fields in shown] == generations["uri"].to_list()
+
+
 def test_the_settings_have_every_question() -> None:
     view = ElementTree.fromstring(tool_settings(DIMENSIONS, "label-studio", scale=MarkRange(1, 7)))
     assert [(each.get("name"), each.get("maxRating")) for each in view.iter("Rating")] == [(name, "7") for name in DIMENSIONS]

@@ -1,5 +1,7 @@
 """Widths of intervals at fractions of the battles, win rates of pairs, and the page's sections made of them."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from salon_ranking import BattleError, Battles, OptionError, UnknownModelError, 
 from salon_ranking.diagnostics.convergence import convergence
 from salon_ranking.diagnostics.head_to_head import head_to_head
 from salon_ranking.report.leaderboard import leaderboard_page
+from salon_ranking.report.sections import LISTED_WIDTH, compared_groups, interval_convergence
 
 
 def league(models: int = 6, battles: int = 12_000, *, clusters: int = 0, seed: int = 0, weight: bool = False) -> Battles:
@@ -115,6 +118,36 @@ def test_the_page_shows_win_rates_convergence_and_raters(tmp_path: Path):
     for part in ("Win rates", "Pairs that met", "Convergence", "matches per model are needed", "1 rater, 1 flagged"):
         assert part in page
     assert "<b>ann" not in page
+
+
+def test_the_matches_that_narrow_intervals_need_follow_from_the_last_width_as_its_square():
+    for battles in (300, 3000):
+        votes = league(battles=battles)
+        board = rank(votes, replicates=20)
+        [section] = interval_convergence(votes, board)
+        said, figure = section.blocks
+        matches, mean, widest = (float(cell.replace(",", "")) for cell in figure.numbers.rows[-1][1:])
+        numbers = [float(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", said)]
+        assert numbers[:2] == [mean, widest] and numbers[-1] == matches > 0
+        assert numbers[-2] == pytest.approx(matches * (widest / LISTED_WIDTH) ** 2, rel=0.02)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_places_gained_in_a_group_are_those_against_all_battles_or_the_first_group(whole: bool):
+    parts = [league(battles=300), league(battles=200, seed=1)]
+    boards = [replace(rank(part, replicates=5), group=name) for part, name in zip(parts, ("one", "two"), strict=True)]
+    assert compared_groups(boards[:1], None) == []
+    overall = rank(parts[0], replicates=5) if whole else boards[0]
+    [section] = compared_groups(boards, parts[0] if whole else None)
+    table = section.blocks[0].numbers
+    rank_of = [dict(board.table.select("model", "rank").iter_rows()) for board in (overall, *boards)]
+    for model, before, *cells in table.rows:
+        assert int(before) == rank_of[0][model]
+        for cell, ranks in zip(cells, rank_of[1:], strict=True):
+            change = rank_of[0][model] - ranks[model]
+            places = f" ({'▲' if change > 0 else '▼'} {abs(change)})" if change else ""
+            assert cell == f"{ranks[model]}{places}"
+    assert {row[0] for row in table.rows} == set(rank_of[0])
 
 
 def test_more_than_forty_models_are_cut_and_said_so():

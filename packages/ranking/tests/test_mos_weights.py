@@ -247,6 +247,56 @@ def test_separation_collinearity_and_too_few_votes_are_told_apart():
         weights(votes, MosRatings.from_frame(pl.concat([frame, again])), interactions=False)
 
 
+@pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
+def test_an_estimate_is_where_the_likelihood_is_level_and_is_reached_in_few_steps_also_from_far_away(scale: float):
+    rng = np.random.default_rng(7)
+    for size in (0.0, 1.0, 6.0):
+        x = rng.normal(size=(400, 3)) * [1.0, 2.0, 0.5]
+        y = (rng.random(400) < win_probability(x @ (np.array([1.0, -0.5, 0.3]) * size))).astype(float)
+        y[:40] = 0.5
+        mass = rng.choice([0.5, 2.0], 400)
+        fit = fit_logistic(x / scale, y, ["a", "b", "c"], weight=mass)
+        score = x.T @ (mass * (y - win_probability(x / scale @ fit.estimate)))
+        assert np.abs(score).max() < 1e-5
+        assert 1 < fit.iterations <= 15
+        plain = fit_logistic(x, y, ["a", "b", "c"], weight=mass)
+        assert fit.estimate == pytest.approx(plain.estimate * scale, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", [1793, 2227])
+def test_an_estimate_is_found_also_where_a_whole_step_of_newton_leads_too_far(seed: int):
+    """Two of four thousand data sets of these heavy tails in which the likelihood falls at some step."""
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(1, 3)
+    x = rng.standard_t(1.0, size=(40, columns))
+    y = (rng.random(40) < win_probability(x @ np.full(columns, rng.choice([0.2, 1.0, 3.0])))).astype(float)
+    wrong = rng.random(40) < 0.1
+    y[wrong] = 1 - y[wrong]
+    fit = fit_logistic(x, y, ["a", "b"][:columns])
+    assert np.abs(x.T @ (y - win_probability(x @ fit.estimate))).max() < 1e-9
+
+
+def test_terms_that_determine_each_other_are_named_and_no_other():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(100, 4))
+    y = rng.choice([0.0, 1.0], 100)
+    terms = ["a", "b", "c", "d"]
+    assert fit_logistic(x / np.sqrt((x * x).sum(axis=0)), y, terms).estimate.shape == (4,)  # also of columns of length 1
+    for changed, named in (({1: 2 * x[:, 3]}, "b, d"), ({0: x[:, 1] - x[:, 2]}, "a, b, c"), ({0: -x[:, 1]}, "a, b")):
+        copy = x.copy()
+        for column, values in changed.items():
+            copy[:, column] = values
+        with pytest.raises(CollinearityError, match="determine each other") as caught:
+            fit_logistic(copy, y, terms)
+        assert caught.value.value == named
+    for columns, named in (([2], "c"), ([0, 3], "a, d")):
+        copy = x.copy()
+        copy[:, columns] = 0.0
+        with pytest.raises(CollinearityError, match="never differ in") as caught:
+            fit_logistic(copy, y, terms)
+        assert caught.value.value == named
+
+
 def test_quasi_separation_is_found_too():
     """One row contradicts in a column that the others leave at zero: finite along it, infinite along the other."""
     x = np.zeros((60, 2))

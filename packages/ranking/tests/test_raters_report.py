@@ -1,6 +1,7 @@
 """Who is flagged, by which check, and in which words: arenas with planted faults, and hand-made cases."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -309,6 +310,71 @@ def test_any_names_and_answers_make_a_report_that_can_be_written(rows):
 def test_a_policy_out_of_range_is_refused(options):
     with pytest.raises(OptionError):
         RaterPolicy(**options)
+
+
+def test_a_run_of_two_dozen_is_too_long_unless_the_policy_says_otherwise():
+    runs = pl.concat([answers(f"r{length}", ["tie"] * length) for length in (2, 3, 23, 24, 25)])
+    assert check_raters(runs).flagged == ("r24", "r25")
+    assert check_raters(runs, RaterPolicy(run_length=2)).flagged == ("r2", "r23", "r24", "r25", "r3")
+    assert check_raters(runs, RaterPolicy(run_length=3)).flagged == ("r23", "r24", "r25", "r3")
+
+
+def test_of_runs_of_one_length_the_earliest_is_told():
+    sides = ["model_a"] * 5 + ["model_b"] * 5
+    turned = [answers(f"r{n}", sides if n % 2 else sides[::-1], side_a_shown="left") for n in range(40)]
+    found = check_raters(pl.concat(turned))
+    for n in range(40):
+        assert line(found, f"r{n}")["run_option"] == ("left" if n % 2 else "right")
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 60), st.integers(0, 30), st.integers(0, 30))
+def test_a_run_is_too_long_where_the_answers_of_others_make_it_less_likely_than_the_policy_says(own, lefts, rights):
+    others = answers("others", ["model_a"] * lefts + ["model_b"] * rights, side_a_shown="left")
+    found = check_raters(
+        pl.concat([answers("r", ["model_a"] * own, side_a_shown="left"), others]), RaterPolicy(run_length=None)
+    )
+    share = min(0.95, max(0.01, lefts / (lefts + rights))) if lefts + rights else 0.5
+    longest = next(length for length in range(2, 2000) if own * share**length < 1e-6 * (1 + 1e-9))
+    assert line(found, "r")["repeated_option_threshold"] == longest
+    assert line(found, "r")["repeated_option"] == (own >= longest)
+
+
+def test_a_side_is_told_with_its_share_and_lines_stand_by_name_below_those_that_are_flagged():
+    leaning = ["model_a"] * 75 + ["model_b"] * 25
+    sides = {"b": "left", "a": "right", "d": "left", "c": "right"}
+    battles = [answers(name, leaning, side_a_shown=side) for name, side in sides.items()]
+    even = [answers(name, ["model_a", "model_b"] * 6, side_a_shown="left") for name in ("f", "e", "g")]
+    found = check_raters(pl.concat([*battles, *even]), RaterPolicy(run_length=None, checks=(RaterReason.ONE_SIDED,)))
+    assert found.table["rater_id"].to_list() == list("abcdefg")
+    for name, side in sides.items():
+        assert line(found, name)["explanation"].startswith(f"{side} in 75% of 100 decisive answers")
+
+
+def test_a_rater_of_the_usual_agreement_is_at_the_threshold_where_the_usual_is_wanted(arena: pl.DataFrame):
+    policy = RaterPolicy(consensus_skill=1.0, consensus_minimum=1, checks=(RaterReason.AGAINST_CONSENSUS,))
+    apart = check_raters(arena, policy).table.select(
+        gap=pl.col("against_consensus_value") - pl.col("against_consensus_threshold")
+    )
+    gaps = sorted(apart["gap"])
+    assert len(gaps) == 29
+    assert gaps[14] == pytest.approx(0, abs=1e-6)  # the median of the raters' kappas is that of the middle one
+    assert gaps[13] < -1e-6 < 1e-6 < gaps[15]
+    chance = check_raters(arena, replace(policy, consensus_skill=0.0)).table["against_consensus_threshold"]
+    half = check_raters(arena, replace(policy, consensus_skill=0.5)).table["against_consensus_threshold"]
+    whole = check_raters(arena, policy).table["against_consensus_threshold"]
+    assert (half - (chance + whole) / 2).abs().max() < 1e-6
+    usual = (whole - chance) / (1 - chance)  # one kappa for all
+    assert usual.max() - usual.min() < 1e-6 and 0 < usual.max() < 1
+
+
+@pytest.mark.parametrize("missing", [["winner"], ["model_b", "winner"], ["rater_id", "model_a", "winner"]])
+def test_every_missing_column_is_named(missing: list[str]):
+    with pytest.raises(BattleError) as caught:
+        check_raters(answers("r", ["tie"]).drop(missing))
+    text = str(caught.value)
+    assert all(f"'{name}'" in text for name in missing)
+    assert ("Missing too" in text) == (len(missing) > 1)
 
 
 def test_flagged_raters_are_left_out_and_counted_by_reason(arena: pl.DataFrame, report: RaterReport):

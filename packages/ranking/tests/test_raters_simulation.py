@@ -19,9 +19,26 @@ def test_every_rater_answers_the_same_number_and_anchors_have_their_share():
     assert (battles["expected_winner"].is_not_null() == battles["is_anchor"]).all()
 
 
+def test_the_expected_answers_of_anchors_and_the_sides_are_as_often_the_one_as_the_other():
+    battles = SimulatedRaters(attentive=10, careless=0, votes=300, anchors=1.0, slips=0.0, ties=0.0).battles()
+    assert battles["is_anchor"].all()
+    for column, value in (("expected_winner", "model_a"), ("side_a_shown", "left")):
+        assert (battles[column] == value).mean() == pytest.approx(0.5, abs=0.05)
+    assert (battles["winner"] == battles["expected_winner"]).mean() > 0.99  # a lead of 1,000 points
+
+
+def test_the_share_of_ties_is_that_between_equals_and_may_be_all():
+    for ties in (0.0, 0.3, 1.0):
+        arena = SimulatedRaters(attentive=10, careless=0, votes=300, spread=0.0, taste=0.0, ties=ties, slips=0.0, anchors=0.0)
+        tied = arena.battles()["winner"].is_in(["both_good", "both_bad"]).mean()
+        assert tied == pytest.approx(ties, abs=0.04 if 0 < ties < 1 else 0)
+
+
 def test_without_careless_raters_nothing_changes():
     found = effect_of_filtering(SimulatedRaters(models=4, attentive=12, careless=0, votes=150), replicates=60)
     assert (found.found, found.wrongly_flagged, found.width_change, found.error_after) == (1.0, 0.0, 0.0, 0.0)
+    assert (found.relative_change, found.error_before) == (0.0, 0.0)
+    assert found.separation_before == found.separation_after > 1.0
 
 
 def test_impossible_arenas_are_refused():

@@ -27,7 +27,9 @@ from salon_synthetic import (
 )
 from salon_synthetic.scenes.composing import compose
 from salon_synthetic.scenes.drawing import read_scene
-from salon_synthetic.scenes.placing import strings_clear
+from salon_synthetic.scenes.placing import free_places, strings_clear
+from salon_synthetic.scenes.vocabulary import Relation
+from salon_synthetic.scenes.wording import relation_phrase
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Edit, Editor, Media
 from salon_taxonomy.records import CallStatus
@@ -259,3 +261,25 @@ def test_editors_with_other_slips_are_other_editors():
 def test_an_unknown_editor_is_an_error(text: str) -> None:
     with pytest.raises(InputError, match="no such editor"):
         open_editor(text, {})
+
+
+@for_each("side", [Relation.LEFT, Relation.RIGHT, Relation.ABOVE, Relation.BELOW])
+@for_each("anchor", [SCENE.items[0], SCENE.items[3]])
+def test_an_added_object_goes_to_the_nearest_free_place_half_as_far_again_along_its_side_as_across(
+    anchor: Item, side: Relation
+) -> None:
+    cross = Item(shape="cross", colour="pink", size="small", x=0, y=0)
+    wanted = None
+    for place in free_places(SCENE, cross, near=(anchor.x, anchor.y)):
+        across, along = sorted((abs(place.x - anchor.x), abs(place.y - anchor.y)))
+        if place.stands(side, anchor) and 2 * along >= 3 * across:
+            wanted = place
+            break
+    words = f"Add a small pink cross {relation_phrase(side)} the {anchor.colour} {anchor.shape}"
+    commands = read_instruction(words)
+    assert commands is not None, words
+    if wanted is None:
+        with pytest.raises(InputError, match="no room"):
+            execute(SCENE, commands)
+    else:
+        assert execute(SCENE, commands).items == (*SCENE.items, wanted)

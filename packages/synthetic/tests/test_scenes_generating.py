@@ -16,6 +16,7 @@ from salon_console import main
 from salon_synthetic import Category, DrawnItem, Item, Scene, findings, generate, holds, png, read_prompt, read_question
 from salon_synthetic.scenes.drawing import SCENE_CHUNK, outline, pattern, read_scene, shade
 from salon_synthetic.scenes.placing import free_place, free_places, strings_clear
+from salon_synthetic.scenes.reading import LONGEST_TEXT
 from salon_synthetic.scenes.vocabulary import (
     BACKGROUND,
     CANVAS,
@@ -120,10 +121,31 @@ def test_a_hostile_scene_is_an_error(text: str) -> None:
         Scene.from_json(text)
 
 
+@for_each(
+    ("text", "key"),
+    [
+        ('{"items": [{"shape": "horse", "colour": "red", "x": 1, "y": 1}]}', "items.0.shape"),
+        ('{"items": [], "truth": 1}', "truth"),
+        ("[1]", None),
+        ("{", None),
+    ],
+)
+def test_what_is_wrong_in_a_scene_is_named(text: str, key: str | None) -> None:
+    with pytest.raises(InputError) as caught:
+        Scene.from_json(text)
+    assert (caught.value.column, caught.value.key) == ("scene", key)
+
+
 @for_each("text", HOSTILE_REPLIES)
 def test_a_text_that_is_no_prompt_and_no_question_is_not_guessed_at(text: str) -> None:
     assert read_prompt(text) is None
     assert read_question(text) is None
+
+
+def test_a_text_is_read_up_to_its_longest_length_and_not_beyond() -> None:
+    for read, words in ((read_prompt, "a star"), (read_question, "is there a star?")):
+        assert read(words.rjust(LONGEST_TEXT)) == read(words) is not None
+        assert read(words.rjust(LONGEST_TEXT + 1)) is None
 
 
 @given(st.text())

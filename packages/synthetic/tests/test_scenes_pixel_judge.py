@@ -58,6 +58,14 @@ def test_sharp_eyes_see_every_object_of_a_drawn_scene(item) -> None:
         assert nearest <= 6
 
 
+@for_each("shape", ["circle", "cross", "diamond"])
+@for_each("size", ["small", "medium", "large"])
+def test_sharp_eyes_see_an_object_of_four_equal_sides_where_it_is(shape: str, size: str) -> None:
+    for x, y in ((60, 60), (61, 131), (200, 77)):
+        [seen] = perceive(drawn(Scene(items=[Item(shape=shape, colour="blue", size=size, x=x, y=y)]))).items
+        assert (seen.shape, seen.size, seen.x, seen.y) == (shape, size, x, y)
+
+
 def test_what_is_seen_comes_from_the_pixels_and_not_from_the_truth_in_the_file() -> None:
     from PIL.PngImagePlugin import PngInfo
 

@@ -136,7 +136,7 @@ def share_wheel(shares: pl.DataFrame) -> Specification:
     filled = sector.transform_filter("datum.model == first").mark_arc(opacity=0.5, stroke="white", strokeWidth=1)
     outline = sector.transform_filter("datum.model == second").mark_arc(filled=False, strokeWidth=2, stroke="#d9720b")
     labels = pl.DataFrame(
-        {"name": points, "middle": [(n + 0.5) * turn for n in range(len(points))], "at": 1.08, "one": 1.0},
+        {"name": points, "middle": [(n + 0.5) * turn for n in range(len(points))], "at": 1.08},
         schema_overrides={"name": pl.String, "middle": pl.Float64},
     )
     rings = alt.Chart(alt.InlineData(values=[{"ring": ring / 4.0} for ring in range(1, 5)]))

@@ -77,10 +77,7 @@ def _turned(scene: Scene, generator: random.Random) -> Scene | None:
     one, two = scene.items[:2]
     across, down = one.x - two.x, one.y - two.y
     across, down = generator.choice(((down, across), (-down, -across)))
-    x, y = two.x + across, two.y + down
-    if not (0 <= x <= CANVAS and 0 <= y <= CANVAS):
-        return None
-    moved = one.model_copy(update={"x": x, "y": y})
+    moved = one.model_copy(update={"x": two.x + across, "y": two.y + down})
     return scene.replacing(0, moved) if moved.clear_of(scene.items[1:]) else None
 
 
