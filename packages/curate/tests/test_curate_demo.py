@@ -14,13 +14,14 @@ from salon_taxonomy.errors import InputError
 
 
 def test_the_demonstration_ends_with_a_release_that_its_truth_confirms(tmp_path):
-    done = CliRunner().invoke(curate, ["demo", str(tmp_path / "d"), "--per-category", "6"], catch_exceptions=False)
+    folder = tmp_path / "a d[1]"  # no pattern of names
+    done = CliRunner().invoke(curate, ["demo", str(folder), "--per-category", "6"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    rows = [json.loads(line) for line in (tmp_path / "d" / "candidates" / "rows.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (folder / "candidates" / "rows.jsonl").read_text().splitlines()]
     truth = {row["key"]: row["truth"] for row in rows}
-    released = pl.concat([pl.read_parquet(each) for each in (tmp_path / "d/dataset/releases/v1/data").iterdir()])
+    released = pl.concat([pl.read_parquet(each, glob=False) for each in (folder / "dataset/releases/v1/data").iterdir()])
     assert len(released) > 0 and all(truth[key] for key in released["key"])
-    page = (tmp_path / "d" / "demo.html").read_text()
+    page = (folder / "demo.html").read_text()
     assert "Precision" in page and "where sharpness is at least" in page and "Content-Security-Policy" in page
 
 

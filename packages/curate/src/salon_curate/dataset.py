@@ -333,7 +333,7 @@ def read_rows(path: Path, columns: Sequence[str], start: int = 0, rows: int | No
     import polars as pl
 
     try:
-        return pl.scan_parquet(path).slice(start, rows).select(columns).collect()
+        return pl.scan_parquet(path, glob=False).slice(start, rows).select(columns).collect()
     except (OSError, pl.exceptions.PolarsError) as error:
         hint = "See what else is wrong: salon curate verify DATASET"
         raise InputError(f"is missing or damaged ({type(error).__name__})", source=path, hint=hint) from error

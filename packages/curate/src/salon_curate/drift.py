@@ -147,7 +147,7 @@ def _made_again(dataset: DataSet, stages: Sequence[Stage], stage: Stage, places:
         outcome = next(iter(stage.in_this_process(sample, [task]) or inline([task])))
         if outcome.error is not None:
             raise StageError(outcome.error)
-        return pl.read_parquet(folder / "again.parquet")
+        return pl.read_parquet(folder / "again.parquet", glob=False)
 
 
 def _compared(column: str, then: "pl.Series", now: "pl.Series") -> ColumnDrift:

@@ -223,7 +223,7 @@ def _wrong_part(path: Path, stage: Stage, shard: Shard, keys: "pl.Series") -> li
     if problem is not None:
         return [problem]
     try:
-        found = pl.read_parquet(path)
+        found = pl.read_parquet(path, glob=False)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         return [f"cannot be read ({error})"]
     wrong: list[str] = []

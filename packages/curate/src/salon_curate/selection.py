@@ -445,10 +445,10 @@ def wrong_copies(dataset: DataSet, stages: Sequence[Stage]) -> list[str]:
                 continue  # the next command that reads these columns makes it again
             start = 0
             for file in files if same else []:
-                original = pl.read_parquet(dataset.folder / file, columns=list(pl.read_parquet_schema(path)))
-                same = same and original.equals(pl.scan_parquet(path).slice(start, len(original)).collect())
+                original = pl.read_parquet(dataset.folder / file, columns=list(pl.read_parquet_schema(path)), glob=False)
+                same = same and original.equals(pl.scan_parquet(path, glob=False).slice(start, len(original)).collect())
                 start += len(original)
-            same = same and start == pl.scan_parquet(path).select(pl.len()).collect().item()
+            same = same and start == pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
             same = False
         if not same:
@@ -481,7 +481,7 @@ def _copied(dataset: DataSet, stage: Stage | None, files: list[str]) -> "pl.Lazy
     name = _SHARDS if stage is None else stage.name
     path, state = _copy_path(dataset, name, files), _state_of_files(dataset, files)
     if state is not None and path.exists() and _is_whole(path, path.stat().st_mtime_ns, state):
-        return pl.scan_parquet(path)
+        return pl.scan_parquet(path, glob=False)
     frame = _parts_of(dataset, stage, files)
     if state is None:  # another process has made a part that was missing
         return frame
@@ -490,7 +490,7 @@ def _copied(dataset: DataSet, stage: Stage | None, files: list[str]) -> "pl.Lazy
         publish_with_digest(path, lambda temporary: frame.sink_parquet(temporary, compression="zstd", metadata=metadata))
     except pl.exceptions.PolarsError as error:
         raise _damaged(dataset, name) from error
-    return pl.scan_parquet(path)
+    return pl.scan_parquet(path, glob=False)
 
 
 @cache
@@ -518,7 +518,7 @@ def _parts_of(dataset: DataSet, stage: Stage | None, files: list[str]) -> "pl.La
             if (problem := part_problem(dataset.folder / file, stage, shard)) is not None:
                 hint = "Delete it; salon curate run makes it again."
                 raise InputError(f"is damaged: {problem}", source=dataset.folder / file, hint=hint)
-    frame = pl.scan_parquet([dataset.folder / file for file in files])
+    frame = pl.scan_parquet([dataset.folder / file for file in files], glob=False)
     try:
         frame.collect_schema()
     except pl.exceptions.PolarsError as error:
