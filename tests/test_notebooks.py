@@ -6,7 +6,9 @@ ends with ``print(result)`` ends with ``result`` there, which a notebook shows a
 """
 
 import json
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,7 @@ def test_a_notebook_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     import nbformat
 
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("PATH", os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
     made = nbformat.read(notebook_of(page), as_version=4)
     nbformat.validate(made)
     nbclient.NotebookClient(made, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()

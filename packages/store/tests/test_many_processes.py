@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from salon_store import ResultStore
+from salon_store.errors import RefusedWriteError
 
 pytestmark = pytest.mark.real_store
 
@@ -149,3 +150,26 @@ def test_a_reader_meets_no_gap_while_parts_are_merged_and_removed_in_its_own_pro
         store.append("battles", rows.with_columns(battle_id=pl.lit(f"a{number}")), run_id="r")
         store.compact()
         assert store.read("battles").collect().height == number + 1
+
+
+@pytest.mark.parametrize("made_meanwhile", [True, False])
+def test_a_table_that_another_process_makes_first_is_taken_and_another_refusal_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_meanwhile: bool
+) -> None:
+    """Of two that commit the first version at once, delta-rs refuses one: "Protocol changed since last commit"."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import CommitFailedError
+
+    create = DeltaTable.create
+
+    def beaten(*arguments: object, **options: object) -> None:
+        if made_meanwhile:
+            create(*arguments, **options)  # type: ignore[arg-type]
+        raise CommitFailedError("Protocol changed since last commit")
+
+    monkeypatch.setattr(DeltaTable, "create", beaten)
+    if not made_meanwhile:
+        with pytest.raises(RefusedWriteError, match="the table could not be made"):
+            ResultStore.open(tmp_path / "results")
+        return
+    assert {info.rows for info in ResultStore.open(tmp_path / "results").tables()} == {0}

@@ -117,6 +117,8 @@ class DeltaLog:
                 name=self._schema.name,
             )
         except (DeltaError, OSError) as error:
+            if _is_table(self.url, self._options):  # another process made it in between
+                return
             raise RefusedWriteError(f"{self.url}: the table could not be made ({first_line(error)})") from error
         self.flush(0)
 
@@ -357,6 +359,16 @@ class DeltaLog:
             "Restore the directory from a backup. Its checkpoints (*.checkpoint.parquet and _last_checkpoint) are copies of "
             "what the commits say and may be removed.",
         )
+
+
+def _is_table(url: str, options: dict[str, str] | None) -> bool:
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return bool(DeltaTable.is_deltatable(url, options))
+    except (DeltaError, OSError):
+        return False
 
 
 def statistics(frame: pl.DataFrame, schema: TableSchema) -> str:
