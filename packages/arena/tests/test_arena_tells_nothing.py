@@ -98,7 +98,7 @@ class Watcher:
         return np.array([*np.ravel(columns), reply["votes"], reply["left_out"]], dtype=float)
 
     async def task(self, visitor: Visitor, stranger: Visitor, choice: str, place: int) -> tuple[list[float], float]:
-        """Do one task; returns everything seen, and which model was on the left."""
+        """Do one task; returns everything seen and last the prompt's number, and which model was on the left."""
         before = await self.board(stranger)
         started = time.perf_counter()
         [task, *others] = (await visitor.ask("POST", "/tasks")).json()["tasks"]
@@ -125,7 +125,8 @@ class Watcher:
         change = ((await self.board(stranger)) - before).clip(-2, 2)  # a first batch is no outlier
         turned = {"left": 1.0, "right": -1.0}.get(choice, 0.0)
         named = (await visitor.ask("GET", f"/models/{task['assignment']}")).content
-        return [*seen, *change, *(turned * change), len(named)], side
+        number = int(task["prompt"].split()[-1])
+        return [*seen, *change, *(turned * change), len(named), number], side
 
 
 def watched(folder: Path, tasks: int, *, seed: int | None = None, live: bool = False) -> tuple[NDArray[Any], NDArray[Any], int]:
@@ -148,7 +149,7 @@ def watched(folder: Path, tasks: int, *, seed: int | None = None, live: bool = F
                     who, place = number % RATERS, number // RATERS
                     seen, side = await watcher.task(raters[who], stranger, CHOICES[number % len(CHOICES)], place)
                     raters[who].heard.clear()
-                    rows.append([*seen, plan[who, place]])
+                    rows.append([*seen[:-1], plan[who, place], seen[-1]])
                     sides.append(side)
             return rows, sides
 
@@ -157,12 +158,17 @@ def watched(folder: Path, tasks: int, *, seed: int | None = None, live: bool = F
 
 
 def classified(features: NDArray[Any], sides: NDArray[Any]) -> float:
-    """The area under the curve of a logistic regression with ridge, each half predicted from the other."""
+    """The area under the curve of a logistic regression with ridge, each half of the prompts predicted from the other.
+
+    A picture is shown in several tasks, and the models' pictures differ by chance: what is learned from some pictures must not
+    be tried on the same ones. The last column is the number of the prompt.
+    """
+    features, numbers = features[:, :-1], features[:, -1]
     spread = features.std(0)
     x = (features - features.mean(0)) / np.where(spread > 0, spread, 1.0)
     x = np.column_stack([np.ones(len(x)), x])
     scores = np.zeros(len(x))
-    half = np.arange(len(x)) % 2 == 0
+    half = numbers % 2 == 0
     for fitted in (half, ~half):
         weights = np.zeros(x.shape[1])
         for _ in range(12):
@@ -185,14 +191,14 @@ def memory(tmp_path: Path) -> Iterator[Path]:
     ("tasks", "bound"), [(120, 0.2), pytest.param(3400, 0.02, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
 )
 def test_all_that_a_client_sees_does_not_classify_the_model(memory: Path, tasks: int, bound: float) -> None:
-    """A leak shows each time; an area so far from a half by chance, once in 25 times, hardly twice."""
-    areas = []
-    while not areas or (abs(areas[-1] - 0.5) > bound and len(areas) < 2):
+    """A leak stays when more tasks are looked at; an area so far from a half by chance (once in 25 times) does not."""
+    areas: list[float] = []
+    while not areas or (abs(np.mean(areas) - 0.5) > bound and len(areas) < 3):
         (folder := memory / str(len(areas))).mkdir()
         features, sides, publications = watched(folder, tasks)
         assert len(sides) == tasks and abs(sides.mean()) < 4 / tasks**0.5 and publications == tasks // 1000
         areas.append(classified(features, sides))
-    assert abs(areas[-1] - 0.5) <= bound, areas
+    assert abs(np.mean(areas) - 0.5) <= bound, areas
 
 
 @pytest.mark.slow
