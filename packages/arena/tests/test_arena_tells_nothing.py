@@ -131,7 +131,7 @@ class Watcher:
 
 def watched(folder: Path, tasks: int, *, seed: int | None = None, live: bool = False) -> tuple[NDArray[Any], NDArray[Any], int]:
     """Features and sides of so many tasks, and how often boards were published."""
-    prompts = tasks // 6 + 40
+    prompts = tasks  # a picture is shown once or twice: what is seen of it by chance says little of the next
     plan = foretold(folder / "outsider", tasks, prompts)
     clock = Clock()
     with ArenaDatabase.open(folder / "arena.db") as database:
