@@ -173,8 +173,8 @@ def demonstration(folder: Path) -> str:
 def image_policy(folder: Path) -> str:
     from PIL import Image
 
-    from salon_train.image_policy.page import image_study_page
-    from salon_train.image_policy.study import ImageStudySettings, PolicyArm, PolicyPoint, PolicyResult
+    from studies.image_policy.page import image_study_page
+    from studies.image_policy.study import ImageStudySettings, PolicyArm, PolicyPoint, PolicyResult
 
     (folder / "seed-3").mkdir()
     for arm in PolicyArm:
@@ -207,7 +207,7 @@ MAKERS: dict[Callable[[Path], str], tuple[str, ...]] = {
     refinement: ("salon_bench.report.trace_page",),
     training: ("salon_train.report.page",),
     demonstration: ("salon_train.demo.page",),
-    image_policy: ("salon_train.image_policy.page",),
+    image_policy: ("studies.image_policy.page",),
     curation: ("salon_curate.pages",),
 }
 """What makes a page here, and the modules whose pages these are."""

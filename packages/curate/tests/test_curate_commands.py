@@ -116,8 +116,6 @@ release birds --selection v1 --name n --split contrast
 release birds --selection v1 --name n --audit nope
 release birds --selection v1 --name n --min-precision nan
 demo birds
-demo birds --train
-demo x --train --per-category 3
 """.strip().splitlines()
 
 

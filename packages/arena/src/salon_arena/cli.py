@@ -341,28 +341,6 @@ def _demonstrate(folder: Path, votes: int, seed: int, listening: socket.socket |
 
 
 @arena.command()
-@click.option("--votes", type=int, default=6000, show_default=True, help="How many.")
-@click.option("--raters", type=int, default=100, show_default=True, help="How many vote side by side.")
-@click.option("--careless", type=float, default=0.1, show_default=True, help="Share of raters who answer fast, at random.")
-@click.option("--models", type=int, default=6, show_default=True, help="How many, from 1,000 to 1,300 Elo points.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of material, plan and answers.")
-def simulate(votes: int, raters: int, careless: float, models: int, seed: int) -> None:
-    """Let raters of known quality vote over HTTP, and compare what the arena concludes with the truth.
-
-    \b
-    Example:
-      salon arena simulate --votes 20000 --raters 300
-    """
-    from salon_arena.simulate import simulate
-
-    found = simulate(votes=votes, raters=raters, careless=careless, models=models, seed=seed)
-    click.echo(f"{found.votes:,} votes; {found.counted:,} count on the board.")
-    click.echo(f"{found.flagged:,} raters flagged; {found.caught:,} of {found.bad:,} careless or malicious ones among them.")
-    click.echo(f"Ratings are {found.error:.1f} Elo points from the true strengths of the simulated models (root mean square).")
-    click.echo(f"{found.covered:,} of {found.models:,} strengths lie in their 95% intervals.")
-
-
-@arena.command()
 @_DATABASE
 @click.option(
     "--store",

@@ -889,46 +889,21 @@ def release(
 
 @curate.command()
 @click.argument("folder", type=OutputPath(file_okay=False, dir_okay=True))
-@click.option(
-    "--per-category",
-    type=click.IntRange(1),
-    show_default="40",
-    help="Pictures of each of 8 kinds of prompts; not with --train.",
-)
+@click.option("--per-category", type=click.IntRange(1), default=40, show_default=True, help="Pictures of each kind of prompts.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
-@click.option(
-    "--train",
-    is_flag=True,
-    help="Instead: filter what an unreliable teacher labelled, and train on both sets (needs salon-train; half an hour).",
-)
 @SEED
 @OUTPUT
 @FORMAT
-def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed: int, output: Path | None, form: str) -> None:
+def demo(folder: Path, per_category: int, workers: int, seed: int, output: Path | None, form: str) -> None:
     """Build a data set of drawn pictures from prompts to a release, offline, and measure each stage against the truth.
 
     \b
     Example:
       salon curate demo curated
-      salon curate demo study --train
     """
-    if train:
-        if per_category is not None:
-            hint = "Leave --per-category out: 600 pictures of artifacts are drawn for each seed."
-            raise InputError("has no effect with --train:", column="per-category", value=per_category, hint=hint)
-        from salon_curate.filter_study import filter_study
-
-        results = filter_study(folder, seeds=range(seed, seed + 3), workers=workers, tell=partial(click.echo, err=True))
-        arms = ("unfiltered", "filtered")
-        lines = [(str(each.seed), *(as_cell(of[arm]) for arm in arms for of in (each.pictures, each.f1))) for each in results]
-        header = ("seed", "unfiltered", "F1 unfiltered", "filtered", "F1 filtered")
-        values = [asdict(each) for each in results]
-        page = f"page: {folder / 'filter-study.html'}"
-        deliver(Table(header, lines), values, form=form, output=output, further=[page], json=lambda: as_json(values))
-        return
     from salon_curate.demo import demo as build
 
-    found = build(folder, per_category=per_category or 40, seed=seed, workers=workers)
+    found = build(folder, per_category=per_category, seed=seed, workers=workers)
     rows = [(each.condition, *map(as_cell, (each.kept, each.precision, each.recall))) for each in found.worth]
     precision = found.audit.precision
     deliver(
