@@ -321,7 +321,19 @@ def test_a_folder_of_pictures_that_is_not_there_is_named_as_it_was_given(tmp_pat
     write_rows(tmp_path)
     (tmp_path / "empty").mkdir()
     for folder, said in (("nothing", "nothing: there is no such folder"), ("empty", "empty: none of the 6 pictures")):
-        words = ["reflect", "--rows", "rows.jsonl", "--images", folder, "--policy", "pixels:", "--work", "work"]
+        words = [
+            "run",
+            "--stage",
+            "reflect",
+            "--rows",
+            "rows.jsonl",
+            "--images",
+            folder,
+            "--policy",
+            "pixels:",
+            "--work",
+            "work",
+        ]
         result = CliRunner().invoke(r3_bench, words)
         assert isinstance(result.exception, InputError)
         assert said in str(result.exception)
@@ -329,12 +341,21 @@ def test_a_folder_of_pictures_that_is_not_there_is_named_as_it_was_given(tmp_pat
         assert not (tmp_path / "work").exists()
 
 
+@pytest.mark.parametrize(
+    ("stage", "option"), [("reflect", "--rows"), ("edit", "--editor"), ("explanations", "--judge"), ("images", "--judge")]
+)
+def test_a_stage_names_the_option_that_it_misses(stage, option, tmp_path):
+    result = CliRunner().invoke(r3_bench, ["run", "--stage", stage, "--work", str(tmp_path / "work")])
+    assert (result.exit_code, f"'{option}', for the stage {stage}" in result.output) == (2, True)
+    assert not (tmp_path / "work").exists()
+
+
 def test_rows_that_were_left_out_stand_in_the_report(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with write_rows(tmp_path).open("a") as more:
         more.write('{"idx": 99}\n')
     words = ["--rows", "rows.jsonl", "--policy", "pixels:", "--work", "work", "--fidelity", "released"]
-    assert CliRunner().invoke(r3_bench, ["reflect", *words]).exit_code == 0
+    assert CliRunner().invoke(r3_bench, ["run", "--stage", "reflect", *words]).exit_code == 0
     shown = json.loads(CliRunner().invoke(r3_bench, ["report", "--work", "work", "--format", "json"]).output)
     assert shown["left_out"][0] == "1 of 7 rows of rows.jsonl cannot be used and is left out:"
     assert shown["stages"]["reflect"]["run_id"].startswith("r3-reflect-released-")

@@ -306,7 +306,7 @@ def test_drift_refuses_what_it_cannot_compare(tmp_path, few):
             drift(dataset, [look, duplicates], name, now=now)
 
 
-def test_the_commands_print_plan_simulation_and_drift(tmp_path, few):
+def test_the_commands_print_plan_and_drift(tmp_path, few):
     dataset = made(tmp_path / "d", few, shard_rows=4)
     (dataset.folder / PIPELINE).write_text('[[stage]]\nuse = "look"\n[[stage]]\nask = "agreement"\njudge = "pixels:"\n')
     folder = str(dataset.folder)
@@ -317,8 +317,6 @@ def test_the_commands_print_plan_simulation_and_drift(tmp_path, few):
 
     assert "2 of 16" in call("plan", folder) and "1 judge" in call("plan", folder, "--share", 0.2)
     assert json.loads(call("plan", folder, "--format", "json"))["stages"][1]["totals"]["calls"]["value"] == pytest.approx(64)
-    assert len(json.loads(call("simulate", folder, "--workers", 1, "--workers", 4, "--format", "json"))) == 2
-    assert "busy" in call("simulate", folder)
     assert call("run", folder, "--quiet", "--engine", "inline").startswith("26 parts made with 0 rows without a value, 6 kept")
     assert "agrees" in call("drift", folder, "--stage", "agreement", "--rows", 20)
     moved = call("drift", folder, "--stage", "agreement", "--now", "pixels:blur=8", "--at-most", 0.01)
