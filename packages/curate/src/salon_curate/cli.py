@@ -677,7 +677,7 @@ def audit_sample(
 ) -> None:
     """Draw the sample and write it for people.
 
-    Written are a sheet to fill in, a folder for the arena, and tasks for Label Studio. Raters do not see the decision.
+    Written are a sheet to fill in and a folder for the arena. Raters do not see the decision.
 
     \b
     Example:
@@ -714,7 +714,7 @@ def audit_sample(
 def audit_score(dataset: Path, name: str, answers: Path, seed: int, output: Path | None, form: str) -> None:
     """Score ANSWERS about the audit NAME: precision, recall and agreement of the whole data set.
 
-    ANSWERS is a CSV table (key, rater, accept), a JSON export of Label Studio, or the store that an arena exported to.
+    ANSWERS is a CSV table (key, rater, accept), or the store that an arena exported to.
 
     \b
     Example:

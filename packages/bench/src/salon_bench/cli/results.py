@@ -7,7 +7,8 @@ from salon_console.lazy_commands import LazyCommand, LazyGroup
 _COMMANDS = {
     "card": LazyCommand(
         "salon_bench.cli.publishing:card",
-        "Write the data set card of a FOLDER of tables (.csv, .jsonl, .parquet): README.md, which is replaced.",
+        "Write README.md of a FOLDER for the Hugging Face hub: a data set's card, or a Space's where the FOLDER has an "
+        "index.html.",
     ),
     "compare": LazyCommand(
         "salon_bench.cli.report:compare",
@@ -22,11 +23,7 @@ _COMMANDS = {
     ),
     "log": LazyCommand(
         "salon_bench.cli.publishing:log",
-        "Log the suites' numbers of RUNs, with their intervals, as files of TensorBoard, MLflow or Weights & Biases.",
-    ),
-    "push": LazyCommand(
-        "salon_bench.cli.publishing:push",
-        "Upload the files of a FOLDER to OWNER/NAME on the Hugging Face hub, in one commit.",
+        "Log the suites' numbers of RUNs, with their intervals, as files of MLflow or Weights & Biases.",
     ),
     "reliability": LazyCommand(
         "salon_bench.cli.reliability:reliability",
@@ -36,10 +33,6 @@ _COMMANDS = {
         "salon_bench.cli.report:report",
         "Write one self-contained page about runs: their numbers, and every picture with its verdicts and the "
         "judge's own words.",
-    ),
-    "space": LazyCommand(
-        "salon_bench.cli.publishing:space",
-        "Make the folder of a static Hugging Face Space from a PAGE that a command wrote with --output page.html.",
     ),
 }
 
