@@ -82,7 +82,6 @@ def draw(browser: Browser, into: Path, work: Path) -> None:
         (work / name).mkdir()
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         page.goto(make(work / name).as_uri())
-        page.wait_for_function("[...document.querySelectorAll('.chart')].every(chart => chart.querySelector('svg'))")
         page.locator("h2", has_text=section).first.evaluate("heading => heading.scrollIntoView()")
         save(page, into / f"{name}.webp")
         page.close()

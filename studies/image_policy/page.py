@@ -115,7 +115,8 @@ def _number(point: PolicyPoint, metric: str) -> float | None:
 
 
 def _sheets(results: Sequence[PolicyResult], folder: Path, seed: int) -> "list[str | Fragment]":
-    from salon_console.page import Fragment, page_template
+    from salon_console.page import Fragment
+    from salon_console.templates import page_template
 
     template = page_template("salon_train.report", "sheet.html.jinja")
     blocks: list[str | Fragment] = [

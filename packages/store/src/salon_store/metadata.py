@@ -12,7 +12,7 @@ from salon_taxonomy.records import TABLES
 from salon_taxonomy.store_address import is_url
 
 FORMAT_VERSION = 6
-"""6: Delta tables. Up to 5: directories of Parquet parts (``migrations.py``)."""
+"""6: Delta tables. A layout that changes comes with its conversion, tested on a store written by the commit before."""
 _FORMAT = "salon-store"
 
 
@@ -65,11 +65,12 @@ def read_metadata(place: StorePlace) -> Metadata:
             source=f"{place.address}/{METADATA}",
             hint="The rows are in the tables' directories; write store.json as docs/store.md shows it.",
         ) from error
-    if metadata.schema_version > FORMAT_VERSION:
+    if metadata.schema_version != FORMAT_VERSION:
+        newer = metadata.schema_version > FORMAT_VERSION
         raise NotAStoreError(
-            f"the store has schema version {metadata.schema_version}, this Salon knows versions up to {FORMAT_VERSION}",
+            f"the store has schema version {metadata.schema_version}, this Salon knows version {FORMAT_VERSION}",
             source=place.address,
-            hint="Update salon-store; nothing was changed.",
+            hint="Update salon-store; nothing was changed." if newer else "Its layout was never released; nothing was changed.",
         )
     return metadata
 
@@ -92,18 +93,4 @@ def refuse_unlisted(place: StorePlace, table: str) -> None:
             source=f"{place.address}/{METADATA}",
             value=table,
             hint=f"`salon store init {place.address}` opens the store for writing, and lists it again.",
-        )
-
-
-def refuse_old(place: StorePlace, metadata: Metadata) -> None:
-    """Refuse a store of an older layout, which must be opened for writing once.
-
-    Raises:
-        NotAStoreError: for a layout before Delta tables.
-    """
-    if metadata.schema_version < FORMAT_VERSION:
-        raise NotAStoreError(
-            f"the store has schema version {metadata.schema_version} and must be brought to {FORMAT_VERSION}",
-            source=place.address,
-            hint=f"`salon store init {place.address}` opens it for writing once.",
         )

@@ -1,8 +1,8 @@
 """The result store: Delta tables that many processes and machines append to and read at once.
 
 This file is the front door; behind it are ``places.py`` (where files are), ``tables.py`` (one table), ``delta.py`` (its log),
-``keys.py`` (duplicates), ``checks.py`` (rows), ``journal.py``, ``leases.py``, ``query.py`` (SQL), ``catalog.py``,
-``verification.py`` and ``migrations.py``.
+``keys.py`` (duplicates), ``checks.py`` (rows), ``journal.py``, ``leases.py``, ``query.py`` (SQL), ``catalog.py`` and
+``verification.py``.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,11 +25,9 @@ from salon_store.metadata import (
     Metadata,
     columns_digest,
     read_metadata,
-    refuse_old,
     refuse_unlisted,
     write_metadata,
 )
-from salon_store.migrations import migrate_parts, remove_parts
 from salon_store.places import METADATA, Bucket, Directory, StorePlace, place_of
 from salon_store.query import run_query
 from salon_store.run_names import file_stem
@@ -93,8 +91,7 @@ class ResultStore:
                 under ``~/.local/state/salon/stores``.
 
         Raises:
-            NotAStoreError: when the place has other things in it, is newer than this version of Salon, or (read-only)
-                has a layout that must be migrated.
+            NotAStoreError: when the place has other things in it, or has another layout than this version of Salon.
             StoreError: when the operating system or the object store refuses (permissions, a full disk).
         """
         with explained(path):
@@ -102,7 +99,6 @@ class ResultStore:
             layout = place.layout
             if read_only:
                 metadata = read_metadata(place)
-                refuse_old(place, metadata)
                 return cls(place, metadata, read_only=True)
             if place.read_text(METADATA) is None:
                 make_store(place, create=create)
@@ -117,21 +113,15 @@ class ResultStore:
             return store
 
     def _bring_up_to_date(self) -> None:
-        """Migrate an older layout, make missing tables, add missing columns. The caller holds the store's lock."""
+        """Make missing tables, add missing columns. The caller holds the store's lock."""
         wanted = Metadata(FORMAT_VERSION, tuple(SCHEMAS), columns_digest())
         if self._metadata == wanted:
             return
-        old = self._metadata.schema_version < FORMAT_VERSION
-        if old:
-            migrate_parts(self._place, self._tables)
         for name, table in self._tables.items():
-            if old or name not in self._metadata.tables:
+            if name not in self._metadata.tables:
                 table.log.create()
             else:
                 table.log.add_columns()
-        if old or self._metadata.columns is None:
-            write_metadata(self._place, Metadata(FORMAT_VERSION, tuple(SCHEMAS), None))
-            remove_parts(self._place, self._tables)
         self._metadata = write_metadata(self._place, wanted)
 
     @property
