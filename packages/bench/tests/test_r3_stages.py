@@ -10,10 +10,11 @@ from click.testing import CliRunner
 from moments import Moments
 from r3_world import Dead, Painter, World, colour_of, write_rows
 
-from salon_bench.analysis.reliability import compare, read_scores, score_tables
+from salon_bench.analysis.reliability import compare, score_tables
 from salon_bench.cli.r3_bench import r3_bench
 from salon_bench.cli.scenes import scenes
 from salon_bench.report.gathering import gather
+from salon_bench.runs.score_rows import read_scores
 from salon_bench.runs.status import run_statuses
 from salon_bench.suites.r3_bench.editing import edit_pictures
 from salon_bench.suites.r3_bench.scoring import changes, gain, lines_of
@@ -270,7 +271,7 @@ def test_the_pixel_judge_and_the_draw_editor_put_eyes_in_their_known_order(tmp_p
         shown = runner.invoke(r3_bench, [str(each) for each in (*words, "--work", work, "--store", store, "--format", "json")])
         assert shown.exit_code == 0, shown.output
         runs.append(Workspace.open(work).run_of("images"))
-    [table] = score_tables(read_scores(store, runs), "s_rect", missing="zero")
+    [table] = score_tables(read_scores(runs, store), "s_rect", missing="zero")
     found = compare(table, sizes=[8], rounds=50)
     assert [each.model for each in found.standings] == ["pixels", "pixels:width=48"]
     assert found.differences[0].significant

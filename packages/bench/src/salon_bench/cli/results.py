@@ -5,6 +5,10 @@ import rich_click as click
 from salon_console.lazy_commands import LazyCommand, LazyGroup
 
 _COMMANDS = {
+    "agreement": LazyCommand(
+        "salon_bench.cli.agreement:agreement",
+        "Do the judges of some RUNs agree with each other, and with people? Spearman's rho and Kendall's tau.",
+    ),
     "card": LazyCommand(
         "salon_bench.cli.publishing:card",
         "Write README.md of a FOLDER for the Hugging Face hub: a data set's card, or a Space's where the FOLDER has an "
@@ -27,7 +31,7 @@ _COMMANDS = {
     ),
     "reliability": LazyCommand(
         "salon_bench.cli.reliability:reliability",
-        "Are the differences between the models of some RUNs more than chance, and would another judge say the same?",
+        "Are the differences between the models of some RUNs more than chance, and would fewer items rank them alike?",
     ),
     "report": LazyCommand(
         "salon_bench.cli.report:report",
