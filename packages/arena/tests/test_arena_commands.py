@@ -107,7 +107,6 @@ S --trusted-proxy https://a.org/ => no host name
 S --trusted-proxy a.org --proxy-address 0.0.0.0/0 => every address
 S --host 999.1.1.1 --trusted-proxy a.org => cannot listen
 S --trusted-proxy a.org --proxy-address proxy => no address or network
-demo demo --host 0.0.0.0 => this machine alone
 demo file.png --no-serve => file.png
 demo demo --votes -1 => -1
 export --store store => no such file

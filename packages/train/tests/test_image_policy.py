@@ -326,6 +326,7 @@ def test_wrong_settings_of_a_model_are_named_by_their_options(tmp_path: Path, mo
     needed = ("--model", "none", "--prompts", "prompts.txt", "--reward", "scorer:clip-score", "--output", "run")
     for words, option, problem in (
         (("--kl", "-1"), "--kl", "greater than or equal to 0"),
+        (("--learning-rate", "0"), "--learning-rate", "greater than 0"),
         (("--noise", "ode"), "--noise", "allowed: cps, sde"),
         (("--window", "10"), "--window", "at most 9 with 10 sampling steps of cps"),
         (("--sampling-steps", "2", "--noise", "sde"), "--window", "at most 2 with 2 sampling steps of sde"),

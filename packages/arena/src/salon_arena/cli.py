@@ -65,15 +65,12 @@ _TASKS_OF = {
 }
 
 
+_PORT = click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0: any free one.")
+
+
 def _serving(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a command that serves pages."""
-    options = (
-        click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
-        click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0: any free one."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")(_PORT(command))
 
 
 _PUBLIC_SEED = click.option(
@@ -301,9 +298,8 @@ def _print_remarks(remarks: Sequence[str]) -> None:
 @click.argument("folder", metavar="[FOLDER]", default="arena-demo", type=InputPath(file_okay=False, made=True))
 @click.option("--votes", type=click.IntRange(min=0), default=0, show_default=True, help="Simulated votes to begin with.")
 @click.option("--no-serve", is_flag=True, help="Only draw and vote.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of pictures, plan and votes; public.")
-@_serving
-def demo(folder: Path, votes: int, no_serve: bool, seed: int, host: str, port: int) -> None:
+@_PORT
+def demo(folder: Path, votes: int, no_serve: bool, port: int) -> None:
     """Draw pictures of five models of known strength and serve them as an arena.
 
     The pictures, the prompts and the database are in FOLDER (arena-demo).
@@ -313,29 +309,25 @@ def demo(folder: Path, votes: int, no_serve: bool, seed: int, host: str, port: i
       salon arena demo
       salon arena demo --votes 400 --no-serve && salon arena export --database arena-demo/arena.db --store results
     """
-    from salon_arena.app import LOOPBACK
-
-    if host not in LOOPBACK:
-        raise InputError("the demonstration is for this machine alone", source="--host", value=host, allowed=LOOPBACK)
     with ExitStack() as stack:
-        listening = None if no_serve else stack.enter_context(_listening(host, port))
-        _demonstrate(folder, votes, seed, listening)
+        listening = None if no_serve else stack.enter_context(_listening("127.0.0.1", port))
+        _demonstrate(folder, votes, listening)
 
 
-def _demonstrate(folder: Path, votes: int, seed: int, listening: socket.socket | None) -> None:
+def _demonstrate(folder: Path, votes: int, listening: socket.socket | None) -> None:
     """Draw, vote, and serve where there is a socket."""
     from salon_arena.database import ArenaDatabase
     from salon_arena.demo import STRENGTHS, draw_demo, simulate_votes
     from salon_arena.material import read_material
     from salon_arena.service import vote_service
 
-    material = read_material(*draw_demo(folder, seed=seed))
+    material = read_material(*draw_demo(folder))
     planted = ", ".join(f"{model} {strength:,.0f}" for model, strength in STRENGTHS.items())
     click.echo(f"{len(material.files):,} pictures of {len(material.prompts):,} prompts in {folder}; strengths: {planted}.")
     with ArenaDatabase.open(folder / "arena.db") as opened:
-        service = vote_service(opened, material, seed=seed)
+        service = vote_service(opened, material, seed=0)
         if votes:
-            click.echo(f"{simulate_votes(service, votes, seed=seed):,} simulated votes.")
+            click.echo(f"{simulate_votes(service, votes):,} simulated votes.")
         if listening is not None:
             _serve(service, f"{len(material.models)} models", listening)
 

@@ -337,7 +337,6 @@ def plan(dataset: Path, share: float, workers: int, seed: int, output: Path | No
 @click.option("--now", metavar="SPEC", help="Judge to compare with. Default: the stage's own, asked again.")
 @click.option("--rows", type=click.IntRange(1), default=200, show_default=True, help="Pictures of the sample.")
 @click.option("--at-most", type=FiniteRange(0, 1), help="Exit with 1 if the lower 95% bound of the changed share exceeds this.")
-@SEED
 @OUTPUT
 @FORMAT
 def drift(
@@ -346,7 +345,6 @@ def drift(
     now: str | None,
     rows: int,
     at_most: float | None,
-    seed: int,
     output: Path | None,
     form: str,
 ) -> None:
@@ -365,7 +363,7 @@ def drift(
     )  # fmt: skip
     if again is not None and not again.judged:
         raise InputError("the stage asks no judge that could be another:", source="--now", value=stage, hint="Leave --now out.")
-    found = drifting(opened, stages, stage, now=again, rows=rows, seed=seed)
+    found = drifting(opened, stages, stage, now=again, rows=rows)
     header = ("column", "rows", "changed", "95% interval of the share (Wilson)", "lost", "found", "mean shift",
               "95% interval (Student)")  # fmt: skip
     lines = []
@@ -660,7 +658,6 @@ def audit() -> None:
 @click.option("--name", required=True, help="Of the audit.")
 @click.option("--per-stratum", type=click.IntRange(1), default=500, show_default=True, help="Pictures of each stratum.")
 @click.option("--near", metavar="SQL", help="Pictures near a threshold: strata of their own.")
-@click.option("--question", help="What raters answer with yes or no. Default: whether the picture shows its prompt.")
 @SEED
 @OUTPUT
 @FORMAT
@@ -670,7 +667,6 @@ def audit_sample(
     name: str,
     per_stratum: int,
     near: str | None,
-    question: str | None,
     seed: int,
     output: Path | None,
     form: str,
@@ -684,12 +680,11 @@ def audit_sample(
       salon curate audit sample birds --selection v1 --name first --per-stratum 500 --near "sharpness BETWEEN 70 AND 90"
       salon arena serve birds/audits/first/pictures --prompts birds/audits/first/prompts.jsonl --task checks
     """
-    from salon_curate.audits import QUESTION, sample_audit
+    from salon_curate.audits import sample_audit
 
     opened = _opened(dataset)
     found = sample_audit(
-        opened, _pipeline(dataset).stages, selection, name, per_stratum=per_stratum, near=near,
-        question=question or QUESTION, seed=seed,
+        opened, _pipeline(dataset).stages, selection, name, per_stratum=per_stratum, near=near, seed=seed,
     )  # fmt: skip
     deliver(
         Table(
@@ -821,11 +816,9 @@ def release(
 @curate.command()
 @click.argument("folder", type=OutputPath(file_okay=False, dir_okay=True))
 @click.option("--per-category", type=click.IntRange(1), default=40, show_default=True, help="Pictures of each kind of prompts.")
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
-@SEED
 @OUTPUT
 @FORMAT
-def demo(folder: Path, per_category: int, workers: int, seed: int, output: Path | None, form: str) -> None:
+def demo(folder: Path, per_category: int, output: Path | None, form: str) -> None:
     """Build a data set of drawn pictures from prompts to a release, offline, and measure each stage against the truth.
 
     \b
@@ -834,7 +827,7 @@ def demo(folder: Path, per_category: int, workers: int, seed: int, output: Path 
     """
     from salon_curate.demo import demo as build
 
-    found = build(folder, per_category=per_category, seed=seed, workers=workers)
+    found = build(folder, per_category=per_category)
     rows = [(each.condition, *map(as_cell, (each.kept, each.precision, each.recall))) for each in found.worth]
     precision = found.audit.precision
     deliver(

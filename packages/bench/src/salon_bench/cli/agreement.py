@@ -5,7 +5,7 @@ from pathlib import Path
 import rich_click as click
 
 from salon_console.file_options import InputPath
-from salon_console.options import FORMAT, STORE, bootstrap_option, output_option, seed_option
+from salon_console.options import FORMAT, STORE, bootstrap_option, output_option
 from salon_console.output import as_json, deliver
 from salon_console.table_files import RESULT_ENDINGS
 from salon_taxonomy.store_address import StoreAddress
@@ -27,7 +27,6 @@ from salon_taxonomy.store_address import StoreAddress
 )
 @STORE
 @bootstrap_option()
-@seed_option("Another seed draws otherwise.")
 @output_option(RESULT_ENDINGS)
 @FORMAT
 def agreement(
@@ -38,7 +37,6 @@ def agreement(
     level: str,
     store: StoreAddress,
     replicates: int,
-    seed: int,
     output: Path | None,
     form: str,
 ) -> None:
@@ -66,7 +64,6 @@ def agreement(
         by_task=by is not None,
         dimensions=dimensions,
         replicates=replicates,
-        seed=seed,
     )
     view = result.view()
     models = [] if result.models.is_empty() else [frame_cells(result.models.drop([] if by else ["task"]))]

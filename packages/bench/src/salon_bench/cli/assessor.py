@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from salon_console.file_options import InputPath
-from salon_console.options import FORMAT, OUTPUT, bootstrap_option, confidence_option, seed_option
+from salon_console.options import FORMAT, OUTPUT, bootstrap_option
 from salon_console.output import as_json, deliver, number_text
 from salon_console.table_files import Table
 from salon_taxonomy.visible_text import visible
@@ -41,8 +41,6 @@ def assessor() -> None:
 )
 @click.option("--level", type=click.Choice(["main", "all"]), default="main", show_default=True, help="all: L3 labels too.")
 @bootstrap_option("0: no intervals.")
-@confidence_option()
-@seed_option("Of the bootstrap.")
 @OUTPUT
 @FORMAT
 def evaluate(
@@ -52,8 +50,6 @@ def evaluate(
     invalid: str,
     level: str,
     replicates: int,
-    confidence: float,
-    seed: int,
     output: Path | None,
     form: str,
 ) -> None:
@@ -67,7 +63,7 @@ def evaluate(
     Example:
       salon bench assessor evaluate truth.jsonl answers.jsonl
       salon bench assessor evaluate truth.jsonl answers.jsonl --level all --format json
-      salon bench assessor evaluate truth.jsonl new.jsonl --against old.jsonl --seed 7
+      salon bench assessor evaluate truth.jsonl new.jsonl --against old.jsonl
     """
     from salon_bench.suites.assessors import compare, match, read_labels
     from salon_bench.suites.assessors import evaluate as evaluated
@@ -77,13 +73,13 @@ def evaluate(
         click.echo(visible(words), err=True)
     true, given = match(labels, said)
     if against is None:
-        result = evaluated(true, given, invalid=invalid, replicates=replicates, confidence=confidence, seed=seed)
+        result = evaluated(true, given, invalid=invalid, replicates=replicates)
         show_evaluation(result, level, form, output)
         return
     if invalid != "nothing":
         raise click.UsageError("--invalid left_out cannot be joined with --against: both need the same images.")
     _, other = match(labels, read_labels(against))
-    _show_comparison(compare(true, given, other, replicates=replicates, confidence=confidence, seed=seed), level, form, output)
+    _show_comparison(compare(true, given, other, replicates=replicates), level, form, output)
 
 
 def show_evaluation(

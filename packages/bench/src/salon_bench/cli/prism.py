@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_console.file_options import InputPath
-from salon_console.options import FORMAT, LANGUAGE, OUTPUT, STORE, bootstrap_option, output_of, seed_option
+from salon_console.options import FORMAT, LANGUAGE, OUTPUT, STORE, bootstrap_option, output_of
 from salon_console.output import MISSING, as_json, deliver
 from salon_console.table_files import Table
 from salon_taxonomy.store_address import StoreAddress
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from salon_taxonomy.answers.reading import Fidelity
-
-_SEED = seed_option("Another seed draws otherwise.")
-_REPLICATES = bootstrap_option()
 
 
 @click.group()
@@ -36,8 +33,7 @@ def prism() -> None:
 @click.option("--chinese", required=True, metavar="RUN|FILE", help="Scores of the same model on PRISM-Bench-ZH.")
 @click.option("--fidelity", type=click.Choice(["paper", "released"]), default="paper", show_default=True, help="Whose rules.")
 @STORE
-@_REPLICATES
-@_SEED
+@bootstrap_option()
 @OUTPUT
 @FORMAT
 def bilingual(
@@ -46,7 +42,6 @@ def bilingual(
     fidelity: "Fidelity",
     store: StoreAddress,
     replicates: int,
-    seed: int,
     output: Path | None,
     form: str,
 ) -> None:
@@ -61,7 +56,7 @@ def bilingual(
     from salon_bench.suites.prism.bilingual import side_by_side
 
     one, other = read_scores([english], store), read_scores([chinese], store)
-    found = side_by_side(one, other, fidelity, replicates=replicates, seed=seed)
+    found = side_by_side(one, other, fidelity, replicates=replicates)
     _show(found.table, found.notes, form, output)
 
 

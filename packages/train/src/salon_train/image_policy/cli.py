@@ -79,9 +79,7 @@ def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
 @click.option(
     "--dtype", "policy__dtype", metavar="NAME", help="Of the frozen weights: bfloat16 or float32. Default: by the device."
 )
-@click.option("--revision", "policy__revision", metavar="NAME", help="Branch, tag or commit of the model on the hub.")
 @_numbers(_OF_MODEL)
-@click.option("--negative-prompt", "policy__negative_prompt", metavar="TEXT", help="What guidance leads away from.")
 @click.option("--activation-checkpointing", "policy__activation_checkpointing", is_flag=True, help="Less memory, more time.")
 @_numbers(_OF_STEP)
 @click.option("--noise", "image__noise", metavar="KIND", help="cps (coefficients-preserving sampling) or sde. Default: cps.")
