@@ -23,6 +23,7 @@ from salon_console.options import FiniteRange
 @click.option("--latency", default="0", show_default=True, help="Milliseconds: 5, 2-10 (evenly between), or exp:5 (mean).")
 @click.option("--fault", "faults", multiple=True, metavar="NAME=RATE", help="A share of requests that fails: 429=0.05.")
 @click.option("--retry-after", type=FiniteRange(0), help="Seconds in the Retry-After of 429 and 503; absent by default.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of everything that is drawn.")
 def mock_server(
     host: str,
     port: int,
@@ -32,6 +33,7 @@ def mock_server(
     latency: str,
     faults: tuple[str, ...],
     retry_after: float | None,
+    seed: int,
 ) -> None:
     """Serve scripted replies as an OpenAI-compatible server would, to try out judges and runs without a model.
 
@@ -58,13 +60,14 @@ def mock_server(
 
     if echoes and replies:
         raise click.UsageError("--echo and --reply exclude each other")
-    rule = echo if echoes else drawn(replies, seed=0) if len(replies) > 1 else fixed(replies[0] if replies else "ok")
+    rule = echo if echoes else drawn(replies, seed=seed) if len(replies) > 1 else fixed(replies[0] if replies else "ok")
     script = Script(
         lines=read_lines(script_file) if script_file else (),
         rule=rule,
         latency=Latency.parse(latency),
         faults=FaultRates.parse(faults),
         retry_after_s=retry_after,
+        seed=seed,
     )
 
     async def serve() -> None:
