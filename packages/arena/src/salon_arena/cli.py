@@ -16,6 +16,7 @@ from salon_console.options import FORMAT, OUTPUT, FiniteRange, output_option
 from salon_console.output import as_json, deliver, number_text, print_parts
 from salon_console.table_files import Table
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.extras import extra
 from salon_taxonomy.store_address import StoreAddress, is_url
 from salon_taxonomy.visible_text import visible
 
@@ -316,6 +317,7 @@ def demo(folder: Path, votes: int, no_serve: bool, port: int) -> None:
 
 def _demonstrate(folder: Path, votes: int, listening: socket.socket | None) -> None:
     """Draw, vote, and serve where there is a socket."""
+    extra("salon_synthetic", "demo", "salon-arena")
     from salon_arena.database import ArenaDatabase
     from salon_arena.demo import STRENGTHS, draw_demo, simulate_votes
     from salon_arena.material import read_material
