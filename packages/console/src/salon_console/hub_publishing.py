@@ -67,7 +67,7 @@ def card_tables(folder: Path) -> tuple[CardTable, ...]:
         raise InputError("a card needs a package that is missing:", value="polars", hint="pip install polars") from error
     if not folder.is_dir():
         raise missing_path(folder, "folder")
-    found = []
+    tables = []
     for path in sorted(folder.iterdir()):
         if path.suffix in _READERS and path.is_file() and not path.name.startswith("."):
             try:
@@ -76,10 +76,10 @@ def card_tables(folder: Path) -> tuple[CardTable, ...]:
                 problem = str(error).splitlines()[0][:_LONGEST]
                 raise InputError(f"cannot be read ({problem})", source=path) from error
             columns = {name: str(kind) for name, kind in frame.schema.items()}
-            found.append(CardTable(path.name, frame.height, columns, file_sha256(path)))
-    if not found:
+            tables.append(CardTable(path.name, frame.height, columns, file_sha256(path)))
+    if not tables:
         raise InputError("there is no table in this folder", source=folder, allowed=tuple(_READERS))
-    return tuple(found)
+    return tuple(tables)
 
 
 def card(tables: Sequence[CardTable], *, title: str, license_: str | None = None, about: str = "") -> str:
@@ -136,14 +136,14 @@ def files_to_push(folder: Path) -> tuple[Path, ...]:
     """
     if not folder.is_dir():
         raise missing_path(folder, "folder")
-    found = tuple(sorted(_shown_files(folder)))
-    if not found:
+    files = tuple(sorted(_shown_files(folder)))
+    if not files:
         raise InputError("there is nothing to push in this folder", source=folder)
     root = folder.resolve()
-    for path in found:
+    for path in files:
         if not path.resolve().is_relative_to(root):
             raise InputError("is a link that leads out of the folder:", source=path, value=str(path.resolve()))
-    return found
+    return files
 
 
 def _shown_files(folder: Path) -> Iterator[Path]:
@@ -189,19 +189,19 @@ def push(
         hub, errors = import_module("huggingface_hub"), import_module("huggingface_hub.errors")
     except ImportError as error:
         raise InputError("a push needs huggingface_hub", value=repository, hint=_INSTALL) from error
-    found = token or hub.get_token()
-    if not found:
+    secret = token or hub.get_token()
+    if not secret:
         raise InputError("there is no token for the hub", value=repository, hint=_LOG_IN)
-    api = hub.HfApi(endpoint=endpoint, token=found, library_name="salon")
+    api = hub.HfApi(endpoint=endpoint, token=secret, library_name="salon")
     http = import_module(type(hub.get_session()).__module__.partition(".")[0])
     try:
         sdk = {"space_sdk": "static"} if kind == "space" else {}
-        made = api.create_repo(repository, repo_type=kind, private=private, exist_ok=True, **sdk)
+        url = api.create_repo(repository, repo_type=kind, private=private, exist_ok=True, **sdk)
         operations = [
             hub.CommitOperationAdd(path_in_repo=path.relative_to(folder).as_posix(), path_or_fileobj=path) for path in files
         ]
         api.create_commit(repository, operations, commit_message=message, repo_type=kind)
     except (errors.HfHubHTTPError, http.TransportError, OSError, ValueError) as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0].replace(found, "[hidden]")[:_LONGEST]
-        raise InputError(f"the hub did not take the files ({said})", value=repository, hint=_LOG_IN) from None
-    return str(made)
+        refusal = (str(error).strip().splitlines() or [type(error).__name__])[0].replace(secret, "[hidden]")[:_LONGEST]
+        raise InputError(f"the hub did not take the files ({refusal})", value=repository, hint=_LOG_IN) from None
+    return str(url)
