@@ -80,8 +80,8 @@ class ForestPlot:
         if _known(self.reference):
             parts.append(_line(x(self.reference), _MARGIN, x(self.reference), bottom, f'stroke="{ink}" stroke-dasharray="3 3"'))
         for number, row in enumerate(self.rows):
-            shown = row._replace(name=_whole_name(row), low=_within(row.low, ticks), high=_within(row.high, ticks))
-            parts += _row(shown, _MARGIN + _ROW * (number + 0.5), left, x)
+            drawn_row = row._replace(name=_whole_name(row), low=_within(row.low, ticks), high=_within(row.high, ticks))
+            parts += _row(drawn_row, _MARGIN + _ROW * (number + 0.5), left, x)
             for end, sign in ((row.low, "‹"), (row.high, "›")):
                 if _beyond(end, ticks):
                     parts.append(_text(x(_within(end, ticks) or 0.0), _MARGIN + _ROW * (number + 0.5) + 4, sign, "middle"))

@@ -63,7 +63,7 @@ def card_tables(folder: Path) -> tuple[CardTable, ...]:
         raise InputError("a card needs a package that is missing:", value="polars", hint="pip install polars") from error
     if not folder.is_dir():
         raise missing_path(folder, "folder")
-    found = []
+    tables = []
     for path in sorted(folder.iterdir()):
         if path.suffix in _READERS and path.is_file() and not path.name.startswith("."):
             try:
@@ -72,10 +72,10 @@ def card_tables(folder: Path) -> tuple[CardTable, ...]:
                 problem = str(error).splitlines()[0][:_LONGEST]
                 raise InputError(f"cannot be read ({problem})", source=path) from error
             columns = {name: str(kind) for name, kind in frame.schema.items()}
-            found.append(CardTable(path.name, frame.height, columns, file_sha256(path)))
-    if not found:
+            tables.append(CardTable(path.name, frame.height, columns, file_sha256(path)))
+    if not tables:
         raise InputError("there is no table in this folder", source=folder, allowed=tuple(_READERS))
-    return tuple(found)
+    return tuple(tables)
 
 
 def card(tables: Sequence[CardTable], *, title: str, license_: str | None = None, about: str = "") -> str:

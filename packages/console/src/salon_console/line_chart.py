@@ -148,7 +148,7 @@ class LineChart:
         values += [level.value for level in self.levels if level.kind != "stop"]  # so that a warning can be seen coming
         levels = [level for level in self.levels if _near(level, values)]
         values += [level.value for level in levels]
-        place = self._place(values, [x for _, points in lines for x, _ in points])
+        axes = self._place(values, [x for _, points in lines for x, _ in points])
         html: str = page_template("salon_console", "line_chart.html.jinja").render(
             title=shown(self.title),
             across="" if self.across == "Step" else shown(self.across),
@@ -159,14 +159,14 @@ class LineChart:
             right=WIDTH - _RIGHT,
             top=_TOP,
             bottom=HEIGHT - _BOTTOM,
-            y_ticks=list(zip(map(place.y, place.y_ticks), _tick_texts(place.y_ticks), strict=True)),
+            y_ticks=list(zip(map(axes.y, axes.y_ticks), _tick_texts(axes.y_ticks), strict=True)),
             x_ticks=[
-                (place.x(value), text)
-                for value, text in zip(place.x_ticks, _tick_texts(place.x_ticks, across=True), strict=True)
-                if place.steps[0] <= value <= place.steps[1]
+                (axes.x(value), text)
+                for value, text in zip(axes.x_ticks, _tick_texts(axes.x_ticks, across=True), strict=True)
+                if axes.steps[0] <= value <= axes.steps[1]
             ],
-            bands=[{"colour": line.colour % 8, "path": _band(line, place)} for line in self.lines if line.band],
-            lines=[_line(line, points, place) for line, points in lines],
+            bands=[{"colour": line.colour % 8, "path": _band(line, axes)} for line in self.lines if line.band],
+            lines=[_line(line, points, axes) for line, points in lines],
             keys=[
                 {
                     "label": shown(key.label),
@@ -175,10 +175,10 @@ class LineChart:
                 }
                 for key in self.keys
             ],
-            levels=[{"y": place.y(level.value), "kind": level.kind} for level in levels],
+            levels=[{"y": axes.y(level.value), "kind": level.kind} for level in levels],
             level_keys=_level_keys(self.levels, levels),
-            uprights=[{"x": place.x(upright.step), "kind": upright.kind} for upright in self.uprights],
-            strips=_strips(self.lines, place, self.across),
+            uprights=[{"x": axes.x(upright.step), "kind": upright.kind} for upright in self.uprights],
+            strips=_strips(self.lines, axes, self.across),
             style=read_text("salon_console", "line_chart.svg.css") if alone else None,
         )
         return html
@@ -281,11 +281,11 @@ def _above(value: float | None) -> bool:
     return value is None or value > 0
 
 
-def _band(line: Curve, place: _Place) -> str:
+def _band(line: Curve, axes: _Place) -> str:
     """Return the outline of a band: its upper ends forward, its lower ends back."""
     known = sorted(line.band.items())
-    upper = [f"{place.x(x)},{place.y(high)}" for x, (_, high) in known]
-    lower = [f"{place.x(x)},{place.y(low)}" for x, (low, _) in reversed(known)]
+    upper = [f"{axes.x(x)},{axes.y(high)}" for x, (_, high) in known]
+    lower = [f"{axes.x(x)},{axes.y(low)}" for x, (low, _) in reversed(known)]
     return f"M{' L'.join([*upper, *lower])} Z"
 
 
@@ -303,16 +303,16 @@ def _near(level: Threshold, values: Sequence[float]) -> bool:
     return min(values, default=0.0) - room <= level.value <= max(values, default=0.0) + room
 
 
-def _line(line: Curve, points: Sequence[_Point], place: _Place) -> dict[str, Any]:
+def _line(line: Curve, points: Sequence[_Point], axes: _Place) -> dict[str, Any]:
     parts: list[list[str]] = [[]]
     for step, value in points:
         if value is None:
             parts.append([])
         else:
-            parts[-1].append(f"{place.x(step)},{place.y(value)}")
+            parts[-1].append(f"{axes.x(step)},{axes.y(value)}")
     known = [(step, value) for step, value in points if value is not None]
     alone = {part[0] for part in parts if len(part) == 1}
-    dots = [(place.x(step), place.y(value)) for step, value in known]
+    dots = [(axes.x(step), axes.y(value)) for step, value in known]
     alarms = [(step, kind, line.points.get(step)) for step, kind in sorted(line.alarms.items())]
     return {
         "label": shown(line.label),
@@ -326,7 +326,7 @@ def _line(line: Curve, points: Sequence[_Point], place: _Place) -> dict[str, Any
         if len(known) <= _MOST_DOTS
         else [dot for dot in dots if f"{dot[0]},{dot[1]}" in alone],
         "alarms": [
-            {"x": place.x(step), "y": place.y(value), "kind": kind}
+            {"x": axes.x(step), "y": axes.y(value), "kind": kind}
             for step, kind, value in alarms[-_MOST_STRIPS:]
             if value is not None
         ],
@@ -350,10 +350,10 @@ def _thinned(points: Mapping[float, float | None]) -> list[_Point]:
     return kept
 
 
-def _strips(lines: Sequence[Curve], place: _Place, across: str) -> list[dict[str, Any]]:
+def _strips(lines: Sequence[Curve], axes: _Place, across: str) -> list[dict[str, Any]]:
     """Draw vertical strips, one for one or several points; the browser shows their text on hover."""
     steps = _evenly(sorted({step for line in lines for step in line.points}), _MOST_STRIPS)
-    middles = [place.x(step) for step in steps]
+    middles = [axes.x(step) for step in steps]
     edges = [_LEFT, *((one + other) / 2 for one, other in pairwise(middles)), WIDTH - _RIGHT]
     return [
         {
@@ -398,12 +398,12 @@ def _said(line: Curve, across: str) -> str:
     return f"{shown(line.label)}: {ends}{loud}."
 
 
-def _level_keys(levels: Sequence[Threshold], shown: Sequence[Threshold]) -> list[dict[str, str]]:
+def _level_keys(levels: Sequence[Threshold], drawn: Sequence[Threshold]) -> list[dict[str, str]]:
     """The legend of thresholds: one entry for each kind, with all its numbers."""
     keys = []
     for kind, words in (("warn", "warns at"), ("stop", "stops at"), ("goal", "wanted:")):
         of = [level for level in levels if level.kind == kind]
-        numbers = [value_text(level.value) + ("" if level in shown else " (beyond the chart)") for level in of]
+        numbers = [value_text(level.value) + ("" if level in drawn else " (beyond the chart)") for level in of]
         keys += [{"kind": kind, "label": f"{words} {' and '.join(dict.fromkeys(numbers))}"}] if of else []
     return keys
 

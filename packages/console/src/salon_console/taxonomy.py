@@ -47,8 +47,8 @@ def list_(form: str, output: Path | None) -> None:
     """
     from salon_taxonomy.taxonomy import Taxonomy
 
-    found = [Taxonomy.load(name) for name in Taxonomy.names()]
-    values = [{"name": t.name, "title": t.title, "labels": len(t), "leaves": len(t.leaves())} for t in found]
+    taxonomies = [Taxonomy.load(name) for name in Taxonomy.names()]
+    values = [{"name": t.name, "title": t.title, "labels": len(t), "leaves": len(t.leaves())} for t in taxonomies]
     rows = [tuple(map(str, row.values())) for row in values]
     table = Table(("name", "title", "labels", "leaves"), rows, frozenset({"labels", "leaves"}))
     deliver(table, values, form=form, output=output, json=lambda: as_json(values))
@@ -70,11 +70,11 @@ def show(name: str, form: str, definitions: bool) -> None:
     from salon_taxonomy.exports import export
     from salon_taxonomy.taxonomy import Taxonomy
 
-    found = Taxonomy.open(name)
+    taxonomy = Taxonomy.open(name)
     if form == "json":
-        click.echo(export(found, "json"), nl=False)
+        click.echo(export(taxonomy, "json"), nl=False)
         return
-    _show(_tree(found, definitions))
+    _show(_tree(taxonomy, definitions))
 
 
 @taxonomy.command()
@@ -166,13 +166,13 @@ def _text(text: str, style: str = "") -> "Text":
     return Text(text, style=style)
 
 
-def _tree(found: "Taxonomy", definitions: bool) -> "Tree":
+def _tree(taxonomy: "Taxonomy", definitions: bool) -> "Tree":
     from rich.text import Text
     from rich.tree import Tree
 
-    tree = Tree(Text.assemble((found.title, "bold"), f"  {len(found)} labels, {len(found.leaves())} leaves"))
+    tree = Tree(Text.assemble((taxonomy.title, "bold"), f"  {len(taxonomy)} labels, {len(taxonomy.leaves())} leaves"))
     branches: dict[str | None, Tree] = {None: tree}
-    for label in found.walk():
+    for label in taxonomy.walk():
         line = Text.assemble((label.name, "bold"), (f"  {label.id}", "cyan"))
         figures = [f"{key} {count:,}" for key, count in label.counts.items()]
         figures += [f"{key.replace('_', ' ')} {share}%" for key, share in label.shares.items()]

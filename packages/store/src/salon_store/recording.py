@@ -51,12 +51,12 @@ def open_journal(store: StoreAddress, run_id: str, *, sync_every: int = _EVERY, 
         1
     """
     with explained(store):
-        place = place_of(store)
-        layout = place.layout
-        if isinstance(place, Directory):
+        files = place_of(store)
+        layout = files.layout
+        if isinstance(files, Directory):
             if not layout.note.exists():
-                make_store(place, create=True)
-            read_metadata(place)
+                make_store(files, create=True)
+            read_metadata(files)
         layout.journals.mkdir(parents=True, exist_ok=True)
         path = journal.journal_path(layout.journals, run_id)
         file = LockedFile.opened(path, create=True)
@@ -64,7 +64,7 @@ def open_journal(store: StoreAddress, run_id: str, *, sync_every: int = _EVERY, 
             raise journal.held_elsewhere(path)
         with closed_on_error(file):
             if not path.stat().st_size:
-                if alone and not isinstance(place, Directory):
+                if alone and not isinstance(files, Directory):
                     from salon_store.store import ResultStore
 
                     ResultStore.open(store).take_lease(run_id, file)

@@ -57,11 +57,11 @@ class ResultStore:
         [('m', 4.0)]
     """
 
-    def __init__(self, place: StorePlace, metadata: Metadata, *, read_only: bool) -> None:
-        self._place = place
-        self._layout = place.layout
+    def __init__(self, files: StorePlace, metadata: Metadata, *, read_only: bool) -> None:
+        self._place = files
+        self._layout = files.layout
         self._metadata = metadata
-        self._tables = {name: StoreTable(schema, place) for name, schema in SCHEMAS.items()}
+        self._tables = {name: StoreTable(schema, files) for name, schema in SCHEMAS.items()}
         self.read_only = read_only
         self.recovered: tuple[Folded, ...] = ()
         """Journals of writers that died, folded when the store was opened."""
@@ -95,16 +95,16 @@ class ResultStore:
             StoreError: when the operating system or the object store refuses (permissions, a full disk).
         """
         with explained(path):
-            place = place_of(path, storage_options, work)
-            layout = place.layout
+            files = place_of(path, storage_options, work)
+            layout = files.layout
             if read_only:
-                metadata = read_metadata(place)
-                return cls(place, metadata, read_only=True)
-            if place.read_text(METADATA) is None:
-                make_store(place, create=create)
+                metadata = read_metadata(files)
+                return cls(files, metadata, read_only=True)
+            if files.read_text(METADATA) is None:
+                make_store(files, create=create)
             layout.root.mkdir(parents=True, exist_ok=True)
             with locked(layout.lock("store")):
-                store = cls(place, read_metadata(place), read_only=False)
+                store = cls(files, read_metadata(files), read_only=False)
                 store._bring_up_to_date()
             layout.journals.mkdir(exist_ok=True)
             flush(layout.root)
@@ -409,9 +409,9 @@ class ResultStore:
         not. For a store in a bucket only this method does, because it downloads every data file.
         """
         self._refuse_when_read_only()
-        made = {name: table for name, table in self._tables.items() if self._made(name)}
+        existing = {name: table for name, table in self._tables.items() if self._made(name)}
         with explained(self.path):
-            catalog.refresh(self._layout, made)
+            catalog.refresh(self._layout, existing)
         return self._layout.catalog
 
     def _refresh_catalog(self) -> None:
@@ -424,8 +424,8 @@ class ResultStore:
             self._refuse_when_read_only()
         with explained(self.path):
             self._metadata = read_metadata(self._place)
-            made = {name: table for name, table in self._tables.items() if name in self._metadata.tables}
-            outcome = verification.verify_store(self._place, made, set_aside=set_aside)
+            listed = {name: table for name, table in self._tables.items() if name in self._metadata.tables}
+            outcome = verification.verify_store(self._place, listed, set_aside=set_aside)
         if set_aside:
             self._refresh_catalog()
         return outcome
