@@ -300,34 +300,29 @@ def plan(dataset: Path, share: float, workers: int, seed: int, output: Path | No
       salon curate plan birds
       salon curate plan birds --share 0.05 --workers 8
     """
-    from salon_curate.planning import SIMULATIONS
     from salon_curate.planning import plan as planning
-    from salon_curate.planning import simulate as simulating
+    from salon_curate.planning import wall_seconds
 
     opened, stages = _opened(dataset), _pipeline(dataset, asks=True).stages
     found = planning(opened, stages, share=share, seed=seed, workers=workers)
-    try:
-        wall, why = simulating(opened, stages, workers=workers, seed=seed), ""
-    except InputError as error:  # the plan is made and paid
-        wall, why = None, str(error)
+    wall = wall_seconds(found, stages, workers=workers)
     header = ("stage", "shards run", "calls", "tokens in", "tokens out", "US dollars", "MB read", "MB written", "hours")
     sizes = {"bytes_read": 1e6, "bytes_written": 1e6, "seconds": 3600.0}
     rows = [[each.stage, f"{each.measured} of {each.shards:,}",
              *(_total_of(each.totals[name], sizes.get(name, 1.0)) for name in each.totals)] for each in found]  # fmt: skip
-    if wall is None:
-        time_taken = f"the wall-clock time is not known: {why}"
-    else:
-        crew = "1 worker" if workers == 1 else f"{workers} workers"
-        ends = f"{_duration(wall.low)} to {_duration(wall.high)} in 95% of {SIMULATIONS} simulations"
-        time_taken = f"wall-clock time with {crew} and 1 judge: {_duration(wall.seconds)} ({ends})"
+    crew = "1 worker" if workers == 1 else f"{workers} workers"
+    time_taken = "not known: the journals had a stage's replies, so no judge was timed" if wall is None else _duration(wall)
     values = [asdict(each) for each in found]
     deliver(
         Table(header, rows),
         values,
         form=form,
         output=output,
-        further=["± is half of Student's 95% interval over the shards that were run", time_taken],
-        json=lambda: as_json({"stages": values, "wall": None if wall is None else asdict(wall)}),
+        further=[
+            "± is half of Student's 95% interval over the shards that were run",
+            f"wall-clock time with {crew} and 1 judge: {time_taken}",
+        ],
+        json=lambda: as_json({"stages": values, "wall_seconds": wall}),
     )
 
 
