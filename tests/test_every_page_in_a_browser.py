@@ -225,7 +225,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_no_page_is_left_out(packages: dict[str, Path]) -> None:
     """Whatever renders a page has its maker above, and only one template of the project is a whole page."""
     rendering, whole = set(), []
-    for name, folder in packages.items():
+    for name, folder in {**packages, "studies": Path(__file__).parents[1] / "studies"}.items():
         for path in folder.rglob("*.py"):
             names = {node.func.id for node in ast.walk(ast.parse(path.read_text("utf-8"))) if _calls(node)}
             if "render_page" in names:
