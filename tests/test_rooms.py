@@ -20,6 +20,7 @@ BENCH = (
     "refine",
     "analysis",
     "report",
+    "viewer",
     "cli",
 )
 """A room of salon-bench imports itself and rooms to its left."""
