@@ -49,7 +49,7 @@ SOURCES = {
     "bench/src/salon_bench/suites/geneval/suite.py": "ratio_with_interval, strata",
     "bench/src/salon_bench/suites/magic_bench_377/scoring.py": "ratio_with_interval",
     "bench/src/salon_bench/suites/magicbench/scoring.py": "prism.summarize: a track",
-    "bench/src/salon_bench/suites/prism/agreement.py": "label_statistics: Cohen κ",
+    "bench/src/salon_bench/analysis/agreement.py": "label_statistics: Cohen κ",
     "bench/src/salon_bench/suites/prism/scoring.py": "prism.summarize: a track",
     "bench/src/salon_bench/suites/prism/text_check/check.py": "ratio_with_interval",
     "bench/src/salon_bench/suites/r3_bench/scoring.py": "mean_with_interval",

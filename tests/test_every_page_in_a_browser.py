@@ -172,8 +172,8 @@ def demonstration(folder: Path) -> str:
 def image_policy(folder: Path) -> str:
     from PIL import Image
 
-    from salon_train.image_policy.page import image_study_page
-    from salon_train.image_policy.study import ImageStudySettings, PolicyArm, PolicyPoint, PolicyResult
+    from studies.image_policy.page import image_study_page
+    from studies.image_policy.study import ImageStudySettings, PolicyArm, PolicyPoint, PolicyResult
 
     (folder / "seed-3").mkdir()
     for arm in PolicyArm:
@@ -206,7 +206,7 @@ MAKERS: dict[Callable[[Path], str], tuple[str, ...]] = {
     refinement: ("salon_bench.report.trace_page",),
     training: ("salon_train.report.page",),
     demonstration: ("salon_train.demo.page",),
-    image_policy: ("salon_train.image_policy.page",),
+    image_policy: ("studies.image_policy.page",),
     curation: ("salon_curate.pages",),
 }
 """What makes a page here, and the modules whose pages these are."""
@@ -225,7 +225,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_no_page_is_left_out(packages: dict[str, Path]) -> None:
     """Whatever renders a page has its maker above, and only one template of the project is a whole page."""
     rendering, whole = set(), []
-    for name, folder in packages.items():
+    for name, folder in {**packages, "studies": Path(__file__).parents[1] / "studies"}.items():
         for path in folder.rglob("*.py"):
             names = {node.func.id for node in ast.walk(ast.parse(path.read_text("utf-8"))) if _calls(node)}
             if "render_page" in names:

@@ -37,7 +37,7 @@ _COMMANDS = {
         "salon_bench.cli.judges:cache", "Look after a folder of replies, as `--judge cache:FOLDER=JUDGE` keeps them."
     ),
     "contact-sheet": LazyCommand(
-        "salon_bench.cli.media:contact_sheet_", "Show VIDEO as one picture: its frames at an exact rate, each with its second."
+        "salon_bench.cli.media:contact_sheet_", "Show VIDEO as one picture: five frames of each second, each with its time."
     ),
     "generate": LazyCommand(
         "salon_bench.cli.generate:generate",

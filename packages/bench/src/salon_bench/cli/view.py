@@ -16,7 +16,7 @@ from salon_taxonomy.store_address import StoreAddress
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port; 0 takes a free one.")
 @click.option("--open/--no-open", "open_", default=True, show_default=True, help="Open the page in the browser.")
 def view(store: StoreAddress, port: int, open_: bool) -> None:
-    """Look at a store in the browser: runs while they go on, their pictures with every verdict and reply, leaderboards.
+    """Look at a store in the browser: runs while they go on, pictures with verdicts and replies, leaderboards.
 
     Filters: model, category, question, verdict, why it is missing, label, disagreement of judges, words of the prompt, and
     any condition in SQL. Runs can be seen side by side. An address holds everything that is chosen, so it can be kept.

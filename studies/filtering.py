@@ -3,16 +3,21 @@
 drawn pictures ──► a teacher who misses artifacts ──► look ──► duplicates ──► a verifier who errs at times ──► filtered
       │                                                                                       salon train sft ◄──┴── unfiltered
       └── exact labels ──► precision and recall of each stage, and held-out pictures ──► F1 of both
+
+``python -m studies.filtering FOLDER`` takes half an hour and needs salon-train.
 """
 
 import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import click
+
+from salon_console.output import as_json
 from salon_console.page import PageSection, Table
 from salon_curate.asks import agreement
 from salon_curate.dataset import DataSet, refuse_full, seeded_hash
@@ -33,7 +38,7 @@ from salon_taxonomy.errors import IncompleteError
 from salon_taxonomy.protocols import Question, Reply
 from salon_taxonomy.training_example import TrainingExample
 from salon_taxonomy.verdict import Unscored
-from salon_taxonomy.whole_files import write_json_lines
+from salon_taxonomy.whole_files import write_json_lines, write_whole
 
 CONDITIONS: Final = {"sharp": "sharpness >= 60", "first": "duplicate_of IS NULL", "verified": "agrees"}
 _CONFIGURATION: Final = """[run]
@@ -271,3 +276,18 @@ def _sections(found: Sequence[SeedResult], sizes: StudySize) -> list[PageSection
             for each in found for name in ("unfiltered", "filtered")]  # fmt: skip
     table = Table(heads, rows, frozenset(heads[2:]), "F1 on held-out pictures")
     return [PageSection("F1", (told, table)), *(PageSection(f"Seed {each.seed}", (worth_table(each.worth),)) for each in found)]
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first of three.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes of stages without a judge.")
+def main(folder: Path, seed: int, workers: int) -> None:
+    """Filter what an unreliable teacher labelled, and train on both sets."""
+    results = filter_study(folder, seeds=range(seed, seed + 3), workers=workers, tell=click.echo)
+    write_whole(folder / "numbers.json", as_json([asdict(result) for result in results]) + "\n")
+    click.echo(f"page: {folder / 'filter-study.html'}")
+
+
+if __name__ == "__main__":
+    main()

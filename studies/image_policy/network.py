@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from salon_train.image_policy.pictures import COLOURS, SHAPES, PromptedShape
+from studies.image_policy.pictures import COLOURS, SHAPES, PromptedShape
 
 _CONDITION: Final = 64
 _FREQUENCIES: Final = 16

@@ -1,7 +1,7 @@
 """Simulated raters of known quality vote over HTTP; what the arena concludes is compared with what is true.
 
 Good raters answer by planted strengths. Careless ones answer fast and at random. Malicious ones always favour one model. All go
-through the requests of the pages, the scheduler, the anchors and the live checks.
+through the requests of the pages, the scheduler, the anchors and the live checks: ``python -m studies.arena``.
 """
 
 import asyncio
@@ -17,9 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import click
+
 from salon_arena.app import create_app, csrf_token
 from salon_arena.battles import BattleRules
 from salon_arena.database import ArenaDatabase
+from salon_arena.demo import simulated_choice
 from salon_arena.material import KnownPair, read_material
 from salon_arena.quality import LiveChecks, flagged
 from salon_arena.service import WorkService, vote_service
@@ -33,8 +36,6 @@ if TYPE_CHECKING:
 
     from starlette.applications import Starlette
 
-TIES: Final = 0.6
-"""The chance of a tie is this share of the weaker model's chance to win."""
 _STEP_US: Final = 50_000
 _FEW: Final = 2
 
@@ -244,19 +245,6 @@ class _Crowd:
         return simulated_choice(generator, self._strengths[left], self._strengths[right])
 
 
-def simulated_choice(generator: random.Random, left: float, right: float) -> str:
-    """Draw an answer to two models of these strengths, in Elo points.
-
-    With a tie as half a win, the left one wins 1 / (1 + 10^((right - left)/400)) on average.
-    """
-    expected = 1 / (1 + 10 ** ((right - left) / 400))
-    tied = TIES * min(expected, 1 - expected)
-    drawn = generator.random()
-    if drawn < tied:
-        return generator.choice(("both_good", "both_bad"))
-    return "left" if drawn < tied + expected - tied / 2 else "right"
-
-
 def _kinds(raters: int, careless: float, malicious: float) -> list[str]:
     bad = ["careless"] * round(raters * careless) + ["malicious"] * round(raters * malicious)
     return [*bad, *["good"] * (raters - len(bad))]
@@ -294,3 +282,23 @@ def _concluded(
         if row["model"] != base
     ]
     return SimulatedArena(given, ranked.votes, error, sum(inside), len(inside), len(found), len(found & bad), len(bad))
+
+
+@click.command()
+@click.option("--votes", type=int, default=6000, show_default=True, help="How many.")
+@click.option("--raters", type=int, default=100, show_default=True, help="How many vote side by side.")
+@click.option("--careless", type=float, default=0.1, show_default=True, help="Share of raters who answer fast, at random.")
+@click.option("--malicious", type=float, default=0.05, show_default=True, help="Share who always favour the weakest model.")
+@click.option("--models", type=int, default=6, show_default=True, help="How many, from 1,000 to 1,300 Elo points.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of material, plan and answers.")
+def main(**options: Any) -> None:
+    """Let raters of known quality vote over HTTP, and compare what the arena concludes with the truth."""
+    result = simulate(**options)
+    click.echo(f"{result.votes:,} votes; {result.counted:,} count on the board.")
+    click.echo(f"{result.flagged:,} raters flagged; {result.caught:,} of {result.bad:,} careless or malicious ones among them.")
+    click.echo(f"Ratings are {result.error:.1f} Elo points from the true strengths of the simulated models (root mean square).")
+    click.echo(f"{result.covered:,} of {result.models:,} strengths lie in their 95% intervals.")
+
+
+if __name__ == "__main__":
+    main()

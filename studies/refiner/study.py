@@ -29,7 +29,6 @@ from salon_train.configuration.schema import (
 )
 from salon_train.models.loading import load_model
 from salon_train.refiner.rows import Lesson, RefinerRow
-from salon_train.refiner.scene_evaluation import SceneEvaluation, evaluate_on_scenes
 from salon_train.refiner.settings import EditorSection, RefinementSettings, RefinerConfiguration, RowsSection
 from salon_train.refiner.small_scenes import draw_small_scenes
 from salon_train.refiner.stage import STAGE, train_refiner, train_warm_up
@@ -37,6 +36,7 @@ from salon_train.refiner.teacher import Habits, build_tiny_policy, teacher_reply
 from salon_train.run.callbacks import quiet
 from salon_train.run.events import read_log
 from salon_train.run.folder import RunFolder
+from studies.refiner.scene_evaluation import SceneEvaluation, evaluate_on_scenes
 
 WARM_UP: Final = "sft"
 RESULTS_FILE: Final = "results.jsonl"

@@ -6,9 +6,10 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any, Final
 
-from salon_train.image_policy.pictures import HELD_OUT, LEARNED, diversity, teach
-from salon_train.image_policy.study import ImageStudySettings, PolicyArm, PolicyPoint, PolicyResult
+from salon_train.image_policy.training import diversity
 from salon_train.over_seeds import curve_over_seeds
+from studies.image_policy.pictures import HELD_OUT, LEARNED, teach
+from studies.image_policy.study import ImageStudySettings, PolicyArm, PolicyPoint, PolicyResult
 
 if TYPE_CHECKING:
     from salon_console.page import Fragment, Table

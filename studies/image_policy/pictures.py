@@ -3,7 +3,7 @@
 A picture has 16 by 16 pixels and shows one shape in one colour on white. The shapes and inks are those of
 ``salon synthetic scenes``, cut out around the shape and reduced to a fifth. There are 5,184 such pictures, 16 prompts at 324
 places, so a picture shows what the nearest of them shows, if it is near enough. The reward is a scorer like any other:
-``scorer:salon_train.image_policy.pictures:Obedience``.
+``scorer:studies.image_policy.pictures:Obedience``.
 """
 
 from collections.abc import Sequence
@@ -166,22 +166,3 @@ def _known() -> "npt.NDArray[np.float32]":
     """Return all 5,184 right pictures, prompt by prompt: shape (5184, 768), values from 0 to 1."""
     pictures = [_picture(PromptedShape.of(prompt), place) for prompt in PROMPTS for place in _PLACES]
     return (torch.stack(pictures).flatten(1) / 2 + 0.5).numpy()
-
-
-def diversity(pictures: Tensor, prompts: Sequence[str]) -> float:
-    """Return the mean absolute difference of pixels between two pictures of one prompt: 0 (all alike) to 2.
-
-    Args:
-        pictures: shape (pictures, channels, height, width), values from -1 to 1.
-        prompts: of the pictures; each stands at least twice.
-
-    Example:
-        >>> diversity(torch.tensor([-1.0, 1.0, 0.5, 0.5]).reshape(4, 1, 1, 1), ["a", "a", "b", "b"])
-        1.0
-    """
-    means = []
-    for prompt in dict.fromkeys(prompts):
-        alike = pictures[[place for place, each in enumerate(prompts) if each == prompt]].flatten(1)
-        count, pixels = alike.shape
-        means.append(torch.cdist(alike, alike, p=1).sum() / (count * (count - 1) * pixels))
-    return float(torch.stack(means).mean())

@@ -32,20 +32,12 @@ from salon_rewards import make_reward
 from salon_rewards.adapters import FlowGRPOReward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
-from salon_train.image_policy.network import TinyUNet
-from salon_train.image_policy.pictures import HELD_OUT, LEARNED, SIDE, Obedience, diversity, teach
-from salon_train.image_policy.policy import DrawnPolicy, FlowPolicy, draw_with
-from salon_train.image_policy.training import (
-    BestOfGroup,
-    FlowGRPO,
-    Imitation,
-    ImitationSettings,
-    PolicyLearner,
-    RewardFunction,
-    RewardSettings,
-    one_thread,
-)
+from salon_train.image_policy.policy import FlowPolicy, draw_with
+from salon_train.image_policy.training import FlowGRPO, PolicyLearner, RewardFunction, RewardSettings, diversity, one_thread
 from salon_train.over_seeds import SeedProgress, Tell
+from studies.image_policy.learners import BestOfGroup, DrawnPolicy, Imitation, ImitationSettings
+from studies.image_policy.network import TinyUNet
+from studies.image_policy.pictures import HELD_OUT, LEARNED, SIDE, Obedience, teach
 
 REWARD: Final = f"scorer:{Obedience.__module__}:{Obedience.__name__}"
 """The name by which the reward is loaded, as a user names a scorer of their own."""
@@ -79,7 +71,7 @@ class ImageStudySettings:
     """Sizes of the study. The defaults take about three minutes of one processor for the start, and as long for each arm.
 
     Attributes:
-        width: of the network; see :class:`~salon_train.image_policy.network.TinyUNet`.
+        width: of the network; see :class:`~studies.image_policy.network.TinyUNet`.
         start: imitation from random weights.
         reward: what the arms that learn from the reward share.
         longer: imitation of the control: 10 updates with 64 pictures cost as much as a step of Flow-GRPO.
@@ -115,7 +107,7 @@ class PolicyPoint:
         learned: share of pictures that show shape and colour of their prompt and nothing else, prompts with a reward.
         held_out: the same for the prompts that no reward was paid for.
         diversity: mean difference between two pictures of a prompt, prompts with a reward; see
-            :func:`~salon_train.image_policy.pictures.diversity`.
+            :func:`~salon_train.image_policy.training.diversity`.
         held_out_diversity: the same for the others.
         reward: mean reward while learning since the measurement before; None without any.
     """
@@ -224,7 +216,8 @@ def _learner(folder: Path, arm: PolicyArm, seed: int, settings: ImageStudySettin
         return Imitation(network, lessons, imitation, seed=seed), imitation.steps, every
     rewarded = replace(settings.reward, **_CHANGES[arm])
     kind = BestOfGroup if arm is PolicyArm.BEST else FlowGRPO
-    return kind(DrawnPolicy(network), adapted_reward(), rewarded, seed=seed), rewarded.steps, settings.every
+    learner = kind(DrawnPolicy(network), adapted_reward(), rewarded, prompts=LEARNED, seed=seed)
+    return learner, rewarded.steps, settings.every
 
 
 _CHANGES: Final[dict[PolicyArm, dict[str, Any]]] = {

@@ -13,26 +13,31 @@ from salon_taxonomy.records import Score
 from salon_taxonomy.store_address import StoreAddress, is_url
 
 
-def read_scores(source: str, store: StoreAddress) -> pl.DataFrame:
-    """The rows that a source names.
+def read_scores(sources: Sequence[str], store: StoreAddress) -> pl.DataFrame:
+    """Return the rows that sources name, each source once.
 
     Args:
-        source: a run's id, or a table (CSV, JSON, JSON Lines, Parquet) with the columns of the store's ``scores``.
+        sources: runs' ids, or tables (CSV, JSON, JSON Lines, Parquet) with the columns of the store's ``scores``.
         store: where runs are looked for.
 
     Raises:
         InputError: there is neither such a run nor such a file, the file has no row, or one that is no score.
     """
+    return pl.concat([_of_source(source, store) for source in dict.fromkeys(sources)], how="diagonal_relaxed")
+
+
+def _of_source(source: str, store: StoreAddress) -> pl.DataFrame:
     if source.lower().endswith(TABLE_ENDINGS):
         rows = [_score(row) for row in table_rows(Path(source))]
         if not rows:
             raise InputError("there is no score", source=source)
         return frame_of(rows)
-    found = RunView(store, source).scores
-    if found.is_empty():
-        hint = f"Give a run that has scores (`salon bench runs` lists them), or a table ({', '.join(TABLE_ENDINGS)})."
-        raise InputError("the store has no score of the run", source=store, value=source, hint=hint)
-    return found
+    view = RunView(store, source)
+    if view.scores.is_empty():
+        allowed = view.read("scores").select(pl.col("run_id").unique()).collect()["run_id"].sort().to_list()
+        hint = f"Give a run that has scores, or a table ({', '.join(TABLE_ENDINGS)})."
+        raise InputError("the store has no scores of the run", source=store, value=source, allowed=allowed, hint=hint)
+    return view.scores
 
 
 def frame_of(scores: Sequence[Score]) -> pl.DataFrame:
@@ -60,13 +65,11 @@ _NAMES = ("prompt_id", "model", "generation_id", "dimension")
 _SCHEMA = dict.fromkeys((*_NAMES, "rater_id"), pl.String) | {"value": pl.Float64}
 
 
-def read_marks(path: StoreAddress, dimension: str | None = None) -> pl.DataFrame:
+def read_marks(path: StoreAddress) -> pl.DataFrame:
     """Read marks; a picture is named by ``generation_id``, or by ``prompt_id`` and ``model``.
 
     Args:
         path: a table (CSV, JSON, JSON Lines, Parquet), or a result store (a directory or a URL), whose ``ratings`` are read.
-        dimension: take the rows of this dimension alone; needed where the table holds several. The paper has one mark for
-            alignment and aesthetics together.
 
     Returns:
         Columns ``prompt_id``, ``model``, ``generation_id``, ``dimension``, ``rater_id`` (text; null where the table has none)
@@ -86,11 +89,6 @@ def read_marks(path: StoreAddress, dimension: str | None = None) -> pl.DataFrame
         frame = _stored(path)
     else:
         frame = pl.DataFrame([_mark(row) for row in table_rows(Path(path))], schema=_SCHEMA)
-    if dimension is not None:
-        known = sorted(frame["dimension"].drop_nulls().unique())
-        frame = frame.filter(pl.col("dimension") == dimension)
-        if frame.is_empty():
-            raise InputError("no mark has the dimension", source=path, value=dimension, allowed=known)
     if frame.is_empty():
         raise InputError("there is no mark", source=path)
     return frame.drop(name for name in _NAMES if frame[name].is_null().all())
