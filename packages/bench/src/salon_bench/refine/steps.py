@@ -19,7 +19,7 @@ from salon_judges.formats.generations import Generated
 from salon_judges.media import PictureCache, PicturePolicy
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import Digestible, digest
-from salon_taxonomy.protocols import LOST_EDITS, Editor, Judge
+from salon_taxonomy.protocols import Editor, Judge
 from salon_taxonomy.records import Prompt
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -109,11 +109,9 @@ class ModelSteps:
             seed=self._seed + number - 1,
         )
         made = await self._edit_runner.make(task)
-        if isinstance(made, Scored):
-            return Scored(made.value.path)
-        if made.reason in LOST_EDITS:
+        if made.lost:
             self.failed.add(item.item_id)
-        return made
+        return made.verdict
 
     async def rate(self, item: RefineItem, picture: Path, number: int) -> Verdict[float]:
         """Ask the scorer the item's questions, which it first finds itself where the item has none, or for its score."""

@@ -108,30 +108,42 @@ class CaseReplies:
 
     def keep(self, key: str, call: Call, attempts: Sequence[ReadReply], *, first: int) -> None:
         """Write a row for each attempt; they outlive this process when this returns."""
-        rows = [self._row(attempt, key, call, number) for number, attempt in enumerate(attempts, start=first)]
+        case = self.case
+        numbered = enumerate(attempts, start=first)
+        rows = [call_row(attempt, key, call, at, self.context, case.case_id, case.generation_id) for at, attempt in numbered]
         self.checkpoint.record("judge_calls", rows)
 
-    def _row(self, attempt: ReadReply, call_id: str, call: Call, number: int) -> JudgeCall:
-        reply, outcome = attempt
-        return JudgeCall(
-            call_id=call_id,
-            run_id=self.context.run_id,
-            judge=self.context.judge,
-            judge_version=self.context.judge_version,
-            case_id=self.case.case_id,
-            generation_id=self.case.generation_id,
-            step=call.step,
-            request_sha256=call.request,
-            attempt=number,
-            status=reply.status,
-            finish=None if reply.finish == Finish.UNKNOWN else reply.finish,
-            cached=reply.cached,
-            http_status=reply.http_status if reply.http_status in _OK_HTTP else None,
-            latency_ms=reply.latency_ms,
-            prompt_tokens=reply.usage.prompt_tokens,
-            completion_tokens=reply.usage.completion_tokens,
-            cost_usd=reply.usage.cost_usd,
-            response_text=reply.text if reply.answered or reply.text else None,
-            parse_status="parsed" if isinstance(outcome, Parsed) else outcome.reason.value,
-            error=reply.error,
-        )
+
+def call_row(
+    attempt: ReadReply,
+    call_id: str,
+    call: Call,
+    number: int,
+    context: RunContext,
+    case_id: str,
+    generation_id: str | None = None,
+) -> JudgeCall:
+    """Return the row of one attempt of a call."""
+    reply, outcome = attempt
+    return JudgeCall(
+        call_id=call_id,
+        run_id=context.run_id,
+        judge=context.judge,
+        judge_version=context.judge_version,
+        case_id=case_id,
+        generation_id=generation_id,
+        step=call.step,
+        request_sha256=call.request,
+        attempt=number,
+        status=reply.status,
+        finish=None if reply.finish == Finish.UNKNOWN else reply.finish,
+        cached=reply.cached,
+        http_status=reply.http_status if reply.http_status in _OK_HTTP else None,
+        latency_ms=reply.latency_ms,
+        prompt_tokens=reply.usage.prompt_tokens,
+        completion_tokens=reply.usage.completion_tokens,
+        cost_usd=reply.usage.cost_usd,
+        response_text=reply.text if reply.answered or reply.text else None,
+        parse_status="parsed" if isinstance(outcome, Parsed) else outcome.reason.value,
+        error=reply.error,
+    )
