@@ -376,7 +376,7 @@ def test_whole_runs_write_the_key_nowhere(echo: str, tmp_path: Path, monkeypatch
 
     run = ("bench", "run", "numbers", "--model", "s", "--generations", "pictures", "--allow-incomplete")
     salon(*run, "--store", "results", "--judge", "judge.toml")
-    salon(*run, "--store", "others", "--judge", "cache:replies=record:taken.jsonl=judge.toml")
+    salon(*run, "--store", "others", "--judge", "cache:replies=judge.toml")
     salon("bench", "runs", "--store", "results")
     calls = pl.read_parquet([*Path("results").rglob("judge_calls/**/*.parquet")])
     assert calls.height >= 30  # one per picture; how many more depends on which of them meets which answer, so on the order
@@ -387,7 +387,7 @@ def test_whole_runs_write_the_key_nowhere(echo: str, tmp_path: Path, monkeypatch
     salon("refine", "--items", "items.csv", *method, "--store", "results", "--allow-incomplete")
     assert leaks("".join(said).encode()) is None
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert {".parquet", ".html", ".jsonl", ".sqlite3"} <= {path.suffix for path in files}
+    assert {".parquet", ".html", ".sqlite3"} <= {path.suffix for path in files}
     for path in files:
         data = path.read_bytes()
         if path.suffix == ".html":  # without the chart library, which is the same in every page
