@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from salon_bench.refine.items import RefineItem
 from salon_bench.refine.turns import SUITE, Turns
-from salon_bench.runs.case_runner import CaseRunner
 from salon_bench.runs.edit_runner import EditRunner, EditTask
 from salon_bench.runs.pictures import with_pictures
 from salon_bench.runs.session import RunSession
+from salon_bench.runs.suite_runner import CaseRunner
 from salon_bench.suites.contract.suite import Case, RunContext
 from salon_judges.asking.asker import AskPolicy
 from salon_judges.clients.scorer import ScoreAnswer, ScorerJudge
@@ -163,7 +163,7 @@ class ModelSteps:
         if result.lost:
             self.failed.add(item.item_id)
         else:
-            self._session.keep([*generations, *result.records])
+            self._session.checkpoint.record([*generations, *result.records])
         return result.verdicts[0]
 
     def _model(self, number: int) -> str:

@@ -12,10 +12,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from salon_bench.runs.case_runner import call_row
 from salon_bench.runs.checkpoint import RunCheckpoint
 from salon_bench.runs.pictures import with_pictures
 from salon_bench.runs.session import RunSession
+from salon_bench.runs.suite_runner import call_row
 from salon_bench.suites.contract.suite import Case, RunContext
 from salon_judges.asking.asker import Asker, AskPolicy, Call, InquiryResult, ReadReply, StoredReply
 from salon_judges.asking.inquiry import Inquiry
@@ -109,7 +109,7 @@ class EditRunner:
         picture = Generated(task.prompt.prompt_id, task.model, task.sample, path, task.root)
         case = Case("", "", task.model, task.prompt, pictures=(picture,))
         _, rows = await asyncio.to_thread(with_pictures, case, PicturePolicy(), self._cache)
-        self._session.checkpoint.record("generations", rows)
+        self._session.checkpoint.record(rows)
 
 
 class _OneEdit:
@@ -184,7 +184,7 @@ class _OneEdit:
         case_id = digest("case", {"prompt": self._task.prompt.prompt_id, "model": self._task.model})
         call = replace(call, request=self._request)
         rows = [call_row(attempt, key, call, at, self._context, case_id) for at, attempt in enumerate(attempts, start=first)]
-        self._checkpoint.record("judge_calls", rows)
+        self._checkpoint.record(rows)
 
 
 def _kept(target: Path, sha256: str) -> Path | None:
