@@ -13,7 +13,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from salon_judges.asking.extraction_check import RULE as FAITHFUL
 from salon_judges.asking.extraction_check import faithful
@@ -48,14 +48,6 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 class StopAskingError(Exception):
     """A limit was reached before a question; what is asked about is left for later. Never leaves Salon."""
-
-
-@runtime_checkable
-class Routing(Protocol):
-    """A judge that leaves each step to another one."""
-
-    def judge_of(self, step: str) -> Judge:
-        """Return the judge of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +305,9 @@ class Memory:
 
 
 def judge_for(judge: Judge, step: str) -> Judge:
-    """Return the judge of a step: the judge itself, unless it routes steps to others."""
-    return judge.judge_of(step) if isinstance(judge, Routing) else judge
+    """Return the judge of a step: the judge itself, unless it leaves steps to others (``judge_of``)."""
+    judge_of: Callable[[str], Judge] | None = getattr(judge, "judge_of", None)
+    return judge if judge_of is None else judge_of(step)
 
 
 async def in_time(call: Awaitable[T], timeout_s: float | None, what: str) -> T | Unscored:

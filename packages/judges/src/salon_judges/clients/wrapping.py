@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field, SerializeAsAny
 
-from salon_judges.clients.chat_reply import Hiding
+from salon_judges.clients.chat_reply import without_secrets
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import Closing, JudgeSettings, ManagedJudge
 from salon_taxonomy.protocols import Judge, Question, Reply
@@ -101,7 +101,7 @@ class WrappedJudge(Closing):
 
     def hide(self, text: str) -> str:
         """Return the text without the secrets of the judge within."""
-        return self.judge.hide(text) if isinstance(self.judge, Hiding) else text
+        return without_secrets(text, (self.judge,))
 
     async def close(self) -> None:
         """Close the judge within, if it can be."""
