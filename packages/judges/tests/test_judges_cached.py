@@ -100,7 +100,6 @@ PARTS = (
     Reply("I cannot", finish=Finish.FILTERED),
     Reply(""),
     Reply(" \n"),
-    Reply("", CallStatus.CANCELLED),
 )
 
 
@@ -131,7 +130,10 @@ def test_a_replay_gives_back_what_the_judge_gave_under_its_name_and_at_no_cost(t
 
 
 def test_a_question_without_a_reply_is_abstained_and_counted_and_a_replay_writes_nothing(tmp_path: Path) -> None:
-    ask(CachedJudge(Counting(), ResponseCache(tmp_path)))
+    waiting = Counting(lambda number: Reply("yes") if number == 1 else Reply("", CallStatus.CANCELLED, error="of a batch"))
+    cached = CachedJudge(waiting, ResponseCache(tmp_path))
+    ask(cached)
+    ask(cached, Question(("another",)))
     judge = CachedJudge.replay(tmp_path)
     for _ in range(2):
         reply = ask(judge, Question(("another",)))

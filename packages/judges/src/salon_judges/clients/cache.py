@@ -28,6 +28,7 @@ from salon_judges.clients.wrapping import AbsentJudge, WrappedJudge
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply, Usage
+from salon_taxonomy.records import CallStatus
 
 _FILE = "replies.sqlite3"
 _LARGEST_ENTRY = 16 << 20
@@ -143,9 +144,11 @@ class ResponseCache:
         Args:
             version: of the judge.
             request_sha256: of the question.
-            reply: one that is not whole never takes the place of another.
+            reply: one that is not whole never takes the place of another; ``cancelled``: no judge was asked, nothing is stored.
             judge: the judge's name, for :meth:`judges`.
         """
+        if reply.status is CallStatus.CANCELLED:
+            return False
         body = ReplyDocument.of(reply).model_dump_json(exclude_defaults=True).encode()
         if len(body) > _LARGEST_ENTRY:
             return False
