@@ -37,7 +37,7 @@ def run_report(folder: Path) -> Path:
     """Make the page of two models of ``examples/small_bench``."""
     shell(folder, f"python {ROOT / 'examples' / 'small_bench' / 'prepare.py'} .")
     for model in ("steady", "hasty"):
-        judged = f"--model {model} --generations {model} --prompts magicbench.jsonl --judge replay:replies.jsonl"
+        judged = f"--model {model} --generations {model} --prompts magicbench.jsonl --judge replay:replies"
         shell(folder, f"salon bench run magicbench {judged}")
     runs = re.findall(r"magicbench-[\w.-]+-[0-9a-f]{8}", shell(folder, "salon bench runs --format json"))
     shell(folder, f"salon results report {' '.join(dict.fromkeys(runs))} --output page.html")
