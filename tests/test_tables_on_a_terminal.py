@@ -96,7 +96,6 @@ COMMANDS = (
     "votes rank {votes} --interval sandwich --listing --ties davidson --both-bad own --diagnose",
     "votes rank {votes} --by mode --bootstrap 0",
     "votes rank {votes} --method elo --order-by answered_at --orders 5",
-    "votes rank {votes} --method pagerank",
     "votes rank {votes} --against {votes} --cluster prompt_id",
     "votes next {votes} -n 6",
     "ratings mos {ratings} --by-scenario",

@@ -87,14 +87,6 @@ def test_online_elo_follows_the_order_or_averages_over_orders(votes: Path, tmp_p
     assert first.stdout == second.stdout
 
 
-@pytest.mark.parametrize("method", ["newman", "pagerank", "rank-centrality"])
-def test_other_scores_are_shown_for_comparison(votes: Path, method: str):
-    result = salon(votes, "--method", method)
-    assert result.exit_code == 0, result.stderr
-    assert "score" in result.stdout
-    assert len(json.loads(salon(votes, "--method", method, "--format", "json").stdout)["rows"]) == 3
-
-
 @pytest.mark.parametrize("ties", ["half", "davidson"])
 def test_a_diagnosis_shows_deviance_worst_pairs_and_cycles(votes: Path, ties: str):
     result = salon(votes, "--ties", ties, "--diagnose", "--bootstrap", 0)
@@ -107,7 +99,6 @@ def test_a_diagnosis_shows_deviance_worst_pairs_and_cycles(votes: Path, ties: st
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--method", "pagerank", "--prior-ties", "1"], "pagerank has no prior"),
         (["--position-bias", "--diagnose"], "no diagnosis of a fit with covariates"),
         (["--ties", "davidson", "--position-bias"], "cannot be combined"),
         (["--method", "elo", "--ties", "davidson"], "elo has neither covariates nor tie models"),

@@ -146,7 +146,6 @@ def calls() -> dict[str, dict[str, Any]]:
         **of_classes,
         "acceptability": {"battles": battles},
         "alpha": {"frame": CODES, "thing": "p", "rater": "who", "value": "score"},
-        "alternative_scores": {"battles": battles, "method": "newman"},
         "assumed_ratings": {"models": 4, "spread": 100.0},
         "audit_sample": {"battles": VOTES},
         "check_models": {"models": 4},

@@ -20,8 +20,6 @@ MODELS = {
     "ties": ["--ties", "davidson"],
     "covariate": ["--covariate", "detail"],
     "elo": ["--method", "elo"],
-    "newman": ["--method", "newman"],
-    "pagerank": ["--method", "pagerank"],
 }
 
 

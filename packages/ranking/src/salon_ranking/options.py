@@ -43,7 +43,6 @@ RANGES: Mapping[str, Range] = {
     "alpha": Range(0, 1, is_open=True),
     "baseline_rating": Range(-1e12, 1e12),
     "confidence": Range(0, 1, is_open=True),
-    "damping": Range(0, 1, is_open=True),
     "limit": Range(0, 1),
     "max_iterations": Range(0, 1e9),
     "most": Range(0, 1e9),

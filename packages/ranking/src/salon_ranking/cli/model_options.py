@@ -11,11 +11,11 @@ from salon_ranking.cli.output import Option, decorated
 _OPTIONS: tuple[Option, ...] = (
     click.option(
         "--method",
-        type=click.Choice(["bradley-terry", "firth", "elo", "newman", "pagerank", "rank-centrality"]),
+        type=click.Choice(["bradley-terry", "firth", "elo"]),
         default="bradley-terry",
         show_default=True,
         help="firth: Bradley-Terry with less bias when battles are few or were planned. elo: online Elo in the order of the "
-        "battles, or averaged over --orders. The others are for comparison.",
+        "battles, or averaged over --orders.",
     ),
     click.option(
         "--ties",

@@ -24,8 +24,6 @@ from salon_ranking.uncertainty.resampling import Progress
 if TYPE_CHECKING:  # what only some options need is imported there: all of it costs every command a tenth of a second
     from salon_ranking.leaderboard.contributions import Contributions
     from salon_ranking.leaderboard.differences import Differences
-    from salon_ranking.models.online_elo import OnlineElo
-    from salon_ranking.models.spectral import Scores
     from salon_ranking.raters.exclusion import Exclusion
     from salon_ranking.raters.rater_report import RaterReport
 
@@ -145,40 +143,32 @@ def score_table(request: RankRequest, rank_input: RankInput, stage: Stage) -> Ot
     """Score the models by a method that is not a fitted model; the header reports flagged raters left out.
 
     Raises:
-        OptionError: the method has no baseline or no prior; or as :func:`salon_ranking.online_elo` and
-            :func:`salon_ranking.alternative_scores`.
+        OptionError: the method has no baseline or no prior; or as :func:`salon_ranking.online_elo`.
     """
+    from salon_ranking.models.online_elo import online_elo
+
     choice = request.choice
     if request.prior_ties:
         raise OptionError(f"{choice.method} has no prior", value=request.prior_ties)
     battles, acceptable = settle_both_bad(rank_input.battles, choice.both_bad, confidence=request.confidence)
-    found: OnlineElo | Scores
-    if choice.method == "elo":
-        from salon_ranking.models.online_elo import online_elo
-
-        if request.baseline is not None:
-            raise OptionError("online Elo has no baseline", value=request.baseline)
-        found = online_elo(
-            battles,
-            k=choice.k,
-            order_by=choice.order_by,
-            out_of_order="sort" if choice.sort else "refuse",
-            orders=choice.orders,
-            seed=request.seed,
-            threads=request.threads,
-            progress=stage("random orders"),
-        )
-    else:
-        from salon_ranking.models.spectral import alternative_scores
-
-        found = alternative_scores(battles, choice.method, baseline=request.baseline)  # type: ignore[arg-type]
-    baseline = getattr(found, "baseline", None)
+    if request.baseline is not None:
+        raise OptionError("online Elo has no baseline", value=request.baseline)
+    found = online_elo(
+        battles,
+        k=choice.k,
+        order_by=choice.order_by,
+        out_of_order="sort" if choice.sort else "refuse",
+        orders=choice.orders,
+        seed=request.seed,
+        threads=request.threads,
+        progress=stage("random orders"),
+    )
     made = made_of(
         found,
         battles=battles.count,
         source=battles.source,
         weight=battles.weight,
-        baselines=() if baseline is None else (baseline,),
+        baselines=(),
         left_out=0,
         warnings=battles.unrated_note,
         excluded=None if rank_input.exclusion is None else rank_input.exclusion.counts,

@@ -60,7 +60,7 @@ def show_scores(scores: OtherTable, request: RankRequest) -> None:
     """Print scores or a comparison, and write them to the file of ``--output``."""
     from salon_ranking.cli.terminal import MOST_SHOWN, more_rows, scores_table
 
-    cells = frame_cells if scores.is_comparison or "score" in scores.table.columns else scores_table
+    cells = frame_cells if scores.is_comparison else scores_table
 
     def show() -> None:
         terminal = console(width=_WIDTH)

@@ -12,7 +12,7 @@ from salon_ranking.models.covariates import POSITION
 from salon_ranking.models.options import Estimator, FitOptions, Ties, parsed_covariates
 from salon_taxonomy.store_address import StoreAddress
 
-Method: TypeAlias = Literal["bradley-terry", "firth", "elo", "newman", "pagerank", "rank-centrality"]
+Method: TypeAlias = Literal["bradley-terry", "firth", "elo"]
 
 
 @dataclass(frozen=True)
