@@ -185,7 +185,7 @@ def test_clusters_widen_intervals_by_either_kind():
     [
         ({"prior_ties": 1.0}, "prior_ties must be 0"),
         ({"interval": "bca"}, "no intervals of the kind"),
-        ({"estimator": "jeffreys"}, "unknown estimator 'jeffreys'"),
+        ({"estimator": "jeffreys"}, "estimator is unknown: 'jeffreys'"),
     ],
 )
 def test_what_does_not_go_with_it_is_refused(options: dict[str, object], said: str):

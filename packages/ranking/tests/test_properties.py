@@ -193,7 +193,7 @@ ANALYTIC: dict[str, Callable[[Battles], Answer]] = {
     "explain, listing, match_effects": partial(_explained, interval="sandwich"),
     "contributions": _contributed,
     "compare_votes": lambda b: [compare_votes(b, b, prior_ties=1).table],
-    "convergence": lambda b: [convergence(b, baseline=BASE, fractions=(1.0,)), convergence(b, baseline=BASE, by_cluster=True)],
+    "convergence": lambda b: [convergence(b, baseline=BASE, fractions=(1.0,)), convergence(b, baseline=BASE, cluster=True)],
     "fit_ties, Davidson": partial(_tied, model="davidson"),
     "fit_ties, Rao-Kupper by clusters": partial(_tied, model="rao-kupper", cluster=True),
     "fit_contextual": _contextual,
@@ -551,7 +551,7 @@ def test_the_command_hands_threads_on(option: str, tmp_path, monkeypatch: pytest
     from salon_ranking.leaderboard import explanation
 
     asked = []
-    for module, name in ((of_models, "differences"), (of_prompts, "contributions"), (explanation, "explain")):
+    for module, name in ((of_models, "differences_of_board"), (of_prompts, "contributions"), (explanation, "explain")):
         real = getattr(module, name)
 
         def spy(*given: object, real: Callable[..., object] = real, **options: object) -> object:

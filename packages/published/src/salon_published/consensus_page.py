@@ -68,9 +68,19 @@ def _leaderboard(result: Consensus, board: pl.DataFrame) -> Figure:
         )
         for row in board.iter_rows(named=True)
     ]
-    columns = ("Rank", "Model", "Elo", f"{100 * result.board.confidence:.4g}% interval", "Battles", "Win rate", "Benchmarks")
+    columns = (
+        "Rank",
+        "Model",
+        "Elo",
+        f"{100 * result.board.options.confidence:.4g}% interval",
+        "Battles",
+        "Win rate",
+        "Benchmarks",
+    )
     table = Table(columns, rows, frozenset(columns) - {"Model"}, "Consensus leaderboard")
-    return Figure(interval_plot(board.with_columns(model="name"), baseline=result.board.baseline_rating), _HOW_TO_READ, table)
+    return Figure(
+        interval_plot(board.with_columns(model="name"), baseline=result.board.options.baseline_rating), _HOW_TO_READ, table
+    )
 
 
 def _agreement(pairs: pl.DataFrame) -> Figure:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich import progress as bars
     from rich.console import Console
 
-    from salon_ranking.uncertainty.resampling import Progress
+    from salon_ranking.options import Progress
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 Stage: TypeAlias = "Callable[[str], Progress]"

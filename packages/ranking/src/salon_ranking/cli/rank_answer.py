@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -19,7 +19,7 @@ from salon_ranking.files import json_text
 from salon_ranking.leaderboard.analyses import Analyses, analyses_of, rows_of
 from salon_ranking.leaderboard.board import Leaderboard, made_of
 from salon_ranking.leaderboard.ranking import rank
-from salon_ranking.uncertainty.resampling import Progress
+from salon_ranking.options import Progress
 
 if TYPE_CHECKING:  # what only some options need is imported there: all of it costs every command a tenth of a second
     from salon_ranking.leaderboard.contributions import Contributions
@@ -213,7 +213,7 @@ def rank_boards(request: RankRequest, rank_input: RankInput, stage: Stage) -> Ra
 
 
 def _boards(request: RankRequest, rated: Battles, progress: Progress) -> tuple[Leaderboard, ...]:
-    options = {
+    options: dict[str, Any] = {
         "baseline": request.baseline,
         "replicates": request.replicates,
         "seed": request.seed,
@@ -229,16 +229,14 @@ def _boards(request: RankRequest, rated: Battles, progress: Progress) -> tuple[L
     if request.by is not None:
         from salon_ranking.leaderboard.groups import rank_by
 
-        return rank_by(rated, request.by, **options)  # type: ignore[arg-type]
-    return (rank(rated, **options),)  # type: ignore[arg-type]
+        return rank_by(rated, request.by, **options)
+    return (rank(rated, **options),)
 
 
 def _differences(request: RankRequest, board: Leaderboard, rated: Battles, progress: Progress) -> "Differences":
-    from salon_ranking.leaderboard.differences import differences
+    from salon_ranking.leaderboard.differences import differences_of_board
 
-    # As many replicates as were asked for, even where the board's intervals became sandwiches.
-    options = {**board.options, "replicates": request.replicates}
-    return differences(rated, threads=request.threads, progress=progress, **options)  # type: ignore[arg-type]
+    return differences_of_board(board, rated, threads=request.threads, progress=progress)
 
 
 def _contributions(request: RankRequest, board: Leaderboard, rated: Battles, progress: Progress) -> "Contributions":
@@ -247,9 +245,9 @@ def _contributions(request: RankRequest, board: Leaderboard, rated: Battles, pro
     baseline = board.baselines[0] if board.baselines else None
     return contributions(
         rated,
-        request.prompt,
+        column=request.prompt,
         baseline=baseline,
-        prior_ties=board.prior_ties,
+        prior_ties=board.options.prior_ties,
         threads=request.threads,
         progress=progress,
     )

@@ -9,7 +9,7 @@ from salon_console.table_files import TABLE_ENDINGS, check_ending
 from salon_ranking.diagnostics.both_bad import BothBad
 from salon_ranking.errors import OptionError
 from salon_ranking.models.covariates import POSITION
-from salon_ranking.models.options import Estimator, FitOptions, Ties, parsed_covariates
+from salon_ranking.models.options import Estimator, FitOptions, Ties
 from salon_taxonomy.store_address import StoreAddress
 
 Method: TypeAlias = Literal["bradley-terry", "firth", "elo"]
@@ -136,11 +136,11 @@ def check_request(request: RankRequest) -> None:
     request.choice.check()
     FitOptions(
         ties=request.choice.ties,
-        covariates=parsed_covariates(request.choice.all_covariates),
+        covariates=request.choice.all_covariates,
         estimator=request.choice.estimator,
         prior_ties=request.prior_ties,
         ridge=request.choice.ridge,
-    ).check()
+    )
     if request.output is not None and not request.choice.is_fit:
         check_ending(request.output, TABLE_ENDINGS, "output for this method")
     _check_groups(request)
