@@ -213,7 +213,7 @@ def test_the_command_takes_it_as_a_method(tmp_path: Path):
     ).write_csv(votes)
 
     def salon(*arguments: str) -> Result:
-        return CliRunner().invoke(rank_command, [str(votes), "--method", "firth", *arguments])
+        return CliRunner().invoke(rank_command, [str(votes), "--estimator", "firth", *arguments])
 
     shown = salon("--interval", "sandwich", "--format", "json")
     assert shown.exit_code == 0, shown.exception
@@ -222,7 +222,6 @@ def test_the_command_takes_it_as_a_method(tmp_path: Path):
     assert salon("--bootstrap", "50", "--output", str(page)).exit_code == 0
     assert "Firth" in page.read_text(encoding="utf-8")
     for refused in (
-        ["--contributions", str(tmp_path / "c.csv")],
         ["--ties", "davidson"],
         ["--prior-ties", "1"],
         ["--diagnose"],

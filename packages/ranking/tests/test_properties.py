@@ -541,32 +541,6 @@ def test_a_number_of_threads_that_cannot_be_is_refused(name: str, number: object
         WITH_THREADS[name](threads=number)
 
 
-@pytest.mark.parametrize("option", ["--differences", "--contributions", "--explain"])
-def test_the_command_hands_threads_on(option: str, tmp_path, monkeypatch: pytest.MonkeyPatch):
-    from click.testing import CliRunner
-
-    from salon_ranking.cli.rank import rank as command
-    from salon_ranking.leaderboard import contributions as of_prompts
-    from salon_ranking.leaderboard import differences as of_models
-    from salon_ranking.leaderboard import explanation
-
-    asked = []
-    for module, name in ((of_models, "differences_of_board"), (of_prompts, "contributions"), (explanation, "explain")):
-        real = getattr(module, name)
-
-        def spy(*given: object, real: Callable[..., object] = real, **options: object) -> object:
-            asked.append(options.get("threads"))
-            return real(*given, **options)
-
-        monkeypatch.setattr(module, name, spy)
-    votes = tmp_path / "votes.csv"
-    league(7).write_csv(votes)
-    value = "ada" if option == "--explain" else str(tmp_path / "out.csv")
-    result = CliRunner().invoke(command, [str(votes), "--threads", "1", "--bootstrap", "20", option, value])
-    assert result.exit_code == 0, result.output
-    assert asked and set(asked) == {1}
-
-
 # --- The tables are complete
 
 

@@ -190,7 +190,7 @@ class Leaderboard(ShownResult):
         how = ", ".join(f"{count:,} by {rule}" for rule, count in self.planned.items())
         said = f"{sum(self.planned.values()):,} of {counted(self.battles, 'battle')} chosen by earlier votes ({how})"
         if self.options.estimator != "firth":
-            return f"{said}, which spreads the ratings too far: rate with --method firth"
+            return f"{said}, which spreads the ratings too far: rate with --estimator firth"
         one = not all(rule.endswith("2 streams") for rule in self.planned)
         return f"{said}{', which spreads the ratings too far where there is one stream' if one else ''}"
 

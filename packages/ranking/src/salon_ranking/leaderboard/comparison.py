@@ -124,6 +124,11 @@ def compare_votes(battles: Battles, other: Battles, options: ComparisonOptions) 
         >>> compare_votes(now, before).table.select("model", "change", pl.col("difference").round(1)).rows()
         [('x', 1, 120.4), ('y', -1, -120.4)]
     """
+    return votes_compared(battles, other, options)
+
+
+def votes_compared(battles: Battles, other: Battles, options: ComparisonOptions) -> VoteComparison:
+    """Return the comparison of ``options``, as :func:`compare_votes`."""
     confidence = options.confidence
     shared = sorted({*battles.models} & {*other.models})
     if len(shared) < 2:

@@ -90,6 +90,11 @@ def contributions(battles: Battles, options: ContributionOptions) -> Contributio
         >>> found.table.filter(pl.col("model") == "x")["contribution"].round(1).to_list()
         [43.7, 0.0]
     """
+    return contributions_of(battles, options)
+
+
+def contributions_of(battles: Battles, options: ContributionOptions) -> Contributions:
+    """Return the contributions of ``options``, as :func:`contributions`."""
     column, prior_ties, progress = options.column, options.prior_ties, options.progress
     if column not in battles.frame.collect_schema():
         known = battles.frame.collect_schema().names()

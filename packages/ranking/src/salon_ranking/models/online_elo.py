@@ -128,7 +128,7 @@ def online_elo(
 
 def _frame(battles: Battles) -> tuple[pl.LazyFrame, str]:
     if battles.weight is not None:
-        hint = "Leave the weights out (weight=False, --no-weight), or use maximum likelihood (fit, rank)."
+        hint = "Leave the weights out (weight=False, --weight 1), or use maximum likelihood (fit, rank)."
         raise BattleError("online Elo cannot weigh battles by", source=battles.source, value=battles.weight, hint=hint)
     return battles.frame, battles.source
 
@@ -151,7 +151,7 @@ def _ordered(frame: pl.LazyFrame, column: str, out_of_order: OutOfOrder, source:
     if not wrong.height:
         return frame
     if out_of_order == "refuse":
-        hint = "Sort the battles, or let them be sorted (out_of_order='sort'; salon votes rank --sort)."
+        hint = "Sort the battles, or let them be sorted (out_of_order='sort'; salon votes elo --sort)."
         row, value = int(wrong["row"][0]), wrong["t"][0]
         raise OrderError(
             "a time before that of the row above it:", source=source, row=row, column=column, value=str(value), hint=hint
