@@ -26,7 +26,6 @@ from salon_curate.running import run
 from salon_curate.selection import read_columns
 from salon_judges.clients import CachedJudge, ChatSettings, ResponseCache, RoutedJudge
 from salon_judges.clients.collecting import CollectingJudge
-from salon_judges.clients.replay import Recording, RecordingJudge, ReplayFileJudge
 from salon_synthetic import PixelJudge, PixelSettings
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply, Usage
@@ -189,14 +188,13 @@ def test_drift_is_nothing_for_the_same_answers_and_what_a_plain_comparison_count
 
 def test_drift_refuses_a_judge_that_answers_from_a_cache_or_a_recording(tmp_path):
     table = drawn(tmp_path / "in", 1)
-    recorded = RecordingJudge(PixelJudge(), tmp_path / "replies.jsonl")
-    for judge in (recorded, CachedJudge(PixelJudge(), ResponseCache(tmp_path / "cache"))):
-        dataset = made(tmp_path / type(judge).__name__, table)
+    judge = CachedJudge(PixelJudge(), ResponseCache(tmp_path / "cache"))
+    for replayed in (False, True):
+        dataset = made(tmp_path / str(replayed), table)
         stages = [look, judge_stage(asks.agreement(), judge)]
         run(dataset, stages, engine=inline)
-        if judge is recorded:
-            asyncio.run(judge.close())
-            stages[1] = replace(stages[1], judge=ReplayFileJudge(Recording.read(tmp_path / "replies.jsonl")))
+        if replayed:
+            stages[1] = replace(stages[1], judge=CachedJudge.replay(tmp_path / "cache"))
         again = drift(dataset, stages, "agreement", now=judge_stage(asks.agreement(), PixelJudge()), rows=20)
         assert {each.changed for each in again} == {0}
         before = tree(dataset.folder, ".")

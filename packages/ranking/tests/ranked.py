@@ -11,7 +11,8 @@ import polars as pl
 from salon_ranking import Battles, Leaderboard, _core, fit, rank
 from salon_ranking.models.likelihood import PairLikelihood
 from salon_ranking.models.options import FitOptions
-from salon_ranking.uncertainty.resampling import IntervalOptions, uncertainties
+from salon_ranking.uncertainty.options import IntervalOptions
+from salon_ranking.uncertainty.resampling import uncertainties
 from salon_ranking.uncertainty.simultaneous import _inverse_of, _joint_quantile, _largest
 from salon_ranking.uncertainty.uncertainty import Interval, Uncertainty
 
@@ -90,7 +91,7 @@ def spread_of(
     components: str = "refuse",
 ) -> list[Uncertainty]:
     """The uncertainty of strengths of every league of a plain fit."""
-    asked = IntervalOptions(interval, replicates, seed, cluster=cluster)
+    asked = IntervalOptions(interval=interval, replicates=replicates, seed=seed, cluster=cluster)
     ratings = fit(battles, components=components) if not cluster else _clustered(battles, components)
     return [one for league in uncertainties(ratings, asked) for one in league.strengths]
 

@@ -19,7 +19,6 @@ from salon_ranking import (
     OptionError,
     RankingError,
     UnratableError,
-    alternative_scores,
     cycle_report,
     differences,
     explain,
@@ -102,7 +101,7 @@ def test_a_wrong_row_of_any_kind_of_file_is_named(
     assert told.stderr.strip() == f"Error: {caught.value}"
 
 
-@pytest.mark.parametrize("command", [["rank", "--method", "elo"], ["rank", "--ties", "davidson"], ["raters"], ["next"]])
+@pytest.mark.parametrize("command", [["elo"], ["rank", "--ties", "davidson"], ["raters"], ["next"]])
 def test_the_same_id_twice_stops_every_reader_of_battles(tmp_path: Path, command: list[str]) -> None:
     path = written(frame("battle_id", "b2"), tmp_path, ".parquet")
     told = salon("votes", command[0], path, *command[1:])
@@ -162,10 +161,10 @@ def test_an_answer_before_its_start_is_ranked_and_stops_the_look_at_raters(tmp_p
 
 def test_online_elo_follows_times_only_when_they_ascend_or_sorting_was_asked_for(tmp_path: Path) -> None:
     path = written(frame("answered_at", NOON - timedelta(days=1)), tmp_path, ".parquet")
-    told = salon("votes", "rank", path, "--method", "elo", "--order-by", "answered_at")
+    told = salon("votes", "elo", path, "--order-by", "answered_at")
     assert told.exit_code == 2
     assert "row 5, column 'answered_at': a time before that of the row above it" in told.stderr
-    assert salon("votes", "rank", path, "--method", "elo", "--order-by", "answered_at", "--sort").exit_code == 0
+    assert salon("votes", "elo", path, "--order-by", "answered_at", "--sort").exit_code == 0
 
 
 @pytest.mark.parametrize("ending", WRITERS)
@@ -248,7 +247,6 @@ def test_a_hundred_thousand_models_are_counted_and_rated(
         lambda battles: explain(rank(battles, replicates=2), battles, "model 0"),
         lambda battles: win_rates(battles, every_pair=True),
         lambda battles: cycle_report(battles),
-        lambda battles: alternative_scores(battles, "rank-centrality"),
         lambda battles: rank(battles, ties="davidson", interval="sandwich"),
         lambda battles: ScheduleState.of(battles),
     ],
@@ -262,7 +260,6 @@ def test_a_hundred_thousand_models_are_counted_and_rated(
         "explain",
         "every pair",
         "cycles",
-        "rank centrality",
         "sandwich of ties",
         "next pairs",
     ],
@@ -312,7 +309,7 @@ def long_work(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.param(["rank", "--bootstrap", "200000", "--interval", "bca", "--cluster", "prompt_id"], marks=pytest.mark.slow),
         ["rank", "--bootstrap", "200000", "--cluster", "prompt_id", "--cluster", "rater_id"],
         pytest.param(["rank", "--by", "rater_id", "--prior-ties", "1", "--bootstrap", "200000"], marks=pytest.mark.slow),
-        ["rank", "--method", "elo", "--orders", "10000000"],
+        ["elo", "--orders", "10000000"],
         ["simulate", "--models", "300", "--leagues", "1000"],
     ],
     ids=["bootstrap", "bca", "two-way", "by", "elo", "plan"],

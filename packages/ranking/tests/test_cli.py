@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from salon_console import main
-from salon_ranking import rank
+from salon_ranking.leaderboard.options import RankOptions
 
 ROWS = {
     "model_a": ["x", "y", "z", "x", "[red]z", "y\x1b[31m"],
@@ -107,7 +107,7 @@ def test_more_threads_than_the_machine_can_give_are_done_without(votes: Path):
 def test_ratings_that_did_not_converge_exit_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "lopsided.csv"
     pl.DataFrame({"model_a": ["x"] * 9, "model_b": ["y"] * 9, "winner": ["model_a"] * 8 + ["model_b"]}).write_csv(path)
-    monkeypatch.setitem(rank.__wrapped__.__kwdefaults__, "max_iterations", 1)  # type: ignore[attr-defined]
+    monkeypatch.setitem(RankOptions.__init__.__kwdefaults__, "max_iterations", 1)
     result = salon(path, "--bootstrap", 0)
     assert result.exit_code == 1
     assert "did not converge" in result.stderr

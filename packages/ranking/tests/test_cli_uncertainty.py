@@ -33,7 +33,14 @@ def votes(tmp_path: Path) -> Path:
 
 
 def salon(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["votes", "rank", *map(str, arguments)])
+    return called("rank", *arguments)
+
+
+def called(command: str, *arguments: object) -> Result:
+    return CliRunner().invoke(main, ["votes", command, *map(str, arguments)])
+
+
+VOTES = "the votes"
 
 
 def test_two_clusters_make_a_two_way_interval(votes: Path):
@@ -50,7 +57,7 @@ def test_ranks_and_listing_are_columns_on_the_screen_and_for_programs(votes: Pat
 
 
 def test_an_explanation_is_sentences_and_nothing_that_a_terminal_acts_on(votes: Path):
-    result = salon(votes, "--explain", "x", "--interval", "bca", "--bootstrap", 50)
+    result = called("explain", votes, "x", "--interval", "bca", "--bootstrap", 50)
     assert result.exit_code == 0
     assert result.stdout.startswith("x is rated")
     assert "\x1b" not in result.stdout
@@ -59,17 +66,19 @@ def test_an_explanation_is_sentences_and_nothing_that_a_terminal_acts_on(votes: 
 
 def test_differences_and_contributions_go_to_files(votes: Path, tmp_path: Path):
     pairs, prompts = tmp_path / "pairs.json", tmp_path / "prompts.csv"
-    result = salon(votes, "--differences", pairs, "--contributions", prompts, "--interval", "sandwich")
+    result = called("compare", votes, "--output", pairs, "--interval", "sandwich")
     assert result.exit_code == 0
-    assert "Holm" in result.stderr
+    assert "Holm" in " ".join(result.stdout.split())
+    assert len(json.loads(pairs.read_text(encoding="utf-8"))["rows"]) == 3
+    result = called("explain", votes, "x", "--contributions", prompts, "--interval", "sandwich")
+    assert result.exit_code == 0
     assert "contributions of each prompt_id" in result.stderr
-    assert len(json.loads(pairs.read_text(encoding="utf-8"))) == 3
     assert pl.read_csv(prompts).columns == ["prompt_id", "model", "contribution", "matches"]
 
 
 @pytest.mark.parametrize("format_", ["table", "csv", "json"])
 def test_groups_stand_side_by_side(votes: Path, format_: str):
-    result = salon(votes, "--by", "mode", "--side-by-side", "--bootstrap", 0, "--format", format_)
+    result = called("compare", votes, "--by", "mode", "--format", format_)
     assert result.exit_code == 0
     assert "change public" in result.stdout
     # Into a pipe, csv has every character as it is; the others write it out.
@@ -85,15 +94,8 @@ def test_labels_make_a_board_each(votes: Path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--side-by-side"], "--by COLUMN"),
-        (["--by", "mode", "--explain", "x"], "--explain"),
         (["--by", "mode", "--listing"], "--listing"),
-        (["--by", "mode", "--contributions", "c.csv"], "--contributions"),
-        (["--by", "prompt", "--side-by-side"], "missing column"),
-        (["--differences", "pairs.txt"], "unknown kind of output"),
-        (["--contributions", "nowhere/c.csv"], "no such folder"),
-        (["--contributions", "c.csv", "--prompt", "theme"], "missing column"),
-        (["--explain", "nobody", "--bootstrap", "9"], "unknown model"),
+        (["--by", "prompt"], "missing column"),
         (["--listing", "--bootstrap", "0"], "needs intervals"),
         (["--interval", "bca", "--cluster", "prompt_id", "--cluster", "rater_id"], "one column of clusters"),
         (["--cluster", "labels"], "one value per row"),
@@ -104,3 +106,24 @@ def test_mistakes_are_named_and_nothing_is_printed(votes: Path, arguments: list[
     assert result.exit_code == 2
     assert said in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["compare", "--by", "prompt"], "missing column"),
+        (["compare", "--output", "pairs.txt"], "unknown kind of output"),
+        (["compare", "--output", "pairs.svg"], "unknown kind of output"),
+        (["compare", "--interval", "bca"], "no BCa intervals"),
+        (["compare", VOTES, "--by", "mode"], "--by compares groups of one set"),
+        (["compare", VOTES, "--interval", "percentile"], "compared by sandwiches"),
+        (["explain", "x", "--contributions", "nowhere/c.csv"], "no such folder"),
+        (["explain", "x", "--contributions", "c.csv", "--prompt", "theme"], "missing column"),
+        (["explain", "x", "--contributions", "c.csv", "--ties", "davidson"], "for plain Bradley-Terry"),
+        (["explain", "nobody", "--bootstrap", "9"], "unknown model"),
+    ],
+)
+def test_mistakes_of_the_other_commands_are_named_and_nothing_is_printed(votes: Path, words: list[str], said: str):
+    result = called(words[0], votes, *(votes if word is VOTES else word for word in words[1:]))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr

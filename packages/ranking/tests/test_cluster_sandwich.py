@@ -11,7 +11,7 @@ from test_sandwich import league
 from twins import reference_clusters
 
 from salon_ranking import Battles, _core, compare_votes, differences, rank
-from salon_ranking.models.options import FitOptions, parsed_covariates
+from salon_ranking.models.options import FitOptions
 from salon_ranking.models.ratings import fitted
 from salon_ranking.uncertainty.sandwich import Clustering, inverse_curvature, prior_of
 
@@ -22,7 +22,7 @@ MODELS = {
     "prior": {"prior_ties": 0.7},
     "davidson and a prior": {"ties": "davidson", "prior_ties": 1.0},
     "firth": {"estimator": "firth"},
-    "covariates": {"covariates": parsed_covariates(["side_a_shown", "detail"]), "ridge": 0.5},
+    "covariates": {"covariates": ["side_a_shown", "detail"], "ridge": 0.5},
 }
 
 

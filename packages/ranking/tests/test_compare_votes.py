@@ -78,7 +78,7 @@ def test_the_same_votes_in_any_order_are_never_independent(tmp_path: Path, colum
     assert other.table["ci_low"].null_count() == 0
     path = tmp_path / "votes.csv"
     first.write_csv(path)
-    shown = CliRunner().invoke(main, ["votes", "rank", str(path), "--against", str(path)])
+    shown = CliRunner().invoke(main, ["votes", "compare", str(path), str(path)])
     assert "both sets hold the same votes" in " ".join(shown.stdout.split())
 
 
@@ -90,11 +90,11 @@ def test_two_models_must_be_in_both() -> None:
 def test_the_command_compares_two_files(tmp_path: Path) -> None:
     for name, seed in (("june", 1), ("may", 2)):
         votes(seed).write_csv(tmp_path / f"{name}.csv")
-    command = ["votes", "rank", str(tmp_path / "june.csv"), "--against", str(tmp_path / "may.csv"), "--cluster", "prompt_id"]
+    command = ["votes", "compare", str(tmp_path / "june.csv"), str(tmp_path / "may.csv"), "--cluster", "prompt_id"]
     shown = CliRunner().invoke(main, [*command, "--format", "csv", "--output", str(tmp_path / "both.csv")])
     assert shown.exit_code == 0, shown.output
     june, may = (Battles.read(tmp_path / f"{name}.csv", cluster_by="prompt_id") for name in ("june", "may"))
     assert pl.read_csv(tmp_path / "both.csv").equals(pl.read_csv(compare_votes(june, may).table.write_csv().encode()))
     assert "as no vote is in both" in " ".join(CliRunner().invoke(main, command).stdout.split())
     refused = CliRunner().invoke(main, [*command, "--by", "prompt_id"])
-    assert (refused.exit_code, "--by does not go with --against" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "does not go with a second" in refused.stderr) == (2, True)

@@ -94,7 +94,7 @@ def test_weights_count():
 
 def test_a_missing_column_and_a_missing_prompt_are_named():
     with pytest.raises(BattleError, match="missing column"):
-        contributions(Battles.from_frame(league()), "theme")
+        contributions(Battles.from_frame(league()), column="theme")
     holes = league().with_columns(prompt_id=pl.when(pl.int_range(pl.len()) > 5).then("prompt_id"))
     with pytest.raises(BattleError, match="row 1"):
         contributions(Battles.from_frame(holes))
@@ -103,7 +103,7 @@ def test_a_missing_column_and_a_missing_prompt_are_named():
 def test_a_column_named_like_the_tables_own_is_refused():
     frame = league().with_columns(matches=pl.col("prompt_id"))
     with pytest.raises(OptionError, match="rename"):
-        contributions(Battles.from_frame(frame), "matches")
+        contributions(Battles.from_frame(frame), column="matches")
 
 
 def test_without_finite_ratings_there_are_no_contributions():

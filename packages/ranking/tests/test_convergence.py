@@ -44,7 +44,7 @@ def test_the_widths_agree_with_the_bootstrap(clusters: int, weight: bool):
     battles = league(clusters=clusters, weight=weight)
     board = rank(battles, baseline="m0", replicates=800, cluster=clusters > 0)
     widths = (board.table["ci_high"] - board.table["ci_low"]).filter(board.table["model"] != "m0")
-    last = convergence(battles, baseline="m0", by_cluster=clusters > 0).row(-1, named=True)
+    last = convergence(battles, baseline="m0", cluster=clusters > 0).row(-1, named=True)
     assert last["battles"] == 12_000
     assert last["mean_width"] == pytest.approx(float(widths.mean()), rel=0.07)  # type: ignore[arg-type]
 
@@ -75,7 +75,7 @@ def test_the_same_seed_gives_the_same_curve():
         ({"confidence": 1.0}, "confidence"),
         ({"fractions": (0.0, 1.0)}, "fractions"),
         ({"fractions": ()}, "fractions"),
-        ({"by_cluster": True}, "nothing to cluster by"),
+        ({"cluster": True}, "nothing to cluster by"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, object], said: str):

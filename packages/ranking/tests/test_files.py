@@ -133,7 +133,7 @@ BROKEN = {
         b"a,model_b\nx,y\n",
         [
             "missing column 'model_a'",
-            "Missing too: 'winner'. Columns with other names: `salon votes rank --columns theirs=model_a,…`",
+            "Missing too: 'winner'. Columns with other names: `salon votes import --columns theirs=model_a,…`",
         ],
     ),
 }

@@ -185,7 +185,7 @@ def test_clusters_widen_intervals_by_either_kind():
     [
         ({"prior_ties": 1.0}, "prior_ties must be 0"),
         ({"interval": "bca"}, "no intervals of the kind"),
-        ({"estimator": "jeffreys"}, "unknown estimator 'jeffreys'"),
+        ({"estimator": "jeffreys"}, "estimator is unknown: 'jeffreys'"),
     ],
 )
 def test_what_does_not_go_with_it_is_refused(options: dict[str, object], said: str):
@@ -213,7 +213,7 @@ def test_the_command_takes_it_as_a_method(tmp_path: Path):
     ).write_csv(votes)
 
     def salon(*arguments: str) -> Result:
-        return CliRunner().invoke(rank_command, [str(votes), "--method", "firth", *arguments])
+        return CliRunner().invoke(rank_command, [str(votes), "--estimator", "firth", *arguments])
 
     shown = salon("--interval", "sandwich", "--format", "json")
     assert shown.exit_code == 0, shown.exception
@@ -222,7 +222,6 @@ def test_the_command_takes_it_as_a_method(tmp_path: Path):
     assert salon("--bootstrap", "50", "--output", str(page)).exit_code == 0
     assert "Firth" in page.read_text(encoding="utf-8")
     for refused in (
-        ["--contributions", str(tmp_path / "c.csv")],
         ["--ties", "davidson"],
         ["--prior-ties", "1"],
         ["--diagnose"],

@@ -47,7 +47,7 @@ def test_anchors_of_a_store_are_left_out_and_counted(tmp_path: Path) -> None:
 
 def test_the_weights_of_a_store_count_and_can_be_turned_off(tmp_path: Path) -> None:
     weighted = VOTES.with_columns(weight=pl.Series([0.5, 1.0, 2.0, 4.0] * 12))
-    for number, (options, expected) in enumerate(((["--no-weight"], False), ([], True))):
+    for number, (options, expected) in enumerate(((["--weight", "1"], False), ([], True))):
         folder = tmp_path / str(number)
         folder.mkdir()
         board = ranked(weighted, folder, *options)

@@ -91,7 +91,7 @@ def test_one_battle_is_said_in_the_singular(tmp_path: Path):
 
 MODELS = {
     "plain": ([], {}),
-    "firth": (["--method", "firth"], {"estimator": "firth"}),
+    "firth": (["--estimator", "firth"], {"estimator": "firth"}),
     "davidson": (["--ties", "davidson"], {"ties": "davidson"}),
     "covariates": (["--covariate", "length"], {"covariates": ["length"]}),
     "prior": (["--prior-ties", 2], {"prior_ties": 2.0}),
@@ -129,10 +129,3 @@ def test_the_ranked_votes_themselves_are_not_held_out(votes: Path):
         refused = salon(votes, "--held-out", spelling)
         assert refused.exit_code == 2, (spelling, refused.output)
         assert "not held out" in refused.output, spelling
-
-
-def test_only_a_fitted_model_predicts(votes: Path):
-    for refused in (["--method", "elo"], ["--against", votes]):
-        done = salon(votes, "--held-out", votes.with_name("other.csv"), *refused)
-        assert done.exit_code == 2
-        assert "--held-out" in done.stderr

@@ -136,9 +136,9 @@ def test_a_file_of_another_kind_is_refused(files: Path):
     assert "--columns theirs=ours,…`, and --scale LOW HIGH; see docs/mos.md." in str(result.exception)
 
 
-def test_every_command_of_votes_and_marks_reads_other_names_of_columns_and_models(files: Path, tmp_path: Path):
+def test_every_command_of_marks_reads_other_names_of_columns_and_models(files: Path, tmp_path: Path):
     """A file with foreign names of all columns, and one model in two spellings, has the numbers of the file with ours."""
-    for name in CALLS:
+    for name in sorted(CALLS.keys() - {"drivers"}):  # votes: `salon votes import`
         given = [pl.read_csv(files / file) for file in CALLS[name]]
         theirs = given[0].rename({column: f"their {column}" for column in given[0].columns})
         models = [column for column in theirs.columns if column.startswith("their model")]

@@ -17,7 +17,6 @@ from salon_ranking import (
     GrowingLeague,
     RankingError,
     UnratableError,
-    alternative_scores,
     cycle_report,
     fit,
     goodness_of_fit,
@@ -31,9 +30,6 @@ MODELS: dict[str, Callable[[pl.DataFrame], Any]] = {
     "contextual": lambda frame: contextual(Battles.from_frame(frame), ["side_a_shown"]),
     "online": online_elo,
     "arena": lambda frame: GrowingLeague().update(frame).fitted(),
-    "newman": lambda frame: alternative_scores(Battles.from_frame(frame), "newman"),
-    "pagerank": lambda frame: alternative_scores(Battles.from_frame(frame), "pagerank"),
-    "centrality": lambda frame: alternative_scores(Battles.from_frame(frame), "rank-centrality"),
     "both_bad": lambda frame: settle_both_bad(Battles.from_frame(frame), "own"),
     "cycles": lambda frame: cycle_report(Battles.from_frame(frame)),
     "fitness": lambda frame: goodness_of_fit(Battles.from_frame(frame), fit(Battles.from_frame(frame))),
@@ -69,13 +65,13 @@ def test_zero_battles_are_refused_by_every_model(model: str):
         MODELS[model](pl.DataFrame(GOOD).clear())
 
 
-@pytest.mark.parametrize("model", sorted(MODELS.keys() - {"online", "pagerank", "both_bad", "cycles"}))
+@pytest.mark.parametrize("model", sorted(MODELS.keys() - {"online", "both_bad", "cycles"}))
 def test_a_single_battle_has_no_finite_rating(model: str):
     with pytest.raises(UnratableError, match="'x'"):
         MODELS[model](pl.DataFrame(GOOD).head(1))
 
 
-@pytest.mark.parametrize("model", ["online", "pagerank", "both_bad", "cycles"])
+@pytest.mark.parametrize("model", ["online", "both_bad", "cycles"])
 def test_a_single_battle_is_enough_for_what_needs_no_likelihood(model: str):
     MODELS[model](pl.DataFrame(GOOD).head(1))
 

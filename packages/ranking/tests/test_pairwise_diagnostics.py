@@ -1,4 +1,4 @@
-"""Win-rate tables, other scores, goodness of fit and cycles."""
+"""Win-rate tables, goodness of fit and cycles."""
 
 import math
 from itertools import combinations
@@ -14,9 +14,6 @@ from salon_ranking import (
     BattleError,
     Battles,
     OptionError,
-    UnknownModelError,
-    UnratableError,
-    alternative_scores,
     as_matrix,
     cycle_report,
     fit,
@@ -76,50 +73,6 @@ def test_a_tie_fit_predicts_half_a_win_for_ties():
     row = win_rates(battles, fitted).filter(model="m0", opponent="m1").row(0, named=True)
     chances = fitted.chances("m0", "m1")
     assert row["predicted"] == pytest.approx(chances.win + chances.tie / 2)
-
-
-@given(st.integers(0, 500))
-@settings(max_examples=20, deadline=None)
-def test_newmans_iteration_ends_at_the_maximum_likelihood(seed: int):
-    battles = simulated(seed, models=5, each=6, ties=True)
-    if battles.cells.components().any():
-        return
-    assert alternative_scores(battles, "newman", baseline="m0").ratings == pytest.approx(
-        fit(battles, baseline="m0").ratings, abs=1e-5
-    )
-
-
-def test_rank_centrality_finds_exact_strengths_from_exact_shares():
-    # Shares that are exactly Bradley-Terry with strengths 4 : 2 : 1.
-    battles = battles_of(("x", "y", 20, 10), ("y", "z", 30, 15), ("x", "z", 40, 10))
-    assert alternative_scores(battles, "rank-centrality").scores == pytest.approx([4 / 7, 2 / 7, 1 / 7])
-
-
-def test_pagerank_is_the_fixed_point_of_its_equation():
-    battles = simulated(3)
-    found = alternative_scores(battles, "pagerank", damping=0.8)
-    wins = as_matrix(win_rates(battles), "wins").drop("model").fill_null(0.0).to_numpy()
-    flow = wins / wins.sum(axis=0)
-    assert found.scores == pytest.approx(0.8 * flow @ found.scores + 0.2 / 6)
-    assert found.scores.sum() == pytest.approx(1.0)
-    assert np.isnan(found.ratings).all()
-    assert found.table["rating"].null_count() == 6
-    unbeaten = alternative_scores(battles_of(("x", "y", 1, 0)), "pagerank")
-    assert unbeaten.scores.sum() == pytest.approx(1.0)
-
-
-def test_scores_refuse_what_they_cannot_do():
-    battles = battles_of(("x", "y", 1, 0))
-    for method in ("newman", "rank-centrality"):
-        with pytest.raises(UnratableError):
-            alternative_scores(battles, method)  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="damping"):
-        alternative_scores(battles, "pagerank", damping=1.0)
-    with pytest.raises(OptionError, match="newman, pagerank, rank-centrality"):
-        alternative_scores(battles, "hits")  # type: ignore[arg-type]
-    with pytest.raises(UnknownModelError):
-        alternative_scores(battles, "pagerank", baseline="z")
-    assert not alternative_scores(simulated(1), "newman", max_iterations=1).converged
 
 
 def test_deviance_and_degrees_of_freedom_are_those_of_statsmodels():
@@ -229,8 +182,6 @@ def test_no_battles_are_refused():
     empty = Battles.from_frame(pl.DataFrame(schema={"model_a": pl.String, "model_b": pl.String, "winner": pl.String}))
     with pytest.raises(BattleError, match="there are no battles"):
         cycle_report(empty)
-    with pytest.raises(BattleError, match="there are no battles"):
-        alternative_scores(empty, "newman")
 
 
 @pytest.mark.parametrize("model", ["davidson", "rao-kupper"])

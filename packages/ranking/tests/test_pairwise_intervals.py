@@ -179,7 +179,7 @@ def test_progress_is_told_and_the_header_says_how_intervals_were_made():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"interval": "jackknife"}, "unknown kind of interval"),
+        ({"interval": "jackknife"}, "interval is unknown"),
         ({"interval": "bca", "cluster": True}, "one column of clusters"),
         ({"interval": "percentile", "replicates": -1}, "replicates must lie between 0 and 2147483647, not -1"),
         ({"interval": "percentile", "replicates": 1 << 30}, "must stay below"),

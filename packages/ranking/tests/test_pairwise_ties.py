@@ -188,7 +188,7 @@ def test_no_finite_answer_is_refused_with_its_reason(rows: list[tuple[str, str, 
 def test_a_prior_makes_an_answer_and_stands_in_the_header(model: str):
     fitted = tied(Battles.from_frame(frame_of([("x", "y", "model_a"), ("x", "y", "tie")])), model, prior_ties=1.0)
     assert fitted.converged
-    assert fitted.prior_ties == 1.0
+    assert fitted.options.prior_ties == 1.0
     assert "prior: drawn battles per model against a mean opponent: 1" in fitted.header
     # The slope of x: its own score, and the prior's pull towards 0.
     chances = fitted.chances("x", "y")

@@ -114,7 +114,7 @@ def test_the_board_says_how_its_battles_were_planned():
     assert json.loads(to_json([board]))[0]["planned"] == {"proportional in 2 streams": 60}
     single = crossed.with_columns(plan_stream=pl.lit(None, dtype=pl.Int64))
     assert "spreads the ratings too far" in rank(Battles.from_frame(single), replicates=0, estimator="firth").header
-    assert "rate with --method firth" in rank(Battles.from_frame(crossed), replicates=0, prior_ties=1.0).header
+    assert "rate with --estimator firth" in rank(Battles.from_frame(crossed), replicates=0, prior_ties=1.0).header
     assert not rank(Battles.from_frame(control), replicates=0, prior_ties=1.0).planning
 
 

@@ -33,7 +33,6 @@ from salon_ranking import (
     GrowingLeague,
     acceptability,
     agreement,
-    alternative_scores,
     compare,
     compare_votes,
     contributions,
@@ -194,7 +193,7 @@ ANALYTIC: dict[str, Callable[[Battles], Answer]] = {
     "explain, listing, match_effects": partial(_explained, interval="sandwich"),
     "contributions": _contributed,
     "compare_votes": lambda b: [compare_votes(b, b, prior_ties=1).table],
-    "convergence": lambda b: [convergence(b, baseline=BASE, fractions=(1.0,)), convergence(b, baseline=BASE, by_cluster=True)],
+    "convergence": lambda b: [convergence(b, baseline=BASE, fractions=(1.0,)), convergence(b, baseline=BASE, cluster=True)],
     "fit_ties, Davidson": partial(_tied, model="davidson"),
     "fit_ties, Rao-Kupper by clusters": partial(_tied, model="rao-kupper", cluster=True),
     "fit_contextual": _contextual,
@@ -202,9 +201,6 @@ ANALYTIC: dict[str, Callable[[Battles], Answer]] = {
     "goodness_of_fit": lambda b: _fitness(b, fit(b)),
     "goodness_of_fit of ties": lambda b: _fitness(b, fit(b, ties="davidson", prior_ties=1)),
     "cycle_report": lambda b: [cycle_report(b).triads, cycle_report(b).cyclic],
-    "Newman": lambda b: [alternative_scores(b, "newman", baseline=BASE).table],
-    "PageRank": lambda b: [alternative_scores(b, "pagerank", baseline=BASE).table],
-    "rank centrality": lambda b: [alternative_scores(b, "rank-centrality", baseline=BASE).table],
     "win_rates, head_to_head": lambda b: [win_rates(b, fit(b)), win_rates(b, every_pair=True), head_to_head(b)],
     "acceptability": lambda b: [acceptability(b)],
     "settle_both_bad, drop": partial(_settled, handling="drop"),
@@ -471,10 +467,7 @@ def test_names_of_models_do_not_matter(name: str):
 # --- 4: weights and rows
 
 
-POINTS = {
-    name: ANALYTIC[name]
-    for name in ("fit", "fit by the twin", "Newman", "PageRank", "rank centrality", "contributions", "win_rates, head_to_head")
-}
+POINTS = {name: ANALYTIC[name] for name in ("fit", "fit by the twin", "contributions", "win_rates, head_to_head")}
 BY_CLUSTER = {name: call for name, call in ANALYTIC.items() if "by clusters" in name}
 RECORDS = {"matches", "wins", "ties", "losses", "battles"}
 
@@ -548,39 +541,13 @@ def test_a_number_of_threads_that_cannot_be_is_refused(name: str, number: object
         WITH_THREADS[name](threads=number)
 
 
-@pytest.mark.parametrize("option", ["--differences", "--contributions", "--explain"])
-def test_the_command_hands_threads_on(option: str, tmp_path, monkeypatch: pytest.MonkeyPatch):
-    from click.testing import CliRunner
-
-    from salon_ranking.cli.rank import rank as command
-    from salon_ranking.leaderboard import contributions as of_prompts
-    from salon_ranking.leaderboard import differences as of_models
-    from salon_ranking.leaderboard import explanation
-
-    asked = []
-    for module, name in ((of_models, "differences"), (of_prompts, "contributions"), (explanation, "explain")):
-        real = getattr(module, name)
-
-        def spy(*given: object, real: Callable[..., object] = real, **options: object) -> object:
-            asked.append(options.get("threads"))
-            return real(*given, **options)
-
-        monkeypatch.setattr(module, name, spy)
-    votes = tmp_path / "votes.csv"
-    league(7).write_csv(votes)
-    value = "ada" if option == "--explain" else str(tmp_path / "out.csv")
-    result = CliRunner().invoke(command, [str(votes), "--threads", "1", "--bootstrap", "20", option, value])
-    assert result.exit_code == 0, result.output
-    assert asked and set(asked) == {1}
-
-
 # --- The tables are complete
 
 
 COVERED = {
     *("fit", "rank", "rank_by", "groups_of", "differences", "contributions", "explain", "listing", "compare"),
     "compare_votes",
-    *("goodness_of_fit", "cycle_report", "alternative_scores", "win_rates", "acceptability", "predict", "log_loss"),
+    *("goodness_of_fit", "cycle_report", "win_rates", "acceptability", "predict", "log_loss"),
     *("settle_both_bad", "dimension_weights", "next_pairs", "convergence", "head_to_head"),
 }
 WITHOUT_WEIGHTS = {"online_elo", "check_raters", "audit_sample", "exclude_flagged", "qualify"}
@@ -626,7 +593,7 @@ def test_evalica_finds_the_same_bradley_terry_ratings(seed: int):
 
 @few
 @given(seed=seeds)
-def test_choix_finds_the_same_ratings_and_rank_centralities(seed: int):
+def test_choix_finds_the_same_bradley_terry_ratings(seed: int):
     frame = league(seed, 200).filter(pl.col("winner").is_in(["model_a", "model_b"]))
     won = pl.col("winner") == "model_a"
     pairs = frame.select(
@@ -637,5 +604,3 @@ def test_choix_finds_the_same_ratings_and_rank_centralities(seed: int):
     battles = built(frame, weight=None)
     assert battles.models == MODELS
     assert fit(battles).log_strengths == pytest.approx(choix.ilsr_pairwise(len(MODELS), data, tol=1e-12), abs=1e-6)
-    centrality = np.log(alternative_scores(battles, "rank-centrality").scores)
-    assert centrality - centrality.mean() == pytest.approx(choix.rank_centrality(len(MODELS), data), abs=1e-6)

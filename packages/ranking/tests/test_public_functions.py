@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from types import FunctionType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,6 @@ from salon_ranking import Battles, rank
 from salon_ranking.files import Frame
 from salon_ranking.opinion import Checks, MosRatings
 from salon_ranking.opinion.design import Terms
-from salon_ranking.options import RANGES
 from salon_ranking.raters import Votes, check_raters
 from salon_ranking.scheduling import Inventory, ScheduleState
 from salon_taxonomy.errors import SalonError
@@ -146,7 +145,6 @@ def calls() -> dict[str, dict[str, Any]]:
         **of_classes,
         "acceptability": {"battles": battles},
         "alpha": {"frame": CODES, "thing": "p", "rater": "who", "value": "score"},
-        "alternative_scores": {"battles": battles, "method": "newman"},
         "assumed_ratings": {"models": 4, "spread": 100.0},
         "audit_sample": {"battles": VOTES},
         "check_models": {"models": 4},
@@ -249,7 +247,8 @@ def kinds(parameter: inspect.Parameter) -> set[object]:
     parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
     if annotation in (Frame, ArrayLike) or any(get_origin(part) is np.ndarray for part in parts):
         return set() if annotation is Frame else {Sequence}
-    origins = {get_origin(part) or part for part in parts}
+    bare = [get_args(part)[0] if get_origin(part) is Annotated else part for part in parts]
+    origins = {get_origin(part) or part for part in bare}
     named = {collections.abc.Callable: Callable, collections.abc.Mapping: Mapping, collections.abc.Sequence: Sequence}
     return {named.get(origin, origin) for origin in origins if named.get(origin, origin) in BOUNDARIES}
 
@@ -288,11 +287,6 @@ def test_every_option_is_accepted_or_refused_with_a_typed_error(name: str, argum
 def test_every_public_function_with_options_is_in_the_table() -> None:
     found = {name for name in FUNCTIONS if any(kinds(parameter) for parameter in parameters(name).values())}
     assert found == {name for name, _, _ in OPTIONS}
-
-
-def test_ranges_name_options_that_exist() -> None:
-    names = {option for function in FUNCTIONS.values() for option in inspect.signature(function).parameters}
-    assert set(RANGES) <= names
 
 
 def tables(frame: pl.DataFrame) -> dict[str, object]:

@@ -276,7 +276,7 @@ def test_the_twin_draws_two_way_too():
         (lambda: Battles.from_frame(league(), cluster_by=("prompt_id", "rater_id", "weight")), "one column, or two"),
         (lambda: Battles.from_frame(league(), cluster_by=("prompt_id", "prompt_id")), "one column, or two"),
         (lambda: rank(Battles.from_frame(league(), cluster_by=BOTH), cluster=True, interval="bca"), "one column of clusters"),
-        (lambda: rank(Battles.from_frame(league()), interval="jackknife"), "unknown kind of interval"),
+        (lambda: rank(Battles.from_frame(league()), interval="jackknife"), "interval is unknown"),
     ],
 )
 def test_wrong_options_are_named(made: object, said: str):

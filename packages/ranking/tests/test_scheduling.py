@@ -244,7 +244,7 @@ def test_no_prompt_in_common_is_an_error_with_advice():
     [
         ({"n": -1}, "number of battles"),
         ({"n": 1 << 40}, "number of battles"),
-        ({"n": 1, "rule": "elo"}, "unknown rule 'elo'"),
+        ({"n": 1, "rule": "elo"}, "rule is unknown: 'elo'"),
         ({"n": 1, "seed": -1}, "seed must lie"),
         ({"n": 1, "streams": 3}, "streams must be 1 or 2"),
     ],

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from ranked import contextual, tied
 
 from salon_console import main
@@ -152,14 +152,13 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("name", VOTE_FORMATS)
 @pytest.mark.parametrize("command", ["rank", "next"])
-def test_released_formats_are_read_by_their_names(name: str, command: str, tmp_path: Path) -> None:
+def test_released_formats_are_read_by_their_names_and_imported(name: str, command: str, tmp_path: Path) -> None:
     PUBLISHED[name].write_csv(tmp_path / "theirs.csv")
     VOTES.write_csv(tmp_path / "ours.csv")
     assert rank(Battles.read(tmp_path / "theirs.csv", votes=name), replicates=0).table.equals(rank(VOTES, replicates=0).table)
     extra = ["--bootstrap", "0"] if command == "rank" else []
-    theirs = CliRunner().invoke(
-        main, ["votes", command, str(tmp_path / "theirs.csv"), "--votes", name, "--format", "csv", *extra]
-    )
+    imported(tmp_path, "--votes", name)
+    theirs = CliRunner().invoke(main, ["votes", command, str(tmp_path / "imported.csv"), "--format", "csv", *extra])
     ours = CliRunner().invoke(main, ["votes", command, str(tmp_path / "ours.csv"), "--format", "csv", *extra])
     assert (theirs.exit_code, theirs.stdout) == (0, ours.stdout)
 
@@ -171,10 +170,10 @@ def test_raters_of_released_formats_are_read_by_their_names(name: str, tmp_path:
     VOTES.with_columns(who.alias("rater_id")).select("rater_id", "model_a", "model_b", "winner").write_csv(
         tmp_path / "ours.csv"
     )
-    spelled = ["--votes", name, "--columns", "judge=rater_id"]
-    theirs = CliRunner().invoke(main, ["votes", "raters", str(tmp_path / "theirs.csv"), "--format", "csv", *spelled])
+    imported(tmp_path, "--votes", name, "--columns", "judge=rater_id")
+    theirs = CliRunner().invoke(main, ["votes", "raters", str(tmp_path / "imported.csv"), "--format", "csv"])
     ours = CliRunner().invoke(main, ["votes", "raters", str(tmp_path / "ours.csv"), "--format", "csv"])
-    assert (theirs.exit_code, theirs.stdout) == (0, ours.stdout), theirs.output
+    assert (theirs.exit_code, theirs.stdout) == (0, ours.stdout.replace("ours.csv", "imported.csv")), theirs.output
 
 
 def test_raters_merge_names_as_boards_do(tmp_path: Path) -> None:
@@ -186,12 +185,28 @@ def test_raters_merge_names_as_boards_do(tmp_path: Path) -> None:
     expected = Votes.from_frame(votes).frame
     for names in ("merge", {" X": "x"}):
         assert Votes.from_frame(other, names=names).frame.equals(expected)  # type: ignore[arg-type]
-    other.write_csv(tmp_path / "votes.csv")
-    done = CliRunner().invoke(main, ["votes", "raters", str(tmp_path / "votes.csv"), "--merge-names"])
+    other.write_csv(tmp_path / "theirs.csv")
+    done = imported(tmp_path, "--merge-names")
+    assert "merged ' X' into 'x'" in done.stderr
+    assert Votes.read(tmp_path / "imported.csv").frame.equals(Votes.from_frame(other, names="merge").frame)
+
+
+def imported(folder: Path, *options: str) -> Result:
+    paths = [str(folder / "theirs.csv"), "--output", str(folder / "imported.csv")]
+    done = CliRunner().invoke(main, ["votes", "import", *paths, *options])
     assert done.exit_code == 0, done.output
+    return done
 
 
-def test_every_command_that_reads_battles_has_the_same_options_for_their_spelling() -> None:
+def test_an_import_keeps_every_row_and_every_column(tmp_path: Path) -> None:
+    votes = VOTES.with_columns(weight=pl.lit(2.0), is_anchor=pl.int_range(pl.len()) % 3 == 0, note=pl.lit("…"))
+    votes.write_csv(tmp_path / "theirs.csv")
+    done = imported(tmp_path)
+    assert f"{VOTES.height} battles" in done.stderr
+    assert pl.read_csv(tmp_path / "imported.csv").equals(pl.read_csv(tmp_path / "theirs.csv"))
+
+
+def test_other_spellings_are_read_by_two_commands_alone() -> None:
     context = click.Context(votes)
     options = {
         name: {option for parameter in command.params for option in parameter.opts}
@@ -201,13 +216,10 @@ def test_every_command_that_reads_battles_has_the_same_options_for_their_spellin
     spelling = {"--votes", "--columns", "--winner-words", "--names", "--merge-names"}
     assert {name for name, found in options.items() if "--winner-words" in found} == {
         "rank",
-        "raters",
-        "drivers",
-        "next",
-        "simulate",
+        "import",
     }
     assert all(spelling <= found for found in options.values() if "--winner-words" in found)
-    assert all({"--weight", "--no-weight", "--anchors"} <= options[name] for name in ("rank", "drivers", "next"))
+    assert all({"--weight", "--anchors"} <= options[name] for name in ("rank", "drivers", "next"))
 
 
 def test_columns_and_words_of_ones_own_can_be_named(tmp_path: Path) -> None:
@@ -221,7 +233,6 @@ def test_columns_and_words_of_ones_own_can_be_named(tmp_path: Path) -> None:
         (["--columns", "nothing=model_a"], "missing column 'nothing'"),
         ([*words, "--winner-words", "x=nobody"], "unknown winner 'nobody'"),
         (words[:2], "unknown winner 'tie (both bad)'"),
-        (["--weight", "w", "--no-weight"], "exclude each other"),
     ):
         refused = CliRunner().invoke(main, ["votes", "rank", str(path), *options])
         assert (refused.exit_code, said in refused.stderr) == (2, True), refused.stderr

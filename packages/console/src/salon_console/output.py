@@ -12,6 +12,7 @@ import rich_click as click
 
 from salon_console.shown_result import FittedTable
 from salon_console.table_files import Maker, Rows, Table, table_bytes, write_table
+from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -146,7 +147,7 @@ def deliver(
     makers |= {ending: maker for ending, maker in ((".json", json), (".csv", csv)) if maker is not None}
     if form in ("json", "csv"):
         text = table_bytes(f".{form}", table, values, made=makers).decode()
-        click.echo(text, nl=not text.endswith("\n"))
+        print_exactly(text if text.endswith("\n") else f"{text}\n")
     elif form is None and output is not None:
         pass
     elif show is not None:
@@ -156,6 +157,13 @@ def deliver(
     if output is not None:
         write_table(output, table, values, made=makers)
         click.echo(f"Wrote {output}", err=True)
+
+
+def print_exactly(text: str) -> None:
+    """Print every character as it is to a program, and nothing that acts to a terminal."""
+    if sys.stdout.isatty():
+        text = visible(text, prose=True)
+    click.echo(text, nl=False, color=True)  # color: click takes nothing out of the text
 
 
 def number_text(value: float | None, form: str = ".4f") -> str:

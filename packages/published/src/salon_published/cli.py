@@ -270,7 +270,7 @@ def _board(done: "Quickstart", top: int | None = None) -> Table:
 
     result = done.consensus
     board = result.board
-    header = ["rank", "model", "Elo", f"{100 * board.confidence:.4g}% CI", "battles", "win rate", "benchmarks"]
+    header = ["rank", "model", "Elo", f"{100 * board.options.confidence:.4g}% CI", "battles", "win rate", "benchmarks"]
     lines = [
         [
             *numbers.rating_cells({**row, "model": result.names[row["model"]]}),

@@ -68,7 +68,15 @@ def _leaderboard(result: Consensus, board: pl.DataFrame) -> Figure:
         )
         for row in board.iter_rows(named=True)
     ]
-    columns = ("Rank", "Model", "Elo", f"{100 * result.board.confidence:.4g}% interval", "Battles", "Win rate", "Benchmarks")
+    columns = (
+        "Rank",
+        "Model",
+        "Elo",
+        f"{100 * result.board.options.confidence:.4g}% interval",
+        "Battles",
+        "Win rate",
+        "Benchmarks",
+    )
     table = Table(columns, rows, frozenset(columns) - {"Model"}, "Consensus leaderboard")
     return Figure(interval_plot(result.board, names=result.names), _HOW_TO_READ, table)
 

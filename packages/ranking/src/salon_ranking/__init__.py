@@ -8,8 +8,8 @@
 
 ``fit`` gives ratings without intervals, ``rank_by`` one leaderboard per scenario, label or rater, ``compare`` sets boards
 side by side. ``differences``, ``listing`` and ``explain`` take any board; ``goodness_of_fit``, ``cycle_report`` and
-``win_rates`` compare a fit with its battles. ``settle_both_bad`` defines how both_bad counts; ``online_elo`` and
-``alternative_scores`` are other methods; ``GrowingLeague`` adds battles later. The numeric core is written in Rust (``_core``).
+``win_rates`` compare a fit with its battles. ``settle_both_bad`` defines how both_bad counts; ``online_elo``
+is another method; ``GrowingLeague`` adds battles later. The numeric core is written in Rust (``_core``).
 Formulas and sources: ``docs/ranking.md``, ``docs/intervals.md``, ``docs/groups.md``, ``docs/tie-models.md``,
 ``docs/contextual.md``, ``docs/diagnostics.md``, ``docs/online-elo.md``.
 
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from salon_ranking.models.growing_league import GrowingLeague
     from salon_ranking.models.online_elo import OnlineElo, online_elo
     from salon_ranking.models.ratings import Ratings, fit
-    from salon_ranking.models.spectral import Scores, alternative_scores
     from salon_ranking.models.ties import Chances
     from salon_ranking.uncertainty.multiple_testing import holm
     from salon_ranking.uncertainty.quantiles import bca_interval, percentile_interval
@@ -77,12 +76,10 @@ __all__ = [
     "OrderError",
     "RankingError",
     "Ratings",
-    "Scores",
     "UnknownModelError",
     "UnratableError",
     "VoteComparison",
     "acceptability",
-    "alternative_scores",
     "as_matrix",
     "bca_interval",
     "compare",
@@ -129,7 +126,6 @@ _BY_MODULE = {
     "models.covariates": "Covariate",
     "models.online_elo": "OnlineElo online_elo",
     "models.ratings": "Ratings fit",
-    "models.spectral": "Scores alternative_scores",
     "models.ties": "Chances",
     "uncertainty.multiple_testing": "holm",
     "uncertainty.quantiles": "bca_interval percentile_interval",

@@ -1,16 +1,35 @@
-"""What every public function demands of its options before it works: one table of ranges, and types from the annotations."""
+"""What every public function demands of its options before it works: types and ranges, read from the annotations.
+
+A number says its range where it is declared: ``confidence: Confidence = 0.95``, or ``Annotated[float, Range(0, 1)]``. Functions
+that share many options take them as one object, a frozen dataclass that inherits :class:`Options`; :func:`with_options` lets
+callers write its fields as keywords.
+"""
 
 import collections.abc
 import math
-import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from functools import wraps
 from inspect import Parameter, signature
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Concatenate,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    overload,
+)
 
 import numpy as np
 
@@ -18,8 +37,16 @@ from salon_ranking.battles import Battles
 from salon_ranking.errors import OptionError
 from salon_ranking.files import Frame
 
+A = TypeVar("A")
+B = TypeVar("B")
 P = ParamSpec("P")
 R = TypeVar("R")
+O_co = TypeVar("O_co", covariant=True)
+OptionsT = TypeVar("OptionsT", bound="Options")
+Progress: TypeAlias = Callable[[int, int], object]
+"""Called now and then with the steps that are done and their number."""
+Votes: TypeAlias = Battles | Frame | str | Path
+"""Battles, a frame of them, or the path of a file or a result store."""
 
 
 class Range(NamedTuple):
@@ -39,45 +66,136 @@ class Range(NamedTuple):
         return f"be above {self.least:g}" if self.is_open else f"be {self.least:g} or more"
 
 
-RANGES: Mapping[str, Range] = {
-    "alpha": Range(0, 1, is_open=True),
-    "baseline_rating": Range(-1e12, 1e12),
-    "confidence": Range(0, 1, is_open=True),
-    "damping": Range(0, 1, is_open=True),
-    "limit": Range(0, 1),
-    "max_iterations": Range(0, 1e9),
-    "most": Range(0, 1e9),
-    "most_effect": Range(1e-6, 1e6),
-    "most_per_model": Range(1),
-    "most_width": Range(1e-6, 1e6),
-    "orders": Range(0),
-    "prior_ties": Range(0, 1e9),
-    "ridge": Range(0, 1e9),
-    "replicates": Range(0, 2**31 - 1),
-    "rounds": Range(1),
-    "samples": Range(1, 2**32 - 1),
-    "seed": Range(0, 2**63 - 1),
-    "share": Range(0, 1),
-    "spread": Range(0, 1e6),
-    "threads": Range(1, 1_000_000),
-    "threshold": Range(0),
-    "tolerance": Range(0, is_open=True),
-}
-"""Options that mean the same in every function that has them, and what they may be."""
+Confidence: TypeAlias = Annotated[float, Range(0, 1, is_open=True)]
+"""Coverage of an interval."""
+PriorTies: TypeAlias = Annotated[float, Range(0, 1e9)]
+"""Drawn battles that every model has against one mean opponent."""
+Replicates: TypeAlias = Annotated[int, Range(0, 2**31 - 1)]
+"""Bootstrap replicates."""
+Seed: TypeAlias = Annotated[int, Range(0, 2**63 - 1)]
+"""Of random draws; equal seeds give equal results on any number of threads."""
+Threads: TypeAlias = Annotated[int, Range(1, 1_000_000)]
+"""Threads to work with; the result does not depend on them."""
+
+
+class _Kind(NamedTuple):
+    """The types that a parameter or field may have, and the range of its numbers."""
+
+    types: tuple[object, ...]
+    allowed: Range | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of a function, checked when they are made: each by its type and range, then their combinations by ``check``.
+
+    Raises:
+        OptionError: names the first wrong option.
+    """
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            kind = _kind_of(field.type)
+            value = _checked(field.name, getattr(self, field.name), kind)
+            if isinstance(value, Iterable) and get_origin(kind.types[0]) is collections.abc.Sequence:
+                value = tuple(value)
+            object.__setattr__(self, field.name, value)
+        self.check()
+
+    def into(self, kind: type[OptionsT], **changes: object) -> OptionsT:
+        """Return a ``kind`` of options with the values of those that both have, and changes."""
+        names = {field.name for field in fields(kind)}
+        shared = {field.name: getattr(self, field.name) for field in fields(self) if field.name in names}
+        return kind(**{**shared, **changes})
+
+    def check(self) -> None:
+        """Check combinations of options.
+
+        Raises:
+            OptionError: names the first that cannot be combined.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkOptions(Options):
+    """How long work is done.
+
+    Attributes:
+        threads: by default all processors that this process may use; the result does not depend on it.
+        progress: called now and then with the steps that are done and their number.
+    """
+
+    threads: Threads | None = None
+    progress: Progress | None = None
+
+
+class _WithOptions(Protocol[P, O_co]):
+    """Decorates functions that take battles and, last, an object of options; callers give its fields as keywords."""
+
+    @overload
+    def __call__(self, function: Callable[[Battles, Battles, O_co], R]) -> Callable[Concatenate[Votes, Votes, P], R]: ...
+    @overload
+    def __call__(self, function: Callable[[Battles, str, O_co], R]) -> Callable[Concatenate[Votes, str, P], R]: ...
+    @overload
+    def __call__(self, function: Callable[[Battles, O_co], R]) -> Callable[Concatenate[Votes, P], R]: ...
+    @overload
+    def __call__(self, function: Callable[[A, O_co], R]) -> Callable[Concatenate[A, P], R]: ...
+
+
+def with_options(kind: Callable[P, O_co]) -> _WithOptions[P, O_co]:
+    """Return a decorator of functions whose last parameter is a ``kind`` of options: callers write its fields as keywords.
+
+    The other arguments are checked as by :func:`checked`.
+
+    Args:
+        kind: a frozen dataclass that inherits :class:`Options`.
+
+    Example:
+        >>> @dataclass(frozen=True, kw_only=True)
+        ... class DrawOptions(Options):
+        ...     seed: Seed = 0
+        >>> @with_options(DrawOptions)
+        ... def draw(battles: Battles, options: DrawOptions) -> tuple[int, int]:
+        ...     return battles.count, options.seed
+        >>> votes = {"model_a": ["x"], "model_b": ["y"], "winner": ["tie"]}
+        >>> draw(votes, seed=3)
+        (1, 3)
+        >>> draw(votes, seed=-1)
+        Traceback (most recent call last):
+        ...
+        salon_ranking.errors.OptionError: seed must lie between 0 and 2**63 - 1, not -1
+    """
+
+    def decorate(function: Callable[..., R]) -> Callable[..., R]:
+        shape = signature(function)
+        leading = list(shape.parameters.values())[:-1]
+        kinds = {parameter.name: _kind_of(parameter.annotation) for parameter in leading}
+        shown = shape.replace(parameters=[*leading, *signature(kind).parameters.values()])
+
+        @wraps(function)
+        def call(*args: object, **keywords: object) -> R:
+            arguments = shown.bind(*args, **keywords).arguments
+            first = [_checked(name, arguments.pop(name), kinds[name]) for name in kinds]
+            return function(*first, cast("Callable[..., object]", kind)(**arguments))
+
+        call.__dict__["__signature__"] = shown
+        return call
+
+    return cast("_WithOptions[P, O_co]", decorate)
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Return the function with its options checked first, and a frame or path in place of ``battles`` read.
 
-    Whole numbers must be whole (``replicates=10.0`` is refused), numbers finite where ``RANGES`` says so, names text. What only
-    one function demands stays in that function.
+    Whole numbers must be whole (``replicates=10.0`` is refused), numbers finite and in the range of their annotation, choices
+    known. What only one function demands stays in that function.
 
     Raises:
         OptionError: names the option, its value and what is allowed.
 
     Example:
         >>> @checked
-        ... def draw(*, seed: int = 0) -> int:
+        ... def draw(*, seed: Seed = 0) -> int:
         ...     return seed
         >>> draw(seed=1.5)
         Traceback (most recent call last):
@@ -85,22 +203,21 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         salon_ranking.errors.OptionError: seed must be a whole number, not 1.5
     """
     shape = signature(function)
-    kinds = {name: _kinds(parameter) for name, parameter in shape.parameters.items()}
+    variadic = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
+    kinds = {name: _kind_of(one.annotation) for name, one in shape.parameters.items() if one.kind not in variadic}
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         bound = shape.bind(*args, **kwargs)
         for name, value in bound.arguments.items():
-            if Battles in kinds[name]:
-                bound.arguments[name] = battles_of(value) if NoneType not in kinds[name] or value is not None else None
-            else:
+            if name in kinds:
                 bound.arguments[name] = _checked(name, value, kinds[name])
         return function(*bound.args, **bound.kwargs)
 
     return call
 
 
-def takes_battles(function: Callable[Concatenate[Battles, P], R]) -> Callable[Concatenate[Battles | Frame | str | Path, P], R]:
+def takes_battles(function: Callable[Concatenate[Battles, P], R]) -> Callable[Concatenate[Votes, P], R]:
     """Return the function as :func:`checked`; a frame or a path in place of its first argument, ``battles``, is read.
 
     Example:
@@ -110,52 +227,54 @@ def takes_battles(function: Callable[Concatenate[Battles, P], R]) -> Callable[Co
         >>> count({"model_a": ["x"], "model_b": ["y"], "winner": ["tie"]})
         1
     """
-    return checked(function)  # type: ignore[arg-type]
+    return cast("Callable[Concatenate[Votes, P], R]", checked(function))
 
 
-def battles_of(given: object) -> Battles:
+def battles_of(votes: Votes) -> Battles:
     """Return battles as they are, those of a frame, or those at a path.
 
     Raises:
         BattleError: it is none of these; or as :meth:`Battles.from_frame` and :meth:`Battles.read`.
     """
-    if isinstance(given, Battles):
-        return given
-    return Battles.read(given) if isinstance(given, str | Path) else Battles.from_frame(given)  # type: ignore[arg-type]
+    if isinstance(votes, Battles):
+        return votes
+    return Battles.read(votes) if isinstance(votes, str | Path) else Battles.from_frame(votes)
 
 
-def _kinds(parameter: Parameter) -> tuple[object, ...]:
-    """Return the types that a parameter may have; nothing where the annotation is more than these."""
-    annotation = parameter.annotation
-    if parameter.kind is Parameter.VAR_KEYWORD or parameter.kind is Parameter.VAR_POSITIONAL:
-        return ()
-    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+def _kind_of(annotation: object) -> _Kind:
+    """Return the types and the range of an annotation."""
+    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    allowed = [word for part in parts if get_origin(part) is Annotated for word in get_args(part) if isinstance(word, Range)]
+    types = tuple(get_args(part)[0] if get_origin(part) is Annotated else part for part in parts)
+    return _Kind(types, allowed[0] if allowed else None)
 
 
-def _checked(name: str, value: object, kinds: tuple[object, ...]) -> object:
-    """Return the value, a whole number of another library as one of Python."""
-    if value is None and NoneType in kinds:
+def _checked(name: str, value: object, kind: _Kind) -> object:
+    """Return the value: battles read, a whole number of another library as one of Python."""
+    if value is None and NoneType in kind.types:
         return value
-    wanted = [kind for kind in kinds if kind is not NoneType]
+    if Battles in kind.types:
+        return battles_of(cast("Votes", value))
+    wanted = [one for one in kind.types if one is not NoneType]
     if wanted == [bool]:
         if not isinstance(value, bool) and value not in (0, 1):
             raise OptionError(f"{name} must be True or False, not", value=value)
     elif wanted in ([int], [float]):
-        return _number(name, value, whole=wanted == [int])
+        return _number(name, value, whole=wanted == [int], allowed=kind.allowed)
     elif wanted == [str]:
         if not isinstance(value, str):
             raise OptionError(f"{name} must be text, not", value=value)
     elif len(wanted) == 1:
         _check_kind(name, value, wanted[0])
-    elif {get_origin(kind) for kind in wanted} == {collections.abc.Sequence, np.ndarray}:
-        _check_list(name, value)
+    elif {get_origin(one) for one in wanted} == {collections.abc.Sequence, np.ndarray}:
+        _elements(name, value)
     return value
 
 
 def _check_kind(name: str, value: object, kind: object) -> None:
-    """Refuse a value that is not of a kind with parts: words, a function, a mapping, a sequence."""
+    """Refuse a value that is not of a kind with parts: a choice, a function, a mapping, a sequence."""
     origin, parts = get_origin(kind), get_args(kind)
-    if origin is Literal and not isinstance(value, str):
+    if origin is Literal and (not isinstance(value, str) or value not in parts):
         raise OptionError(f"{name} is unknown:", value=value, allowed=parts)
     if origin is collections.abc.Callable and not callable(value):
         raise OptionError(f"{name} must be a function, not", value=value)
@@ -166,15 +285,16 @@ def _check_kind(name: str, value: object, kind: object) -> None:
             if not isinstance(number, Real) or not math.isfinite(number):
                 raise OptionError(f"{name} must hold finite numbers, not", key=str(key), value=number)
     if origin is collections.abc.Sequence:
-        _check_list(name, value)
-        for each in value:  # type: ignore[attr-defined]
-            if not _is_element(each, parts[0]):
-                raise OptionError(f"{name} must hold {_words(parts[0])}, not", value=repr(each))
+        for element in _elements(name, value):
+            if not _is_element(element, parts[0]):
+                raise OptionError(f"{name} must hold {_words(parts[0])}, not", value=repr(element))
 
 
-def _check_list(name: str, value: object) -> None:
+def _elements(name: str, value: object) -> Iterable[object]:
+    """Return a list as it is; refuse what is none."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise OptionError(f"{name} must be a list, not", value=repr(value))
+    return value
 
 
 def _is_element(value: object, kind: object) -> bool:
@@ -252,22 +372,18 @@ def _array(
     return found
 
 
-def _number(name: str, value: object, *, whole: bool) -> object:
-    allowed = RANGES.get(name)
+def _number(name: str, value: object, *, whole: bool, allowed: Range | None) -> float:
     problem = f"{name} must be a {'whole ' if whole else ''}number, not"
     if isinstance(value, bool) or not isinstance(value, Real):
         raise OptionError(problem, value=value)
     if value != value:  # NaN
         raise OptionError(f"{name} must {allowed or 'be a finite number'}, not", value=value)
-    number: float = float(value)
-    if whole:
-        try:
-            number = operator.index(value)  # type: ignore[arg-type]
-        except TypeError as error:
-            raise OptionError(problem, value=value) from error
+    if whole and not isinstance(value, Integral):
+        raise OptionError(problem, value=value)
+    number = int(value) if isinstance(value, Integral) else float(value)
     if allowed is not None and not allowed.has(number):
         raise OptionError(f"{name} must {allowed}, not", value=value)
-    return number if whole else value
+    return number
 
 
 def workers(threads: int | None) -> int:
@@ -278,5 +394,4 @@ def workers(threads: int | None) -> int:
     """
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    number: int = _number("threads", threads, whole=True)  # type: ignore[assignment]
-    return number
+    return int(_number("threads", threads, whole=True, allowed=_kind_of(Threads).allowed))

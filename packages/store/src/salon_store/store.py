@@ -306,6 +306,17 @@ class ResultStore:
         with explained(self.path):
             return tuple(table.info() if self._made(name) else TableInfo(name, 0, 0, 0) for name, table in self._tables.items())
 
+    def version(self, table: str) -> int:
+        """Return the newest version of a table; -1 for one that was not made yet.
+
+        Raises:
+            InputError: for an unknown table.
+            DamagedTableError: when its log cannot be read.
+        """
+        name = table_schema(table).name
+        with explained(self.path):
+            return self._tables[name].log.version() if self._made(name) else -1
+
     def history(self, table: str | None = None) -> tuple[Change, ...]:
         """Return the commits of one table, or of all, newest first."""
         names = [table_schema(table).name] if table else list(SCHEMAS)

@@ -277,9 +277,10 @@ def rescore_(run_id: str, store: StoreAddress, output: Path | None, form: str) -
 
     from salon_bench.cli.reporting import announce_continues, report_of
     from salon_bench.runs.checkpoint import fold_apart
-    from salon_bench.runs.rescore import AbsentJudge, changes, rescore
+    from salon_bench.runs.rescore import changes, rescore
     from salon_bench.runs.session import FinishedError
     from salon_bench.runs.view import RunView
+    from salon_judges.clients.wrapping import AbsentJudge
 
     view = RunView(store, run_id)
     plan = view.plan

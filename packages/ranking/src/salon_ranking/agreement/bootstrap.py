@@ -9,7 +9,7 @@ every system, pair and metric. The core's readable twin is ``tests/twins/referen
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,8 +20,7 @@ from salon_console.table_files import Table
 from salon_ranking import _core
 from salon_ranking.agreement._numbers import Floats, numbers
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
-from salon_ranking.errors import OptionError
-from salon_ranking.options import checked, workers
+from salon_ranking.options import Confidence, Range, Seed, Threads, checked, workers
 from salon_ranking.uncertainty.quantiles import standard_interval
 
 Unscored: TypeAlias = Literal["refuse", "pairwise"]
@@ -30,7 +29,8 @@ Unscored: TypeAlias = Literal["refuse", "pairwise"]
 Metric = Callable[[Floats], float]
 """From the values of a resample, shape (items,) or (items, columns), to one number; NaN where it does not exist."""
 
-_LARGEST_SEED = 2**64 - 1
+Drawn: TypeAlias = Annotated[int, Range(1, 2**31 - 1)]
+"""Replicates of a bootstrap that cannot do without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ def paired_bootstrap(
     second: ArrayLike,
     *,
     metric: Metric | None = None,
-    replicates: int = 1000,
-    confidence: float = 0.95,
-    seed: int = 0,
+    replicates: Drawn = 1000,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
 ) -> Difference:
     """Return the difference of a metric between two systems, with its paired bootstrap interval (``docs/intervals.md``).
 
@@ -99,7 +99,6 @@ def paired_bootstrap(
         >>> round(better.value, 2), better.significant
         (0.48, True)
     """
-    check_bootstrap(replicates, confidence, seed)
     dimensions = 1 if metric is None else min(max(np.ndim(np.asarray(first, dtype=object)), 1), 2)
     x, y = numbers(first, "first", dimensions=dimensions), numbers(second, "second", dimensions=dimensions)
     if x.shape != y.shape:
@@ -123,11 +122,11 @@ def compare_all(
     scores: ArrayLike,
     systems: Sequence[str] | None = None,
     *,
-    replicates: int = 1000,
-    confidence: float = 0.95,
-    seed: int = 0,
+    replicates: Drawn = 1000,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
     unscored: Unscored = "refuse",
-    threads: int | None = None,
+    threads: Threads | None = None,
 ) -> tuple[Difference, ...]:
     """Return the differences of the means of every pair of systems; all pairs share the resampled items.
 
@@ -149,7 +148,6 @@ def compare_all(
         >>> [(d.first, d.second, d.value) for d in compare_all([[1.0, 0.5], [0.5, 0.0]], ["a", "b"])]
         [('a', 'b', 0.5)]
     """
-    check_bootstrap(replicates, confidence, seed)
     number = workers(threads)
     table, names = score_table(scores, systems, unscored=unscored)
     _enough(len(table))
@@ -201,13 +199,3 @@ def score_table(
 def _enough(items: int) -> None:
     if items < 2:
         raise UndefinedError("at least two items are needed, not", value=items)
-
-
-def check_bootstrap(replicates: int, confidence: float, seed: int, *, fewest: int = 1) -> None:
-    """Refuse settings of a bootstrap that are outside their range."""
-    if replicates < fewest:
-        raise OptionError(f"replicates must be {fewest} or more, not", value=replicates)
-    if not 0.0 < confidence < 1.0:
-        raise OptionError("confidence must lie between 0 and 1, not", value=confidence)
-    if not 0 <= seed <= _LARGEST_SEED:
-        raise OptionError("seed must lie between 0 and 2**64 - 1, not", value=seed)

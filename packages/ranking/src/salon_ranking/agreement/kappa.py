@@ -15,7 +15,6 @@ from salon_ranking.agreement.errors import AgreementError, UndefinedError
 from salon_ranking.options import checked
 
 Weights: TypeAlias = Literal["none", "linear", "quadratic"]
-WEIGHTS: tuple[Weights, ...] = ("none", "linear", "quadratic")
 
 
 @checked
@@ -50,8 +49,6 @@ def cohen_kappa(
     one, other = list(first), list(second)
     if len(one) != len(other):
         raise AgreementError("the raters labelled different numbers of things:", value=(len(one), len(other)))
-    if weights not in WEIGHTS:
-        raise AgreementError("unknown weights", value=weights, allowed=WEIGHTS)
     if not one:
         raise UndefinedError("nothing was labelled by both raters")
     scale = places_of((one, other), categories, ordered=weights != "none")
@@ -60,6 +57,7 @@ def cohen_kappa(
     return kappa_of_table(observed, weights=weights)
 
 
+@checked
 def kappa_of_table(observed: ArrayLike, *, weights: Weights = "none") -> float:
     """Return Cohen's κ of a square table of counts.
 
@@ -73,8 +71,6 @@ def kappa_of_table(observed: ArrayLike, *, weights: Weights = "none") -> float:
         >>> round(kappa_of_table([[20, 5], [10, 15]]), 3)
         0.4
     """
-    if weights not in WEIGHTS:
-        raise AgreementError("unknown weights", value=weights, allowed=WEIGHTS)
     table = _counts(observed)
     if table.shape[0] != table.shape[1]:
         raise AgreementError("the table must be square, not", value=table.shape)

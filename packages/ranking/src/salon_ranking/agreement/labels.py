@@ -11,14 +11,13 @@ from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.numbers import MISSING
 from salon_console.shown_result import ResultView, ShownResult
 from salon_console.table_files import Table
-from salon_ranking.agreement.bootstrap import check_bootstrap
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
 from salon_ranking.agreement.frames import alpha, fleiss_counts, kappas
 from salon_ranking.agreement.kappa import Weights, fleiss_kappa, places_of
 from salon_ranking.agreement.krippendorff import Level
 from salon_ranking.agreement.label_intervals import Ends, alpha_interval, fleiss_interval, kappa_interval
 from salon_ranking.files import Frame, as_lazy
-from salon_ranking.options import checked
+from salon_ranking.options import Confidence, Replicates, Seed, checked
 
 _ROUGH: Final = 20
 """With fewer things, 95% intervals covered 81 to 92% of the values in simulations, see ``docs/agreement.md``."""
@@ -51,7 +50,7 @@ class LabelStatistics(ShownResult):
 
     table: pl.DataFrame
     header: str
-    confidence: float = 0.95
+    confidence: Confidence = 0.95
 
     def view(self) -> ResultView:
         """Return the statistics as a table, and those that exist as a chart."""
@@ -80,9 +79,9 @@ def label_statistics(
     level: Level = "nominal",
     weights: Weights = "none",
     categories: Sequence[str] | None = None,
-    replicates: int = 1000,
-    confidence: float = 0.95,
-    seed: int = 0,
+    replicates: Replicates = 1000,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
 ) -> LabelStatistics:
     """Return Krippendorff's α, Fleiss' κ and Cohen's κ of every pair of raters, for one table of labels.
 
@@ -109,7 +108,6 @@ def label_statistics(
         >>> found.table.select("statistic", pl.col("value").round(3)).rows()[-1]
         ('Cohen κ', 0.4)
     """
-    check_bootstrap(replicates, confidence, seed, fewest=0)
     rows = as_lazy(frame, error=AgreementError).collect()
     missing = [name for name in (thing, rater, label) if name not in rows.columns]
     if missing:

@@ -6,7 +6,7 @@ without treating as ties the pairs whose paired bootstrap interval holds 0; the 
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from salon_ranking.agreement._numbers import Floats
 from salon_ranking.agreement.bootstrap import compare_all, score_table
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
 from salon_ranking.errors import OptionError
-from salon_ranking.options import checked
+from salon_ranking.options import Confidence, Range, Replicates, Seed, checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ def rank_stability(
     *,
     strata: Sequence[Hashable] | NDArray[Any] | None = None,
     systems: Sequence[str] | None = None,
-    rounds: int = 500,
-    replicates: int = 1000,
-    confidence: float = 0.95,
-    seed: int = 0,
+    rounds: Annotated[int, Range(1)] = 500,
+    replicates: Replicates = 1000,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
 ) -> Stability:
     """Rank systems by their means on stratified subsamples, and compare with the ranking by all items.
 

@@ -184,7 +184,7 @@ def _check_schema(schema: pl.Schema, columns: BattleColumns, source: str) -> Non
     if missing:
         hint = f"Missing too: {', '.join(map(repr, missing[1:]))}. " if missing[1:] else ""
         if missing[0] in {*_MODELS, "winner"}:
-            hint += f"Columns with other names: `salon votes rank --columns theirs={missing[0]},…` or `--votes FORMAT`."
+            hint += f"Columns with other names: `salon votes import --columns theirs={missing[0]},…` or `--votes FORMAT`."
         raise BattleError("missing column", source=source, value=missing[0], found=schema.names(), hint=hint)
     text = {*_MODELS, "winner"}
     for name in columns.names:

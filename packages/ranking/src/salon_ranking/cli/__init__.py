@@ -6,9 +6,25 @@ from salon_console.lazy_commands import LazyCommand, LazyGroup
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _VOTES = {
+    "compare": LazyCommand(
+        "salon_ranking.cli.compare:compare",
+        "Compare models with each other, groups of votes side by side, or two sets of votes.",
+    ),
     "drivers": LazyCommand(
         "salon_ranking.cli.opinion:drivers",
         "What voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal.",
+    ),
+    "elo": LazyCommand(
+        "salon_ranking.cli.elo:elo",
+        "Rate models by online Elo, as chess clubs do: the answer depends on the order of the battles.",
+    ),
+    "explain": LazyCommand(
+        "salon_ranking.cli.explain:explain",
+        "Say in sentences how a model was rated, who is close, and what it still needs to be listed.",
+    ),
+    "import": LazyCommand(
+        "salon_ranking.cli.import_votes:import_votes",
+        "Turn votes of another arena into a table that every command of `salon votes` reads.",
     ),
     "next": LazyCommand(
         "salon_ranking.cli.scheduling:next_pairs",

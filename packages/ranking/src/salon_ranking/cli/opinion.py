@@ -15,7 +15,7 @@ from salon_console.output import deliver
 from salon_console.shown_result import ResultView
 from salon_console.table_files import RESULT_ENDINGS, Maker, Table
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, seed_option, show
-from salon_ranking.cli.vote_options import table_options, vote_options
+from salon_ranking.cli.vote_options import counting_options, table_options
 from salon_ranking.extras import drawing
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def mos(
 @CONFIDENCE
 @output_option(RESULT_ENDINGS)
 @FORMAT
-@vote_options
+@counting_options
 def drivers(
     battles: Path,
     ratings: Path,

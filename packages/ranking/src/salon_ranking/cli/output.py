@@ -1,7 +1,8 @@
 """Options, tables, files and progress that the commands of this package have in common."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import rich_click as click
@@ -11,10 +12,13 @@ from salon_console.table_files import Table
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich import progress as bars
     from rich.console import Console
 
-    from salon_ranking.uncertainty.resampling import Progress
+    from salon_ranking.battles import Battles
+    from salon_ranking.diagnostics.both_bad import BothBad
+    from salon_ranking.options import Progress
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 Stage: TypeAlias = "Callable[[str], Progress]"
@@ -61,6 +65,41 @@ def show(*parts: "str | Table", width: int = 140) -> None:
     """Print texts, as they are, and tables."""
     for part in parts:
         console(width=width).print(plain(part) if isinstance(part, str) else fitted(part))
+
+
+def show_tables(numbers: "Mapping[str, float | None]", tables: "Mapping[str, pl.DataFrame]", terminal: "Console") -> None:
+    """Print single numbers, then tables with rows."""
+    from salon_console.numbers import frame_cells
+
+    for name, value in numbers.items():
+        terminal.print(f"{name.replace('_', ' ')}: {'–' if value is None else f'{value:.4g}'}")
+    for name, table in tables.items():
+        if table.height:
+            terminal.print(f"\n{name.replace('_', ' ')}")
+            terminal.print(fitted(frame_cells(table)))
+
+
+def is_quiet(output: Path | None) -> bool:
+    """Return whether the answer is wanted in a file alone: one is named, and ``--format`` is not."""
+    from click import get_current_context
+    from click.core import ParameterSource
+
+    source = get_current_context().get_parameter_source("format_")
+    return output is not None and source is ParameterSource.DEFAULT
+
+
+def read_rated(
+    path: Path, both_bad: "BothBad", *, cluster: Sequence[str] = (), weight: str | bool = True
+) -> "tuple[Battles, pl.DataFrame | None]":
+    """Return the battles to rate, and each model's acceptability where ``both_bad`` is ``own``.
+
+    Raises:
+        BattleError: the file cannot be read.
+    """
+    from salon_ranking.battles import Battles
+    from salon_ranking.diagnostics.both_bad import settle_both_bad
+
+    return settle_both_bad(Battles.read(path, cluster_by=tuple(cluster), weight=weight), both_bad)
 
 
 @contextmanager

@@ -1,31 +1,22 @@
 """The work of ``salon votes rank``: read votes, leave out flagged raters, make leaderboards and the analyses beside them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from salon_console.table_files import Maker
 from salon_ranking.battles import Battles
 from salon_ranking.battles.encoding import counting
 from salon_ranking.battles.repeated_ids import ID
 from salon_ranking.cli.output import Stage
 from salon_ranking.cli.rank_request import RankRequest
 from salon_ranking.diagnostics.both_bad import settle_both_bad
-from salon_ranking.errors import BattleError, OptionError
-from salon_ranking.files import json_text
-from salon_ranking.leaderboard.analyses import Analyses, analyses_of, rows_of
-from salon_ranking.leaderboard.board import Leaderboard, made_of
-from salon_ranking.leaderboard.ranking import rank
-from salon_ranking.uncertainty.resampling import Progress
+from salon_ranking.errors import BattleError
+from salon_ranking.leaderboard.analyses import Analyses, analyses_of
+from salon_ranking.leaderboard.board import Leaderboard
+from salon_ranking.leaderboard.ranking import ranked
+from salon_ranking.options import Progress
 
 if TYPE_CHECKING:  # what only some options need is imported there: all of it costs every command a tenth of a second
-    from salon_ranking.leaderboard.contributions import Contributions
-    from salon_ranking.leaderboard.differences import Differences
-    from salon_ranking.models.online_elo import OnlineElo
-    from salon_ranking.models.spectral import Scores
     from salon_ranking.raters.exclusion import Exclusion
     from salon_ranking.raters.rater_report import RaterReport
 
@@ -51,37 +42,6 @@ class RankAnswer:
     boards: tuple[Leaderboard, ...]
     rated: Battles
     analyses: tuple[Analyses, ...]
-    differences: "Differences | None"
-    contributions: "Contributions | None"
-
-
-@dataclass(frozen=True, eq=False)
-class OtherTable:
-    """A table that is not a leaderboard of a fit, and how it was made.
-
-    Attributes:
-        made: how it was made, under the names that a leaderboard has for that; null is what the method does not have.
-        further: tables by name, such as ``acceptability``.
-        charts: makes the files of its chart, by their ending.
-        is_comparison: whether two sets of votes are compared.
-    """
-
-    header: str
-    table: pl.DataFrame
-    made: Mapping[str, object] = field(default_factory=dict)
-    further: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    charts: Mapping[str, Maker] = field(default_factory=dict)
-    is_comparison: bool = False
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What to know before the numbers are believed."""
-        return tuple(self.made.get("warnings") or ())  # type: ignore[arg-type]
-
-    def document(self) -> str:
-        """Return a JSON object: how it was made, and the rows of all tables. Null is what is not known."""
-        tables = {name: rows_of(table) for name, table in self.further.items()}
-        return json_text({**self.made, "header": self.header, "rows": rows_of(self.table), **tables})
 
 
 def read_input(request: RankRequest) -> RankInput:
@@ -94,9 +54,9 @@ def read_input(request: RankRequest) -> RankInput:
         BattleError: the votes or the table cannot be read, or every battle is a flagged rater's.
     """
     ids = ID if request.repeated_ids == "refuse" else None
-    whole = Battles.read(request.battles, cluster_by=request.cluster, ids=ids, **request.votes)  # type: ignore[arg-type]
-    if request.choice.equal_pairs is not None:
-        whole = whole.with_equal_pairs(request.choice.equal_pairs)
+    whole = Battles.read(request.battles, cluster_by=request.cluster, ids=ids, **request.votes)
+    if request.equal_pairs is not None:
+        whole = whole.with_equal_pairs(request.equal_pairs)
     if request.exclude_flagged:
         return _without_flagged(whole, request.raters)
     if request.raters is not None or not request.wants_page or "rater_id" not in whole.frame.collect_schema().names():
@@ -127,73 +87,13 @@ def _report(battles: Battles) -> "RaterReport":
     return check_raters(Votes.from_frame(counting(everything, battles.weight), battles.source, ids=None))
 
 
-def compared(request: RankRequest, battles: Battles) -> OtherTable:
-    """Compare the votes with those of ``--against``.
-
-    Raises:
-        RankingError: as :func:`salon_ranking.compare_votes`.
-    """
-    from salon_ranking.leaderboard.comparison import compare_votes
-
-    other = read_input(replace(request, battles=request.against)).battles  # type: ignore[arg-type]
-    how = {**request.choice.model, "confidence": request.confidence, "prior_ties": request.prior_ties}
-    found = compare_votes(battles, other, **how)  # type: ignore[arg-type]
-    return OtherTable(found.header, found.table, charts=found.view().makers(), is_comparison=True)
-
-
-def score_table(request: RankRequest, rank_input: RankInput, stage: Stage) -> OtherTable:
-    """Score the models by a method that is not a fitted model; the header reports flagged raters left out.
-
-    Raises:
-        OptionError: the method has no baseline or no prior; or as :func:`salon_ranking.online_elo` and
-            :func:`salon_ranking.alternative_scores`.
-    """
-    choice = request.choice
-    if request.prior_ties:
-        raise OptionError(f"{choice.method} has no prior", value=request.prior_ties)
-    battles, acceptable = settle_both_bad(rank_input.battles, choice.both_bad, confidence=request.confidence)
-    found: OnlineElo | Scores
-    if choice.method == "elo":
-        from salon_ranking.models.online_elo import online_elo
-
-        if request.baseline is not None:
-            raise OptionError("online Elo has no baseline", value=request.baseline)
-        found = online_elo(
-            battles,
-            k=choice.k,
-            order_by=choice.order_by,
-            out_of_order="sort" if choice.sort else "refuse",
-            orders=choice.orders,
-            seed=request.seed,
-            threads=request.threads,
-            progress=stage("random orders"),
-        )
-    else:
-        from salon_ranking.models.spectral import alternative_scores
-
-        found = alternative_scores(battles, choice.method, baseline=request.baseline)  # type: ignore[arg-type]
-    baseline = getattr(found, "baseline", None)
-    made = made_of(
-        found,
-        battles=battles.count,
-        source=battles.source,
-        weight=battles.weight,
-        baselines=() if baseline is None else (baseline,),
-        left_out=0,
-        warnings=battles.unrated_note,
-        excluded=None if rank_input.exclusion is None else rank_input.exclusion.counts,
-    )
-    header = found.header if rank_input.exclusion is None else f"{found.header} {rank_input.exclusion.header}"
-    return OtherTable(header, found.table, made, {} if acceptable is None else {"acceptability": acceptable})
-
-
 def rank_boards(request: RankRequest, rank_input: RankInput, stage: Stage) -> RankAnswer:
     """Make one board, or one per group, with the analyses that were asked for.
 
     Raises:
         RankingError: as :func:`salon_ranking.rank` and the analyses that were asked for.
     """
-    rated, acceptable = settle_both_bad(rank_input.battles, request.choice.both_bad, confidence=request.confidence)
+    rated, acceptable = settle_both_bad(rank_input.battles, request.both_bad, confidence=request.options.confidence)
     boards = _boards(request, rated, stage("bootstrap"))
     if rank_input.exclusion is not None:
         boards = tuple(replace(board, excluded=rank_input.exclusion.counts) for board in boards)
@@ -203,63 +103,23 @@ def rank_boards(request: RankRequest, rank_input: RankInput, stage: Stage) -> Ra
         boards = (with_listing(boards[0], rated),)
     unseen = None if request.held_out is None else read_input(replace(request, battles=request.held_out)).battles
     if unseen is not None:
-        unseen, _ = settle_both_bad(unseen, request.choice.both_bad, confidence=request.confidence)
+        unseen, _ = settle_both_bad(unseen, request.both_bad, confidence=request.options.confidence)
     analyses = analyses_of(
         boards,
         rated,
         every=rank_input.battles,
         by=request.by,
         acceptable=acceptable is not None,
-        diagnose=request.choice.diagnose,
+        diagnose=request.diagnose,
         held_out=unseen,
     )
-    return RankAnswer(
-        boards=boards,
-        rated=rated,
-        analyses=analyses,
-        differences=None if request.differences is None else _differences(request, boards[0], rated, stage("differences")),
-        contributions=None if request.contributions is None else _contributions(request, boards[0], rated, stage("prompts")),
-    )
+    return RankAnswer(boards, rated, analyses)
 
 
 def _boards(request: RankRequest, rated: Battles, progress: Progress) -> tuple[Leaderboard, ...]:
-    options = {
-        "baseline": request.baseline,
-        "replicates": request.replicates,
-        "seed": request.seed,
-        "confidence": request.confidence,
-        "prior_ties": request.prior_ties,
-        "components": request.components,
-        "interval": request.interval,
-        "ranks": request.ranks,
-        **request.choice.model,
-        "threads": request.threads,
-        "progress": progress,
-    }
+    options = replace(request.options, progress=progress)
     if request.by is not None:
-        from salon_ranking.leaderboard.groups import rank_by
+        from salon_ranking.leaderboard.groups import ranked_by
 
-        return rank_by(rated, request.by, **options)  # type: ignore[arg-type]
-    return (rank(rated, **options),)  # type: ignore[arg-type]
-
-
-def _differences(request: RankRequest, board: Leaderboard, rated: Battles, progress: Progress) -> "Differences":
-    from salon_ranking.leaderboard.differences import differences
-
-    # As many replicates as were asked for, even where the board's intervals became sandwiches.
-    options = {**board.options, "replicates": request.replicates}
-    return differences(rated, threads=request.threads, progress=progress, **options)  # type: ignore[arg-type]
-
-
-def _contributions(request: RankRequest, board: Leaderboard, rated: Battles, progress: Progress) -> "Contributions":
-    from salon_ranking.leaderboard.contributions import contributions
-
-    baseline = board.baselines[0] if board.baselines else None
-    return contributions(
-        rated,
-        request.prompt,
-        baseline=baseline,
-        prior_ties=board.prior_ties,
-        threads=request.threads,
-        progress=progress,
-    )
+        return ranked_by(rated, request.by, options)
+    return (ranked(rated, options),)

@@ -1,6 +1,5 @@
 """``salon votes raters``: find raters who answer without looking, with the reason."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ from salon_console.options import OUTPUT
 from salon_console.output import deliver, fitted
 from salon_console.table_files import write_table
 from salon_ranking.cli.output import FORMAT, HELP, console, plain, seed_option
-from salon_ranking.cli.vote_options import spelling_options
 from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
@@ -51,7 +49,6 @@ _MOST_LINES = 50
     help="Also add the reasons to rater_flags of this result store, a directory or a URL.",
 )
 @FORMAT
-@spelling_options
 def raters(
     battles: Path,
     reference: Path | None,
@@ -62,7 +59,6 @@ def raters(
     output: Path | None,
     store: StoreAddress | None,
     format_: str,
-    votes: Mapping[str, Any],
     **policy_options: Any,
 ) -> None:
     """Look at raters: missed anchors, too fast, one option again and again, one-sided, against everybody else.
@@ -76,7 +72,6 @@ def raters(
     \b
     Example:
       salon votes raters votes.csv
-      salon votes raters arena.parquet --votes lmarena --columns judge=rater_id --merge-names
       salon votes raters salon-results --output raters.html --store salon-results
       salon votes raters votes.parquet --run-length 30 --format json
       salon votes raters votes.parquet --reference exam.csv --audit again.csv --audit-share 0.25
@@ -95,8 +90,8 @@ def raters(
     if "run_length" in given:
         given["run_length"] = given["run_length"] or None  # 0: by probability
     policy = RaterPolicy(**given)
-    cast = Votes.read(battles, **votes)
-    known = None if reference is None else votes["votes"].read(scan(reference), str(reference))
+    cast = Votes.read(battles)
+    known = None if reference is None else scan(reference)
     report = check_raters(cast, policy, reference=known)
 
     def page() -> str:

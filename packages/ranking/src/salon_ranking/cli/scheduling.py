@@ -11,7 +11,7 @@ from salon_console.options import OUTPUT, output_option
 from salon_console.output import deliver, fitted
 from salon_console.table_files import RESULT_ENDINGS, Maker, Table
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, console, plain, progress, seed_option, show
-from salon_ranking.cli.vote_options import vote_options
+from salon_ranking.cli.vote_options import counting_options
 from salon_ranking.extras import drawing
 from salon_taxonomy.store_address import is_url
 
@@ -59,7 +59,7 @@ _MOST_SHOWN = 100
 @click.option("--seed", type=int, default=0, show_default=True, help="Same battles and seed, same plan.")
 @OUTPUT
 @FORMAT
-@vote_options
+@counting_options
 def next_pairs(
     battles: Path,
     count: int,
@@ -115,7 +115,7 @@ def next_pairs(
 @seed_option("plan")
 @output_option(RESULT_ENDINGS)
 @FORMAT
-@vote_options
+@counting_options
 def simulate(
     battles: Path | None,
     models: int,

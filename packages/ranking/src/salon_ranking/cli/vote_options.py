@@ -39,9 +39,13 @@ _SPELLING: tuple[Option, ...] = (
     ),
     *_NAMING,
 )
+WEIGHT: Option = click.option(
+    "--weight",
+    metavar="COLUMN|1",
+    help="Each battle's weight; 1: every battle counts alike. Default: the column weight, where there is one.",
+)
 _COUNTING: tuple[Option, ...] = (
-    click.option("--weight", metavar="COLUMN", help="Each battle's weight. Default: the column weight, where there is one."),
-    click.option("--no-weight", is_flag=True, help="Every battle weighs 1, whatever its column weight says."),
+    WEIGHT,
     click.option(
         "--anchors",
         type=click.Choice(["leave-out", "count"]),
@@ -51,19 +55,32 @@ _COUNTING: tuple[Option, ...] = (
     ),
 )
 _SPELLING_NAMES = ("format_of_votes", "columns", "winner_words", "names_file", "merge_names")
-_COUNTING_NAMES = ("weight", "no_weight", "anchors")
 
 
 def vote_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options; the command gets them as one argument ``votes``, the keywords of ``Battles.read``."""
+    """Add the options of spelling and counting; the command gets them as ``votes``, the keywords of ``Battles.read``."""
+    return spelling_options(counting_options(command))
+
+
+def counting_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options on which battles count, and how much; the command gets them as ``votes``."""
 
     @wraps(command)
-    def called(**arguments: Any) -> None:
-        spelled = _spelling(**{name: arguments.pop(name) for name in _SPELLING_NAMES})
-        counted = _counting(**{name: arguments.pop(name) for name in _COUNTING_NAMES})
-        command(votes={**spelled, **counted}, **arguments)
+    def called(weight: str | None, anchors: str, votes: Mapping[str, object] | None = None, **arguments: Any) -> None:
+        counted = {"weight": weight_of(weight), "anchors": anchors.replace("-", "_")}
+        command(votes={**(votes or {}), **counted}, **arguments)
 
-    return decorated(called, (*_SPELLING, *_COUNTING))
+    return decorated(called, _COUNTING)
+
+
+def weight_of(column: str | None) -> str | bool:
+    """Return the argument ``weight`` of ``Battles.read``.
+
+    Example:
+        >>> weight_of(None), weight_of("1"), weight_of("certainty")
+        (True, False, 'certainty')
+    """
+    return column != "1" if column in (None, "1") else column or True
 
 
 def spelling_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -122,17 +139,6 @@ def _spelling(
     own_words = _pairs("--winner-words", winner_words, _WINNER_WORDS)
     own = VoteFormat({**known.columns, **own_columns}, {**known.winners, **own_words}, known.flags)
     return {"votes": own, "names": names}
-
-
-def _counting(*, weight: str | None, no_weight: bool, anchors: str) -> Mapping[str, object]:
-    """Return weight and anchors.
-
-    Raises:
-        InputError: options exclude each other.
-    """
-    if weight and no_weight:
-        raise InputError("exclude each other", source="--weight and --no-weight")
-    return {"weight": False if no_weight else weight or True, "anchors": anchors.replace("-", "_")}
 
 
 def _pairs(option: str, given: Sequence[str], example: str) -> dict[str, str]:

@@ -8,16 +8,16 @@ the graph of the pairs that met is bipartite.
 """
 
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import polars as pl
 
 from salon_ranking.battles import Battles
 from salon_ranking.battles.encoding import weight_of
-from salon_ranking.errors import BattleError, OptionError
+from salon_ranking.errors import BattleError
 from salon_ranking.files import reading
 from salon_ranking.models.league import check_battles
-from salon_ranking.options import takes_battles
+from salon_ranking.options import Confidence, takes_battles
 from salon_ranking.uncertainty.proportions import wilson_interval
 from salon_taxonomy.enums import Winner
 
@@ -25,7 +25,9 @@ BothBad: TypeAlias = Literal["tie", "drop", "own"]
 
 
 @takes_battles
-def settle_both_bad(battles: Battles, handling: BothBad, *, confidence: float = 0.95) -> tuple[Battles, pl.DataFrame | None]:
+def settle_both_bad(
+    battles: Battles, handling: BothBad, *, confidence: Confidence = 0.95
+) -> tuple[Battles, pl.DataFrame | None]:
     """Return the battles to rate, and the acceptability of every model where that was asked for.
 
     Args:
@@ -44,8 +46,6 @@ def settle_both_bad(battles: Battles, handling: BothBad, *, confidence: float = 
         >>> rest.source, table["acceptable"].round(3).to_list()
         ('battles without 1 both-bad', [0.667, 0.667])
     """
-    if handling not in get_args(BothBad):
-        raise OptionError("unknown handling of both_bad", value=handling, allowed=get_args(BothBad))
     if handling == "tie":
         return battles, None
     _check_rows(battles)
@@ -64,7 +64,7 @@ def settle_both_bad(battles: Battles, handling: BothBad, *, confidence: float = 
 
 
 @takes_battles
-def acceptability(battles: Battles, *, confidence: float = 0.95) -> pl.DataFrame:
+def acceptability(battles: Battles, *, confidence: Confidence = 0.95) -> pl.DataFrame:
     """Return how often a model's battles were not judged both-bad, with Wilson intervals (Wilson 1927).
 
     Returns:

@@ -4,6 +4,7 @@ One fit per fraction and no resampling, so it is quick; the formula is in ``unce
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -13,10 +14,11 @@ from salon_ranking import _core
 from salon_ranking.battles import Battles
 from salon_ranking.errors import OptionError, UnknownModelError, UnratableError
 from salon_ranking.models.likelihood import Likelihood, PairLikelihood
-from salon_ranking.models.options import Estimator, FitOptions, Ties
+from salon_ranking.models.options import FitOptions
 from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.models.ties import TieLikelihood
-from salon_ranking.options import takes_battles
+from salon_ranking.options import Seed, with_options
+from salon_ranking.uncertainty.options import CoverageOptions
 from salon_ranking.uncertainty.sandwich import sandwich
 from salon_ranking.uncertainty.student import two_sided_quantiles
 
@@ -29,32 +31,44 @@ MOST_MODELS = 1000
 FRACTIONS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 
 
-@takes_battles
-def convergence(
-    battles: Battles,
-    *,
-    baseline: str,
-    ties: Ties = "half",
-    confidence: float = 0.95,
-    by_cluster: bool | None = None,
-    prior_ties: float = 0.0,
-    seed: int = 0,
-    fractions: tuple[float, ...] = FRACTIONS,
-    estimator: Estimator = "maximum-likelihood",
-) -> pl.DataFrame:
+@dataclass(frozen=True, kw_only=True)
+class ConvergenceOptions(FitOptions, CoverageOptions):
+    """A model, its baseline, and parts of the battles.
+
+    Attributes:
+        seed: of the random parts.
+        fractions: ascending, above 0 and at most 1.
+    """
+
+    seed: Seed = 0
+    fractions: tuple[float, ...] = FRACTIONS
+
+    def check(self) -> None:
+        """Check combinations of options.
+
+        Raises:
+            OptionError: there are covariates, or a fraction is outside its range.
+        """
+        super().check()
+        if self.covariates:
+            raise OptionError("fractions of the battles are for models without covariates, not", value=self.covariates)
+        if not self.fractions or not all(0.0 < fraction <= 1.0 for fraction in self.fractions):
+            raise OptionError("fractions must lie above 0 and be at most 1, not", value=self.fractions)
+
+
+@with_options(ConvergenceOptions)
+def convergence(battles: Battles, options: ConvergenceOptions) -> pl.DataFrame:
     """Return widths of the models' intervals at fractions of the battles, each a random part of the next larger one.
 
-    Args:
-        baseline: the model whose rating is fixed; it has no interval.
-        by_cluster: take whole clusters (``battles.cluster_by``), and let scores within one depend on each other.
-        fractions: ascending, above 0 and at most 1.
+    The keywords are the fields of :class:`ConvergenceOptions`; a ``baseline`` must be named, and has no interval. Of clusters,
+    whole ones are taken.
 
     Returns:
         One row per fraction with a finite fit: ``fraction``, ``battles``, ``matches_per_model``, and ``mean_width`` and
         ``widest`` of the intervals, in Elo points. Empty for one model or more than ``MOST_MODELS``.
 
     Raises:
-        OptionError: an argument is outside its range, or ``by_cluster`` without clusters.
+        OptionError: an argument is outside its range, or ``cluster`` without clusters.
         UnknownModelError: the baseline has no battle.
 
     Example:
@@ -62,20 +76,24 @@ def convergence(
         >>> convergence(Battles.from_frame(votes), baseline="y", fractions=(1.0,))["widest"].round(1).to_list()
         [68.2]
     """
-    by_cluster = battles.is_clustered(by_cluster)
-    _check(battles, baseline, confidence, fractions)
-    options = FitOptions(ties=ties, estimator=estimator, prior_ties=prior_ties)
-    options.check()
+    return interval_widths_by_size(battles, options)
+
+
+def interval_widths_by_size(battles: Battles, options: ConvergenceOptions) -> pl.DataFrame:
+    """Return the widths of ``options``, as :func:`convergence`."""
+    baseline, clustered = options.baseline, battles.is_clustered(options.cluster)
+    if baseline not in battles.models:
+        raise UnknownModelError("unknown baseline", source=battles.source, value=baseline, allowed=battles.models)
     models = len(battles.models)
     rows: list[tuple[float, int, float, float, float]] = []
     if 2 <= models <= MOST_MODELS:
         cells = battles.cells
         base = battles.models.index(baseline)
-        random, larger = np.random.default_rng(seed), 1.0
-        for fraction in sorted(fractions, reverse=True):
-            cells = _thinned(cells, fraction / larger, random, by_cluster)
+        random, larger = np.random.default_rng(options.seed), 1.0
+        for fraction in sorted(options.fractions, reverse=True):
+            cells = _thinned(cells, fraction / larger, random, clustered)
             larger = fraction
-            widths = _widths(cells, options, base, confidence, by_cluster)
+            widths = _widths(cells, options, base, options.confidence, clustered)
             if widths is None:
                 break  # and smaller parts have even less to go by
             rows.append((fraction, cells.battles, 2.0 * cells.battles / models, float(widths.mean()), float(widths.max())))
@@ -153,12 +171,3 @@ def _thinned(cells: _core.Cells, share: float, random: np.random.Generator, by_c
         kept = random.random(cells.clusters) < share
         return _core.recounted(cells, np.where(kept[cluster], count, np.uint64(0)))
     return _core.recounted(cells, random.binomial(count.astype(np.int64), share).astype(np.uint64))
-
-
-def _check(battles: Battles, baseline: str, confidence: float, fractions: tuple[float, ...]) -> None:
-    if baseline not in battles.models:
-        raise UnknownModelError("unknown baseline", source=battles.source, value=baseline, allowed=battles.models)
-    if not 0.0 < confidence < 1.0:
-        raise OptionError("confidence must lie between 0 and 1, not", value=confidence)
-    if not fractions or not all(0.0 < fraction <= 1.0 for fraction in fractions):
-        raise OptionError("fractions must lie above 0 and be at most 1, not", value=fractions)

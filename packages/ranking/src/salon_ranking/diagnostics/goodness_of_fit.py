@@ -1,6 +1,7 @@
 """Goodness of fit: deviance against the saturated model, residuals of pairs, and cycles of majorities."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ from salon_ranking.errors import OptionError
 from salon_ranking.models.league import check_battles
 from salon_ranking.models.pair_totals import PairTotals, pair_totals
 from salon_ranking.models.ratings import Ratings, chances_of, predicted
-from salon_ranking.options import takes_battles
+from salon_ranking.options import Range, takes_battles
 
 Floats = NDArray[np.float64]
 
@@ -110,7 +111,7 @@ def goodness_of_fit(battles: Battles, ratings: Ratings) -> GoodnessOfFit:
 
 
 @takes_battles
-def cycle_report(battles: Battles, most: int = 10) -> CycleReport:
+def cycle_report(battles: Battles, most: Annotated[int, Range(0, 1e9)] = 10) -> CycleReport:
     """Count cycles of majorities among all triads, and name the worst.
 
     Raises:

@@ -66,7 +66,7 @@ def predict(battles: Battles, ratings: Ratings) -> pl.DataFrame:
         >>> predict(votes, fit(votes)).select("win", pl.col("log_loss").round(3)).row(0)
         (0.75, 0.288)
     """
-    covariates = dict.fromkeys(name for one in ratings.options.covariates for name in one.columns)
+    covariates = dict.fromkeys(name for one in ratings.options.parsed_covariates for name in one.columns)
     scores = {label.value: score for label, score in SCORES.items()}
     with reading(battles.source):
         known = battles.frame.collect_schema()

@@ -98,7 +98,7 @@ def analyses_of(
         ratings = ratings_of(board, own) if own is not None and board.battles and (diagnose or unseen is not None) else None
         found.append(
             Analyses(
-                acceptability(every_by[board.group], confidence=board.confidence) if acceptable else None,
+                acceptability(every_by[board.group], confidence=board.options.confidence) if acceptable else None,
                 diagnosis(own, ratings) if diagnose and own is not None and ratings is not None else None,
                 log_loss(unseen, ratings) if unseen is not None and ratings is not None else None,
             )

@@ -1,7 +1,7 @@
 """Leaderboards of any model: a ranked table, the further parameters, and how both were made."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import polars as pl
@@ -12,17 +12,24 @@ from salon_console.numbers import counted
 from salon_console.shown_result import ResultView, ShownResult
 from salon_console.table_files import Table
 from salon_ranking.leaderboard.excluded import ExcludedRaters
-from salon_ranking.models.covariates import SHOWN_LEFT, Covariate
-from salon_ranking.models.options import Estimator, Ties
+from salon_ranking.leaderboard.options import RankOptions
+from salon_ranking.models.covariates import SHOWN_LEFT
 from salon_ranking.models.ratings import RANK_DIGITS
 from salon_ranking.options import checked
-from salon_ranking.uncertainty.uncertainty import Interval, method_of
+from salon_ranking.uncertainty.uncertainty import method_of
 from salon_taxonomy.digest import digest
 
 NOT_GIVEN = "(not given)"
 """The group of battles whose grouping column is null."""
 _SOLVER = "rust"
 """The column ``solver`` of a result store, which has had no other value."""
+_MADE = (
+    *("source", "group", "battles", "baselines", "baseline_rating", "prior_ties", "tolerance", "converged", "iterations"),
+    *("gradient_norm", "log_likelihood", "replicates", "degenerate", "unconverged", "seed", "confidence", "cluster", "weight"),
+    *("left_out", "interval", "estimator", "ties", "covariates", "standardized", "ridge", "planned", "excluded", "remarks"),
+    *("warnings", "header", "ci_method"),
+)
+"""How a board was made, for JSON: the same names for every method."""
 _TIE_MODELS = {"half": "Bradley-Terry", "davidson": "Davidson", "rao-kupper": "Rao-Kupper"}
 
 
@@ -49,19 +56,14 @@ class Leaderboard(ShownResult):
         group: the value of the grouping column; None is all battles.
         battles: number of battles.
         baselines: per component, the model whose rating is fixed at ``baseline_rating``, without an interval's width.
+        options: the model, its prior and baseline, and the kind of interval that was made: a sandwich also where percentiles
+            were asked for and too many replicates of every component are degenerate.
         log_likelihood: at the estimate, with the weights and without the prior.
         replicates: bootstrap replicates that were drawn; 0 without intervals, and for analytic ones.
         degenerate: replicates (of the worst component) without a finite estimate; they count beyond both ends of an
             interval.
         unconverged: replicates whose fit did not reach the tolerance; they are in the intervals.
         cluster: the column whose values were resampled as a whole (two, joined by "and"); None: single battles were.
-        interval: the kind of the intervals: a sandwich also where percentiles were asked for and too many replicates of every
-            component are degenerate.
-        estimator: what the ratings maximise: the likelihood, or with Firth's bias reduction the penalised one.
-        ties: a tie is half a win, or an outcome of a tie model.
-        covariates: the columns that the ratings are controlled for, as ``"x"`` or ``"x_a,x_b"``.
-        standardized: whether covariates that are numbers were divided by their standard deviation.
-        ridge: the penalty on coefficients; 0: none.
         planned: battles whose pair was chosen by earlier votes, by rule and streams ("proportional in 2 streams"). Battles
             without ``plan_rule``, and those of the rule ``uniform``, are not among them.
         left_out: battles between models of different components.
@@ -73,13 +75,11 @@ class Leaderboard(ShownResult):
 
     table: pl.DataFrame
     parameters: pl.DataFrame
+    options: RankOptions
     source: str
     group: str | None
     battles: int
     baselines: tuple[str, ...]
-    baseline_rating: float
-    prior_ties: float
-    tolerance: float
     converged: bool
     iterations: int
     gradient_norm: float
@@ -87,17 +87,9 @@ class Leaderboard(ShownResult):
     replicates: int
     degenerate: int
     unconverged: int
-    seed: int
-    confidence: float
     cluster: str | None
     weight: str | None
     left_out: int
-    interval: Interval = "percentile"
-    estimator: Estimator = "maximum-likelihood"
-    ties: Ties = "half"
-    covariates: tuple[str, ...] = ()
-    standardized: bool = True
-    ridge: float = 0.0
     planned: Mapping[str, int] = field(default_factory=dict)
     excluded: ExcludedRaters | None = None
     remarks: tuple[str, ...] = ()
@@ -107,7 +99,7 @@ class Leaderboard(ShownResult):
         """Return the header, the table as people read it, and the ratings with their intervals as a chart."""
         columns = ("model", "rating", "ci_low", "ci_high")
         rated = self.table.filter(pl.col("rating").is_not_null())
-        reference = self.baseline_rating if self.baselines else None
+        reference = self.options.baseline_rating if self.baselines else None
         chart = ForestPlot("Elo", [PlotRow(*row) for row in rated.select(columns).iter_rows()], reference, self.ci_method or "")
         return ResultView(self.header, self._cells(), chart, tuple(f"Warning: {said}" for said in self.warnings))
 
@@ -120,7 +112,7 @@ class Leaderboard(ShownResult):
             "rank",
             "model",
             "Elo",
-            f"{100 * self.confidence:.4g}% CI",
+            f"{100 * self.options.confidence:.4g}% CI",
             *(["ranks"] if with_ranks else []),
             "matches",
             "win rate",
@@ -142,18 +134,18 @@ class Leaderboard(ShownResult):
     @property
     def ci_method(self) -> str | None:
         """How the intervals were made; None without intervals."""
-        return method_of(self.interval, self.cluster, self.replicates)
+        return method_of(self.options.kind, self.cluster, self.replicates)
 
     def made(self) -> dict[str, object]:
         """Return how the board was made, for JSON: all fields but the tables, with ``header`` and ``ci_method``."""
-        return made_of(self)
+        return made_of(self, self.options, standardized=self.options.standardize)
 
     @property
     def model(self) -> str:
         """The model and what its ratings maximise, in words."""
-        how = "maximum likelihood" if self.estimator == "maximum-likelihood" else "with Firth's bias reduction"
-        tie = "ties half a win" if self.ties == "half" else self._tie_parameter
-        return f"{_TIE_MODELS[self.ties]} {how}, {tie}, 400·log10 scale"
+        how = "maximum likelihood" if self.options.estimator == "maximum-likelihood" else "with Firth's bias reduction"
+        tie = "ties half a win" if self.options.ties == "half" else self._tie_parameter
+        return f"{_TIE_MODELS[self.options.ties]} {how}, {tie}, 400·log10 scale"
 
     @property
     def _tie_parameter(self) -> str:
@@ -162,32 +154,19 @@ class Leaderboard(ShownResult):
         return f"{rows[0][0] if rows else 'tie parameter'} = {', '.join(values)}"
 
     @property
+    def covariates(self) -> tuple[str, ...]:
+        """The columns that the ratings are controlled for, as ``"x"`` or ``"x_a,x_b"``."""
+        return tuple(covariate.text for covariate in self.options.parsed_covariates)
+
+    @property
     def controlled(self) -> str:
         """The covariates that ratings are controlled for, in words; empty: none."""
         if not self.covariates:
             return ""
-        scaled = self.standardized and (self.parameters["scale"] != 1.0).any()
-        names = ", ".join(Covariate.parse(text).name for text in self.covariates)
-        ridge = f", ridge {self.ridge:g} on the coefficients" if self.ridge else ""
+        scaled = self.options.standardize and (self.parameters["scale"] != 1.0).any()
+        names = ", ".join(covariate.name for covariate in self.options.parsed_covariates)
+        ridge = f", ridge {self.options.ridge:g} on the coefficients" if self.options.ridge else ""
         return f"controlled for {names}" + (" (numbers per standard deviation)" if scaled else "") + ridge
-
-    @property
-    def options(self) -> dict[str, object]:
-        """The arguments with which the analyses of a board fit the same model and make the same kind of interval."""
-        return {
-            "ties": self.ties,
-            "covariates": self.covariates,
-            "standardize": self.standardized,
-            "ridge": self.ridge,
-            "estimator": self.estimator,
-            "prior_ties": self.prior_ties,
-            "components": "refuse" if self.components == 1 else "separate",
-            "interval": "sandwich" if self.interval == "sandwich" else "percentile",
-            "replicates": self.replicates,
-            "seed": self.seed,
-            "confidence": self.confidence,
-            "cluster": self.cluster is not None,
-        }
 
     @property
     def position_bias(self) -> pl.DataFrame:
@@ -210,8 +189,8 @@ class Leaderboard(ShownResult):
             return ""
         how = ", ".join(f"{count:,} by {rule}" for rule, count in self.planned.items())
         said = f"{sum(self.planned.values()):,} of {counted(self.battles, 'battle')} chosen by earlier votes ({how})"
-        if self.estimator != "firth":
-            return f"{said}, which spreads the ratings too far: rate with --method firth"
+        if self.options.estimator != "firth":
+            return f"{said}, which spreads the ratings too far: rate with --estimator firth"
         one = not all(rule.endswith("2 streams") for rule in self.planned)
         return f"{said}{', which spreads the ratings too far where there is one stream' if one else ''}"
 
@@ -230,14 +209,14 @@ class Leaderboard(ShownResult):
             parts.append(self.controlled)
         if self.weight is not None:
             parts.append(f"weighted by {self.weight}")
-        if self.prior_ties:
-            parts.append(f"prior: drawn battles per model against a mean opponent: {self.prior_ties:g}")
+        if self.options.prior_ties:
+            parts.append(f"prior: drawn battles per model against a mean opponent: {self.options.prior_ties:g}")
         if self.planned:
             parts.append(self.planning)
-        parts.append(f"{' and '.join(self.baselines[:3]) or 'nobody'} fixed at {self.baseline_rating:g}")
+        parts.append(f"{' and '.join(self.baselines[:3]) or 'nobody'} fixed at {self.options.baseline_rating:g}")
         if self.ci_method is not None:
-            drawn = f", {self.replicates:,} replicates, seed {self.seed}" if self.replicates else ""
-            parts.append(f"{100 * self.confidence:.4g}% interval: {self.ci_method}{drawn}{self._freedom}")
+            drawn = f", {self.replicates:,} replicates, seed {self.options.seed}" if self.replicates else ""
+            parts.append(f"{100 * self.options.confidence:.4g}% interval: {self.ci_method}{drawn}{self._freedom}")
             unknown = self.table.filter(pl.col("rating").is_not_null() & pl.col("ci_low").is_null()).height
             if self.table["ci_low"].null_count() == self.table.height:
                 parts.append("no interval is known")
@@ -270,7 +249,8 @@ class Leaderboard(ShownResult):
     def maximised(self) -> str:
         """What the ratings maximise, for a result store: the estimator, the tie model, and the covariates."""
         controlled = f"covariates {' '.join(self.covariates)}" if self.covariates else ""
-        return "; ".join(part for part in (self.estimator, self.ties if self.ties != "half" else "", controlled) if part)
+        tied = self.options.ties if self.options.ties != "half" else ""
+        return "; ".join(part for part in (self.options.estimator, tied, controlled) if part)
 
     @checked
     def records(self, board: str = "overall") -> pl.DataFrame:
@@ -278,6 +258,7 @@ class Leaderboard(ShownResult):
 
         The key of the board is a digest of its content, so the same battles ranked the same way keep the same key.
         """
+        options = self.options
         rated = self.table.filter(pl.col("rating").is_not_null() | pl.col("component").is_null())
         how = {
             "board": board,
@@ -286,7 +267,7 @@ class Leaderboard(ShownResult):
             "ratings": rated["rating"].round(RANK_DIGITS).to_list(),
             "intervals": [rated[end].round(RANK_DIGITS).to_list() for end in ("ci_low", "ci_high")],
             "matches": rated["matches"].to_list(),
-            "method": [self.ci_method, self.replicates, self.seed, self.confidence, _SOLVER, self.prior_ties],
+            "method": [self.ci_method, self.replicates, options.seed, options.confidence, _SOLVER, options.prior_ties],
         }
         if self.maximised != "maximum-likelihood":
             how["estimator"] = self.maximised
@@ -298,13 +279,13 @@ class Leaderboard(ShownResult):
             "leaderboard_id": pl.lit(digest("leaderboard", how)),
             "board": pl.lit(board),
             "group": pl.lit(self.group, dtype=pl.String),
-            "confidence": pl.lit(self.confidence if self.ci_method else None, dtype=pl.Float64),
+            "confidence": pl.lit(self.options.confidence if self.ci_method else None, dtype=pl.Float64),
             "ci_method": pl.lit(self.ci_method, dtype=pl.String),
             "baseline": pl.lit(self.baselines[0] if self.baselines else None, dtype=pl.String),
             "solver": pl.lit(_SOLVER),
             "estimator": pl.lit(self.maximised),
             "replicates": pl.lit(self.replicates, dtype=pl.Int64),
-            "seed": pl.lit(self.seed if self.replicates else None, dtype=pl.Int64),
+            "seed": pl.lit(self.options.seed if self.replicates else None, dtype=pl.Int64),
             "excluded_by": pl.lit(None if self.excluded is None else self.excluded.report_id, dtype=pl.String),
         }
         from salon_taxonomy.records import LeaderboardRow  # brings pydantic, which ratings alone do not need
@@ -330,9 +311,8 @@ def made_of(*parts: object, **known: object) -> dict[str, object]:
         parts: each name is looked up in the first of them that has it.
         known: names whose value is given.
     """
-    names = [field.name for field in fields(Leaderboard) if field.name not in ("table", "parameters")]
     found = {}
-    for name in [*names, "header", "ci_method"]:
+    for name in _MADE:
         value = known[name] if name in known else next((getattr(one, name) for one in parts if hasattr(one, name)), None)
         found[name] = asdict(value) if isinstance(value, ExcludedRaters) else value
     return found

@@ -14,13 +14,14 @@ from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.battles.repeated_ids import ID
 from salon_ranking.errors import OptionError
 from salon_ranking.leaderboard.board import Leaderboard, freedom_of
-from salon_ranking.models.covariates import Covariate
+from salon_ranking.leaderboard.options import ComparisonOptions
 from salon_ranking.models.likelihood import check_size
-from salon_ranking.models.options import Estimator, FitOptions, Ties, parsed_covariates
+from salon_ranking.models.options import FitOptions
 from salon_ranking.models.ratings import POINTS_PER_UNIT, RANK_DIGITS, fitted
-from salon_ranking.options import checked
+from salon_ranking.options import checked, with_options
 from salon_ranking.uncertainty.multiple_testing import holm
-from salon_ranking.uncertainty.resampling import IntervalOptions, uncertainties
+from salon_ranking.uncertainty.options import IntervalOptions
+from salon_ranking.uncertainty.resampling import uncertainties
 from salon_ranking.uncertainty.student import two_sided_quantiles, two_sided_tail
 
 Floats = NDArray[np.float64]
@@ -100,20 +101,8 @@ class VoteComparison(ShownResult):
         return ResultView(self.header, frame_cells(self.table), chart)
 
 
-@checked
-def compare_votes(
-    battles: Battles,
-    other: Battles,
-    *,
-    ties: Ties = "half",
-    covariates: Sequence[str | Covariate] = (),
-    standardize: bool = True,
-    ridge: float = 0.0,
-    confidence: float = 0.95,
-    cluster: bool | None = None,
-    prior_ties: float = 0.0,
-    estimator: Estimator = "maximum-likelihood",
-) -> VoteComparison:
+@with_options(ComparisonOptions)
+def compare_votes(battles: Battles, other: Battles, options: ComparisonOptions) -> VoteComparison:
     """Compare the ratings by two sets of votes, with intervals of the differences where the sets are independent.
 
     Ratings count from the mean of the models that both sets rate, which is 1000 in both: so no baseline's own change is read
@@ -122,12 +111,10 @@ def compare_votes(
     sets, and they are not the same votes; otherwise there are no intervals and the header says why. Without the column
     ``battle_id`` in both, votes are taken as different ones. Degrees of freedom are those of Welch and Satterthwaite.
 
-    Args:
-        battles, other: votes, or what :func:`salon_ranking.rank` takes in their place.
-        cluster: as for :func:`salon_ranking.rank`.
+    The keywords are the fields of :class:`salon_ranking.leaderboard.options.ComparisonOptions`.
 
     Raises:
-        OptionError: fewer than two models are in both.
+        OptionError: fewer than two models are in both; or as those options.
         UnratableError: as :func:`salon_ranking.fit`, for either.
 
     Example:
@@ -137,13 +124,18 @@ def compare_votes(
         >>> compare_votes(now, before).table.select("model", "change", pl.col("difference").round(1)).rows()
         [('x', 1, 120.4), ('y', -1, -120.4)]
     """
+    return votes_compared(battles, other, options)
+
+
+def votes_compared(battles: Battles, other: Battles, options: ComparisonOptions) -> VoteComparison:
+    """Return the comparison of ``options``, as :func:`compare_votes`."""
+    confidence = options.confidence
     shared = sorted({*battles.models} & {*other.models})
     if len(shared) < 2:
         raise OptionError("two models or more must be in both, not", value=len(shared))
-    options = FitOptions(ties, parsed_covariates(covariates), standardize, estimator, prior_ties, ridge=ridge)
-    sides = [_side(one, shared, one.is_clustered(cluster), options, confidence) for one in (battles, other)]
+    sides = [_side(one, shared, one.is_clustered(options.cluster), options, confidence) for one in (battles, other)]
     (first, first_variance, degrees), (second, second_variance, other_degrees) = sides
-    why = _dependence(battles, other, battles.is_clustered(cluster) or other.is_clustered(cluster))
+    why = _dependence(battles, other, any(one.is_clustered(options.cluster) for one in (battles, other)))
     unknown = np.full(len(shared), np.nan)
     error, freedom = unknown, unknown
     if why is None:
@@ -203,9 +195,8 @@ def _side(
     chosen = np.array([number[name] for name in shared])
     theta = ratings.log_strengths[chosen]
     variance, degrees = np.full(len(shared), np.nan), np.full(len(shared), np.nan)
-    found = [
-        one for league in uncertainties(ratings, IntervalOptions("sandwich", cluster=clustered)) for one in league.strengths
-    ]
+    asked = IntervalOptions(interval="sandwich", cluster=clustered)
+    found = [one for league in uncertainties(ratings, asked) for one in league.strengths]
     one = found[0]
     place = np.searchsorted(one.members, chosen)
     matrix = one.covariance

@@ -15,10 +15,9 @@ from salon_ranking import _core
 from salon_ranking.battles import Battles
 from salon_ranking.battles.encoding import BattleColumns, encode
 from salon_ranking.errors import BattleError, OptionError
-from salon_ranking.models.options import MAX_ITERATIONS, TOLERANCE
-from salon_ranking.models.ratings import POINTS_PER_UNIT, fit
-from salon_ranking.options import takes_battles, workers
-from salon_ranking.uncertainty.resampling import Progress
+from salon_ranking.leaderboard.options import ContributionOptions
+from salon_ranking.models.ratings import POINTS_PER_UNIT, fitted
+from salon_ranking.options import with_options, workers
 
 _OWN = ("model", "contribution", "matches")
 
@@ -66,22 +65,11 @@ class Contributions:
         return "; ".join(parts) + "."
 
 
-@takes_battles
-def contributions(
-    battles: Battles,
-    column: str = "prompt_id",
-    *,
-    baseline: str | None = None,
-    prior_ties: float = 0.0,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> Contributions:
+@with_options(ContributionOptions)
+def contributions(battles: Battles, options: ContributionOptions) -> Contributions:
     """Return the contribution of every value of ``column`` to every model's rating.
 
-    Args:
-        column: a prompt, as in MEF, or any other column: a rater, a day.
-        baseline: as for :func:`fit`.
-        progress: called now and then with (done, number of values).
+    The keywords are the fields of :class:`salon_ranking.leaderboard.options.ContributionOptions`.
 
     Raises:
         BattleError: the column is missing, or a battle has no value in it.
@@ -102,17 +90,23 @@ def contributions(
         >>> found.table.filter(pl.col("model") == "x")["contribution"].round(1).to_list()
         [43.7, 0.0]
     """
+    return contributions_of(battles, options)
+
+
+def contributions_of(battles: Battles, options: ContributionOptions) -> Contributions:
+    """Return the contributions of ``options``, as :func:`contributions`."""
+    column, prior_ties, progress = options.column, options.prior_ties, options.progress
     if column not in battles.frame.collect_schema():
         known = battles.frame.collect_schema().names()
         raise BattleError("missing column", source=battles.source, value=column, found=known)
     if column in _OWN:
         raise OptionError("the table has a column of this name; rename that of the battles:", value=column)
-    number = workers(threads)
+    number = workers(options.threads)
     encoded = encode(battles.frame, BattleColumns(weight=battles.weight, cluster=(column,)), battles.source)
-    ratings = fit(battles, baseline=baseline, prior_ties=prior_ties)
+    ratings = fitted(battles, options)
     values, models = encoded.keys[0].values, encoded.models
     told = None if progress is None else lambda done: progress(done, len(values))
-    theta, unconverged = _core.contributions(encoded.cells, number, prior_ties, TOLERANCE, MAX_ITERATIONS, told)
+    theta, unconverged = _core.contributions(encoded.cells, number, prior_ties, options.tolerance, options.max_iterations, told)
     base = models.index(ratings.baselines[0])
     points = POINTS_PER_UNIT * (theta - theta[:, [base]])
     order = np.lexsort((np.arange(len(models)), -ratings.ratings))

@@ -7,8 +7,8 @@ clusters), with the standard deviation of the replicates or the sandwich's error
 below 1 - confidence.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 
 from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.errors import OptionError
-from salon_ranking.leaderboard.board import freedom_of
-from salon_ranking.models.covariates import Covariate
+from salon_ranking.leaderboard.board import Leaderboard, freedom_of
+from salon_ranking.leaderboard.options import EstimateOptions, settled_options
 from salon_ranking.models.likelihood import check_size
-from salon_ranking.models.options import Components, Estimator, FitOptions, Ties, parsed_covariates
 from salon_ranking.models.ratings import POINTS_PER_UNIT, fitted
-from salon_ranking.options import takes_battles
+from salon_ranking.options import Progress, with_options
 from salon_ranking.uncertainty.multiple_testing import holm
-from salon_ranking.uncertainty.resampling import IntervalOptions, Progress, uncertainties
+from salon_ranking.uncertainty.options import Interval
+from salon_ranking.uncertainty.resampling import uncertainties
 from salon_ranking.uncertainty.student import two_sided_tail
-from salon_ranking.uncertainty.uncertainty import Interval, Uncertainty
+from salon_ranking.uncertainty.uncertainty import Uncertainty
 
 Floats = NDArray[np.float64]
 
@@ -98,26 +98,9 @@ class Differences:
         )
 
 
-@takes_battles
-def differences(
-    battles: Battles,
-    *,
-    ties: Ties = "half",
-    covariates: Sequence[str | Covariate] = (),
-    standardize: bool = True,
-    ridge: float = 0.0,
-    interval: Interval = "percentile",
-    replicates: int = 1000,
-    seed: int = 0,
-    confidence: float = 0.95,
-    cluster: bool | None = None,
-    prior_ties: float = 0.0,
-    components: Components = "refuse",
-    threads: int | None = None,
-    progress: Progress | None = None,
-    estimator: Estimator = "maximum-likelihood",
-) -> Differences:
-    """Return the difference of any two models, with interval and significance; arguments and errors as for :func:`rank`.
+@with_options(EstimateOptions)
+def differences(battles: Battles, options: EstimateOptions) -> Differences:
+    """Return the difference of any two models, with interval and significance; keywords and errors as for :func:`rank`.
 
     A BCa interval needs a baseline and is not offered here.
 
@@ -127,28 +110,38 @@ def differences(
         >>> found.table.select("model_a", pl.col("difference").round(1), "significant").row(0)
         ('x', 120.4, True)
     """
-    if interval == "bca":
-        raise OptionError("differences have no BCa intervals", value=interval, allowed=["percentile", "sandwich"])
-    if interval != "sandwich" and replicates < 2:
-        raise OptionError("intervals of differences need at least 2 replicates, not", value=replicates)
-    options = FitOptions(ties, parsed_covariates(covariates), standardize, estimator, prior_ties, components, ridge=ridge)
-    asked = IntervalOptions(interval, replicates, seed, confidence, battles.is_clustered(cluster), threads, progress)
-    options.check()
-    asked.check(battles, estimator)
+    return differences_of(battles, options)
+
+
+def differences_of(battles: Battles, options: EstimateOptions) -> Differences:
+    """Return the differences of ``options``, as :func:`differences`."""
+    if options.interval == "bca":
+        raise OptionError("differences have no BCa intervals", value=options.interval, allowed=["percentile", "sandwich"])
+    if options.interval != "sandwich" and options.replicates < 2:
+        raise OptionError("intervals of differences need at least 2 replicates, not", value=options.replicates)
+    asked, confidence = settled_options(options, battles), options.confidence
     check_size(len(battles.models), "differences of all models")
-    ratings = fitted(battles, options, clustered=asked.cluster)
+    ratings = fitted(battles, asked, clustered=asked.clustered)
     leagues = [one for league in uncertainties(ratings, asked) for one in league.strengths]
     table = pl.concat(
         [frame for one in leagues for frame in _pairs(battles, one, confidence)]
         or [pl.DataFrame(schema=dict.fromkeys(_COLUMNS))]
     )
-    clustered_by = " and ".join(cluster_columns(battles.cluster_by)) if asked.cluster else None
-    is_drawn = interval == "percentile" and any(one.replicates is not None for one in leagues)
+    clustered_by = " and ".join(cluster_columns(battles.cluster_by)) if asked.clustered else None
+    is_drawn = asked.kind == "percentile" and any(one.replicates is not None for one in leagues)
     kind = "percentile bootstrap" if is_drawn else "sandwich"
     by = f"clustered by {clustered_by}" if clustered_by else "over battles"
     degenerate = max((one.degenerate for one in leagues), default=0)
     warnings = tuple(said for one in leagues for said in one.remarks(confidence, clustered_by))
     return Differences(_corrected(table, confidence), battles.source, confidence, f"{kind} {by}", degenerate, warnings)
+
+
+def differences_of_board(
+    board: Leaderboard, battles: Battles, *, threads: int | None = None, progress: Progress | None = None
+) -> Differences:
+    """Return the differences of a board's models, by its model and kind of interval; percentiles in place of BCa."""
+    interval: Interval = "sandwich" if board.options.interval == "sandwich" else "percentile"
+    return differences_of(battles, replace(board.options, interval=interval, threads=threads, progress=progress))
 
 
 def _pairs(battles: Battles, one: Uncertainty, confidence: float) -> Iterator[pl.DataFrame]:

@@ -5,15 +5,15 @@ import polars as pl
 from salon_ranking.battles import Battles
 from salon_ranking.errors import UnknownModelError
 from salon_ranking.leaderboard.board import Leaderboard
-from salon_ranking.leaderboard.differences import differences
+from salon_ranking.leaderboard.differences import differences_of_board
 from salon_ranking.leaderboard.listing import MOST_EFFECT, MOST_WIDTH, listing
-from salon_ranking.options import checked, workers
+from salon_ranking.options import Threads, checked, workers
 
 _RIVALS = 3
 
 
 @checked
-def explain(board: Leaderboard, battles: Battles, model: str, *, threads: int | None = None) -> tuple[str, ...]:
+def explain(board: Leaderboard, battles: Battles, model: str, *, threads: Threads | None = None) -> tuple[str, ...]:
     """Explain how ``model`` was rated, its closest rivals, and how many more matches it needs by MEF's listing rule.
 
     Args:
@@ -44,18 +44,19 @@ def explain(board: Leaderboard, battles: Battles, model: str, *, threads: int | 
         return (f"{model} has no rating: all of its battles were judged both-bad and left out.",)
     if row["rating"] is None:
         return (f"{model} has no rating: it won all or lost all of its battles, or met no model that can be compared with it.",)
+    options = board.options
     sentences = [
         f"{model} is rated {numbers.rating(row['rating'])} (rank {row['rank']} of {rivals.height}), "
-        f"{100 * board.confidence:.4g}% interval {numbers.interval(row['ci_low'], row['ci_high'])} by {board.ci_method}.",
+        f"{100 * options.confidence:.4g}% interval {numbers.interval(row['ci_low'], row['ci_high'])} by {board.ci_method}.",
         f"It won {numbers.count(row['wins'])}, drew {numbers.count(row['ties'])} and lost {numbers.count(row['losses'])} of "
         f"{numbers.count(row['matches'])} matches; ties half a win, its win rate is {numbers.share(row['win_rate'])}.",
     ]
     if model in board.baselines:
         sentences.append(
-            f"It is the baseline: its rating is fixed at {board.baseline_rating:g}, and its uncertainty is in the others."
+            f"It is the baseline: its rating is fixed at {options.baseline_rating:g}, and its uncertainty is in the others."
         )
-    if board.prior_ties:
-        drawn = numbers.count(board.prior_ties)
+    if options.prior_ties:
+        drawn = numbers.count(options.prior_ties)
         sentences.append(f"A prior of {drawn} drawn battles against a mean opponent pulls it, as every model, to the middle.")
     return (*sentences, *_rivalry(board, battles, model, threads), _needs(rule, board.cluster))
 
@@ -64,7 +65,7 @@ def _rivalry(board: Leaderboard, battles: Battles, model: str, threads: int | No
     """Return the closest models, closest first, and whether the gap to each is settled."""
     from salon_console import numbers
 
-    found = differences(battles, threads=threads, **board.options)  # type: ignore[arg-type]
+    found = differences_of_board(board, battles, threads=threads)
     own = found.table.filter((pl.col("model_a") == model) | (pl.col("model_b") == model))
     sentences = []
     for row in own.sort("difference", maintain_order=True).head(_RIVALS).iter_rows(named=True):

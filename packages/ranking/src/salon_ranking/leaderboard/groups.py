@@ -12,19 +12,17 @@ from salon_ranking.battles.encoding import BattleColumns, counting, encode
 from salon_ranking.errors import BattleError, UnratableError
 from salon_ranking.files import reading
 from salon_ranking.leaderboard.board import NOT_GIVEN, Leaderboard
-from salon_ranking.leaderboard.ranking import rank
+from salon_ranking.leaderboard.options import RankOptions
+from salon_ranking.leaderboard.ranking import ranked
 from salon_ranking.models.league import components_of
-from salon_ranking.models.options import Estimator
-from salon_ranking.models.ratings import fit
-from salon_ranking.options import checked, takes_battles
+from salon_ranking.models.ratings import fitted
+from salon_ranking.options import takes_battles, with_options
 
 _GROUP = "__group"
-_MODEL = ("ties", "covariates", "standardize", "ridge", "prior_ties", "estimator")
-"""The options of :func:`rank` that shape the estimate of battles that can all be compared."""
 
 
-@checked
-def rank_by(battles: Battles, column: str, *, baseline: str | None = None, **options: object) -> tuple[Leaderboard, ...]:
+@with_options(RankOptions)
+def rank_by(battles: Battles, column: str, options: RankOptions) -> tuple[Leaderboard, ...]:
     """Make one leaderboard per value of ``column`` (a scenario, a rater), in ascending order of the values.
 
     A column of lists (capability labels) counts a battle for each of its values. Battles whose value is null form a group of
@@ -32,8 +30,7 @@ def rank_by(battles: Battles, column: str, *, baseline: str | None = None, **opt
     each of them; else each group has its own. Few battles, as of one rater, seldom have finite ratings: give a prior.
     A group in which every battle was judged both-bad and taken out has a board of models without a rating.
 
-    Args:
-        options: as for :func:`rank`.
+    The keywords are those of :func:`rank`.
 
     Raises:
         BattleError: the column is missing; or as :func:`rank`, with the group named.
@@ -45,11 +42,17 @@ def rank_by(battles: Battles, column: str, *, baseline: str | None = None, **opt
         >>> [board.group for board in rank_by(Battles.from_frame(votes), "scenario", replicates=0)]
         ['art']
     """
+    return ranked_by(battles, column, options)
+
+
+def ranked_by(battles: Battles, column: str, options: RankOptions) -> tuple[Leaderboard, ...]:
+    """Return the leaderboards of ``options``, as :func:`rank_by`."""
     groups = groups_of(battles, column)
-    shared = _shared_baseline(battles, groups, options) if baseline is None else baseline
+    if options.baseline is None:
+        options = replace(options, baseline=_shared_baseline(battles, groups, options))
     boards = []
     for name, group in groups.items():
-        board = rank(group, baseline=shared, **options)  # type: ignore[arg-type]
+        board = ranked(group, options)
         boards.append(replace(board, source=battles.source, group=name))
     boards += [_unrated_board(boards[0], name, group) for name, group in _all_both_bad(battles, column, groups).items()]
     return tuple(sorted(boards, key=lambda board: str(board.group)))
@@ -155,14 +158,12 @@ def _is_in_group(column: str, dtype: pl.DataType, name: str) -> pl.Expr:
     return values.list.eval(pl.element().fill_null(NOT_GIVEN)).list.contains(pl.lit(name))
 
 
-def _shared_baseline(battles: Battles, groups: Mapping[str, Battles], options: Mapping[str, object]) -> str | None:
+def _shared_baseline(battles: Battles, groups: Mapping[str, Battles], options: RankOptions) -> str | None:
     """Return the overall default baseline when it plays in every group; None where the models cannot all be compared."""
-    model = {name: options[name] for name in _MODEL if name in options}
-    estimator: Estimator = model.get("estimator", "maximum-likelihood")  # type: ignore[assignment]
-    if not model.get("prior_ties") and components_of(battles.cells, estimator).any():
+    if not options.prior_ties and components_of(battles.cells, options.estimator).any():
         return None
     try:
-        default = fit(battles, **model).baselines[0]  # type: ignore[arg-type]
+        default = fitted(battles, replace(options, components="refuse")).baselines[0]
     except UnratableError:  # a tie parameter without bound; the groups name it where they have it too
         return None
     return default if all(default in group.models for group in groups.values()) else None

@@ -14,6 +14,7 @@ holds them against the refit.
 
 import math
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -25,9 +26,9 @@ from salon_ranking.errors import OptionError
 from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.models.covariate_likelihood import CovariateLikelihood
 from salon_ranking.models.likelihood import check_size
-from salon_ranking.models.ratings import POINTS_PER_UNIT, FittedLeague, Ratings, elo, fit
+from salon_ranking.models.ratings import POINTS_PER_UNIT, FittedLeague, Ratings, elo, fitted
 from salon_ranking.models.ties import TieLikelihood
-from salon_ranking.options import checked
+from salon_ranking.options import Range, checked
 from salon_ranking.uncertainty.sandwich import inverse_curvature, prior_of
 
 Floats = NDArray[np.float64]
@@ -173,7 +174,11 @@ def _changes(league: FittedLeague, inverse: Floats) -> Floats:
 
 @checked
 def listing(
-    board: Leaderboard, battles: Battles, *, most_width: float = MOST_WIDTH, most_effect: float = MOST_EFFECT
+    board: Leaderboard,
+    battles: Battles,
+    *,
+    most_width: Annotated[float, Range(1e-6, 1e6)] = MOST_WIDTH,
+    most_effect: Annotated[float, Range(1e-6, 1e6)] = MOST_EFFECT,
 ) -> pl.DataFrame:
     """Return whether each model of a board meets MEF's listing rule, and how many more matches it needs.
 
@@ -231,21 +236,10 @@ def ratings_of(board: Leaderboard, battles: Battles) -> Ratings:
     """
     if board.battles != battles.count or set(board.table.drop_nulls("component")["model"]) != set(battles.models):
         raise OptionError("the leaderboard was made from other battles", source=battles.source, value=board.source)
-    found = fit(
-        battles,
-        ties=board.ties,
-        covariates=board.covariates,
-        standardize=board.standardized,
-        ridge=board.ridge,
-        baseline_rating=board.baseline_rating,
-        prior_ties=board.prior_ties,
-        tolerance=board.tolerance,
-        components="refuse" if board.components == 1 else "separate",
-        estimator=board.estimator,
-    )
+    found = fitted(battles, replace(board.options, baseline=None))
     leagues, ratings = [], found.ratings.copy()
     for league, name in zip(found.leagues, board.baselines, strict=True):
         base = int(np.flatnonzero(league.members == found.models.index(name))[0])
         leagues.append(replace(league, base=base))
-        ratings[league.members] = elo(league.log_strengths, base, board.baseline_rating)
+        ratings[league.members] = elo(league.log_strengths, base, found.baseline_rating)
     return replace(found, baselines=board.baselines, ratings=ratings, leagues=tuple(leagues))

@@ -1,7 +1,6 @@
 """``rank``: a leaderboard of any model: ratings with intervals, matches and win rates, one row per model."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -10,30 +9,16 @@ from numpy.typing import NDArray
 from salon_ranking.battles import Battles, cluster_columns, planned_by
 from salon_ranking.errors import OptionError
 from salon_ranking.leaderboard.board import Leaderboard
-from salon_ranking.models.covariates import Covariate
+from salon_ranking.leaderboard.options import RankOptions, settled_options
 from salon_ranking.models.likelihood import check_size
-from salon_ranking.models.options import (
-    MAX_ITERATIONS,
-    TOLERANCE,
-    Components,
-    Estimator,
-    FitOptions,
-    Ties,
-    parsed_covariates,
-)
 from salon_ranking.models.ratings import POINTS_PER_UNIT, RANK_DIGITS, Ratings, fitted
 from salon_ranking.models.ties import TIE_EDGES, TieLikelihood
-from salon_ranking.options import takes_battles
-from salon_ranking.uncertainty.resampling import (
-    IntervalOptions,
-    LeagueUncertainty,
-    Progress,
-    default_interval,
-    uncertainties,
-)
+from salon_ranking.options import with_options
+from salon_ranking.uncertainty.options import Interval
+from salon_ranking.uncertainty.resampling import LeagueUncertainty, uncertainties
 from salon_ranking.uncertainty.simultaneous import rank_intervals
 from salon_ranking.uncertainty.student import two_sided_tail
-from salon_ranking.uncertainty.uncertainty import Interval, Uncertainty
+from salon_ranking.uncertainty.uncertainty import Uncertainty
 
 Floats = NDArray[np.float64]
 
@@ -41,30 +26,8 @@ NORMAL_DRAWS = 1000
 """Draws for the rank intervals of a sandwich when no replicates are asked for."""
 
 
-@takes_battles
-def rank(
-    battles: Battles,
-    *,
-    ties: Ties = "half",
-    covariates: Sequence[str | Covariate] = (),
-    standardize: bool = True,
-    ridge: float = 0.0,
-    baseline: str | None = None,
-    baseline_rating: float = 1000.0,
-    replicates: int = 1000,
-    seed: int = 0,
-    confidence: float = 0.95,
-    cluster: bool | None = None,
-    prior_ties: float = 0.0,
-    components: Components = "refuse",
-    tolerance: float = TOLERANCE,
-    max_iterations: int = MAX_ITERATIONS,
-    interval: Interval | None = None,
-    ranks: bool = False,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    estimator: Estimator = "maximum-likelihood",
-) -> Leaderboard:
+@with_options(RankOptions)
+def rank(battles: Battles, options: RankOptions) -> Leaderboard:
     """Rate all models, by any model of :func:`salon_ranking.fit`, with intervals (``docs/intervals.md``).
 
     The rating is the fit to all battles, never an average of replicates. Every replicate resamples battles (or, with
@@ -75,25 +38,13 @@ def rank(
     (degenerate replicates), and ``Leaderboard.warnings`` says so. The same seed gives the same intervals, bit for bit, on any
     number of threads. Ctrl-C stops at once.
 
-    Args:
-        replicates: 0 for no intervals.
-        seed: from 0 to 2⁶³-1.
-        confidence: the intervals' coverage, between 0 and 1.
-        cluster: battles with the same value of ``battles.cluster_by`` are one cluster, resampled as a whole (of two columns,
-            the values of both), or summed in a sandwich. None: where such a column was declared; False: never, and the header
-            reports it.
-        interval: ``"percentile"``; ``"bca"``, corrected for bias and skewness; ``"sandwich"``, analytic, without draws. None:
-            percentile for plain Bradley-Terry by maximum likelihood; for the others, whose refits are slow, sandwich.
-        ranks: add the columns ``rank_low`` and ``rank_high``, simultaneous intervals of the ranks.
-        threads: by default all processors that this process may use.
-        progress: called now and then with (done, replicates).
-        estimator: ``"firth"`` reduces the bias of maximum likelihood, in the ratings and in every replicate. No replicate is
-            degenerate then unless it lacks the baseline. Intervals are percentiles or a sandwich at the reduced estimate. The
-            interval is null for a model that the baseline beat in every chain of battles, or that so beat the baseline:
-            neither kind knows how far such a rating may reach. Clusters count in the intervals; the reduction is that of
-            independent battles.
+    Firth's estimator is used in every replicate too. No replicate is degenerate then unless it lacks the baseline. Its
+    intervals are percentiles or a sandwich at the reduced estimate; they are null for a model that the baseline beat in every
+    chain of battles, or that so beat the baseline: neither kind knows how far such a rating may reach. Clusters count in the
+    intervals; the reduction is that of independent battles.
 
-    For the other arguments and errors see :func:`salon_ranking.fit`.
+    The keywords are the fields of :class:`salon_ranking.leaderboard.options.RankOptions`; for other errors see
+    :func:`salon_ranking.fit`.
 
     Raises:
         OptionError: an argument is outside its range, ``cluster`` without a column to cluster by, BCa intervals with two
@@ -105,29 +56,28 @@ def rank(
         >>> rank(Battles.from_frame(votes), replicates=100).table.select("rank", "model", "matches", "win_rate").rows()
         [(1, 'x', 9.0, 0.5), (1, 'y', 9.0, 0.5)]
     """
-    options = FitOptions(
-        ties, parsed_covariates(covariates), standardize, estimator, prior_ties, components, tolerance, max_iterations, ridge
-    )
-    kind = default_interval(options, len(battles.models), replicates) if interval is None else interval
-    asked = IntervalOptions(kind, replicates, seed, confidence, battles.is_clustered(cluster), threads, progress)
-    options.check()
-    asked.check(battles, estimator)
-    if ranks:
+    return ranked(battles, options)
+
+
+def ranked(battles: Battles, options: RankOptions) -> Leaderboard:
+    """Return the leaderboard of ``options``, as :func:`rank`."""
+    asked = settled_options(options, battles)
+    if options.ranks:
         _check_ranks(battles, asked)
-    ratings = fitted(battles, options, baseline=baseline, baseline_rating=baseline_rating, clustered=asked.cluster)
+    ratings = fitted(battles, options, clustered=asked.clustered)
     intervals = _Intervals(battles, ratings, asked)
     for number, league in enumerate(uncertainties(ratings, asked)):
-        intervals.add(number, league, keep=ranks)
+        intervals.add(number, league, keep=options.ranks)
     table = _table(battles, ratings, intervals)
     if np.isfinite(intervals.degrees).any():
         degrees = pl.DataFrame({"model": battles.models, "degrees": intervals.degrees})
         table = table.join(degrees.fill_nan(None), on="model", how="left", maintain_order="left")
-    if ranks:
+    if options.ranks:
         table = table.join(intervals.ranks(), on="model", how="left", maintain_order="left")
     return _board(intervals, table)
 
 
-def _check_ranks(battles: Battles, asked: IntervalOptions) -> None:
+def _check_ranks(battles: Battles, asked: RankOptions) -> None:
     """Check that rank intervals can be made.
 
     Raises:
@@ -141,45 +91,35 @@ def _check_ranks(battles: Battles, asked: IntervalOptions) -> None:
 def _board(intervals: "_Intervals", table: pl.DataFrame) -> Leaderboard:
     """Return the board of a table: its fields are those of the fit, its options and its intervals."""
     battles, ratings, asked = intervals.battles, intervals.ratings, intervals.asked
-    options = ratings.options
+    kind: Interval = "sandwich" if intervals.kinds == {"sandwich"} else asked.kind
     return Leaderboard(
         table=battles.with_unrated(table),
         parameters=intervals.parameters(),
+        options=replace(asked, interval=kind, threads=None, progress=None, start=None),
         source=battles.source,
         group=None,
         battles=battles.count,
         baselines=ratings.baselines,
-        baseline_rating=ratings.baseline_rating,
-        prior_ties=options.prior_ties,
-        tolerance=options.tolerance,
         converged=ratings.converged,
         iterations=ratings.iterations,
         gradient_norm=ratings.gradient_norm,
         log_likelihood=ratings.log_likelihood,
-        replicates=0 if asked.interval == "sandwich" else asked.replicates,
+        replicates=0 if asked.kind == "sandwich" else asked.replicates,
         degenerate=intervals.degenerate,
         unconverged=intervals.unconverged,
-        seed=asked.seed,
-        confidence=asked.confidence,
         cluster=intervals.clustered_by,
         weight=battles.weight,
         left_out=ratings.left_out,
-        interval="sandwich" if intervals.kinds == {"sandwich"} else asked.interval,
-        estimator=options.estimator,
-        ties=options.ties,
-        covariates=tuple(covariate.text for covariate in options.covariates),
-        standardized=options.standardize,
-        ridge=options.ridge,
         planned=planned_by(battles),
-        remarks=battles.remarks_with(asked.cluster),
+        remarks=battles.remarks_with(asked.clustered),
         warnings=(*dict.fromkeys(intervals.warnings), *battles.unrated_note),
     )
 
 
 def ranked_like(board: Leaderboard, battles: Battles) -> Leaderboard:
     """Rank other battles by the model of a board, without intervals, each component by itself."""
-    how = {**board.options, "interval": None, "replicates": 0, "components": "separate", "cluster": False}
-    return rank(battles, **how)  # type: ignore[arg-type]
+    bare = replace(board.options, interval=None, replicates=0, ranks=False, cluster=False)
+    return ranked(battles, replace(bare, baseline=None, components="separate"))
 
 
 @dataclass(eq=False)
@@ -188,7 +128,7 @@ class _Intervals:
 
     battles: Battles
     ratings: Ratings
-    asked: IntervalOptions
+    asked: RankOptions
     degenerate: int = 0
     unconverged: int = 0
     kinds: set[Interval] = field(default_factory=set)
@@ -204,7 +144,7 @@ class _Intervals:
     @property
     def clustered_by(self) -> str | None:
         """The columns of clusters in words."""
-        return " and ".join(cluster_columns(self.battles.cluster_by)) if self.asked.cluster else None
+        return " and ".join(cluster_columns(self.battles.cluster_by)) if self.asked.clustered else None
 
     def add(self, number: int, league: LeagueUncertainty, *, keep: bool) -> None:
         """Add the league of a number; ``keep`` its uncertainty for :meth:`ranks`."""
@@ -225,7 +165,7 @@ class _Intervals:
             self.degrees[found.members] = np.where(np.isinf(degrees) | np.isnan(high - low), np.nan, degrees)
         self.degenerate = max(self.degenerate, found.degenerate)
         self.unconverged += found.unconverged
-        self.kinds.add(self.asked.interval if found.replicates is not None else "sandwich")
+        self.kinds.add(self.asked.kind if found.replicates is not None else "sandwich")
         named = self.battles.models[found.members[found.base or 0]]
         where = f"component of {named}: " if len(self.ratings.baselines) > 1 else ""
         self.warnings += [where + said for said in found.warnings(self.battles.models, confidence, self.clustered_by, ends)]

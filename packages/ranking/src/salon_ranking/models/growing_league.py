@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,9 @@ from salon_ranking.battles import Battles
 from salon_ranking.battles.encoding import MOST_RATIO, RATIO_HINT, counting, numbered
 from salon_ranking.errors import BattleError
 from salon_ranking.files import Frame, as_lazy, reading, scan
-from salon_ranking.models.options import MAX_ITERATIONS, TOLERANCE, Components
-from salon_ranking.models.ratings import Ratings, fit
-from salon_ranking.options import checked
+from salon_ranking.models.options import FitOptions
+from salon_ranking.models.ratings import Ratings, fitted
+from salon_ranking.options import with_options
 
 _ID = "battle_id"
 
@@ -92,32 +92,14 @@ class GrowingLeague:
             return Battles.from_frame(empty, source)
         return Battles(source, self.models, None, self.weight, self.cells, empty)
 
-    @checked
-    def fitted(
-        self,
-        *,
-        baseline: str | None = None,
-        baseline_rating: float = 1000.0,
-        prior_ties: float = 0.0,
-        tolerance: float = TOLERANCE,
-        max_iterations: int = MAX_ITERATIONS,
-        components: Components = "refuse",
-    ) -> tuple["GrowingLeague", Ratings]:
+    @with_options(FitOptions)
+    def fitted(self, options: FitOptions) -> tuple["GrowingLeague", Ratings]:
         """Ratings, and the league that remembers them as the start of the next fit.
 
         The start changes the number of steps, not the answer: it equals :func:`salon_ranking.fit` of all battles to 1e-9 in
-        win probability. Arguments and errors are those of :func:`salon_ranking.fit`.
+        win probability. Keywords and errors are those of :func:`salon_ranking.fit`.
         """
-        ratings = fit(
-            self.battles(),
-            baseline=baseline,
-            baseline_rating=baseline_rating,
-            prior_ties=prior_ties,
-            tolerance=tolerance,
-            max_iterations=max_iterations,
-            components=components,
-            start=self.start,
-        )
+        ratings = fitted(self.battles(), replace(options, start=options.start or self.start))
         values = zip(ratings.models, ratings.log_strengths.tolist(), strict=True)
         start = {name: value for name, value in values if np.isfinite(value)}
         return GrowingLeague(self.weight, self.models, self.cells, self.seen, start), ratings

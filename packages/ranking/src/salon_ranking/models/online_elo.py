@@ -5,10 +5,9 @@ Chessplayers". Ties count ½. The result depends on the order of battles and for
 likelihood of :func:`salon_ranking.fit` does neither, which is why leaderboards should use that.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -17,10 +16,10 @@ from numpy.typing import NDArray
 from salon_ranking import _core
 from salon_ranking.battles import Battles
 from salon_ranking.battles.encoding import BattleColumns, numbered, stream
-from salon_ranking.errors import BattleError, OptionError, OrderError
+from salon_ranking.errors import BattleError, OrderError
 from salon_ranking.files import reading
 from salon_ranking.models.ratings import RANK_DIGITS
-from salon_ranking.options import takes_battles, workers
+from salon_ranking.options import Range, Seed, Threads, takes_battles, workers
 
 Floats = NDArray[np.float64]
 OutOfOrder: TypeAlias = Literal["refuse", "sort"]
@@ -63,15 +62,15 @@ class OnlineElo:
 def online_elo(
     battles: Battles,
     *,
-    k: float = 4.0,
-    base: float = 10.0,
-    scale: float = 400.0,
-    initial: float = 1000.0,
+    k: Annotated[float, Range(0, is_open=True)] = 4.0,
+    base: Annotated[float, Range(1, is_open=True)] = 10.0,
+    scale: Annotated[float, Range(0, is_open=True)] = 400.0,
+    initial: Annotated[float, Range(-1e12, 1e12)] = 1000.0,
     order_by: str | None = None,
     out_of_order: OutOfOrder = "refuse",
-    orders: int = 0,
-    seed: int = 0,
-    threads: int | None = None,
+    orders: Annotated[int, Range(0)] = 0,
+    seed: Seed = 0,
+    threads: Threads | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> OnlineElo:
     """Play all battles in their order, or in many random orders.
@@ -98,7 +97,6 @@ def online_elo(
         >>> online_elo(votes, k=32).table.select("model", pl.col("rating").round(2)).rows()
         [('x', 1014.53), ('y', 985.47)]
     """
-    _check(k, base, scale, initial, out_of_order, orders, seed, threads)
     frame, source = _frame(battles)
     if order_by is not None:
         frame = _ordered(frame, order_by, out_of_order, source)
@@ -128,24 +126,9 @@ def online_elo(
     )
 
 
-def _check(
-    k: float, base: float, scale: float, initial: float, out_of_order: str, orders: int, seed: int, threads: int | None
-) -> None:
-    for name, value, lowest in (("k", k, 0.0), ("base", base, 1.0), ("scale", scale, 0.0), ("initial", initial, -math.inf)):
-        if not (math.isfinite(value) and value > lowest):
-            raise OptionError(f"{name} must be a finite number above {lowest:g}, not", value=value)
-    if out_of_order not in get_args(OutOfOrder):
-        raise OptionError("unknown choice for battles out of order", value=out_of_order, allowed=get_args(OutOfOrder))
-    if orders < 0:
-        raise OptionError("orders must be 0 or more, not", value=orders)
-    if not 0 <= seed < 1 << 63:
-        raise OptionError("seed must lie between 0 and 2**63 - 1, not", value=seed)
-    workers(threads)
-
-
 def _frame(battles: Battles) -> tuple[pl.LazyFrame, str]:
     if battles.weight is not None:
-        hint = "Leave the weights out (weight=False, --no-weight), or use maximum likelihood (fit, rank)."
+        hint = "Leave the weights out (weight=False, --weight 1), or use maximum likelihood (fit, rank)."
         raise BattleError("online Elo cannot weigh battles by", source=battles.source, value=battles.weight, hint=hint)
     return battles.frame, battles.source
 
@@ -168,7 +151,7 @@ def _ordered(frame: pl.LazyFrame, column: str, out_of_order: OutOfOrder, source:
     if not wrong.height:
         return frame
     if out_of_order == "refuse":
-        hint = "Sort the battles, or let them be sorted (out_of_order='sort'; salon votes rank --sort)."
+        hint = "Sort the battles, or let them be sorted (out_of_order='sort'; salon votes elo --sort)."
         row, value = int(wrong["row"][0]), wrong["t"][0]
         raise OrderError(
             "a time before that of the row above it:", source=source, row=row, column=column, value=str(value), hint=hint

@@ -11,7 +11,7 @@ Ratings are finite as soon as battles connect all models (Kosmidis & Firth 2021,
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,21 +22,11 @@ from numpy.typing import NDArray
 from salon_ranking.battles import Battles
 from salon_ranking.errors import UnknownModelError
 from salon_ranking.models.covariate_likelihood import CovariateLikelihood, design_of
-from salon_ranking.models.covariates import Covariate
 from salon_ranking.models.league import League, default_baseline, leagues_of
 from salon_ranking.models.likelihood import LeagueFit, Likelihood, PairLikelihood, check_size
-from salon_ranking.models.options import (
-    MAX_ITERATIONS,
-    TOLERANCE,
-    Components,
-    Estimator,
-    FitOptions,
-    Ties,
-    check_numbers,
-    parsed_covariates,
-)
+from salon_ranking.models.options import FitOptions
 from salon_ranking.models.ties import Chances, TieLikelihood, outcome_chances
-from salon_ranking.options import takes_battles
+from salon_ranking.options import with_options
 
 Floats = NDArray[np.float64]
 
@@ -175,44 +165,11 @@ def chances_of(ratings: Ratings, first: NDArray[np.int64], second: NDArray[np.in
     return chances
 
 
-@takes_battles
-def fit(
-    battles: Battles,
-    *,
-    ties: Ties = "half",
-    covariates: Sequence[str | Covariate] = (),
-    standardize: bool = True,
-    ridge: float = 0.0,
-    baseline: str | None = None,
-    baseline_rating: float = 1000.0,
-    prior_ties: float = 0.0,
-    tolerance: float = TOLERANCE,
-    max_iterations: int = MAX_ITERATIONS,
-    components: Components = "refuse",
-    start: Mapping[str, float] | None = None,
-    estimator: Estimator = "maximum-likelihood",
-) -> Ratings:
+@with_options(FitOptions)
+def fit(battles: Battles, options: FitOptions) -> Ratings:
     """Rate all models, by Bradley-Terry, a tie model, or at equal covariates.
 
-    Args:
-        ties: half a win for each model, or a parameter for ties: ``"davidson"`` or ``"rao-kupper"``.
-        covariates: columns of the battles, as ``"column"`` (a property of the battle, an advantage of model_a) or
-            ``"x_a,x_b"`` (properties of the two sides, whose difference is taken). Text becomes categories; see
-            :func:`salon_ranking.models.covariates.terms_of`. ``"side_a_shown"`` (left, right) tests for position bias.
-        standardize: divide covariates that are numbers by their standard deviation.
-        ridge: penalty ``ridge / 2 · Σ β²`` on the coefficients, which are then finite even where covariates are collinear or
-            predict battles without error.
-        baseline: the model whose rating is fixed; by default the lowest rated of those that have at least the median
-            number of matches (MEF advises a low-ranked one).
-        prior_ties: give every model this many drawn battles against one fixed opponent of mean strength. Then finite
-            ratings always exist, pulled towards the middle. They do not count as ties of a tie model; coefficients have
-            no prior.
-        components: what to do when no finite ratings exist: refuse, or rate each strongly connected component by
-            itself, leaving out the battles between components.
-        start: log-strengths to start from, by model (0 for others), such as those of an earlier fit: they change the number
-            of iterations, not the answer. Tie models and covariates do not use them.
-        estimator: ``"firth"`` reduces the bias of maximum likelihood. It counts weights as battles: weights that are all
-            ten times as large leave a tenth of the correction. A tie is half a win in its penalty too.
+    The keywords are the fields of :class:`salon_ranking.models.options.FitOptions`.
 
     Raises:
         BattleError: there are no battles.
@@ -239,28 +196,16 @@ def fit(
         >>> tied.parameters.select("term", pl.col("estimate").round(6)).row(0), tied.ratings.round(1).tolist()
         (('ν', 1.0), [1240.8, 1000.0])
     """
-    options = FitOptions(
-        ties, parsed_covariates(covariates), standardize, estimator, prior_ties, components, tolerance, max_iterations, ridge
-    )
-    return fitted(battles, options, baseline=baseline, baseline_rating=baseline_rating, start=start)
+    return fitted(battles, options)
 
 
-def fitted(
-    battles: Battles,
-    options: FitOptions,
-    *,
-    baseline: str | None = None,
-    baseline_rating: float = 1000.0,
-    start: Mapping[str, float] | None = None,
-    clustered: bool = False,
-) -> Ratings:
+def fitted(battles: Battles, options: FitOptions, *, clustered: bool = False) -> Ratings:
     """Fit the model of ``options``, as :func:`fit`.
 
     Args:
         clustered: keep the clusters of the battles for the uncertainty of the fit.
     """
-    options.check()
-    check_numbers(baseline_rating=baseline_rating)
+    baseline, start = options.baseline, options.start
     if baseline is not None and baseline not in battles.models:
         raise UnknownModelError("unknown baseline", source=battles.source, value=baseline, allowed=battles.models)
     unknown = sorted({*(start or ())} - {*battles.models})
@@ -275,14 +220,14 @@ def fitted(
         theta = estimate.values[: len(names)]
         base = names.index(baseline) if baseline in names else default_baseline(league.cells, theta)
         leagues.append(FittedLeague(league.members, base, likelihood, estimate))
-        log_strengths[league.members], ratings[league.members] = theta, elo(theta, base, baseline_rating)
+        log_strengths[league.members], ratings[league.members] = theta, elo(theta, base, options.baseline_rating)
     return Ratings(
         models=battles.models,
         log_strengths=log_strengths,
         ratings=ratings,
         component=component,
         baselines=tuple(battles.models[league.members[league.base]] for league in leagues),
-        baseline_rating=baseline_rating,
+        baseline_rating=options.baseline_rating,
         converged=all(league.estimate.converged for league in leagues),
         iterations=max((league.estimate.iterations for league in leagues), default=0),
         gradient_norm=max((league.estimate.gradient_norm for league in leagues), default=0.0),
@@ -300,7 +245,7 @@ def _likelihoods(battles: Battles, leagues: Sequence[League], options: FitOption
         CovariateError: a column is missing or incomplete.
     """
     if options.covariates:
-        design = design_of(battles, options.covariates, options.standardize, clustered)
+        design = design_of(battles, options.parsed_covariates, options.standardize, clustered)
         return [design.likelihood(league, options) for league in leagues]
     if options.ties != "half":
         tied = [TieLikelihood(league.cells, options, clustered) for league in leagues]

@@ -15,7 +15,7 @@ from salon_ranking.battles.vote_formats import with_model_names, with_our_column
 from salon_ranking.errors import OptionError
 from salon_ranking.files import Frame, as_lazy, read_table
 from salon_ranking.opinion.errors import CheckError
-from salon_ranking.options import checked
+from salon_ranking.options import Confidence, checked
 from salon_ranking.table_checks import CheckedTable
 from salon_ranking.uncertainty.proportions import wilson_interval
 
@@ -113,7 +113,7 @@ class Checks:
         return cls.from_frame(frame, task=task, source=str(path), columns=columns, names=names)
 
     @checked
-    def shares(self, *, confidence: float = 0.95) -> pl.DataFrame:
+    def shares(self, *, confidence: Confidence = 0.95) -> pl.DataFrame:
         """Return the share of satisfied checks of every model at every test point, and over all of them.
 
         The interval takes checks for independent; several checks of one picture, or several answers to one check, make it

@@ -1,19 +1,20 @@
 """Whether raters keep the dimensions apart: Pearson's r between dimensions, per rater (MEF paper, Table 3)."""
 
 from itertools import combinations
+from typing import Annotated
 
 import polars as pl
 
 from salon_ranking.errors import OptionError
 from salon_ranking.opinion.ratings import MosRatings
-from salon_ranking.options import checked
+from salon_ranking.options import Range, checked
 
 WANTED_BELOW = 0.3
 """The MEF paper's limit: an expert whose marks in two dimensions correlate less keeps them apart."""
 
 
 @checked
-def dimension_correlations(ratings: MosRatings, *, limit: float = WANTED_BELOW) -> pl.DataFrame:
+def dimension_correlations(ratings: MosRatings, *, limit: Annotated[float, Range(0, 1)] = WANTED_BELOW) -> pl.DataFrame:
     """Return Pearson's r of every rater's marks in every two dimensions, over generations that have both.
 
     A rater's repeated marks of one generation are averaged first. Correlation comes from the pictures too: good models are

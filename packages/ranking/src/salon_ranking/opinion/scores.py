@@ -21,7 +21,7 @@ import polars as pl
 
 from salon_ranking.errors import OptionError
 from salon_ranking.opinion.ratings import MosRatings
-from salon_ranking.options import checked
+from salon_ranking.options import Confidence, Replicates, Seed, checked
 from salon_ranking.uncertainty.quantiles import small_sample
 from salon_ranking.uncertainty.student import two_sided_quantiles
 
@@ -65,7 +65,12 @@ def cells(ratings: MosRatings, unit: Unit = "generation") -> pl.DataFrame:
 
 @checked
 def mean_opinion_scores(
-    ratings: MosRatings, *, confidence: float = 0.95, unit: Unit = "generation", replicates: int = 1000, seed: int = 0
+    ratings: MosRatings,
+    *,
+    confidence: Confidence = 0.95,
+    unit: Unit = "generation",
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
 ) -> pl.DataFrame:
     """Means with their variance and interval, one row per scenario (null: all prompts), dimension and model, best first.
 

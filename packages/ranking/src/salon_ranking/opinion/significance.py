@@ -12,7 +12,7 @@ are offered, on the difference d_i of the two models' means for prompt i, over t
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -22,7 +22,7 @@ from salon_ranking.errors import OptionError
 from salon_ranking.extras import analysis
 from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.opinion.scores import Unit, cells
-from salon_ranking.options import checked
+from salon_ranking.options import Range, checked
 from salon_ranking.uncertainty.multiple_testing import holm
 from salon_ranking.uncertainty.student import two_sided_tail
 
@@ -48,7 +48,12 @@ COMPARISONS = {
 
 @checked
 def paired_comparisons(
-    ratings: MosRatings, *, test: Test = "t", alpha: float = 0.01, by_scenario: bool = False, unit: Unit = "generation"
+    ratings: MosRatings,
+    *,
+    test: Test = "t",
+    alpha: Annotated[float, Range(0, 1, is_open=True)] = 0.01,
+    by_scenario: bool = False,
+    unit: Unit = "generation",
 ) -> pl.DataFrame:
     """Compare every two models in every dimension over the prompts that both were rated on.
 

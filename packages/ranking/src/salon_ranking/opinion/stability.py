@@ -12,6 +12,7 @@ with t the gap that is taken for a difference, the paper's 0.1. The paper's two 
 """
 
 import math
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -19,7 +20,7 @@ import polars as pl
 from salon_ranking.errors import OptionError
 from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.opinion.scores import Unit, cells
-from salon_ranking.options import checked
+from salon_ranking.options import Range, checked
 
 NOTABLE_GAP = 0.1
 """Marks on a 1-5 scale that the MEF paper takes for a difference between two models."""
@@ -27,7 +28,11 @@ NOTABLE_GAP = 0.1
 
 @checked
 def self_comparison(
-    ratings: MosRatings, *, threshold: float = NOTABLE_GAP, most: int | None = None, unit: Unit = "generation"
+    ratings: MosRatings,
+    *,
+    threshold: Annotated[float, Range(0)] = NOTABLE_GAP,
+    most: Annotated[int, Range(0, 1e9)] | None = None,
+    unit: Unit = "generation",
 ) -> pl.DataFrame:
     """Estimate how far two scores of one model, each from m samples per prompt, differ by chance.
 

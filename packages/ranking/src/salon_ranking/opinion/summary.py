@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import polars as pl
 
@@ -16,7 +16,7 @@ from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.opinion.scores import Unit, mean_opinion_scores
 from salon_ranking.opinion.significance import COMPARISONS, TESTS, Test, paired_comparisons
 from salon_ranking.opinion.stability import NOTABLE_GAP, self_comparison
-from salon_ranking.options import checked
+from salon_ranking.options import Confidence, Range, Replicates, Seed, checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +124,13 @@ def summarise(
     ratings: MosRatings,
     *,
     test: Test | Literal["none"] = "t",
-    alpha: float = 0.01,
+    alpha: Annotated[float, Range(0, 1, is_open=True)] = 0.01,
     by_scenario: bool = False,
-    confidence: float = 0.95,
+    confidence: Confidence = 0.95,
     unit: Unit = "generation",
-    replicates: int = 1000,
-    seed: int = 0,
-    threshold: float = NOTABLE_GAP,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    threshold: Annotated[float, Range(0)] = NOTABLE_GAP,
     correlation_limit: float = WANTED_BELOW,
 ) -> MosSummary:
     """Make all tables of a set of ratings.

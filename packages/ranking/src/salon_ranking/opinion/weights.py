@@ -32,7 +32,7 @@ from salon_ranking.opinion.design import Level, Marks, Terms, standardized_marks
 from salon_ranking.opinion.errors import WeightsError
 from salon_ranking.opinion.logistic import Integers, LogisticFit, degrees_of, fit_logistic, win_probability
 from salon_ranking.opinion.ratings import MosRatings
-from salon_ranking.options import takes_battles
+from salon_ranking.options import Confidence, takes_battles
 from salon_ranking.uncertainty.student import two_sided_quantiles
 
 Floats = NDArray[np.float64]
@@ -152,7 +152,7 @@ def dimension_weights(
     ties: Ties = "half",
     cluster: str | None = None,
     level: Level = "prompt",
-    confidence: float = 0.95,
+    confidence: Confidence = 0.95,
 ) -> Weights:
     """Fit the regression to all battles, and to those of every persona, scenario, and persona in a scenario.
 

@@ -4,20 +4,21 @@ Which battles are drawn depends on the seed and the battles' ids alone: not on t
 """
 
 import hashlib
+from typing import Annotated
 
 import polars as pl
 
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import Frame, as_lazy, reading
-from salon_ranking.options import checked
+from salon_ranking.options import Range, Seed, checked
 
 
 @checked
 def audit_sample(
     battles: Frame,
     *,
-    share: float = 0.25,
-    seed: int = 0,
+    share: Annotated[float, Range(0, 1)] = 0.25,
+    seed: Seed = 0,
     mode: str | None = None,
     source: str = "battles",
 ) -> pl.DataFrame:

@@ -32,18 +32,22 @@ _LEAD = (
 
 def how_it_was_made(board: Leaderboard) -> list[tuple[str, str]]:
     """Return pairs of name and value: what shaped the numbers, and what could not be rated."""
-    plural = "" if board.prior_ties == 1 else "s"
-    ties = f"{board.prior_ties:g} drawn battle{plural} per model against a mean opponent" if board.prior_ties else "none"
+    plural = "" if board.options.prior_ties == 1 else "s"
+    ties = (
+        f"{board.options.prior_ties:g} drawn battle{plural} per model against a mean opponent"
+        if board.options.prior_ties
+        else "none"
+    )
     facts = [
         ("Battles", f"{board.battles:,} between {counted(board.table.height, 'model')}, from {board.source}"),
         ("Model", board.model),
         ("Prior", ties),
-        ("Baseline", f"{' and '.join(board.baselines[:3])} fixed at {board.baseline_rating:g}"),
+        ("Baseline", f"{' and '.join(board.baselines[:3])} fixed at {board.options.baseline_rating:g}"),
     ]
     if board.ci_method is not None:
-        drawn = f"{board.replicates:,} replicates, seed {board.seed}, {board.degenerate:,} degenerate"
+        drawn = f"{board.replicates:,} replicates, seed {board.options.seed}, {board.degenerate:,} degenerate"
         how = f"{board.ci_method}; {drawn}" if board.replicates else board.ci_method
-        facts.append((f"{100 * board.confidence:.4g}% interval", how))
+        facts.append((f"{100 * board.options.confidence:.4g}% interval", how))
     if board.controlled:
         facts.append(("Covariates", board.controlled))
     if board.weight is not None:
@@ -74,7 +78,7 @@ def interval_plot(board: Leaderboard, *, names: Mapping[str, str] | None = None)
     """
     rated = board.table.sort("rating", descending=True, nulls_last=True).select("model", "rating", "ci_low", "ci_high")
     rows = [PlotRow((names or {}).get(model, model), *ends) for model, *ends in rated.iter_rows()]
-    return ForestPlot("Elo", rows, board.baseline_rating)
+    return ForestPlot("Elo", rows, board.options.baseline_rating)
 
 
 def leaderboard_page(
@@ -122,13 +126,12 @@ def _beneath(boards: Sequence[Leaderboard], battles: Battles | None) -> list[Pag
         whole = boards[0]
     else:
         one = boards[0]
-        whole = ranked_like(one, battles)
-        whole = replace(whole, cluster=one.cluster, seed=one.seed)
+        whole = replace(ranked_like(one, battles), cluster=one.cluster)
     return [*sections, *win_rates(battles, whole), *interval_convergence(battles, whole)]
 
 
 def _board(board: Leaderboard, *, alone: bool) -> tuple[Block, ...]:
-    confidence = f"{100 * board.confidence:.4g}% interval"
+    confidence = f"{100 * board.options.confidence:.4g}% interval"
     columns = ("Rank", "Model", "Elo", confidence, "Matches", "Win rate")
     rows = [
         (*numbers.rating_cells(row), numbers.count(row["matches"]), numbers.share(row["win_rate"]))

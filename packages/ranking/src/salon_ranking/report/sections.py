@@ -11,7 +11,7 @@ from salon_console.heat_table import HeatCell, HeatTable
 from salon_console.line_chart import Curve, LegendEntry, LineChart, Threshold
 from salon_console.page import Block, Figure, PageSection, Table
 from salon_ranking.battles import Battles
-from salon_ranking.diagnostics.convergence import MOST_MODELS, convergence
+from salon_ranking.diagnostics.convergence import MOST_MODELS, ConvergenceOptions, interval_widths_by_size
 from salon_ranking.diagnostics.head_to_head import head_to_head
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import read_table
@@ -151,16 +151,8 @@ def _convergence(battles: Battles, board: Leaderboard) -> tuple[Block, ...]:
     if board.table.height > MOST_MODELS:
         return (f"Not drawn for more than {MOST_MODELS:,} models.",)
     try:
-        curve = convergence(
-            battles,
-            baseline=board.baselines[0],
-            ties=board.ties,
-            confidence=board.confidence,
-            by_cluster=board.cluster is not None,
-            prior_ties=board.prior_ties,
-            seed=board.seed,
-            estimator=board.estimator,
-        )
+        asked = board.options.into(ConvergenceOptions, baseline=board.baselines[0], cluster=board.cluster is not None)
+        curve = interval_widths_by_size(battles, asked)
     except OptionError as problem:
         return (f"Not drawn: {problem.problem}.",)
     if curve.height < 2:
@@ -176,7 +168,9 @@ def _convergence(battles: Battles, board: Leaderboard) -> tuple[Block, ...]:
             f"{now}. Widths shrink with the root of the matches: for all to be at most {LISTED_WIDTH:g} (MEF's rule for "
             f"listing), about {needed:,.0f} matches per model are needed, {last['matches_per_model']:,.0f} there are."
         )
-    caption = f"Width of the {100 * board.confidence:.4g}% intervals at random parts of the battles, by the sandwich formula."
+    caption = (
+        f"Width of the {100 * board.options.confidence:.4g}% intervals at random parts of the battles, by the sandwich formula."
+    )
     columns = ("Battles", "Matches per model", "Mean width", "Widest")
     rows = [tuple(f"{value:,.0f}" for value in row[1:]) for row in curve.iter_rows()]
     table = Table(columns, rows, frozenset(columns), "Widths of intervals, in Elo points")
@@ -222,7 +216,7 @@ def beside(boards: Sequence[Leaderboard], analyses: Sequence[Analyses]) -> list[
     for board, found in zip(boards, analyses, strict=True):
         of = "" if board.group is None else f": {board.group}"
         if found.acceptability is not None:
-            sections.append(PageSection(f"Acceptability{of}", _acceptability(found.acceptability, board.confidence)))
+            sections.append(PageSection(f"Acceptability{of}", _acceptability(found.acceptability, board.options.confidence)))
         if found.diagnosis is not None:
             sections.append(PageSection(f"Goodness of fit{of}", _fitness(found.diagnosis)))
         if found.held_out is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import Frame, as_lazy
-from salon_ranking.options import checked
+from salon_ranking.options import Range, checked
 
 _MOST_ENTRIES = 1 << 30
 _ROW = "__row"
@@ -37,7 +38,9 @@ class Inventory:
 
     @classmethod
     @checked
-    def full(cls, models: Sequence[str], prompts: Sequence[str], samples: int = 1) -> "Inventory":
+    def full(
+        cls, models: Sequence[str], prompts: Sequence[str], samples: Annotated[int, Range(1, 2**32 - 1)] = 1
+    ) -> "Inventory":
         """Return the inventory in which every model has ``samples`` samples for every prompt.
 
         Raises:

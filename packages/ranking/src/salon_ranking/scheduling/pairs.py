@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from salon_ranking import _core
 from salon_ranking.errors import OptionError
-from salon_ranking.options import checked
+from salon_ranking.options import Seed, checked
 from salon_ranking.scheduling.state import ScheduleState
 from salon_taxonomy.enums import Side
 
@@ -31,7 +31,7 @@ def next_pairs(
     n: int,
     *,
     rule: Rule = "proportional",
-    seed: int = 0,
+    seed: Seed = 0,
     streams: int | None = None,
 ) -> pl.DataFrame:
     """Plan the next ``n`` battles.
@@ -76,7 +76,8 @@ def next_pairs(
         >>> sorted(sorted(pair) for pair in plan.select("model_a", "model_b").rows())
         [['x', 'y'], ['x', 'z'], ['y', 'z']]
     """
-    _check(n, rule, seed)
+    if not 0 <= n <= _MOST_PLANNED:
+        raise OptionError(f"the number of battles must lie between 0 and {_MOST_PLANNED:,}, not", value=n)
     streams = streams if streams is not None else 2 if rule in CROSSED else 1
     if streams not in (1, 2):
         raise OptionError("streams must be 1 or 2, not", value=streams)
@@ -146,12 +147,3 @@ def _scheduled(state: ScheduleState, n: int, rule: Rule, seed: int) -> Sequence[
 def _share(n: int, first: int, second: int) -> int:
     """Return how many of ``n`` battles the first stream gets, so that both have equal votes where possible."""
     return min(max((n + second - first + 1) // 2, 0), n)
-
-
-def _check(n: int, rule: str, seed: int) -> None:
-    if rule not in RULES:
-        raise OptionError("unknown rule", value=rule, allowed=RULES)
-    if not 0 <= n <= _MOST_PLANNED:
-        raise OptionError(f"the number of battles must lie between 0 and {_MOST_PLANNED:,}, not", value=n)
-    if not 0 <= seed < 1 << 63:
-        raise OptionError("seed must lie between 0 and 2**63 - 1, not", value=seed)

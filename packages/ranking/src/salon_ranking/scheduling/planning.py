@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from salon_console import numbers
 from salon_ranking.errors import OptionError
 from salon_ranking.models.ratings import POINTS_PER_UNIT
-from salon_ranking.options import checked, shaped
+from salon_ranking.options import Range, Seed, checked, shaped
 from salon_ranking.scheduling.pairs import RULES, Rule
 from salon_ranking.scheduling.simulation import Goals, SimulatedLeague, SimulatedState, Voting
 
@@ -64,7 +65,7 @@ class BattlePlan:
 
 
 @checked
-def assumed_ratings(models: int, spread: float) -> Floats:
+def assumed_ratings(models: int, spread: Annotated[float, Range(0, 1e6)]) -> Floats:
     """Return ratings of a league as even as normal: the middles of equal shares of a normal distribution.
 
     Args:
@@ -89,8 +90,8 @@ def plan(
     voting: Voting = Voting(),  # noqa: B008 - frozen
     goals: Goals = Goals(),  # noqa: B008 - frozen
     leagues: int = 5,
-    seed: int = 0,
-    most_per_model: int = 50_000,
+    seed: Seed = 0,
+    most_per_model: Annotated[int, Range(1)] = 50_000,
     progress: Progress | None = None,
 ) -> BattlePlan:
     """Simulate schedules until the goals are met.

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from salon_ranking.battles import Battles
 from salon_ranking.battles.repeated_ids import ID
 from salon_ranking.errors import BattleError, OptionError
-from salon_ranking.models.options import check_numbers
 from salon_ranking.models.ratings import fit
-from salon_ranking.options import checked
+from salon_ranking.options import PriorTies, checked
 from salon_ranking.scheduling.inventory import Inventory
 
 Floats = NDArray[np.float64]
@@ -56,7 +55,7 @@ class ScheduleState:
         *,
         models: Sequence[str] | None = None,
         inventory: Inventory | None = None,
-        prior_ties: float = 1.0,
+        prior_ties: PriorTies = 1.0,
     ) -> "ScheduleState":
         """Return the state after ``battles`` (None, or without rows: a new arena).
 
@@ -73,7 +72,6 @@ class ScheduleState:
             >>> state.matches.sum(), state.log_strengths.tolist()
             (np.float64(0.0), [0.0, 0.0, 0.0])
         """
-        check_numbers(prior_ties=prior_ties)
         if prior_ties == 0.0:
             raise OptionError("a plan needs a prior: prior_ties must be positive, not", value=prior_ties)
         known = battles.models if battles is not None else ()

@@ -5,14 +5,14 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from salon_ranking.options import checked, shaped
+from salon_ranking.options import Confidence, checked, shaped
 
 Floats = NDArray[np.float64]
 
 
 @checked
 @shaped(successes="n", trials="n")
-def wilson_interval(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
+def wilson_interval(successes: ArrayLike, trials: ArrayLike, confidence: Confidence = 0.95) -> tuple[Floats, Floats]:
     """Return Wilson's score interval of shares (Wilson 1927, doi:10.1080/01621459.1927.10502953); NaN without trials.
 
     Example:

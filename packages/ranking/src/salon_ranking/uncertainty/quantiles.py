@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from salon_ranking.options import checked, shaped
+from salon_ranking.options import Confidence, checked, shaped
 from salon_ranking.uncertainty.student import two_sided_quantile
 
 Floats = NDArray[np.float64]
@@ -31,7 +31,7 @@ def least_replicates(tail: float) -> int:
     return math.ceil(1.0 / tail - 1.0 - 1e-6)
 
 
-def least_units(confidence: float, *, clustered: bool) -> int:
+def least_units(confidence: Confidence, *, clustered: bool) -> int:
     """Return the fewest battles or clusters whose resamples reach as far as an interval.
 
     The outermost resample, of one unit over and over, has probability G^-G; a quantile farther out is not among them.
@@ -48,7 +48,7 @@ def least_units(confidence: float, *, clustered: bool) -> int:
         units += 1
 
 
-def small_sample(units: int, confidence: float, strata: int = 1) -> tuple[float, float]:
+def small_sample(units: int, confidence: Confidence, strata: int = 1) -> tuple[float, float]:
     """Return what draws of few units lack: a factor of their deviations, and Student's t.
 
     Draws with replacement vary by (n - 1)/n of what samples do. Both are NaN of fewer than :func:`least_units` in one stratum,
@@ -65,7 +65,7 @@ def small_sample(units: int, confidence: float, strata: int = 1) -> tuple[float,
 
 
 def standard_interval(
-    replicates: Floats, estimate: Floats, units: int, confidence: float, strata: int = 1
+    replicates: Floats, estimate: Floats, units: int, confidence: Confidence, strata: int = 1
 ) -> tuple[Floats, Floats]:
     """Return estimate ± t · standard error of every column, the error being that of its replicates.
 
@@ -90,7 +90,7 @@ def standard_interval(
     return estimate - reach * error, estimate + reach * error
 
 
-def expanded_interval(replicates: Floats, estimate: Floats, units: int, confidence: float) -> tuple[Floats, Floats]:
+def expanded_interval(replicates: Floats, estimate: Floats, units: int, confidence: Confidence) -> tuple[Floats, Floats]:
     """Return percentiles as far out as Student's t, of deviations √(n/(n - 1)) as large (Hesterberg 2015).
 
     For statistics with a skewed distribution, as coefficients of agreement. Arguments and result as :func:`standard_interval`;
@@ -108,7 +108,7 @@ def expanded_interval(replicates: Floats, estimate: Floats, units: int, confiden
 
 @checked
 @shaped(replicates="rm")
-def percentile_interval(replicates: Floats, confidence: float) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def percentile_interval(replicates: Floats, confidence: Confidence) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Return the percentile interval of every column (Efron & Tibshirani 1993, chapter 13).
 
     Args:
@@ -133,7 +133,7 @@ def percentile_interval(replicates: Floats, confidence: float) -> tuple[Floats, 
 @checked
 @shaped(replicates="rm", estimate="m", acceleration="m")
 def bca_interval(
-    replicates: Floats, estimate: Floats, acceleration: Floats, confidence: float
+    replicates: Floats, estimate: Floats, acceleration: Floats, confidence: Confidence
 ) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Return the bias-corrected and accelerated interval of every column (Efron 1987, doi:10.1080/01621459.1987.10478410).
 

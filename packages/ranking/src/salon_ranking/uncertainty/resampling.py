@@ -9,17 +9,15 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TypeAlias, get_args
 
 import numpy as np
 
-from salon_ranking.battles import Battles, cluster_columns
-from salon_ranking.errors import OptionError, UnratableError
+from salon_ranking.errors import UnratableError
 from salon_ranking.models.league import default_baseline
-from salon_ranking.models.likelihood import MOST_MODELS, DrawPlan, Floats, Likelihood, check_size
-from salon_ranking.models.options import FitOptions
+from salon_ranking.models.likelihood import MOST_MODELS, DrawPlan, Floats, Likelihood
 from salon_ranking.models.ratings import FittedLeague, Ratings
 from salon_ranking.options import workers
+from salon_ranking.uncertainty.options import IntervalOptions
 from salon_ranking.uncertainty.sandwich import (
     Sandwich,
     accelerations,
@@ -30,62 +28,7 @@ from salon_ranking.uncertainty.sandwich import (
     still_models,
     two_way,
 )
-from salon_ranking.uncertainty.uncertainty import Interval, Uncertainty, settled, stretched
-
-Progress: TypeAlias = Callable[[int, int], object]
-"""Called now and then with the replicates that are done and their number."""
-
-MOST_NUMBERS = 1 << 29
-
-
-@dataclass(frozen=True)
-class IntervalOptions:
-    """The arguments of :func:`salon_ranking.rank` that shape the uncertainty of its result."""
-
-    interval: Interval
-    replicates: int = 0
-    seed: int = 0
-    confidence: float = 0.95
-    cluster: bool = False
-    threads: int | None = None
-    progress: Progress | None = None
-
-    @property
-    def is_wanted(self) -> bool:
-        """Whether there are to be intervals."""
-        return self.interval == "sandwich" or self.replicates > 0
-
-    def check(self, battles: Battles, estimator: str = "maximum-likelihood") -> None:
-        """Check ranges and combinations.
-
-        Raises:
-            OptionError: names the first wrong option.
-        """
-        if self.interval not in get_args(Interval):
-            raise OptionError("unknown kind of interval", value=self.interval, allowed=get_args(Interval))
-        columns = cluster_columns(battles.cluster_by) if self.cluster else ()
-        if self.interval == "bca" and estimator == "firth":
-            hint = "Take percentile or sandwich intervals: Firth's estimator has no bias left to correct for."
-            raise OptionError("Firth's estimator has no intervals of the kind", value=self.interval, hint=hint)
-        if self.interval == "bca" and len(columns) == 2:
-            raise OptionError("BCa intervals are for one column of clusters, not", value=" and ".join(columns))
-        if self.interval != "percentile":
-            check_size(len(battles.models), f"{self.interval} intervals")
-        elif len(columns) == 2:
-            check_size(len(battles.models), "intervals clustered by two columns")
-        if not 0.0 < self.confidence < 1.0:
-            raise OptionError("confidence must lie between 0 and 1, not", value=self.confidence)
-        if self.replicates < 0:
-            raise OptionError("replicates must be 0 or more, not", value=self.replicates)
-        if not 0 <= self.seed < 1 << 63:
-            raise OptionError("seed must lie between 0 and 2**63 - 1, not", value=self.seed)
-        workers(self.threads)
-        if self.replicates * len(battles.models) > MOST_NUMBERS:
-            most = MOST_NUMBERS // len(battles.models)
-            problem = (
-                f"replicates x models must stay below {MOST_NUMBERS:,}; with {len(battles.models):,} models that is at most"
-            )
-            raise OptionError(problem, value=most)
+from salon_ranking.uncertainty.uncertainty import Uncertainty, settled, stretched
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +42,6 @@ class LeagueUncertainty:
 
     strengths: tuple[Uncertainty, ...]
     further: Uncertainty | None
-
-
-def default_interval(options: FitOptions, models: int, replicates: int) -> Interval:
-    """Return the kind of interval that is made when none is named: percentile, or a sandwich where refits are slow.
-
-    0 replicates are no intervals, whatever the model.
-    """
-    is_quick = options.is_plain and options.estimator == "maximum-likelihood"
-    return "percentile" if is_quick or models > MOST_MODELS or replicates == 0 else "sandwich"
 
 
 def uncertainties(ratings: Ratings, asked: IntervalOptions) -> Iterator[LeagueUncertainty]:

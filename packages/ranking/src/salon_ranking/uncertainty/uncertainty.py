@@ -9,19 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from salon_console.numbers import counted
+from salon_ranking.uncertainty.options import Interval
 from salon_ranking.uncertainty.quantiles import bca_interval, least_replicates, least_units, percentile_interval
 from salon_ranking.uncertainty.sandwich import Sandwich
 from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_quantiles, two_sided_tail
 
 Floats = NDArray[np.float64]
-Interval: TypeAlias = Literal["percentile", "bca", "sandwich"]
-"""Quantiles of replicates; the same, corrected for bias and skewness; or from an analytic covariance."""
 
 FEW_CLUSTERS = 20
 """With fewer clusters than these, resampled intervals are rough in ways that Student's t does not mend: a warning says so."""

@@ -1,0 +1,102 @@
+"""``salon votes compare``: models with each other, groups of votes side by side, or two sets of votes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from salon_console.file_options import InputPath
+from salon_console.options import output_option
+from salon_console.table_files import RESULT_ENDINGS
+from salon_ranking.cli.fit_options import BOTH_BAD, CLUSTER, interval_options, model_options
+from salon_ranking.cli.output import FORMAT, HELP, read_rated
+
+if TYPE_CHECKING:
+    from salon_ranking.battles import Battles
+    from salon_ranking.cli.other_table import OtherTable
+    from salon_ranking.diagnostics.both_bad import BothBad
+    from salon_ranking.leaderboard.options import RankOptions
+
+
+@click.command(context_settings=HELP)
+@click.argument("battles", metavar="INPUT", type=InputPath(tables=True))
+@click.argument("other", metavar="[OTHER]", required=False, type=InputPath(tables=True))
+@click.option("--by", metavar="COLUMN", help="The values of this column, such as mode: a leaderboard of each, side by side.")
+@CLUSTER
+@BOTH_BAD
+@output_option(RESULT_ENDINGS)
+@FORMAT
+@model_options
+@interval_options
+def compare(
+    battles: Path,
+    other: Path | None,
+    by: str | None,
+    cluster: tuple[str, ...],
+    both_bad: "BothBad",
+    output: Path | None,
+    format_: str,
+    fit: dict[str, Any],
+) -> None:
+    """Compare models with each other, groups of votes side by side, or two sets of votes.
+
+    INPUT and OTHER are what `salon votes rank` reads. INPUT alone: the difference of every two models, with interval and
+    significance. With --by: ratings and ranks by each group, and the places gained. With OTHER: ratings and ranks by both sets,
+    and each model's difference with its interval.
+
+    \b
+    Example:
+      salon votes compare votes.csv --interval sandwich
+      salon votes compare votes.parquet --by mode
+      salon votes compare june.csv may.csv --cluster prompt_id
+    """
+    from salon_ranking.cli.other_table import check_output, show_table
+    from salon_ranking.cli.output import progress
+    from salon_ranking.errors import OptionError
+    from salon_ranking.leaderboard.options import RankOptions
+
+    if other is not None and by is not None:
+        raise OptionError("--by compares groups of one set of votes; it does not go with a second", value=str(other))
+    options = RankOptions(**fit)
+    if other is not None and options.interval not in (None, "sandwich"):
+        raise OptionError("two sets of votes are compared by sandwiches, not", value=f"--interval {options.interval}")
+    if other is None:
+        check_output(output)
+    rated, _ = read_rated(battles, both_bad, cluster=cluster)
+    if other is not None:
+        found = _sets(rated, read_rated(other, both_bad, cluster=cluster)[0], options)
+    elif by is not None:
+        found = _groups(rated, by, options)
+    else:
+        with progress() as stage:
+            found = _models(rated, options.into(RankOptions, progress=stage("differences")))
+    show_table(found, format_, output)
+
+
+def _models(battles: "Battles", options: "RankOptions") -> "OtherTable":
+    from salon_ranking.cli.other_table import OtherTable
+    from salon_ranking.leaderboard.differences import differences_of
+
+    found = differences_of(battles, options)
+    return OtherTable(found.header, found.table)
+
+
+def _groups(battles: "Battles", column: str, options: "RankOptions") -> "OtherTable":
+    from salon_ranking.cli.other_table import OtherTable
+    from salon_ranking.cli.terminal import comparison_table
+    from salon_ranking.leaderboard.comparison import compare as side_by_side
+    from salon_ranking.leaderboard.groups import ranked_by
+    from salon_ranking.leaderboard.options import RankOptions
+
+    boards = ranked_by(battles, column, options.into(RankOptions, replicates=0, interval=None))
+    header = f"{battles.source}: {len(boards):,} groups by {column}; {boards[0].model}; ranks among the models of all groups."
+    return OtherTable(header, side_by_side(boards), cells=comparison_table)
+
+
+def _sets(battles: "Battles", other: "Battles", options: "RankOptions") -> "OtherTable":
+    from salon_ranking.cli.other_table import OtherTable
+    from salon_ranking.leaderboard.comparison import votes_compared
+    from salon_ranking.leaderboard.options import ComparisonOptions
+
+    found = votes_compared(battles, other, options.into(ComparisonOptions))
+    return OtherTable(found.header, found.table, charts=found.view().makers())
