@@ -20,7 +20,7 @@ def test_list_names_every_table_with_its_size() -> None:
     result = salon("show")
     assert result.exit_code == 0
     assert all(each.id in result.stdout for each in tables())
-    about = json.loads(salon("list", "--format", "json").stdout)
+    about = json.loads(salon("show", "--format", "json").stdout)
     assert about[0] | {"caption": ""} == {
         "id": "magicmirror:1",
         "paper": "MagicMirror",
