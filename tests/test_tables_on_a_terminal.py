@@ -179,7 +179,6 @@ def test_tables_are_drawn_in_one_place(packages: dict[str, Path]) -> None:
 
 OTHER_OUTPUT = {
     "bench generate": "the folder of the pictures",
-    "bench prism ocr": "the prompts with their texts, as JSON Lines",
     "curate diff": "the keys that moved",
     "curate draw": "the keys that were drawn",
     "refine": "the folder of the corrected pictures",
