@@ -20,7 +20,7 @@ _LEAD = (
 )
 _HOW_TO_READ = (
     "Points are Elo ratings, bars their intervals: they say how far whole benchmarks disagree, so the bar of a model that few "
-    "benchmarks rate is wide. Hollow points have no interval, because one benchmark alone rates them. The numbers below say by "
+    "benchmarks rate is wide. Hollow points have no interval: too few benchmarks rate them. The numbers below say by "
     "how many benchmarks each is rated."
 )
 
