@@ -1,4 +1,4 @@
-"""Replies on disk by judge version and question: a judge that is not asked twice, its folder, and its replay without the judge.
+"""Replies on disk by judge version and question: a judge that is not asked twice, and its replay.
 
     replies/replies.sqlite3        key, SHA-256 of the reply, the reply as JSON, when it was last used; names of the judges
 
@@ -330,7 +330,7 @@ class CachedJudge(WrappedJudge):
 
     @classmethod
     def replay(cls, folder: str | Path, judge: str | None = None, version: str | None = None, name: str | None = None) -> Self:
-        """Return the judge of a folder: it gives every kept reply back, failures too, and asks nobody.
+        """Return the judge of a folder: it gives back every stored reply, failures too, and no judge is asked.
 
         Args:
             folder: of a cache.
