@@ -34,7 +34,8 @@ _COMMANDS = {
         "Ask through a vendor's batch files: questions are written, submitted elsewhere, and what comes back is taken in.",
     ),
     "cache": LazyCommand(
-        "salon_bench.cli.judges:cache", "Look after a folder of replies, as `--judge cache:FOLDER=JUDGE` keeps them."
+        "salon_bench.cli.judges:cache",
+        "Say how many replies FOLDER holds, as `--judge cache:FOLDER=JUDGE` keeps them, or delete those used longest ago.",
     ),
     "contact-sheet": LazyCommand(
         "salon_bench.cli.media:contact_sheet_", "Show VIDEO as one picture: five frames of each second, each with its time."
@@ -62,9 +63,8 @@ _COMMANDS = {
     ),
     "runs": LazyCommand(
         "salon_bench.cli.runs:runs",
-        "List the runs of a store, oldest first, with the version of judge and suite that made each.",
+        "List the runs of a store, oldest first, with their state and the version of judge and suite; or say how far a RUN is.",
     ),
-    "status": LazyCommand("salon_bench.cli.runs:status", "Say how far a RUN is, or all that are not finished."),
 }
 """Commands in files of their own; imported when they are called."""
 

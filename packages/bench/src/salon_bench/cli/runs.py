@@ -1,4 +1,4 @@
-"""``salon bench list``, ``runs`` and ``status``: parse, ask the store, print."""
+"""``salon bench list`` and ``runs``: parse, ask the store, print."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -38,58 +38,36 @@ def list_(form: str, output: Path | None) -> None:
 
 
 @click.command("runs", context_settings=_HELP)
+@click.argument("run_id", metavar="[RUN]", required=False)
 @STORE
 @OUTPUT
 @FORMAT
-def runs(store: StoreAddress, form: str, output: Path | None) -> None:
-    """List the runs of a store, oldest first, with the version of judge and suite that made each.
+def runs(run_id: str | None, store: StoreAddress, form: str, output: Path | None) -> None:
+    """List the runs of a store, oldest first, with their state and the version of judge and suite; or say how far a RUN is.
 
     \b
     Example:
       salon bench runs
       salon bench runs --store other-results --format json
+      salon bench runs prism-our-model-qwen-1a2b3c4d
     """
-    from salon_bench.runs.status import run_statuses
+    from salon_bench.runs.status import run_status, run_statuses
 
-    statuses = run_statuses(store)
-    _deliver(statuses, form, output)
-
-
-@click.command("status", context_settings=_HELP)
-@click.argument("run_id", metavar="[RUN]", required=False)
-@STORE
-@OUTPUT
-@FORMAT
-def status(run_id: str | None, store: StoreAddress, output: Path | None, form: str) -> None:
-    """Say how far a RUN is, or all that are not finished.
-
-    \b
-    Example:
-      salon bench status
-      salon bench status prism-our-model-qwen-1a2b3c4d --format json
-    """
-    from salon_bench.runs.status import RunState, run_status, run_statuses
-
-    open_ = (
-        [each for each in run_statuses(store) if each.state in (RunState.RUNNING, RunState.UNFINISHED)]
-        if run_id is None
-        else []
-    )
-    statuses = open_ if run_id is None else [run_status(store, run_id)]
-    _deliver(statuses, form, output, show=lambda: _say(statuses))
+    if run_id is None:
+        _deliver(run_statuses(store), form, output)
+    else:
+        run = run_status(store, run_id)
+        _deliver([run], form, output, show=lambda: _say(run))
 
 
-def _say(statuses: "Sequence[RunStatus]") -> None:
-    """Print two or three lines about each run."""
-    if not statuses:
-        click.echo("Every run is finished.", err=True)
-    for each in statuses:
-        cases = f"{each.cases_done or 0} of {each.cases_total or '?'} cases"
-        more = f"; {each.waiting} more questions have their reply in the journal" if each.waiting else ""
-        click.echo(f"{each.run_id}: {each.state.value}, {cases}, {each.calls or 0} calls{more}")
-        for words in (None if each.cost_usd is None else f"${each.cost_usd:.4f}", each.detail):
-            if words:
-                click.echo(f"  {words}")
+def _say(run: "RunStatus") -> None:
+    """Print two or three lines about a run."""
+    cases = f"{run.cases_done or 0} of {run.cases_total or '?'} cases"
+    more = f"; {run.waiting} more questions have their reply in the journal" if run.waiting else ""
+    click.echo(f"{run.run_id}: {run.state.value}, {cases}, {run.calls or 0} calls{more}")
+    for words in (None if run.cost_usd is None else f"${run.cost_usd:.4f}", run.detail):
+        if words:
+            click.echo(f"  {words}")
 
 
 def _deliver(

@@ -312,7 +312,7 @@ def run_numbers(store: StoreAddress, run_ids: Sequence[str]) -> "tuple[ResultVie
         raise InputError("name a run", hint="salon bench runs lists them.")
     summaries = [(run_id, each) for run_id in dict.fromkeys(run_ids) for each in RunView(store, run_id).summaries()]
     if not summaries:
-        raise InputError("the run holds no scores yet", value=run_ids[0], hint="salon bench status says how far it is.")
+        raise InputError("the run holds no scores yet", value=run_ids[0], hint="salon bench runs says how far it is.")
     several = len(set(run_ids)) > 1
     names = [f"{each.model} ({run_id})" if several else each.model for run_id, each in summaries]
     values = [
