@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
 
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     import polars as pl
 
     from salon_ranking.opinion.checks import Checks
+    from salon_ranking.opinion.design import Level
+    from salon_ranking.opinion.scores import Unit
+    from salon_ranking.opinion.significance import Test
     from salon_ranking.opinion.summary import MosSummary
-    from salon_ranking.opinion.weights import Weights
+    from salon_ranking.opinion.weights import Ties, Weights
 
 _MOST_COLUMNS = 8
 
@@ -91,10 +94,10 @@ _prompts = click.option(
 def mos(
     ratings: Path,
     prompts: Path | None,
-    test: str,
+    test: "Test | Literal['none']",
     alpha: float,
     by_scenario: bool,
-    unit: str,
+    unit: "Unit",
     gap: float,
     limit: float,
     scale: tuple[float, float] | None,
@@ -124,11 +127,11 @@ def mos(
     found = MosRatings.read(ratings, prompts=prompts, scale=scale, **spelled)
     summary = summarise(
         found,
-        test=test,  # type: ignore[arg-type]
+        test=test,
         alpha=alpha,
         by_scenario=by_scenario,
         confidence=confidence,
-        unit=unit,  # type: ignore[arg-type]
+        unit=unit,
         threshold=gap,
         correlation_limit=limit,
         replicates=replicates,
@@ -174,9 +177,9 @@ def drivers(
     persona: str | None,
     by_scenario: bool,
     interactions: bool,
-    ties: str,
+    ties: "Ties",
     cluster: str | None,
-    level: str,
+    level: "Level",
     confidence: float,
     output: Path | None,
     format_: str,
@@ -205,9 +208,9 @@ def drivers(
         persona=persona or ("mode" if has_mode else None),
         by_scenario=by_scenario,
         interactions=interactions,
-        ties=ties,  # type: ignore[arg-type]
+        ties=ties,
         cluster=cluster,
-        level=level,  # type: ignore[arg-type]
+        level=level,
         confidence=confidence,
     )
 

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from salon_ranking.scheduling.inventory import Inventory
+    from salon_ranking.scheduling.pairs import Rule
     from salon_ranking.scheduling.planning import BattlePlan
 
-_RULES = ["proportional", "mef", "information", "uniform"]
+_RULES: "tuple[Rule, ...]" = ("proportional", "mef", "information", "uniform")
 _MOST_SHOWN = 100
 
 
@@ -63,7 +64,7 @@ _MOST_SHOWN = 100
 def next_pairs(
     battles: Path,
     count: int,
-    rule: str,
+    rule: "Rule",
     streams: int | None,
     models: tuple[str, ...],
     generations: Path | None,
@@ -94,7 +95,7 @@ def next_pairs(
     found = Battles.read(battles, **votes)
     inventory = _inventory(battles, generations, prompts, samples, names or found.models)
     state = ScheduleState.of(found, models=names or None, inventory=inventory)
-    plan = plan_pairs(state, count, rule=rule, streams=streams, seed=seed)  # type: ignore[arg-type]
+    plan = plan_pairs(state, count, rule=rule, streams=streams, seed=seed)
     deliver(lambda: _pair_cells(plan), plan, form=format_, output=output, show=lambda: _show_pairs(plan))
 
 
@@ -122,7 +123,7 @@ def simulate(
     spread: float,
     ties: float,
     noise: float,
-    rules: tuple[str, ...],
+    rules: "tuple[Rule, ...]",
     width: float,
     power: float,
     gap: float,
@@ -156,7 +157,7 @@ def simulate(
     with progress() as stage:
         found = make_plan(
             ratings,
-            rules=rules or _RULES,  # type: ignore[arg-type]
+            rules=rules or _RULES,
             voting=Voting(ties, noise),
             goals=Goals(width, power, confidence, gap),
             leagues=leagues,

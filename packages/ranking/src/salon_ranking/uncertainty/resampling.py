@@ -14,8 +14,9 @@ import numpy as np
 
 from salon_ranking.errors import UnratableError
 from salon_ranking.models.league import default_baseline
-from salon_ranking.models.likelihood import MOST_MODELS, DrawPlan, Floats, Likelihood
+from salon_ranking.models.likelihood import MOST_MODELS, DrawPlan, Floats, Likelihood, PairLikelihood
 from salon_ranking.models.ratings import FittedLeague, Ratings
+from salon_ranking.models.ties import TieLikelihood
 from salon_ranking.options import workers
 from salon_ranking.uncertainty.options import IntervalOptions
 from salon_ranking.uncertainty.sandwich import (
@@ -63,12 +64,13 @@ def uncertainties(ratings: Ratings, asked: IntervalOptions) -> Iterator[LeagueUn
 def _parts(league: FittedLeague) -> Iterator[tuple[FittedLeague, int | None]]:
     """Yield the parts of a league that are resampled each by itself, with the baseline's position in each."""
     joined = league.likelihood.cells.joined()
-    if league.likelihood.options.prior_ties == 0.0 or league.likelihood.size or not joined.any():
+    is_one = league.likelihood.options.prior_ties == 0.0 or league.likelihood.size or not joined.any()
+    if is_one or not isinstance(league.likelihood, PairLikelihood | TieLikelihood):
         yield league, league.base
         return
     for number in range(int(joined.max()) + 1):
         group = np.flatnonzero(joined == number)
-        likelihood = replace(league.likelihood, cells=league.likelihood.cells.among(group.tolist()))  # type: ignore[type-var]
+        likelihood = replace(league.likelihood, cells=league.likelihood.cells.among(group.tolist()))
         estimate = replace(league.estimate, values=league.log_strengths[group])
         base = np.flatnonzero(group == league.base)
         yield FittedLeague(league.members[group], 0, likelihood, estimate), int(base[0]) if len(base) else None
