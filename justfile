@@ -61,7 +61,7 @@ site:
 screenshots:
     uv run --all-packages python docs/screenshots.py
 
-# write docs/commands.md, tests/public_surface.txt and the notebooks again after a decision
+# write tests/commands.txt, tests/public_surface.txt and the notebooks again after a decision
 pin:
     uv run --all-packages python tests/test_commands.py
     uv run --all-packages python tests/test_public_surface.py

@@ -2,8 +2,8 @@
 
 Not part of the tests; run with ``just benchmark``. Or, with rates and seconds of your own:
 
-    python benchmarks/bench_arena.py votes --rate 300 --seconds 60
-    python benchmarks/bench_arena.py first        # from the command to the first vote, with 100,000 files, twice
+    python -m benchmarks.bench_arena votes --rate 300 --seconds 60
+    python -m benchmarks.bench_arena first        # from the command to the first vote, with 100,000 files, twice
 
 500 raters hold a connection each, ask for tasks as the page does (four at once, again when two are left), and vote at random
 moments. Nothing fetches pictures: their cost is that of JPEG, measured by itself.
@@ -90,8 +90,8 @@ async def vote(rater: Any, seed: int, pause: float, until: float) -> list[str]:
 def measure(rate: float, seconds: float) -> dict[str, float]:
     """Votes per second, and milliseconds of replies, at a wanted rate; fails if a vote was lost or doubled."""
     from salon_arena import ArenaDatabase
-    from salon_arena.simulate import HttpRater
     from salon_arena.verify import verify_answers
+    from studies.arena import HttpRater
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -37,7 +37,7 @@ def run_report(folder: Path) -> Path:
     """Make the page of two models of ``examples/small_bench``."""
     shell(folder, f"python {ROOT / 'examples' / 'small_bench' / 'prepare.py'} .")
     for model in ("steady", "hasty"):
-        judged = f"--model {model} --generations {model} --prompts magicbench.jsonl --judge replay:replies.jsonl"
+        judged = f"--model {model} --generations {model} --prompts magicbench.jsonl --judge replay:replies"
         shell(folder, f"salon bench run magicbench {judged}")
     runs = re.findall(r"magicbench-[\w.-]+-[0-9a-f]{8}", shell(folder, "salon bench runs --format json"))
     shell(folder, f"salon results report {' '.join(dict.fromkeys(runs))} --output page.html")
@@ -75,6 +75,23 @@ def arena(browser: Browser, folder: Path, path: Path) -> None:
         server.wait()
 
 
+def viewer(browser: Browser, folder: Path, path: Path) -> None:
+    """Serve ``salon view`` over the runs of :func:`run_report`, and draw one of them."""
+    command = [PROGRAMS["salon"], *shlex.split("view results --port 0 --no-open")]
+    server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        page.goto(server.stdout.readline().strip())
+        page.locator("tbody a").first.click()
+        page.wait_for_load_state("networkidle")
+        save(page, path)
+        page.close()
+    finally:
+        server.terminate()
+        server.wait()
+
+
 def draw(browser: Browser, into: Path, work: Path) -> None:
     """Write every screenshot; ``work`` is an empty folder for what the commands make."""
     pages = (("report", leaderboard, "Leaderboard"), ("run-report", run_report, "Pictures"), ("curate", curation, "Funnel"))
@@ -82,10 +99,10 @@ def draw(browser: Browser, into: Path, work: Path) -> None:
         (work / name).mkdir()
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         page.goto(make(work / name).as_uri())
-        page.wait_for_function("[...document.querySelectorAll('.chart')].every(chart => chart.querySelector('svg'))")
         page.locator("h2", has_text=section).first.evaluate("heading => heading.scrollIntoView()")
         save(page, into / f"{name}.webp")
         page.close()
+    viewer(browser, work / "run-report", into / "view.webp")
     arena(browser, work, into / "arena.webp")
 
 

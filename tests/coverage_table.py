@@ -42,6 +42,8 @@ from salon_ranking.uncertainty.student import two_sided_quantiles
 PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
 COMMAND = "python tests/coverage_table.py"
 LEAST_COVERAGE, MOST_SIZE = 0.93, 0.065
+RUNS = 4000
+"""Of each design."""
 Rng = np.random.Generator
 Floats = np.ndarray
 
@@ -109,13 +111,11 @@ class Design:
     """A kind of study, and the functions that are tried on it.
 
     Attributes:
-        runs: how many are simulated.
         too_small: why intervals may be missing, or be far off, in this design; empty: they must not.
     """
 
     name: str
     study: Study
-    runs: int = 4000
     too_small: str = ""
 
 
@@ -565,50 +565,44 @@ _BOTH = ("sandwich", "percentile")
 _FEW = "fewer than 4 degrees of freedom: a warning names them"
 _LONG_TAIL = "a long tail over few units: a mean's t holds the truth too seldom, and no interval knows it"
 DESIGNS = (
-    Design("2 models × 30 battles, equal", leaderboards(League(2, (30,)), ("sandwich", "percentile", "bca"), by=None), 1500),
-    Design("2 models × 30 battles, one wins half to four in five", unequal_pair, 2000),
-    Design("6 models, 300 battles", leaderboards(League(6, (300,)), ("sandwich", "percentile", "bca"), by=None), 800),
-    Design("3 clusters of 40", leaderboards(League(4, (40,) * 3, 0.5), _BOTH), 800, _FEW),
-    Design("5 clusters of 30", leaderboards(League(4, (30,) * 5, 0.5), _BOTH), 800, _FEW),
-    Design("10 clusters of 30", leaderboards(League(5, (30,) * 10, 0.5), _BOTH), 800),
-    Design("20 raters, one with half of 400 votes", leaderboards(League(5, _DOMINANT, 0.5), _BOTH), 800),
-    Design("newcomer in 2 of 20 clusters", leaderboards(League(6, (30,) * 20, 0.7, (3, 11)), _BOTH), 600, _FEW),
-    Design("newcomer in 3 of 20 clusters", leaderboards(League(6, (30,) * 20, 0.7, (3, 8, 11)), _BOTH), 600, _FEW),
-    Design("newcomer in 5 of 20 clusters", leaderboards(League(6, (30,) * 20, 0.7, (1, 3, 8, 11, 17)), _BOTH), 600),
+    Design("2 models × 30 battles, equal", leaderboards(League(2, (30,)), ("sandwich", "percentile", "bca"), by=None)),
+    Design("2 models × 30 battles, one wins half to four in five", unequal_pair),
+    Design("6 models, 300 battles", leaderboards(League(6, (300,)), ("sandwich", "percentile", "bca"), by=None)),
+    Design("3 clusters of 40", leaderboards(League(4, (40,) * 3, 0.5), _BOTH), _FEW),
+    Design("5 clusters of 30", leaderboards(League(4, (30,) * 5, 0.5), _BOTH), _FEW),
+    Design("10 clusters of 30", leaderboards(League(5, (30,) * 10, 0.5), _BOTH)),
+    Design("20 raters, one with half of 400 votes", leaderboards(League(5, _DOMINANT, 0.5), _BOTH)),
+    Design("newcomer in 2 of 20 clusters", leaderboards(League(6, (30,) * 20, 0.7, (3, 11)), _BOTH), _FEW),
+    Design("newcomer in 3 of 20 clusters", leaderboards(League(6, (30,) * 20, 0.7, (3, 8, 11)), _BOTH), _FEW),
+    Design("newcomer in 5 of 20 clusters", leaderboards(League(6, (30,) * 20, 0.7, (1, 3, 8, 11, 17)), _BOTH)),
     Design(
         "20 raters, one with half, and 60 prompts",
         leaderboards(League(4, _DOMINANT, 0.5), _BOTH, by=("cluster", "prompt")),
-        600,
     ),
-    Design("20 raters, one with half, Firth", leaderboards(League(4, _DOMINANT, 0.5), ("sandwich",), estimator="firth"), 600),
-    Design(
-        "20 raters, one with half, ties", leaderboards(League(4, _DOMINANT, 0.5, ties=0.6), ("sandwich",), ties="davidson"), 600
-    ),
-    Design("20 raters, one with half, a prior", leaderboards(League(4, _DOMINANT, 0.5), ("sandwich",), prior_ties=1.0), 600),
-    Design("weights with a long tail", long_weights, 1000),
-    Design("position bias, one rater with half of 400 votes", position_bias, 1000),
-    Design("few ties (ν = .05, 150 battles)", tie_parameter(0.05, 150), 1000),
-    Design("ties (ν = .5, 100 battles)", tie_parameter(0.5, 100), 1000),
-    Design("two sets of votes in 10 clusters each", two_sets(League(4, (30,) * 10, 0.5), League(4, (30,) * 10, 0.5)), 1000),
+    Design("20 raters, one with half, Firth", leaderboards(League(4, _DOMINANT, 0.5), ("sandwich",), estimator="firth")),
+    Design("20 raters, one with half, ties", leaderboards(League(4, _DOMINANT, 0.5, ties=0.6), ("sandwich",), ties="davidson")),
+    Design("20 raters, one with half, a prior", leaderboards(League(4, _DOMINANT, 0.5), ("sandwich",), prior_ties=1.0)),
+    Design("weights with a long tail", long_weights),
+    Design("position bias, one rater with half of 400 votes", position_bias),
+    Design("few ties (ν = .05, 150 battles)", tie_parameter(0.05, 150)),
+    Design("ties (ν = .5, 100 battles)", tie_parameter(0.5, 100)),
+    Design("two sets of votes in 10 clusters each", two_sets(League(4, (30,) * 10, 0.5), League(4, (30,) * 10, 0.5))),
     Design(
         "two sets, each with one rater of half of the votes",
         two_sets(League(4, _DOMINANT, 0.5), League(4, _DOMINANT, 0.5)),
-        600,
     ),
-    Design("10 wins of 10 with a prior", all_won, 300, "one side won every battle: no data bound it"),
-    Design("consensus of benchmarks", consensus_board, 300, _FEW),
-    Design("6 models, 600 battles, fit", fit_of_pairs(6, 600), 1500),
+    Design("10 wins of 10 with a prior", all_won, "one side won every battle: no data bound it"),
+    Design("consensus of benchmarks", consensus_board, _FEW),
+    Design("6 models, 600 battles, fit", fit_of_pairs(6, 600)),
     Design(
         "6 models, 60 battles, fit",
         fit_of_pairs(6, 60),
-        300,
         "few battles of a pair: the χ² distribution does not hold, and there is no p-value",
     ),
     *(
         Design(
             f"{count} units, {kind}",
             means(kind, count),
-            4000,
             "fewer than 5 units" if count < 5 else _LONG_TAIL if kind == "long tail" else "",
         )
         for kind, counts in (
@@ -618,37 +612,33 @@ DESIGNS = (
         )
         for count in counts
     ),
+    *(Design(f"6 tasks of {count} prompts", strata(count), "one prompt a task" if count == 1 else "") for count in (1, 4, 15)),
     *(
-        Design(f"6 tasks of {count} prompts", strata(count), 4000, "one prompt a task" if count == 1 else "")
-        for count in (1, 4, 15)
-    ),
-    *(
-        Design(f"7 tracks of {count} prompts", prism(count), 600, "fewer than 5 prompts a track" if count < 5 else "")
+        Design(f"7 tracks of {count} prompts", prism(count), "fewer than 5 prompts a track" if count < 5 else "")
         for count in (1, 3, 15)
     ),
-    Design("one of 40 prompts has a second picture", opinions((2, *[1] * 39)), 600),
-    Design("3 prompts of 2 pictures", opinions((2,) * 3), 600),
-    Design("5 prompts of 2 pictures", opinions((2,) * 5), 600),
-    Design("15 prompts of 3 pictures", opinions((3,) * 15), 600),
+    Design("one of 40 prompts has a second picture", opinions((2, *[1] * 39))),
+    Design("3 prompts of 2 pictures", opinions((2,) * 3)),
+    Design("5 prompts of 2 pictures", opinions((2,) * 5)),
+    Design("15 prompts of 3 pictures", opinions((3,) * 15)),
     *(
-        Design(f"{count} prompts of one picture", opinions((1,) * count), 600, "fewer than 5 prompts" if count < 5 else "")
+        Design(f"{count} prompts of one picture", opinions((1,) * count), "fewer than 5 prompts" if count < 5 else "")
         for count in (4, 8, 15)
     ),
-    Design("15 prompts of one picture, marks from 1 to 5", marks_of_five(15), 1000),
-    Design("12 raters of 30 votes", weights((30,) * 12), 600),
-    Design("20 raters, one with half, weights of dimensions", weights((200, *[11] * 18, 2)), 600),
+    Design("15 prompts of one picture, marks from 1 to 5", marks_of_five(15)),
+    Design("12 raters of 30 votes", weights((30,) * 12)),
+    Design("20 raters, one with half, weights of dimensions", weights((200, *[11] * 18, 2))),
     *(
         Design(
             f"{things} things, {100 * noise:.0f}% guessed",
             labels(things, noise),
-            1500,
             "fewer than 20 things" if things < 20 else "",
         )
         for things, noise in ((4, 0.5), (10, 0.5), (20, 0.5), (50, 0.3))
     ),
-    *(Design(f"{trials} trials", shares(trials), 4000) for trials in (5, 15, 30, 120)),
-    *(Design(f"{trials} checks", checks(trials), 1000) for trials in (15, 60)),
-    *(Design(f"audit of {rated} kept and {rated} dropped pictures", audit(rated), 2000) for rated in (15, 60)),
+    *(Design(f"{trials} trials", shares(trials)) for trials in (5, 15, 30, 120)),
+    *(Design(f"{trials} checks", checks(trials)) for trials in (15, 60)),
+    *(Design(f"audit of {rated} kept and {rated} dropped pictures", audit(rated)) for rated in (15, 60)),
 )
 
 
@@ -682,7 +672,7 @@ class Row:
 def rows_of(design: Design, share: float = 1.0, seed: int = 1) -> list[Row]:
     """Simulate a design."""
     tallies: Tallies = defaultdict(Tally)
-    runs = max(int(design.runs * share), 1)
+    runs = max(int(RUNS * share), 1)
     for number in range(runs):
         design.study(np.random.default_rng([seed, number]), tallies)
     return [

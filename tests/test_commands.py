@@ -1,6 +1,6 @@
-"""Every command teaches: it has help, its options say what they do, and the manual has its heading. None replaces its input.
+"""Every command teaches: it has help, its options say what they do, and it is in the list. None replaces its input.
 
-After a change of a command: ``python tests/test_commands.py`` writes ``docs/commands.md`` anew.
+After a change of a command: ``python tests/test_commands.py`` writes ``tests/commands.txt`` again.
 """
 
 import os
@@ -22,7 +22,7 @@ from salon_console.lazy_commands import LazyGroup
 from salon_console.options import FiniteRange
 from salon_taxonomy.errors import InputError
 
-MANUAL = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
+TREE = Path(__file__).with_name("commands.txt")
 
 
 def commands(command: click.Command, words: tuple[str, ...] = ("salon",)) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -61,23 +61,16 @@ def test_every_range_of_numbers_refuses_nan() -> None:
     assert [(words, each.name) for words, each in ranges if not isinstance(each.type, FiniteRange)] == []
 
 
-def manual() -> str:
-    """The manual as it should be: a heading and the plain help text of every command."""
-    parts = ["# Commands\n\nEvery command with its help, as `salon … --help` prints it. Written by `tests/test_commands.py`.\n"]
+def listed() -> str:
+    """Every command with its arguments and options, one command a line."""
+    lines = []
     for words, command in ALL:
-        # What every part inherits from the whole command. click keeps the first help option it made, even without these names.
-        command._help_option = None
-        context = click.Context(command, info_name=" ".join(words), help_option_names=["-h", "--help"])
-        formatter = click.HelpFormatter(width=100)
-        click.Command.format_usage(command, context, formatter)
-        click.Command.format_help_text(command, context, formatter)
         if isinstance(command, click.Group):
-            click.Group.format_options(command, context, formatter)
-        else:
-            click.Command.format_options(command, context, formatter)
-        text = "\n".join(line.rstrip() for line in formatter.getvalue().rstrip().splitlines())
-        parts.append(f"{'#' * min(len(words) + 1, 4)} {' '.join(words)}\n\n```text\n{text}\n```\n")
-    return "\n".join(parts)
+            continue
+        parameters = [each.make_metavar(click.Context(command)) if isinstance(each, click.Argument) else max(each.opts, key=len)
+                      for each in command.params]  # fmt: skip
+        lines.append(" ".join([*words, *parameters]))
+    return "".join(f"{line}\n" for line in sorted(lines))
 
 
 @for_each(("words", "command"), ALL)
@@ -137,9 +130,10 @@ def test_every_example_of_a_help_has_options_and_values_that_the_command_takes(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(InputPath, "_check", lambda *_: None)
     monkeypatch.setattr(click.core, "prompt", lambda *_, **__: "a password")
-    (tmp_path / "published").mkdir()
+    for name in ("published", "space"):
+        (tmp_path / name).mkdir()
     examples, wrong = list(help_examples()), []
-    assert len(examples) > 250
+    assert len(examples) > 220
     for command, words, where in examples:
         if not isinstance(command, click.Group):
             try:
@@ -150,8 +144,8 @@ def test_every_example_of_a_help_has_options_and_values_that_the_command_takes(
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_manual_is_what_the_commands_say() -> None:
-    assert MANUAL.read_text(encoding="utf-8") == manual()
+def test_the_tree_of_commands_changes_by_intention_only() -> None:
+    assert TREE.read_text(encoding="utf-8") == listed()
 
 
 CONTENT = b"model_a,model_b,winner\nx,y,tie\n"
@@ -296,7 +290,6 @@ def known_sets() -> dict[str, Iterable[str]]:
         "curate yield set --selection {}": ("default", "sharp"),
         "taxonomy show {}": taxonomies,
         "taxonomy export {}": taxonomies,
-        "taxonomy crosswalk mef {}": taxonomies,
         "store schema {}": tables,
         "store sql results 'SELECT * FROM {}'": tables,
         "reward score votes.csv --reward {}": ("l1", "l2", "l3", "magicmirror"),
@@ -402,4 +395,4 @@ def test_a_file_of_anything_else_is_refused_in_words(
 
 
 if __name__ == "__main__":
-    MANUAL.write_text(manual(), encoding="utf-8")
+    TREE.write_text(listed(), encoding="utf-8")

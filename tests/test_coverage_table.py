@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coverage_table import DESIGNS, LEAST_COVERAGE, MOST_SIZE, rows_of, stored
+from coverage_table import DESIGNS, LEAST_COVERAGE, MOST_SIZE, RUNS, rows_of, stored
 from test_public_surface import MODULES
 
 PACKAGES = Path(__file__).parents[1] / "packages"
@@ -49,7 +49,7 @@ SOURCES = {
     "bench/src/salon_bench/suites/geneval/suite.py": "ratio_with_interval, strata",
     "bench/src/salon_bench/suites/magic_bench_377/scoring.py": "ratio_with_interval",
     "bench/src/salon_bench/suites/magicbench/scoring.py": "prism.summarize: a track",
-    "bench/src/salon_bench/suites/prism/agreement.py": "label_statistics: Cohen κ",
+    "bench/src/salon_bench/analysis/agreement.py": "label_statistics: Cohen κ",
     "bench/src/salon_bench/suites/prism/scoring.py": "prism.summarize: a track",
     "bench/src/salon_bench/suites/prism/text_check/check.py": "ratio_with_interval",
     "bench/src/salon_bench/suites/r3_bench/scoring.py": "mean_with_interval",
@@ -166,6 +166,6 @@ _SAMPLE = (
 @pytest.mark.parametrize("name", _SAMPLE)
 def test_a_sample_of_the_cells_holds_in_a_few_runs(name: str) -> None:
     (design,) = [design for design in DESIGNS if design.name == name]
-    for row in rows_of(design, 20 / design.runs, seed=2):
+    for row in rows_of(design, 20 / RUNS, seed=2):
         assert not row.coverage < 0.8, row
         assert not row.size > 0.2, row

@@ -30,8 +30,7 @@ from click.testing import CliRunner
 from salon_console import main
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = ROOT / "docs/commands.md"  # written by test_commands.py
-PAGES = sorted({ROOT / "README.md", *ROOT.glob("packages/*/README.md"), *ROOT.glob("docs/**/*.md")} - {COMMANDS})
+PAGES = sorted({ROOT / "README.md", *ROOT.glob("packages/*/README.md"), *ROOT.glob("docs/**/*.md")})
 BLOCK = re.compile(r"^```(?P<language>\w+)(?P<note>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 RUNNABLE = {"python", "console", "bash"}
 KNOWN = RUNNABLE | {"text", "toml", "json", "sql", "rust", "html", "csv"}
@@ -229,7 +228,7 @@ def test_commands_and_options_named_in_pages_exist() -> None:
     assert wrong == []
 
 
-WRITTEN = [*PAGES, COMMANDS, *ROOT.glob("changes/*.md"), *ROOT.glob("packages/*/src/**/*.py")]
+WRITTEN = [*PAGES, *ROOT.glob("changes/*.md"), *ROOT.glob("packages/*/src/**/*.py")]
 WRITTEN += [path for ending in ("jinja", "html", "toml") for path in ROOT.glob(f"packages/*/src/**/*.{ending}")]
 SPACED = re.compile(r"[0-9}…][ \u00a0\u202f]%(?=$|[^\w\s(=%}-]| (?:CI|[A-Z]?[a-z]+|[(·–])(?!\w*\())")
 

@@ -3,8 +3,10 @@
 import json
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -52,6 +54,11 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return folder
 
 
+def read_replies(file: Path) -> dict[bytes, bytes]:
+    with closing(sqlite3.connect(file)) as database:
+        return dict(database.execute("SELECT key, body FROM replies"))
+
+
 @pytest.mark.slow  # judges all pictures of the example
 def test_both_suites_judge_all_pictures_and_count_what_they_could_not_read(work: Path) -> None:
     rows = pl.read_csv(work / "verdicts.csv")
@@ -91,6 +98,5 @@ def test_the_page_holds_every_picture_and_reply(work: Path) -> None:
 
 def test_the_same_commands_elsewhere_record_the_same_replies(work: Path, tmp_path: Path) -> None:
     prepared(tmp_path)
-    assert sorted((tmp_path / "replies.jsonl").read_text().splitlines()) == sorted(
-        (work / "replies.jsonl").read_text().splitlines()
-    )
+    one, other = (read_replies(folder / "replies" / "replies.sqlite3") for folder in (work, tmp_path))
+    assert one == other

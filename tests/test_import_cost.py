@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = {"torch", "transformers", "trl", "datasets", "altair", "vl_convert", "scipy", "sklearn", "pandas", "pyarrow", "jinja2"}
+HEAVY = {"torch", "transformers", "trl", "datasets", "resvg_py", "scipy", "sklearn", "pandas", "pyarrow", "jinja2"}
 HEAVY_FOR = {
     "salon_taxonomy": HEAVY | {"polars", "numpy", "duckdb"},
     "salon_rewards": HEAVY | {"polars", "numpy", "duckdb"},

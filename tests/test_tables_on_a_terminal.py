@@ -246,7 +246,6 @@ WRITERS = (
     "store ls {store}",
     "store schema battles",
     "synthetic artifacts kinds",
-    "taxonomy crosswalk magicmirror artifact-bench",
     "taxonomy list",
     "train presets",
     "votes next {votes} -n 6",

@@ -1,10 +1,11 @@
-"""Draw the pictures, write the prompts, and record what a judge says that knows the truth: ``python prepare.py [FOLDER]``.
+"""Draw the pictures, write the prompts, and keep what a judge says that knows the truth: ``python prepare.py [FOLDER]``.
 
 Everything a run needs is then in the folder; ``README.md`` has the commands that judge, compare and show.
 """
 
 import asyncio
 import json
+import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from PIL import Image
 from salon_bench.runs.plan import SubjectModel, planned
 from salon_bench.runs.suite_runner import execute
 from salon_bench.suites.contract.registry import suite_named
-from salon_judges.clients.replay import RecordingJudge
+from salon_judges.clients import CachedJudge, ResponseCache
 from salon_synthetic.artifacts.canvas import Canvas
 from salon_synthetic.artifacts.composing import composed
 from salon_synthetic.artifacts.difficulty import Difficulty
@@ -118,16 +119,16 @@ def written(folder: Path) -> list[Drawn]:
 
 
 async def record(folder: Path) -> Path:
-    """Have the judge answer every question of both suites once; return the recording."""
-    truth, recording = TruthJudge(written(folder)), folder / "replies.jsonl"
-    recording.unlink(missing_ok=True)
+    """Have the judge answer every question of both suites once; return the folder of its replies."""
+    truth, replies = TruthJudge(written(folder)), folder / "replies"
+    shutil.rmtree(replies, ignore_errors=True)
     for suite in ("magicbench", "prism"):
-        judge = RecordingJudge(truth, recording)
+        judge = CachedJudge(truth, ResponseCache(replies))
         with tempfile.TemporaryDirectory() as scratch:
             subjects = [SubjectModel(model, folder / model) for model in SIDES]
             plan = planned(suite_named(suite), subjects, judge, prompts=folder / f"{suite}.jsonl")
             await execute(plan, judge, Path(scratch) / "results")
-    return recording
+    return replies
 
 
 if __name__ == "__main__":

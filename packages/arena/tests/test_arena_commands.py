@@ -17,9 +17,9 @@ from small_arena import write_material
 
 from salon_arena import ArenaDatabase
 from salon_arena.people import People
-from salon_arena.simulate import simulate
 from salon_console import main
 from salon_taxonomy.errors import InputError
+from studies.arena import simulate
 
 SALON = [sys.executable, "-c", "from salon_console import main; main()"]
 
@@ -107,12 +107,8 @@ S --trusted-proxy https://a.org/ => no host name
 S --trusted-proxy a.org --proxy-address 0.0.0.0/0 => every address
 S --host 999.1.1.1 --trusted-proxy a.org => cannot listen
 S --trusted-proxy a.org --proxy-address proxy => no address or network
-demo demo --host 0.0.0.0 => this machine alone
 demo file.png --no-serve => file.png
 demo demo --votes -1 => -1
-simulate --votes 0 => 0
-simulate --models 1 => 1
-simulate --careless 2 => 2
 export --store store => no such file
 export --database text.db --store store => not a database
 export --database other.db --store store => not of an arena

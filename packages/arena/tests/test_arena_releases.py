@@ -25,13 +25,12 @@ from salon_arena.verdicts import VerdictItem, VerdictTask, read_verdict_rows
 from salon_arena.verify import verify_answers
 from salon_bench.suites.assessors.label_file import read_labels
 from salon_bench.suites.assessors.magicdata import MagicDataRow, magicdata_rows
-from salon_bench.suites.magic_bench_377.people import read_list
 from salon_console import main
 from salon_judges.formats.artifact_bench import QuestionLevel, QuestionTask, read_rows
 from salon_judges.formats.artifact_bench_options import offer
 from salon_judges.formats.magic_bench_377_prompts import read_prompts
 from salon_judges.formats.r3_bench import read_items
-from salon_ranking.opinion import MosRatings
+from salon_ranking.opinion import Checks, MosRatings
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.taxonomy import Taxonomy
 
@@ -270,8 +269,8 @@ def test_checks_ratings_and_votes_are_mefs_tables_and_a_data_set(
             answer_all(service, rater, body, clock, mark)
             if name == "checks":
                 assert release(database, "mef-checks", tmp_path / "list").rows == 12
-                found = read_list(tmp_path / "list" / "checks.csv", read_prompts(prompts))
-                assert len(found.scores) == 12 and {score.value for score in found.scores} == {1.0}
+                rates = Checks.read(tmp_path / "list" / "checks.csv").frame
+                assert rates.height == 12 and rates["satisfied"].all()
             else:
                 assert release(database, "mef-ratings", tmp_path / "ratings").rows == 12 * 3
                 ratings = MosRatings.read(tmp_path / "ratings" / "ratings.csv")

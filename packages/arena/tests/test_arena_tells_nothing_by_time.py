@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from salon_arena import ArenaDatabase, WorkService, create_app, read_material, vote_service
-from salon_arena.simulate import served
+from studies.arena import served
 
 HEAVY, LIGHT = "heavy", "light"
 

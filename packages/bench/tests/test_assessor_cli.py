@@ -1,4 +1,4 @@
-"""The commands ``assessor evaluate`` and ``assessor statistics``."""
+"""The command ``assessor evaluate``."""
 
 import json
 
@@ -58,25 +58,6 @@ def test_evaluate_against_another_assessor_prints_paired_differences(files):
     assert "+0.5000 [" in done.output
     assert json.loads(run(assessor, "evaluate", *paths, "--format", "json").output)["rows"][1]["difference"] == 0.5
     assert run(assessor, "evaluate", *paths, "--invalid", "left_out").exit_code == 2
-
-
-def test_statistics_count_labels_per_split(files):
-    done = run(assessor, "statistics", files / "magic_test.jsonl")
-    assert done.exit_code == 0
-    assert "100.00" in done.output
-    rows = json.loads(run(assessor, "statistics", files / "magic_test.jsonl", "--format", "json").output)["rows"]
-    assert rows[0] == {"label": "Total", "total": 4, "share": None, "test": 4}
-
-
-def test_statistics_name_the_rows_that_cannot_be_used_and_exit_with_1(files):
-    done = run(assessor, "statistics", files / "answers.jsonl")
-    assert done.exit_code == 1
-    assert "Rows that could not be used: 1 (1 in no_split)." in done.stderr
-    assert "row 2, column 'response'" in done.stderr
-
-
-def test_files_must_be_named():
-    assert run(assessor, "statistics").exit_code == 2
 
 
 def test_every_command_has_help_with_an_example():

@@ -1,4 +1,4 @@
-"""Caches, recordings, batch files, routes and extractors within whole runs, through the command line and below it."""
+"""Caches, replays, batch files, routes and extractors within whole runs, through the command line and below it."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
 from salon_bench.suites.contract import registry
 from salon_console import main
-from salon_judges.clients import ChatSettings, CollectingJudge, RoutedJudge
+from salon_judges.clients import ChatSettings, CollectingJudge, ResponseCache, RoutedJudge
 from salon_judges.testing.mock_server import Script, ScriptLine, fixed, serving
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply
@@ -94,8 +94,8 @@ def test_a_second_run_with_a_cache_pays_for_nothing_and_has_the_same_scores(pict
 
 def test_a_recorded_run_is_replayed_under_the_same_name_without_a_server(pictures: Path) -> None:
     with serving(Script(rule=fixed("3"))) as server:
-        live = json.loads(run(pictures, "--judge", f"record:calls.jsonl=vllm:mock@{server.url}", "--store", "one").stdout)[0]
-    replayed = run(pictures, "--judge", "replay:calls.jsonl", "--store", "two")
+        live = json.loads(run(pictures, "--judge", f"cache:calls=vllm:mock@{server.url}", "--store", "one").stdout)[0]
+    replayed = run(pictures, "--judge", "replay:calls", "--store", "two")
     assert replayed.exit_code == 0, replayed.output
     report = json.loads(replayed.stdout)[0]
     assert (report["run_id"], report["models"]) == (live["run_id"], live["models"])
@@ -103,13 +103,13 @@ def test_a_recorded_run_is_replayed_under_the_same_name_without_a_server(picture
 
 def test_a_replay_that_lacks_replies_leaves_work_and_says_so(pictures: Path) -> None:
     with serving(Script(rule=fixed("3"))) as server:
-        run(pictures, "--judge", f"record:calls.jsonl=vllm:mock@{server.url}", "--store", "one")
-    lines = Path("calls.jsonl").read_text().splitlines(keepends=True)
-    Path("calls.jsonl").write_text("".join(lines[:-1]))
-    report = run(pictures, "--judge", "replay:calls.jsonl", "--store", "two")
+        run(pictures, "--judge", f"cache:calls=vllm:mock@{server.url}", "--store", "one")
+    with closing(sqlite3.connect("calls/replies.sqlite3")) as database, database:
+        database.execute("DELETE FROM replies WHERE rowid = (SELECT max(rowid) FROM replies)")
+    report = run(pictures, "--judge", "replay:calls", "--store", "two")
     assert report.exit_code == 1
     assert json.loads(report.stdout)[0]["progress"]["reasons"] == {"abstained": 1}
-    assert "1 questions were not in the recording" in report.stderr
+    assert "1 questions had no reply in the cache" in report.stderr
 
 
 # ----------------------------------------------------------------------------------------------------------- batch files
@@ -166,10 +166,8 @@ def test_a_run_that_was_begun_live_goes_on_through_batch_files(pictures: Path) -
 
 
 def test_only_runs_of_judges_behind_a_server_go_through_batch_files(pictures: Path) -> None:
-    Path("calls.jsonl").write_text(
-        json.dumps({"request_sha256": "0" * 64, "judge": "m", "judge_version": "1", "reply": {"text": "3"}}) + "\n"
-    )
-    begun = run(pictures, "--judge", "replay:calls.jsonl")
+    ResponseCache("replies").keep("1", "0" * 64, Reply("3"), "m")
+    begun = run(pictures, "--judge", "replay:replies")
     run_id = json.loads(begun.stdout)[0]["run_id"]
     with pytest.raises(InputError, match="nothing"):
         asyncio.run(write_open_questions("nothing", Path("results"), Path("calls")))

@@ -1,6 +1,5 @@
 """``salon bench prism``: what its commands write, print and refuse."""
 
-import json
 import subprocess
 import sys
 
@@ -8,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from salon_bench.cli.prism import prism
-from salon_bench.suites.prism.score_rows import frame_of
+from salon_bench.runs.score_rows import frame_of
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Score
 
@@ -34,44 +33,15 @@ def scores(tmp_path):
     return path
 
 
-def test_agreement_of_a_judge_with_people_and_with_itself(tmp_path, scores):
-    marks = tmp_path / "marks.csv"
-    lines = [f"p{p},m{m},{rater},{(m + p) % 11}" for m in range(4) for p in range(5) for rater in "abc"]
-    marks.write_text("prompt_id,model,rater_id,value\n" + "\n".join(lines) + "\n")
-    found = json.loads(call("agreement", "--scores", scores, "--people", marks, "--format", "json", "--bootstrap", 10).output)
-    [style] = [row for row in found["rows"] if row["track"] == "style"]
-    assert (style["kendall"], style["items"]) == (1.0, 20)
-    both = ("--scores", scores, "--scores", scores, "--format", "json", "--bootstrap", 0)
-    for level, items in (("models", 4), ("pictures", 20)):
-        rows = json.loads(call("agreement", *both, "--level", level).output)["rows"]
-        assert [row["items"] for row in rows if row["track"] == "style"] == [items]
-
-
 def test_bilingual_shows_what_has_no_value_as_a_dash(scores):
     output = call("bilingual", "--english", scores, "--chinese", scores, "--bootstrap", 20).output
     assert output.splitlines()[1].split()[:5] == ["average", "–", "–", "–", "–"]
     assert "5 prompts are in both languages" in output
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (),
-        ("--scores", "a.csv"),
-        ("--people", "."),
-        ("--scores", "a", "--scores", "b", "--scores", "c"),
-        ("--scores", "a", "--scores", "b", "--dimension", "beauty"),
-    ],
-)
-def test_agreement_asks_for_one_comparison(arguments):
-    result = call("agreement", *arguments)
-    assert result.exit_code == 2
-    assert "Error" in result.output
-
-
 def test_files_that_are_not_there_are_input_errors(tmp_path):
-    with pytest.raises(InputError, match="there is no such file"):
-        call("agreement", "--scores", tmp_path / "a.csv", "--people", tmp_path / "b.csv")
+    with pytest.raises(InputError, match="cannot be read"):
+        call("bilingual", "--english", tmp_path / "a.csv", "--chinese", tmp_path / "b.csv")
 
 
 def test_every_command_teaches_with_an_example():

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
+from salon_bench.runs.score_rows import frame_of
 from salon_bench.suites.prism import suite
-from salon_bench.suites.prism.score_rows import frame_of
 from salon_bench.suites.prism.scoring import summarize
 from salon_bench.suites.prism.text_check import OcrReader, TextReader, check_text, compare, quoted_texts, summarize_text
 from salon_bench.suites.prism.text_check.matching import edits_within, plain

@@ -10,10 +10,11 @@ from click.testing import CliRunner
 from moments import Moments
 from r3_world import Dead, Painter, World, colour_of, write_rows
 
-from salon_bench.analysis.reliability import compare, read_scores, score_tables
+from salon_bench.analysis.reliability import compare, score_tables
 from salon_bench.cli.r3_bench import r3_bench
 from salon_bench.cli.scenes import scenes
 from salon_bench.report.gathering import gather
+from salon_bench.runs.score_rows import read_scores
 from salon_bench.runs.status import run_statuses
 from salon_bench.suites.r3_bench.editing import edit_pictures
 from salon_bench.suites.r3_bench.scoring import changes, gain, lines_of
@@ -270,7 +271,7 @@ def test_the_pixel_judge_and_the_draw_editor_put_eyes_in_their_known_order(tmp_p
         shown = runner.invoke(r3_bench, [str(each) for each in (*words, "--work", work, "--store", store, "--format", "json")])
         assert shown.exit_code == 0, shown.output
         runs.append(Workspace.open(work).run_of("images"))
-    [table] = score_tables(read_scores(store, runs), "s_rect", missing="zero")
+    [table] = score_tables(read_scores(runs, store), "s_rect", missing="zero")
     found = compare(table, sizes=[8], rounds=50)
     assert [each.model for each in found.standings] == ["pixels", "pixels:width=48"]
     assert found.differences[0].significant
@@ -321,7 +322,19 @@ def test_a_folder_of_pictures_that_is_not_there_is_named_as_it_was_given(tmp_pat
     write_rows(tmp_path)
     (tmp_path / "empty").mkdir()
     for folder, said in (("nothing", "nothing: there is no such folder"), ("empty", "empty: none of the 6 pictures")):
-        words = ["reflect", "--rows", "rows.jsonl", "--images", folder, "--policy", "pixels:", "--work", "work"]
+        words = [
+            "run",
+            "--stage",
+            "reflect",
+            "--rows",
+            "rows.jsonl",
+            "--images",
+            folder,
+            "--policy",
+            "pixels:",
+            "--work",
+            "work",
+        ]
         result = CliRunner().invoke(r3_bench, words)
         assert isinstance(result.exception, InputError)
         assert said in str(result.exception)
@@ -329,12 +342,21 @@ def test_a_folder_of_pictures_that_is_not_there_is_named_as_it_was_given(tmp_pat
         assert not (tmp_path / "work").exists()
 
 
+@pytest.mark.parametrize(
+    ("stage", "option"), [("reflect", "--rows"), ("edit", "--editor"), ("explanations", "--judge"), ("images", "--judge")]
+)
+def test_a_stage_names_the_option_that_it_misses(stage, option, tmp_path):
+    result = CliRunner().invoke(r3_bench, ["run", "--stage", stage, "--work", str(tmp_path / "work")])
+    assert (result.exit_code, f"'{option}', for the stage {stage}" in result.output) == (2, True)
+    assert not (tmp_path / "work").exists()
+
+
 def test_rows_that_were_left_out_stand_in_the_report(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with write_rows(tmp_path).open("a") as more:
         more.write('{"idx": 99}\n')
     words = ["--rows", "rows.jsonl", "--policy", "pixels:", "--work", "work", "--fidelity", "released"]
-    assert CliRunner().invoke(r3_bench, ["reflect", *words]).exit_code == 0
+    assert CliRunner().invoke(r3_bench, ["run", "--stage", "reflect", *words]).exit_code == 0
     shown = json.loads(CliRunner().invoke(r3_bench, ["report", "--work", "work", "--format", "json"]).output)
     assert shown["left_out"][0] == "1 of 7 rows of rows.jsonl cannot be used and is left out:"
     assert shown["stages"]["reflect"]["run_id"].startswith("r3-reflect-released-")

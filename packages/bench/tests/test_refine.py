@@ -19,7 +19,7 @@ from salon_judges.asking.spending import RunLimits
 from salon_store import ResultStore
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Edit
+from salon_taxonomy.protocols import Edit, Media
 from salon_taxonomy.records import CallStatus
 from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
 from salon_taxonomy.verdict import Reason, Scored, Unscored
@@ -182,25 +182,60 @@ def test_a_picture_that_another_of_equal_size_replaced_is_refined_by_another_run
     assert again.traces[2].rounds[0].picture.read_bytes() == other
 
 
-class Balker(Painter):
-    """An editor that refuses its first edits, and cannot take the pictures of the next."""
+class Ends(Painter):
+    """An editor whose edits all end in one way."""
+
+    def __init__(self, ending):
+        super().__init__()
+        self.ending = ending
 
     async def edit(self, image, instruction, *, seed=None):
-        made = await super().edit(image, instruction, seed=seed)
-        if self.calls == 2:
-            raise InputError("no model is here")
-        return Edit(None, CallStatus.REJECTED, self.version, error="not this one") if self.calls == 1 else made
+        self.calls += 1
+        if isinstance(self.ending, CallStatus):
+            return Edit(None, self.ending, self.version, error="not this one")
+        if isinstance(self.ending, bytes):
+            return Edit(Media.from_bytes(self.ending), version=self.version)
+        raise InputError("no model is here")
 
 
-def test_a_refused_edit_is_not_told_again_but_one_that_nobody_was_told_is(tmp_path):
-    first = refined(tmp_path, RefineModels(Balker(), World()), concurrency=1)
-    assert sorted(str(trace.why) for trace in first.traces if trace.why) == ["abstained", "rejected"]
-    editor = Painter()
-    again = refined(tmp_path, RefineModels(editor, World()))
-    assert (again.run_id, editor.calls) == (first.run_id, 1)
-    assert [str(trace.why) for trace in again.traces if trace.why] == ["rejected"]
-    [refusal] = [each.edit for trace in again.traces for each in trace.rounds if isinstance(each.edit, Unscored)]
-    assert refusal == Unscored(Reason.REJECTED, "not this one")
+@for_each(
+    ("ending", "reason", "asked_again"),
+    [
+        (png("red"), None, False),
+        (b"no picture", Reason.BAD_MEDIA, False),
+        (CallStatus.REJECTED, Reason.REJECTED, False),
+        (CallStatus.TIMEOUT, Reason.TIMEOUT, True),
+        (CallStatus.UNREACHABLE, Reason.UNREACHABLE, True),
+        (CallStatus.CANCELLED, Reason.ABSTAINED, True),
+        (None, Reason.ABSTAINED, True),
+    ],
+)
+def test_a_later_start_makes_lost_edits_again_and_no_others(tmp_path, ending, reason, asked_again):
+    """Limits on cost and tokens do not stop edits, which have neither."""
+    once = {"method": Method.RESUBMIT, "effort": Effort(most_rounds=1), "limits": RunLimits(cost_usd=0.01, tokens=1)}
+    editor = Ends(ending)
+    first, second, third = (refined(tmp_path, RefineModels(editor), **once) for _ in range(3))
+    assert (first.calls, second.calls, third.calls) == ((6, 6, 6) if asked_again else (6, 0, 0))
+    assert (editor.calls, first.stopped) == (18 if asked_again else 6, None)
+    assert [run.open for run in (first, second, third)] == [6 * asked_again] * 3
+    edits = [[turn.edit for trace in run.traces for turn in trace.rounds if turn.edit is not None] for run in (first, third)]
+    assert {edit.reason if isinstance(edit, Unscored) else None for run in edits for edit in run} <= {reason}
+    calls = ResultStore.open(tmp_path / "results").read("judge_calls").sort("call_id", "attempt").collect()
+    assert calls["attempt"].to_list() == ([1, 2, 3] if asked_again else [1]) * 6
+    assert set(calls["parse_status"]) == {reason or "parsed"}
+    assert calls["error"].is_null().all() == (reason is None)
+
+
+def test_a_picture_whose_file_was_changed_is_made_again(tmp_path):
+    editor, once = Painter(), {"method": Method.RESUBMIT, "effort": Effort(most_rounds=1)}
+    refined(tmp_path, RefineModels(editor), **once)
+    made = sorted((tmp_path / "out").glob("*/round-1.png"))
+    contents = [path.read_bytes() for path in made]
+    paid = editor.calls
+    made[0].unlink()
+    made[1].write_bytes(b"changed")
+    refined(tmp_path, RefineModels(editor), **once)
+    assert (editor.calls, [path.read_bytes() for path in made]) == (paid + 2, contents)
 
 
 @for_each("reply", HOSTILE_REPLIES[::4])  # each of them is read in packages/taxonomy/tests/test_answers.py

@@ -8,12 +8,11 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from salon_bench.analysis.reliability import compare, competition_ranks, score_tables, swap_evaluators, validate, validate_all
+from salon_bench.analysis.reliability import compare, competition_ranks, score_tables
 from salon_console import main
-from salon_published.tables import table as published
 from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.records import Rating, Score
+from salon_taxonomy.records import Score
 
 
 def scores(values, judge="judge", version="1", dimension="s_rect"):
@@ -94,91 +93,8 @@ def test_a_dimension_that_nobody_scored_names_those_there_are():
         score_tables(frame(scores({"a": [1.0, 0.0]})), "s_rect")
 
 
-# ------------------------------------------------------------------------------------------------------ other evaluators
-
-
-def test_the_ranks_under_both_evaluators_of_002_table_8_come_out_as_printed():
-    table = published("r3:8")
-    by = {
-        judge: {name: float(text) for name, text in zip(table.names, table.printed[f"{judge}.s_rect"], strict=True)}
-        for judge in ("gpt", "qwen")
-    }
-    found = swap_evaluators(by)
-    for judge in ("gpt", "qwen"):
-        printed = dict(zip(table.names, map(int, table.printed[f"{judge}.rank"]), strict=True))
-        assert found.ranks[judge] == printed
-    assert found.agreements[0].same_rank == pytest.approx(8 / 9)
-    assert found.agreements[0].kendall > 0.98
-
-
 def test_ranks_share_the_better_place():
     assert competition_ranks({"a": 1.0, "b": 2.0, "c": 2.0, "d": 0.0}) == {"a": 3, "b": 1, "c": 1, "d": 4}
-
-
-def test_a_subject_that_only_one_judge_scored_is_left_out_and_named():
-    found = swap_evaluators({"one": {"a": 1, "b": 2, "c": 3}, "two": {"a": 1, "b": 1}})
-    assert (found.left_out, found.models) == (("c",), ("b", "a"))
-    assert found.agreements[0].spearman is None, "the second judge tells nobody apart"
-    with pytest.raises(InputError, match="two judges"):
-        swap_evaluators({"one": {"a": 1, "b": 2}})
-    with pytest.raises(InputError, match="fewer than two models"):
-        swap_evaluators({"one": {"a": 1}, "two": {"a": 1}})
-
-
-# ---------------------------------------------------------------------------------------------------------------- people
-
-
-def ratings(opinions):
-    """{model: {generation: [value per rater]}}"""
-    return [
-        Rating(
-            rating_id=f"{model}-{generation}-{rater}",
-            prompt_id=generation,
-            generation_id=f"{model}-{generation}",
-            model=model,
-            dimension="s_rect",
-            value=value,
-            scale_min=0,
-            scale_max=1,
-            rater_id=f"rater {rater}",
-        )
-        for model, made in opinions.items()
-        for generation, values in made.items()
-        for rater, value in enumerate(values)
-    ]
-
-
-OPINIONS = {"good": {"1": [1, 1, 1], "2": [1, 1, 0]}, "fair": {"1": [1, 0, 0], "2": [0, 0, 0]}}
-
-
-def test_a_metric_that_ranks_as_people_do_has_a_correlation_of_one_and_kappa_says_how_far_they_agree():
-    found = validate({"good": 0.9, "fair": 0.1, "absent": 0.5}, frame(ratings(OPINIONS)), "s_rect")
-    assert (found.srocc, found.krocc, found.raters, found.ratings) == (1.0, 1.0, 3, 12)
-    assert found.fleiss == pytest.approx(1 / 3)
-    assert found.models == ("good", "fair")
-    other = validate({"good": 0.1, "fair": 0.9}, frame(ratings(OPINIONS)), "s_rect")
-    assert other.srocc == -1.0
-
-
-def test_every_judge_is_held_against_the_same_people():
-    metrics = {"one": {"good": 0.9, "fair": 0.1}, "two": {"good": 0.1, "fair": 0.9}, "three": {"good": 0.5}}
-    found = validate_all(metrics, frame(ratings(OPINIONS)), "s_rect")
-    assert list(found) == ["one", "two", "three"]
-    assert (found["one"].srocc, found["two"].srocc) == (1.0, -1.0)
-    assert "fewer than two models" in str(found["three"])
-    with pytest.raises(InputError, match="fewer than two models"):
-        validate_all({"three": {"good": 0.5}}, frame(ratings(OPINIONS)), "s_rect")
-
-
-def test_kappa_says_why_it_does_not_exist():
-    uneven = {**OPINIONS, "fair": {"1": [1, 0]}}
-    found = validate({"good": 0.9, "fair": 0.1}, frame(ratings(uneven)), "s_rect")
-    assert found.fleiss is None
-    assert "number of raters" in found.fleiss_problem
-    with pytest.raises(InputError, match="no rating of this dimension"):
-        validate({"good": 1.0}, frame(ratings(OPINIONS)), "beauty")
-    with pytest.raises(InputError, match="fewer than two models"):
-        validate({"good": 1.0, "x": 0.0}, frame(ratings(OPINIONS)), "s_rect")
 
 
 # ----------------------------------------------------------------------------------------------------------- the command
@@ -199,21 +115,14 @@ def salon(*words):
     return CliRunner().invoke(main, ["results", "reliability", *map(str, words)])
 
 
-def test_the_command_prints_differences_stability_judges_and_people(store, tmp_path):
+def test_the_command_prints_differences_and_stability_for_each_judge(store):
     runs = [f"run-{name}-{judge}" for name in ("good", "fair", "like") for judge in ("judge", "other")]
-    path = tmp_path / "ratings.csv"
-    frame(ratings(OPINIONS)).drop("answered_at").write_csv(path)
-    how = ["--dimension", "s_rect", "--store", store, "--rounds", 20, "--replicates", 100, "--ratings", path]
+    how = ["--dimension", "s_rect", "--store", store, "--rounds", 20, "--replicates", 100]
     shown = salon(*runs, *how)
     assert shown.exit_code == 0, shown.output
-    for words in ("paired bootstrap, 100 replicates", "Rank stability: 20", "judge and other: Spearman 1.0000", "SROCC 1.0000"):
-        assert words in shown.stdout
-    assert "other, 2 models: SROCC" in shown.stdout
+    for words in ("paired bootstrap, 100 replicates", "Rank stability: 20"):
+        assert shown.stdout.count(words) == 2
     document = json.loads(salon(*runs, *how, "--format", "json").stdout)
-    assert [(each["judge"], each["srocc"], each["problem"]) for each in document["human"]] == [
-        ("judge", 1.0, None),
-        ("other", 1.0, None),
-    ]
     assert [each["judge"] for each in document["judges"]] == ["judge", "other"]
     assert document["judges"][0]["standings"][0]["model"] == "good"
 

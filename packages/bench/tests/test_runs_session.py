@@ -31,7 +31,7 @@ from salon_bench.runs.view import RunView
 from salon_bench.suites.contract.reward import SuiteReward
 from salon_bench.suites.contract.suite import SuitePrompt
 from salon_judges.asking.spending import RunLimits, Spending
-from salon_judges.clients import CachedJudge, ChatSettings, OpenAICompatibleJudge, RecordingJudge, ResponseCache, RoutedJudge
+from salon_judges.clients import CachedJudge, ChatSettings, OpenAICompatibleJudge, ResponseCache, RoutedJudge
 from salon_judges.formats.generations import Generated, Generations
 from salon_rewards.judge_batching import Answers
 from salon_store import ResultStore
@@ -438,7 +438,7 @@ def exceptions_with(key: str) -> list[BaseException]:
         KeyError(key),
         InputError("the key is wrong", value=key, hint=f"Try another than {key}."),
         OSError(5, key, f"/tmp/{key}"),
-        type(f"Bad_{key}".replace("-", ""), (Exception,), {})("named after it"),
+        type(f"Bad_{key}", (Exception,), {})("named after it"),
         ExceptionGroup(key, [ValueError(key)]),
     ]
 
@@ -447,7 +447,7 @@ def own_judge(judge: Judge) -> list[Judge]:
     """The judge, and the judge within each kind of judge that can be around it."""
     folder = Path(tempfile.mkdtemp())
     cached = CachedJudge(judge, ResponseCache(folder / "replies"))
-    return [judge, cached, RoutedJudge({"*": cached}), RecordingJudge(judge, folder / "calls.jsonl")]
+    return [judge, cached, RoutedJudge({"*": cached})]
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -463,7 +463,7 @@ def test_no_key_in_the_words_of_any_exception_reaches_the_store(tmp_path: Path, 
             raise self.failure
 
     failures = exceptions_with(key)
-    for number, failure in enumerate([*failures, *[failures[0]] * 3]):
+    for number, failure in enumerate([*failures, *[failures[0]] * 2]):
         inner = Raising(settings, {"K": key}) if known else Raising()
         inner.failure = failure
         judge = own_judge(inner)[max(0, number - len(failures) + 1)]
@@ -472,7 +472,7 @@ def test_no_key_in_the_words_of_any_exception_reaches_the_store(tmp_path: Path, 
             go(plan(1), judge, store)
         details = RunView(store, plan(1).plan.run_id).rows("run_events")["detail"].drop_nulls().to_list()
         assert len(details) == 1
-        assert not {key, key.replace("-", "")} & set(re.findall(r"[\w-]+", details[0].replace("Bad_", " ")))
+        assert not {key} & set(re.findall(r"[\w-]+", details[0].replace("Bad_", " ")))
         assert key not in details[0]
 
 

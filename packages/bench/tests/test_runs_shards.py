@@ -10,8 +10,8 @@ from PIL import Image
 from salon_bench.analysis.compare import compare
 from salon_bench.analysis.export import exported
 from salon_bench.analysis.leaderboard import leaderboards
-from salon_bench.analysis.reliability.score_table import read_scores
 from salon_bench.runs.plan import LoadedPlan, SubjectModel, planned
+from salon_bench.runs.score_rows import read_scores
 from salon_bench.runs.status import RunState, run_status, run_statuses
 from salon_bench.runs.suite_runner import execute
 from salon_bench.runs.view import RunView
@@ -84,7 +84,7 @@ def test_shards_are_read_as_one_run_by_everything_once_all_are_finished(files: P
     found = compare(store, whole_id, alone, replicates=10)
     assert (found.prompts, found.changed) == (14, 0)
     assert exported(store, [whole_id])["prompt"].null_count() == 0
-    assert read_scores(store, [whole_id]).height == 28
+    assert read_scores([whole_id], store).height == 28
     with pytest.raises(InputError, match="made of shards"):
         _ = views[0].plan
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from verdict_store import VerdictStore
 
-from salon_bench.analysis.trackers import TRACKERS, log_to_mlflow, log_to_tensorboard, log_to_wandb, tracked_runs
+from salon_bench.analysis.trackers import TRACKERS, log_to_mlflow, log_to_wandb, tracked_runs
 from salon_console import main
 from salon_taxonomy.errors import InputError
 
@@ -45,19 +45,6 @@ def test_a_run_has_every_number_with_its_interval_and_its_facts(store: Path) -> 
     assert tracked_runs(store, ["one"])[0].key == run.key
     with pytest.raises(InputError, match="name a run"):
         tracked_runs(store, [])
-
-
-@pytest.mark.usefixtures("alone")
-def test_tensorboard_reads_the_numbers(store: Path, tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    runs = tracked_runs(store, ["one"])
-    log_to_tensorboard(runs, tmp_path, "salon")
-    read = EventAccumulator(str(tmp_path / "salon" / runs[0].key))
-    read.Reload()
-    assert set(read.Tags()["scalars"]) == set(runs[0].numbers)
-    assert read.Scalars("alignment/style")[0].value == pytest.approx(60.0)
 
 
 @pytest.mark.slow
@@ -101,11 +88,11 @@ def test_the_command_names_the_extra_that_is_missing(store: Path, tmp_path: Path
         assert not (tmp_path / name).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_the_command_logs_and_says_where(store: Path, tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    words = ["results", "log", "one", "--store", str(store), "--to", "tensorboard", "--folder", str(tmp_path / "events")]
+    pytest.importorskip("mlflow")
+    words = ["results", "log", "one", "--store", str(store), "--to", "mlflow", "--folder", str(tmp_path)]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
-    assert "tensorboard --logdir" in done.stderr
-    assert len(list((tmp_path / "events").rglob("events.out.tfevents.*"))) == 1
+    assert "mlflow ui --backend-store-uri" in done.stderr and (tmp_path / "mlruns").is_dir()

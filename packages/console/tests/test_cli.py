@@ -144,21 +144,6 @@ def test_validate_refuses_what_is_no_taxonomy_at_all(tmp_path: Path, content: by
     assert "odd.toml" in refused.stderr
 
 
-def test_crosswalk_shows_links_and_what_has_none(tmp_path: Path) -> None:
-    shown = run("taxonomy", "crosswalk", "magicmirror", "artifact-bench").stdout
-    assert "spatial-clipping" in shown
-    assert "14 leaves without a link" in shown
-    data = json.loads(run("taxonomy", "crosswalk", "artifact-bench", "magicmirror", "--format", "json").stdout)
-    assert data["left"] == "artifact-bench"
-    assert {"from", "to", "relation", "rationale"} == set(data["links"][0])
-    assert len(data["unmatched"]) == 14
-    own = tmp_path / "own.toml"
-    own.write_text(
-        'left = "r3"\nright = "prism"\n[[link]]\nfrom = "texture"\nto = "style"\nrelation = "related"\nrationale = "Looks."\n'
-    )
-    assert "1 links" in run("taxonomy", "crosswalk", "r3", "prism", "--file", str(own)).stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -167,7 +152,6 @@ def test_crosswalk_shows_links_and_what_has_none(tmp_path: Path) -> None:
         (["show", ""], "no such taxonomy"),
         (["schema", "r3", "--option", "color"], "options belong to the grammar 'letters'"),
         (["export", "r3", "--format", "yaml"], "yaml"),
-        (["crosswalk", "r3", "prism"], "there is no crosswalk between 'r3 prism'"),
         (["lsit"], "lsit"),
     ],
 )

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from for_each import for_each
 from salon_console.file_options import InputPath
 from salon_console.hub_files import hub_file
-from salon_console.hub_publishing import CardTable, card, files_to_push, push
+from salon_console.hub_publishing import CardTable, card
 from salon_taxonomy.errors import InputError
 
 FILES = {"prompts.csv": b"prompt\na red star\n", "texts/one.txt": b"a blue circle", "texts/two.txt": b"a star"}
@@ -176,34 +176,3 @@ def test_a_card_names_the_range_that_holds_the_rows_of_its_largest_table(rows: i
     assert "Rows written by Salon." in lines and "Of June." in card(tables, title="Votes", about="Of\nJune.").splitlines()
     assert not any(line.startswith("license") for line in lines)
     assert 'license: "mit"' in card(tables, title="Votes", license_="mit").splitlines()
-
-
-def test_what_is_pushed_are_the_shown_files_of_a_folder_that_has_some(tmp_path: Path) -> None:
-    for name in (".hidden/a.csv", ".git", "none/.keep"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("a")
-    for folder in (tmp_path, tmp_path / "none"):
-        with pytest.raises(InputError, match="nothing to push"):
-            files_to_push(folder)
-    for name in ("b.csv", "none/a.csv"):
-        (tmp_path / name).write_text("a")
-    assert files_to_push(tmp_path) == (tmp_path / "b.csv", tmp_path / "none" / "a.csv")
-    (tmp_path / "within").symlink_to(tmp_path / "b.csv")
-    assert len(files_to_push(tmp_path)) == 3
-    (tmp_path / "out").symlink_to(Path(__file__))
-    with pytest.raises(InputError, match="leads out of the folder"):
-        files_to_push(tmp_path)
-
-
-def test_without_a_token_nothing_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub = pytest.importorskip("huggingface_hub")
-    (tmp_path / "README.md").write_text("a")
-    sent: list[str] = []
-    monkeypatch.setattr(hub, "get_token", lambda: None)
-    monkeypatch.setattr(hub.HfApi, "create_repo", lambda api, *_, **__: sent.append(api.token) or "https://hub/owner/set")
-    monkeypatch.setattr(hub.HfApi, "create_commit", lambda *_, **__: None)
-    with pytest.raises(InputError, match="there is no token"):
-        push(tmp_path, "owner/set", "dataset")
-    assert sent == []
-    assert push(tmp_path, "owner/set", "dataset", token="mine") == "https://hub/owner/set"
-    assert sent == ["mine"]

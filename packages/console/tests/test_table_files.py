@@ -23,9 +23,9 @@ from salon_console.file_options import OutputPath, refuse_overwriting
 from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.options import format_option
 from salon_console.output import cells, console_of
-from salon_console.page import _shown
 from salon_console.shown_result import FittedTable, ResultView, ShownResult, joined_views, table_text
 from salon_console.table_files import CHART_ENDINGS, RESULT_ENDINGS, TABLE_ENDINGS, Table, encoded, write_table
+from salon_console.templates import _shown
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 

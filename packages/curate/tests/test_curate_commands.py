@@ -37,7 +37,6 @@ OF_A_DATA_SET = {
     "status": "DATA",
     "verify": "DATA",
     "plan": "DATA",
-    "simulate": "DATA",
     "drift": "DATA --stage agreement",
     "yield": "DATA --where contrast>1",
     "select": "DATA --name n --where contrast>1",
@@ -52,6 +51,7 @@ OF_A_DATA_SET = {
 WRONG = """
 init birds
 init x --preset nope
+init x --preset flux-reason --judge nope:x
 import birds rows.jsonl
 import fresh nope
 import fresh empty
@@ -67,8 +67,6 @@ import fresh pictures --key k
 run birds --engine spark
 run birds --engine inline --workers 2
 run birds --shards 7-9
-run birds --judge nope:x
-run birds --judge pixels:
 run birds --max-cost nan
 plan birds --share nan
 drift birds --stage nope
@@ -116,8 +114,6 @@ release birds --selection v1 --name n --split contrast
 release birds --selection v1 --name n --audit nope
 release birds --selection v1 --name n --min-precision nan
 demo birds
-demo birds --train
-demo x --train --per-category 3
 """.strip().splitlines()
 
 
@@ -178,7 +174,7 @@ def test_wrong_files_options_and_names_are_refused(here):
 
 
 JSON = {
-    "init": "new", "run": "birds --quiet", "status": "birds", "verify": "birds", "plan": "birds", "simulate": "birds",
+    "init": "new", "run": "birds --quiet", "status": "birds", "verify": "birds", "plan": "birds",
     "drift": "birds --stage agreement", "yield": "birds --where contrast>1", "select": "birds --name n --where contrast>1",
     "diff": "birds v1 v1", "why": "birds k00000", "draw": "birds --bucket a=contrast>1 --ratio 1 --number 2 --output o.csv",
     "audit sample": "birds --selection v1 --name n --per-stratum 1", "audit score": "birds n sheet.csv",

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from salon_curate import filter_study as studies
 from salon_curate.cli import curate
 from salon_taxonomy.answers import MagicMirrorAnswer, render_magicmirror
 from salon_taxonomy.errors import InputError
+from studies import filtering as studies
 
 
 def test_the_demonstration_ends_with_a_release_that_its_truth_confirms(tmp_path):

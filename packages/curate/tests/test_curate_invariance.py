@@ -13,7 +13,6 @@ from curate_world import drawn, made, tree
 from salon_curate.asks import agreement
 from salon_curate.audits import sample_audit
 from salon_curate.cascade import cascade_loss
-from salon_curate.costs import COSTS
 from salon_curate.dataset import DataSet
 from salon_curate.draws import draw
 from salon_curate.drift import drift
@@ -22,7 +21,7 @@ from salon_curate.engine import embedded, inline
 from salon_curate.judging import judge_stage
 from salon_curate.lineage import why
 from salon_curate.measures import fields, look
-from salon_curate.planning import plan, simulate
+from salon_curate.planning import plan
 from salon_curate.release import release
 from salon_curate.running import run, status, verify
 from salon_curate.selection import diff, read_columns, save_selection, select, sweep
@@ -149,20 +148,3 @@ def test_one_thread_gives_what_several_give(calm, tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(calm[2])
     assert files(DataSet.open(tmp_path / "d")) == calm[3]
-
-
-def test_a_simulation_depends_on_costs_and_seed_alone(calm):
-    dataset, costs = calm[0], calm[0].folder / COSTS
-    first = simulate(dataset, stages_of(), workers=2, seed=1)
-    said = [json.loads(line) for line in costs.read_text().splitlines()]
-    lines = [json.dumps(line) + "\n" for line in {(line["stage"], line["shard"]): line for line in said}.values()]
-    some = random.Random(3).sample(lines, len(lines))
-    costs.write_text("".join(some))
-    again = simulate(DataSet.open(dataset.folder), stages_of((1, 0, 4, 2, 3)), workers=2, seed=1)
-    assert again.by_stage == first.by_stage and again.seconds == pytest.approx(first.seconds)
-    half = [line for line in some if '"00001"' not in line]  # a shard that was not measured is drawn
-    found = []
-    for order in (half, half[::-1]):
-        costs.write_text("".join(order))
-        found.append(simulate(dataset, stages_of(), workers=2, seed=1))
-    assert found[0] == found[1] != simulate(dataset, stages_of(), workers=2, seed=2)

@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import tempfile
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,12 +21,11 @@ from salon_curate.engine import Spent, inline
 from salon_curate.judging import judge_stage
 from salon_curate.measures import look
 from salon_curate.pipeline import PIPELINE
-from salon_curate.planning import actual, plan, sample_of, simulate, total_of, wall_of
+from salon_curate.planning import actual, plan, sample_of, total_of, wall_seconds
 from salon_curate.running import run
 from salon_curate.selection import read_columns
 from salon_judges.clients import CachedJudge, ChatSettings, ResponseCache, RoutedJudge
 from salon_judges.clients.collecting import CollectingJudge
-from salon_judges.clients.replay import Recording, RecordingJudge, ReplayFileJudge
 from salon_synthetic import PixelJudge, PixelSettings
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply, Usage
@@ -121,13 +118,11 @@ def test_an_interval_of_a_total_is_that_of_the_ratio_estimator_and_nothing_where
     assert total_of(known[:1], "cost_usd", shards).low is None
 
 
-def test_a_sample_is_refused_when_it_is_none_and_a_stage_without_costs_is_named(tmp_path, source):
+def test_a_sample_is_refused_when_it_is_none(tmp_path, source):
     dataset = made(tmp_path / "d", source, shard_rows=160)
     for share in (0.0, 1.5):
         with pytest.raises(InputError, match="at most 1"):
             sample_of(dataset, share)
-    with pytest.raises(InputError, match=r"no cost is recorded of the stage 'look'"):
-        simulate(dataset, [look])
     with pytest.raises(InputError, match="has no pictures"):
         sample_of(DataSet.create(tmp_path / "empty"), 0.5)
 
@@ -147,93 +142,23 @@ def test_costs_that_a_full_disk_cut_off_take_no_other_with_them(tmp_path, few):
         assert set(recorded_costs(dataset)) == {*left, *((look.identity, name) for name in later)}
 
 
-def test_a_plan_may_be_made_again_and_one_of_stored_replies_has_no_wall(tmp_path, few):
+def test_a_plan_of_stored_replies_has_no_wall_and_workers_share_what_no_judge_makes(tmp_path, few):
     dataset = made(tmp_path / "d", few, shard_rows=4)
     stages = stages_of(Priced())
-    plan(dataset, stages, share=0.2, engine=inline)
-    first = simulate(dataset, stages)
-    plan(dataset, stages, share=0.2, engine=inline)
-    again = simulate(dataset, stages)
-    assert again.by_stage["alignment"] == first.by_stage["alignment"] > 0
+    plans = plan(dataset, stages, share=0.2, engine=inline)
+    alone, shared = (wall_seconds(plans, stages, workers=workers) for workers in (1, 4))
+    seconds = {each.stage: each.totals["seconds"].value for each in plans}
+    judged = sum(seconds[stage.name] for stage in stages if stage.judged or stage.whole)
+    assert alone == pytest.approx(sum(seconds.values()))
+    assert shared == pytest.approx(judged + (alone - judged) / 4) and 0 < judged < shared < alone
     dataset = made(tmp_path / "other", few, shard_rows=4)
     (dataset.folder / PIPELINE).write_text('[[stage]]\nuse = "look"\n[[stage]]\nask = "agreement"\njudge = "pixels:"\n')
     words = ["plan", str(dataset.folder), "--format", "json"]
-    assert json.loads(CliRunner().invoke(curate, words).output)["wall"]["seconds"] > 0
+    assert json.loads(CliRunner().invoke(curate, words).output)["wall_seconds"] > 0
     with (dataset.folder / PIPELINE).open("a") as file:
         file.write('when = "contrast > 0"\n')
-    assert json.loads(CliRunner().invoke(curate, words).output)["wall"] is None
-    assert "the wall-clock time is not known" in CliRunner().invoke(curate, words[:2]).output
-
-
-def plain_wall(seconds, lanes, start, gap):
-    """Wall-clock time by a clock that ticks from end to end."""
-    waiting, running, now, begun = list(seconds), [], 0.0, 0
-    while waiting or running:
-        while waiting and len(running) < lanes:
-            running.append(now + (start if begun < lanes else gap) + waiting.pop(0))
-            begun += 1
-        now = min(running)
-        running.remove(now)
-    return now
-
-
-amounts = st.integers(0, 50).map(float)
-
-
-@given(st.lists(amounts, min_size=1, max_size=30), st.integers(1, 9), amounts, amounts)
-def test_a_simulated_wall_is_that_of_a_plain_clock(seconds, lanes, start, gap):
-    found = wall_of(seconds, lanes, start=start, gap=gap)
-    assert found == plain_wall(seconds, lanes, start, gap)
-    assert found >= max(sum(seconds) / lanes, max(seconds))
-
-
-def test_a_simulation_of_measured_shards_is_their_schedule_and_more_workers_are_never_slower(tmp_path, source):
-    dataset, stages = made(tmp_path / "d", source, shard_rows=8), stages_of(Priced())
-    run(dataset, stages, engine=inline)
-    costs = recorded_costs(dataset)
-    seconds = {stage.name: [costs[stage.identity, shard.name].spent.seconds for shard in dataset.shards] for stage in stages}
-    found = [
-        simulate(dataset, stages, workers=workers, judges=judges) for workers, judges in ((1, 1), (2, 1), (2, 3), (50, 50))
-    ]
-    assert found[1].by_stage["look"] == pytest.approx(wall_of(seconds["look"], 2))
-    assert found[2].by_stage["alignment"] == pytest.approx(wall_of(seconds["alignment"], 3))
-    walls = [each.seconds for each in found]
-    assert walls == sorted(walls, reverse=True) and found[0].low == found[0].high and 0 < found[3].busy <= 1
-    with (dataset.folder / COSTS).open("a") as file:
-        file.write('{"stage": "cut o')
-    assert recorded_costs(dataset) == costs
-
-
-@given(
-    st.lists(st.integers(20, 400), min_size=6, max_size=20),
-    st.integers(1, 4),
-    st.sampled_from([0.0, 0.25, 2.0]),
-    st.sampled_from([0.0, 0.5, 8.0]),
-    st.sampled_from([0.0, 1.0, 30.0]),
-    st.booleans(),
-)
-def test_a_simulation_from_some_shards_is_the_wall_of_the_run_that_they_describe(sizes, workers, fixed, first, start, alike):
-    """Shards take fixed seconds and seconds per picture; the first task of each worker its start and what is done once."""
-    sizes = [100] * len(sizes) if alike else [30, 90, *sizes]
-    with tempfile.TemporaryDirectory() as folder:
-        dataset = DataSet.create(Path(folder) / "d")
-        dataset.shards = [Shard(f"{n:05d}", rows, 1, f"{n:064x}") for n, rows in enumerate(sizes)]
-        fixed = 0.0 if alike else fixed
-        seconds = [fixed + 0.01 * rows for rows in sizes]
-        lines = []
-        for number in range(min(len(sizes), workers + 2)):
-            place = (2 + number) % len(sizes) if number < workers else number - workers  # two later ones of different sizes
-            begun = number < workers
-            spent = Spent(seconds[place] + first * begun, start if begun else 0.125, begun)
-            lines.append({"stage": look.identity, "shard": f"{place:05d}", "rows": sizes[place], "bytes_read": 1,
-                          "bytes_written": 1, "spent": asdict(spent)})  # fmt: skip
-        found = []
-        for order in (lines, lines[::-1]):  # whichever worker was first
-            (dataset.folder / COSTS).write_text("".join(json.dumps(line) + "\n" for line in order))
-            found.append(simulate(dataset, [look], workers=workers, times=3))
-    expected = wall_of(seconds, workers, start=start + first, gap=0.125)
-    assert found[0] == found[1]
-    assert found[0].seconds == pytest.approx(expected) == found[0].low == found[0].high
+    assert json.loads(CliRunner().invoke(curate, words).output)["wall_seconds"] is None
+    assert "1 judge: not known" in CliRunner().invoke(curate, words[:2]).output
 
 
 def test_drift_is_nothing_for_the_same_answers_and_what_a_plain_comparison_counts_for_others(tmp_path, few):
@@ -263,14 +188,13 @@ def test_drift_is_nothing_for_the_same_answers_and_what_a_plain_comparison_count
 
 def test_drift_refuses_a_judge_that_answers_from_a_cache_or_a_recording(tmp_path):
     table = drawn(tmp_path / "in", 1)
-    recorded = RecordingJudge(PixelJudge(), tmp_path / "replies.jsonl")
-    for judge in (recorded, CachedJudge(PixelJudge(), ResponseCache(tmp_path / "cache"))):
-        dataset = made(tmp_path / type(judge).__name__, table)
+    judge = CachedJudge(PixelJudge(), ResponseCache(tmp_path / "cache"))
+    for replayed in (False, True):
+        dataset = made(tmp_path / str(replayed), table)
         stages = [look, judge_stage(asks.agreement(), judge)]
         run(dataset, stages, engine=inline)
-        if judge is recorded:
-            asyncio.run(judge.close())
-            stages[1] = replace(stages[1], judge=ReplayFileJudge(Recording.read(tmp_path / "replies.jsonl")))
+        if replayed:
+            stages[1] = replace(stages[1], judge=CachedJudge.replay(tmp_path / "cache"))
         again = drift(dataset, stages, "agreement", now=judge_stage(asks.agreement(), PixelJudge()), rows=20)
         assert {each.changed for each in again} == {0}
         before = tree(dataset.folder, ".")
@@ -306,7 +230,7 @@ def test_drift_refuses_what_it_cannot_compare(tmp_path, few):
             drift(dataset, [look, duplicates], name, now=now)
 
 
-def test_the_commands_print_plan_simulation_and_drift(tmp_path, few):
+def test_the_commands_print_plan_and_drift(tmp_path, few):
     dataset = made(tmp_path / "d", few, shard_rows=4)
     (dataset.folder / PIPELINE).write_text('[[stage]]\nuse = "look"\n[[stage]]\nask = "agreement"\njudge = "pixels:"\n')
     folder = str(dataset.folder)
@@ -317,8 +241,6 @@ def test_the_commands_print_plan_simulation_and_drift(tmp_path, few):
 
     assert "2 of 16" in call("plan", folder) and "1 judge" in call("plan", folder, "--share", 0.2)
     assert json.loads(call("plan", folder, "--format", "json"))["stages"][1]["totals"]["calls"]["value"] == pytest.approx(64)
-    assert len(json.loads(call("simulate", folder, "--workers", 1, "--workers", 4, "--format", "json"))) == 2
-    assert "busy" in call("simulate", folder)
     assert call("run", folder, "--quiet", "--engine", "inline").startswith("26 parts made with 0 rows without a value, 6 kept")
     assert "agrees" in call("drift", folder, "--stage", "agreement", "--rows", 20)
     moved = call("drift", folder, "--stage", "agreement", "--now", "pixels:blur=8", "--at-most", 0.01)

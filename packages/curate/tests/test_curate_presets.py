@@ -9,7 +9,7 @@ import pytest
 from curate_world import drawn, made
 
 from salon_curate.judging import JudgedStage
-from salon_curate.pipeline import PIPELINE, read_pipeline
+from salon_curate.pipeline import PIPELINE, judge_line, read_pipeline
 from salon_curate.presets import PRESETS, preset_text
 from salon_curate.running import run, status
 from salon_curate.selection import select
@@ -28,8 +28,8 @@ ANSWER = {
 def test_a_preset_runs_end_to_end_and_its_selections_apply(name, tmp_path):
     dataset = made(tmp_path / "d", drawn(tmp_path / "in", 1))
     path = dataset.folder / PIPELINE
-    path.write_text(preset_text(name))
-    pipeline = read_pipeline(path, environment={}, judge="pixels:")
+    path.write_text(judge_line("pixels:") + preset_text(name))
+    pipeline = read_pipeline(path, environment={})
     text = "<think>Seen.</think>" + json.dumps(ANSWER)
     for stage in pipeline.stages:
         if isinstance(stage, JudgedStage):

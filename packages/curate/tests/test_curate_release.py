@@ -375,28 +375,13 @@ def test_an_audit_is_blind_reweighted_and_gates_the_release(looked, tmp_path):
         assert json.loads(call("verify", folder, "--format", "json").stdout) == {"shards": shards, "wrong": [said]}
 
 
-def test_the_arena_s_pages_and_label_studio_give_the_result_of_the_sheet(looked, tmp_path):
+def test_the_arena_s_pages_give_the_result_of_the_sheet(looked, tmp_path):
     sampled = sample_audit(looked, STAGES, "v1", "three", per_stratum=6, question="it is sharp & <b>whole</b>")
     good = dict(read_columns(looked, STAGES, ["good"]).collect().iter_rows())
     said = lambda key, rater: bool(good[key]) != (rater == "ben" and key.endswith("3"))  # noqa: E731
     sheet = score_audit(
         looked, "three", answered(sampled.folder / "sheet.csv", tmp_path, lambda *of: "yes" if said(*of) else "no")
     )
-    tasks = json.loads((sampled.folder / "label_studio.json").read_text())
-    for task in tasks:
-        words = {rater: "accept" if said(task["data"]["key"], rater) else "reject" for rater in ("ann", "ben")}
-        task["annotations"] = [
-            {"completed_by": rater, "result": [{"from_name": "accept", "value": {"choices": [word]}}]}
-            for rater, word in words.items()
-        ]
-        task["annotations"].append({"completed_by": "cara", "was_cancelled": True, "result": []})
-    (tmp_path / "export.json").write_text(json.dumps(tasks))
-    assert score_audit(looked, "three", tmp_path / "export.json") == sheet
-    assert 'value="it is sharp &amp; &lt;b&gt;whole' in (sampled.folder / "label_studio.xml").read_text()
-    (tmp_path / "wrong.json").write_text('[{"data": {}, "annotations": [{"result": [{"from_name": "accept"}]}]}]')
-    with pytest.raises(InputError, match="no export of Label Studio"):
-        score_audit(looked, "three", tmp_path / "wrong.json")
-
     material = read_material(sampled.folder / "pictures", sampled.folder / "prompts.jsonl")
     keys = json.loads((sampled.folder / "plan.json").read_text())["pictures"]
     numbers, now, people = iter(range(1, 1000)), 1_700_000_000_000_000, {}

@@ -1,15 +1,14 @@
-"""The editor behind a server: multipart there, a picture back, and every failure a value. Recording and replay of edits."""
+"""The editor behind a server: multipart there, a picture back, and every failure a value."""
 
 import asyncio
 import json
-from pathlib import Path
 
 import pytest
 
 from for_each import for_each
 from salon_judges.clients import ChatSettings, ServerLimits
 from salon_judges.clients.chat_reply import NoCompletion
-from salon_judges.editors import OpenAICompatibleEditor, RecordingEditor, ReplayEditor, open_editor
+from salon_judges.editors import OpenAICompatibleEditor, open_editor
 from salon_judges.editors.openai_compatible import read_picture
 from salon_judges.testing.mock_server import MockServer, Script, ScriptLine, ServerFault
 from salon_judges.testing.mock_server.server import read_form
@@ -122,59 +121,3 @@ def test_a_server_is_named_as_for_judges_and_the_place_is_no_part_of_the_version
     assert one.version == two.version != open_editor("vllm:other@a:8000", {}).version
     with pytest.raises(InputError, match="OPENAI_API_KEY"):
         open_editor("openai:gpt-image-1", {})
-
-
-# -------------------------------------------------------------------------------------------------- recording and replay
-
-
-def recorded(folder: Path) -> tuple[Edit, Edit]:
-    async def main() -> tuple[Edit, Edit]:
-        async with RecordingEditor(DrawEditor(), folder) as editor:
-            return await editor.edit(PICTURE, "Make the star red."), await editor.edit(PICTURE, "Remove the circle.")
-
-    return asyncio.run(main())
-
-
-def replayed(folder: Path, instruction: str, seed: int | None = None) -> Edit:
-    return asyncio.run(open_editor(f"replay:{folder}", {}).edit(PICTURE, instruction, seed=seed))
-
-
-def test_what_was_recorded_comes_again_failures_too(tmp_path: Path) -> None:
-    made, refused = recorded(tmp_path)
-    assert replayed(tmp_path, "Make the star red.").image == made.image
-    again = replayed(tmp_path, "Remove the circle.")
-    assert (again.status, again.error) == (refused.status, refused.error)
-    assert replayed(tmp_path, "Make the star red.", seed=1).error == "no such edit was recorded"
-    assert ReplayEditor(tmp_path).name == "draw"
-
-
-def test_a_recorded_picture_that_was_changed_or_lost_is_refused(tmp_path: Path) -> None:
-    made, _ = recorded(tmp_path)
-    assert made.image is not None
-    file = tmp_path / f"{made.image.sha256}.png"
-    file.write_bytes(b"other")
-    assert "changed" in (replayed(tmp_path, "Make the star red.").error or "")
-    file.unlink()
-    assert "gone" in (replayed(tmp_path, "Make the star red.").error or "")
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "no json\n",
-        "[]\n",
-        '{"key": 1}\n',
-        '{"key": "k", "status": "ok", "picture": "../../etc/passwd", "error": null}\n',
-        '{"key": "k", "status": "ok", "picture": null, "error": null}\n',
-        '{"key": "k", "status": "fine", "picture": null, "error": null}\n',
-    ],
-)
-def test_a_spoiled_recording_is_an_error_that_names_the_line(tmp_path: Path, line: str) -> None:
-    (tmp_path / "edits.jsonl").write_text(line)
-    with pytest.raises(InputError, match="line 1"):
-        ReplayEditor(tmp_path)
-
-
-def test_a_folder_without_a_recording_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no recorded edits"):
-        open_editor(f"replay:{tmp_path}", {})

@@ -15,11 +15,13 @@ import pytest
 
 from for_each import for_each
 from salon_judges.clients import CachedJudge, ResponseCache, open_judge, read_settings
+from salon_judges.clients.wrapping import remarks_of
 from salon_judges.testing.mock_server import Script, fixed, serving
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Judge, Media, Question, Reply, Token, Usage
 from salon_taxonomy.records import CallStatus, Finish
 from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
+from salon_taxonomy.verdict import Reason
 
 QUESTION = Question(("Is it real?", Media.from_bytes(b"a picture")))
 
@@ -91,24 +93,74 @@ def test_a_judge_of_another_version_is_asked_itself(tmp_path: Path) -> None:
     assert ask(CachedJudge(Counting(version="2"), cache)).cached is False
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        Reply("", CallStatus.TIMEOUT, error="late"),
-        Reply("", CallStatus.REJECTED, http_status=429),
-        Reply("half of a", finish=Finish.LENGTH),
-        Reply("I cannot", finish=Finish.FILTERED),
-        Reply(""),
-        Reply(" \n"),
-        Reply("", CallStatus.CANCELLED),
-    ],
+PARTS = (
+    Reply("", CallStatus.TIMEOUT, error="late"),
+    Reply("", CallStatus.REJECTED, http_status=429),
+    Reply("half of a", finish=Finish.LENGTH),
+    Reply("I cannot", finish=Finish.FILTERED),
+    Reply(""),
+    Reply(" \n"),
 )
-def test_only_whole_replies_are_kept(tmp_path: Path, reply: Reply) -> None:
-    inner = Counting(lambda number: reply)
+
+
+@for_each("reply", PARTS)
+def test_a_judge_whose_reply_was_not_whole_is_asked_again(tmp_path: Path, reply: Reply) -> None:
+    replies = [reply, reply, Reply("whole"), reply]
+    inner = Counting(lambda number: replies[number - 1])
     judge = CachedJudge(inner, ResponseCache(tmp_path))
-    assert [ask(judge).cached for _ in range(2)] == [False, False]
-    assert inner.calls == 2
-    assert judge.cache.size().entries == 0
+    assert [ask(judge) for _ in range(3)] == replies[:3]
+    assert (ask(judge).text, inner.calls, judge.cache.counts.damaged) == ("whole", 3, [])
+    assert judge.cache.keep("1", QUESTION.request_sha256(), reply)
+    assert ask(judge).text == "whole"
+
+
+# --------------------------------------------------------------------------------------------------------------- replay
+
+
+@for_each(
+    "reply", [*PARTS, *(Reply(text) for text in HOSTILE_REPLIES), Reply("yes", finish=Finish.STOP, usage=Usage(5, 1, 0.5))]
+)
+def test_a_replay_gives_back_what_the_judge_gave_under_its_name_and_at_no_cost(tmp_path: Path, reply: Reply) -> None:
+    ask(CachedJudge(Counting(lambda number: reply, version="v1"), ResponseCache(tmp_path)))
+    judge = open_judge(f"replay:{tmp_path}", {})
+    again = ask(judge)
+    assert (judge.name, judge.version) == ("counting", "v1")
+    assert (again.text, again.status, again.finish) == (reply.text.replace("\ud800", "\ufffd"), reply.status, reply.finish)
+    assert (again.cached, again.usage, again.error) == (True, Usage(0, 0, 0.0), reply.error)
+
+
+def test_a_question_without_a_reply_is_abstained_and_counted_and_a_replay_writes_nothing(tmp_path: Path) -> None:
+    waiting = Counting(lambda number: Reply("yes") if number == 1 else Reply("", CallStatus.CANCELLED, error="of a batch"))
+    cached = CachedJudge(waiting, ResponseCache(tmp_path))
+    ask(cached)
+    ask(cached, Question(("another",)))
+    judge = CachedJudge.replay(tmp_path)
+    for _ in range(2):
+        reply = ask(judge, Question(("another",)))
+        assert (reply.status, reply.problem().reason) == (CallStatus.CANCELLED, Reason.ABSTAINED)  # type: ignore[union-attr]
+    assert remarks_of(judge) == ["2 questions had no reply in the cache"]
+    assert ResponseCache(tmp_path).size().entries == 1
+
+
+def test_a_folder_with_replies_of_several_versions_needs_a_choice(tmp_path: Path) -> None:
+    folder, choice = tmp_path / "replies", tmp_path / "replay.toml"
+    for version in ("v1", "v2"):
+        ask(CachedJudge(Counting(lambda number, version=version: Reply(f"of {version}"), version), ResponseCache(folder)))
+    with pytest.raises(InputError, match=r"(?s)several judges.*counting v1.*judge_version"):
+        CachedJudge.replay(folder)
+    choice.write_text(f'kind = "replay"\npath = "{folder}"\njudge_version = "v2"\n')
+    assert ask(open_judge(str(choice), {})).text == "of v2"
+    with pytest.raises(InputError, match="of this judge"):
+        CachedJudge.replay(folder, "another")
+
+
+@pytest.mark.parametrize("make", [lambda path: None, lambda path: path.mkdir(), lambda path: path.write_text("{}")])
+def test_what_is_no_folder_of_replies_is_not_replayed(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    path = tmp_path / "replies"
+    make(path)
+    with pytest.raises(InputError, match="no reply"):
+        open_judge(f"replay:{path}", {})
+    assert path.is_dir() is False or not list(path.iterdir())
 
 
 @for_each("text", [text for text in HOSTILE_REPLIES if text.strip()])
@@ -190,11 +242,10 @@ def test_an_entry_with_a_right_checksum_and_a_wrong_content_is_damaged(tmp_path:
         b'{"text": "x", "cost_usd": -1}',
         b'{"text": "x", "run": "rm"}',
         b"[" * 10_000,
-        b'{"text": ""}',
     ):
         change_body(tmp_path, body, hashlib.sha256(body).digest())
         assert ask(judge).cached is False
-    assert len(judge.cache.counts.damaged) == 5
+    assert len(judge.cache.counts.damaged) == 4
 
 
 def test_equal_questions_in_flight_make_one_call(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def from_file(tmp_path: Path, text: str) -> ChatSettings:
 
 def test_a_judge_within_another_may_be_a_file_as_well(tmp_path: Path) -> None:
     settings = from_file(tmp_path, WHOLE)
-    for within in ("cache:replies", "record:taken.jsonl", "cache:replies=record:taken.jsonl"):
+    for within in ("cache:replies", "batch:calls", "cache:replies=batch:calls"):
         assert read_settings(f"{within}={tmp_path / 'judge.toml'}").title == settings.title
 
 

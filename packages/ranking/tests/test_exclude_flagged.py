@@ -11,7 +11,7 @@ from salon_console import main
 from salon_ranking import BattleError, Battles, rank
 from salon_ranking.raters import check_raters, exclude_flagged, read_flags
 from salon_ranking.raters.rater_report import to_csv
-from salon_ranking.raters.simulation import SimulatedRaters
+from studies.raters import SimulatedRaters
 
 SENTENCE = "360 battles of 3 flagged raters left out ("
 

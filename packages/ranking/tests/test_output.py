@@ -44,8 +44,8 @@ def test_a_path_that_cannot_be_written_is_refused_and_leaves_nothing_behind(tmp_
 
 
 def test_a_missing_extra_is_named_with_the_command_that_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "altair", None)
-    for name in [name for name in sys.modules if name.startswith("salon_ranking.report")]:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    for name in [name for name in sys.modules if name.startswith(("salon_ranking.report", "salon_console."))]:
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(MissingExtraError, match=r"uv pip install './packages/ranking\[report\]'"):
         write_boards([BOARD], tmp_path / "board.html", title="t")

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from salon_console import SalonGroup
 from salon_ranking.cli.raters import raters
-from salon_ranking.raters.simulation import SimulatedRaters
+from studies.raters import SimulatedRaters
 
 GROUP = SalonGroup(name="salon", commands={"raters": raters})
 

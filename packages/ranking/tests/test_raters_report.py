@@ -15,8 +15,8 @@ from salon_console import main
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.raters import RaterPolicy, RaterReason, RaterReport, Votes, check_raters, exclude_flagged
 from salon_ranking.raters.rater_report import to_csv, to_json
-from salon_ranking.raters.simulation import SimulatedRaters
 from salon_taxonomy.records import Winner
+from studies.raters import SimulatedRaters
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from salon_ranking.errors import OptionError
-from salon_ranking.raters.simulation import SimulatedRaters, effect_of_filtering, mean_effect
+from studies.raters import SimulatedRaters, effect_of_filtering, mean_effect
 
 
 def test_the_seed_fixes_the_arena():

@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from importlib.metadata import EntryPoint
@@ -216,3 +217,10 @@ def test_length_costs_nothing_before_the_buffer_and_everything_beyond_the_longes
     assert (cost == -1) is (length > longest or (length == longest and buffer > 0))
     if longest - buffer < length < longest:
         assert cost == -(length - longest + buffer) / buffer
+
+
+def test_a_judge_named_by_its_text_is_opened_and_one_whose_package_is_missing_names_the_extra(monkeypatch):
+    assert make_reward("consistency", judge="vllm:m@localhost:8000").judge.name == "m"
+    monkeypatch.setitem(sys.modules, "salon_judges.clients.openai_compatible", None)
+    with pytest.raises(InputError, match=r"not installed(.|\n)*judges\[clients\]"):
+        make_reward("consistency", judge="vllm:m@localhost:8000")

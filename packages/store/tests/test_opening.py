@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from deltalake import DeltaTable
 
 from salon_store import SCHEMAS, NotAStoreError, ReadOnlyError, ResultStore, StoreError, open_table
 from salon_taxonomy.errors import InputError
@@ -47,14 +48,41 @@ def test_a_store_json_that_cannot_be_understood_is_named(store: ResultStore, con
         ResultStore.open(store.path)
 
 
-def test_a_newer_store_is_refused_and_left_alone(store: ResultStore) -> None:
+@pytest.mark.parametrize("version", [1, 5, 99])
+def test_a_store_of_another_layout_is_refused_and_left_alone(store: ResultStore, version: int) -> None:
     note = store.path / "store.json"
-    newer = json.dumps(json.loads(note.read_text()) | {"schema_version": 99})
-    note.write_text(newer)
+    other = json.dumps(json.loads(note.read_text()) | {"schema_version": version})
+    note.write_text(other)
     for read_only in (False, True):
-        with pytest.raises(NotAStoreError, match="schema version 99"):
+        with pytest.raises(NotAStoreError, match=f"schema version {version}, this Salon knows version 6"):
             ResultStore.open(store.path, read_only=read_only)
-    assert note.read_text() == newer
+    assert note.read_text() == other
+
+
+def test_a_table_gains_the_columns_that_its_record_gained(
+    tmp_path: Path, battles: Battles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "store"
+    with monkeypatch.context() as before:
+        columns = SCHEMAS["battles"].columns
+        scenario = columns.pop("scenario")
+        before.setattr("salon_store.store.columns_digest", lambda: "older")
+        try:
+            ResultStore.open(path).append("battles", battles(2), run_id="r")
+        finally:
+            rest = {name: columns.pop(name) for name in list(columns)[list(columns).index("labels") :]}
+            columns.update({"scenario": scenario} | rest)
+    assert list(SCHEMAS["battles"].columns)[8:10] == ["scenario", "labels"]
+    assert ResultStore.open(path, read_only=True).sql("FROM battles")["scenario"].to_list() == [None, None]
+    store = ResultStore.open(path)
+    store.append("battles", battles(1, "new").with_columns(scenario=pl.lit("people")), run_id="r")
+    assert store.read("battles").collect()["scenario"].to_list() == [None, None, "people"]
+    assert store.sql("SELECT scenario FROM battles")["scenario"].to_list() == [None, None, "people"]
+    store.compact()
+    assert DeltaTable(path / "battles").schema().fields[-1].name == "scenario"
+    missing = {name: table.log.snapshot().missing_columns for name, table in store._tables.items()}
+    assert missing == {name: {"scenario"} if name == "battles" else frozenset() for name in SCHEMAS}
+    assert store.verify().sound
 
 
 def test_reading_writes_nothing(store: ResultStore, battles: Battles) -> None:

@@ -26,16 +26,18 @@ from salon_synthetic.scenes.drawing import drawn
 from salon_synthetic.scenes.scene import Item, Scene
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import checked_scorer
-from salon_train.image_policy import study as studies
 from salon_train.image_policy import training
 from salon_train.image_policy.diffusers_policy import checked_device
 from salon_train.image_policy.flow import draw, even_times, spread, step_distribution
-from salon_train.image_policy.network import TinyUNet
-from salon_train.image_policy.pictures import HELD_OUT, LEARNED, PROMPTS, Obedience, teach
-from salon_train.image_policy.policy import DrawnPolicy, PromptedBatch
-from salon_train.image_policy.study import QUICK, ImageStudySettings, PolicyArm, adapted_reward, run_image_study
-from salon_train.image_policy.training import BestOfGroup, FlowGRPO, ImitationSettings, RewardSettings
+from salon_train.image_policy.policy import PromptedBatch
+from salon_train.image_policy.training import FlowGRPO, RewardSettings
 from salon_train.over_seeds import SeedProgress
+from studies.image_policy import study as studies
+from studies.image_policy.__main__ import main as image_study
+from studies.image_policy.learners import BestOfGroup, DrawnPolicy, ImitationSettings
+from studies.image_policy.network import TinyUNet
+from studies.image_policy.pictures import HELD_OUT, LEARNED, PROMPTS, Obedience, teach
+from studies.image_policy.study import QUICK, ImageStudySettings, PolicyArm, adapted_reward, run_image_study
 
 SMALL = RewardSettings(group=2, ways=4, window=2)
 
@@ -257,7 +259,7 @@ def test_one_step_makes_the_better_picture_of_a_group_likelier_and_the_worse_one
         paid[:] = scores["avg"]
         return scores, info
 
-    learner = FlowGRPO(DrawnPolicy(TinyUNet(8)), reward, settings, seed=3)
+    learner = FlowGRPO(DrawnPolicy(TinyUNet(8)), reward, settings, prompts=LEARNED, seed=3)
     assert learner.step(0)["ratio_error"] == 0
     batch = PromptedBatch.of(learner.policy, learner._asked(0))
     gain = torch.zeros(len(paid))
@@ -272,7 +274,7 @@ def test_one_step_makes_the_better_picture_of_a_group_likelier_and_the_worse_one
 
 @pytest.mark.parametrize("learner_of", [FlowGRPO, BestOfGroup])
 def test_pictures_without_a_reward_do_not_move_the_policy(learner_of: Any) -> None:
-    learner = learner_of(DrawnPolicy(TinyUNet(8)), adapted(Silent), SMALL, seed=0)
+    learner = learner_of(DrawnPolicy(TinyUNet(8)), adapted(Silent), SMALL, prompts=LEARNED, seed=0)
     before = deepcopy(learner.policy.state())
     assert learner.step(0)["reward"] is None
     assert moved(learner, before) == 0
@@ -280,7 +282,7 @@ def test_pictures_without_a_reward_do_not_move_the_policy(learner_of: Any) -> No
 
 def test_equal_rewards_do_not_move_the_policy_and_other_rewards_do() -> None:
     for kind, still in ((Alike, True), (Brightness, False)):
-        learner = FlowGRPO(DrawnPolicy(TinyUNet(8)), adapted(kind), SMALL, seed=0)
+        learner = FlowGRPO(DrawnPolicy(TinyUNet(8)), adapted(kind), SMALL, prompts=LEARNED, seed=0)
         before = deepcopy(learner.policy.state())
         assert learner.step(0)["reward"] is not None
         assert (moved(learner, before) == 0) == still
@@ -301,7 +303,7 @@ def test_what_a_picture_without_a_reward_looked_like_on_its_way_changes_nothing(
 
         kept(monkeypatch, changed)
         torch.manual_seed(0)
-        learner = FlowGRPO(DrawnPolicy(TinyUNet(8)), paid, RewardSettings(group=4, ways=4, window=2), seed=0)
+        learner = FlowGRPO(DrawnPolicy(TinyUNet(8)), paid, RewardSettings(group=4, ways=4, window=2), prompts=LEARNED, seed=0)
         learner.step(0)
         ends.append(torch.cat([each.flatten() for each in learner.policy.state().values()]))
     assert torch.equal(*ends)
@@ -310,7 +312,7 @@ def test_what_a_picture_without_a_reward_looked_like_on_its_way_changes_nothing(
 def test_shuffled_rewards_are_the_same_numbers_in_another_order() -> None:
     paid = [float(place) for place in range(2 * len(LEARNED))]
     settings = RewardSettings(group=2, shuffled=True)
-    learner = FlowGRPO(DrawnPolicy(TinyUNet(8)), lambda *_: ({"avg": paid}, {}), settings, seed=0)
+    learner = FlowGRPO(DrawnPolicy(TinyUNet(8)), lambda *_: ({"avg": paid}, {}), settings, prompts=LEARNED, seed=0)
     dealt = learner._paid(torch.zeros(len(paid), 3, 16, 16), learner._asked(0), torch.Generator().manual_seed(0)).tolist()
     assert sorted(dealt) == paid != dealt
 
@@ -324,6 +326,7 @@ def test_wrong_settings_of_a_model_are_named_by_their_options(tmp_path: Path, mo
     needed = ("--model", "none", "--prompts", "prompts.txt", "--reward", "scorer:clip-score", "--output", "run")
     for words, option, problem in (
         (("--kl", "-1"), "--kl", "greater than or equal to 0"),
+        (("--learning-rate", "0"), "--learning-rate", "greater than 0"),
         (("--noise", "ode"), "--noise", "allowed: cps, sde"),
         (("--window", "10"), "--window", "at most 9 with 10 sampling steps of cps"),
         (("--sampling-steps", "2", "--noise", "sde"), "--window", "at most 2 with 2 sampling steps of sde"),
@@ -402,23 +405,21 @@ def test_a_study_that_is_killed_again_and_again_has_the_bytes_of_one_that_is_not
 
 
 def test_the_command_trains_and_writes_numbers_and_a_page_and_a_second_call_trains_nothing(tmp_path: Path) -> None:
-    command = ["train", "image-demo", str(tmp_path / "demo"), "--quick", "--format", "json"]
-    called = CliRunner().invoke(main, command)
+    command = [str(tmp_path / "demo"), "--quick"]
+    called = CliRunner().invoke(image_study, command)
     assert called.exit_code == 0, called.output
-    results = json.loads(called.stdout)
+    results = json.loads((tmp_path / "demo" / "numbers.json").read_text())
     assert [each["arm"] for each in results] == [arm.value for arm in PolicyArm]
-    assert json.loads((tmp_path / "demo" / "numbers.json").read_text()) == results
     page = (tmp_path / "demo" / "report.html").read_text()
     assert page.count("data:image/png;base64,") == len(PolicyArm)
     assert "Obedience, held out" in page
-    again = CliRunner().invoke(main, command[:-2])
+    again = CliRunner().invoke(image_study, command)
     assert again.exit_code == 0, again.output
     assert "start" not in again.stderr
     for arm in PolicyArm:
         assert f"\n {arm} " in again.stdout
-    other = CliRunner().invoke(main, [*command, "--steps", "3"])
-    assert other.exit_code == 2
-    assert "study with other settings" in other.output
+    with pytest.raises(InputError, match="study with other settings"):
+        CliRunner().invoke(image_study, [*command, "--steps", "3"], catch_exceptions=False)
 
 
 def test_damaged_files_of_a_study_are_named(tmp_path: Path) -> None:

@@ -16,20 +16,19 @@ from salon_train.models import load_model
 from salon_train.refiner import (
     Habits,
     Lesson,
-    StudySettings,
     build_tiny_policy,
     draw_small_scenes,
     read_refiner_configuration,
-    run_study,
-    study,
     teacher_reply,
     train_refiner,
     train_warm_up,
 )
-from salon_train.refiner.cli import refiner, refiner_demo
+from salon_train.refiner.cli import refiner
 from salon_train.refiner.rows import prepare
-from salon_train.refiner.scene_evaluation import SceneEvaluation, evaluate_on_scenes
-from salon_train.refiner.study import Arm, ArmResult, paired
+from studies.refiner import __main__ as refiner_study
+from studies.refiner import study
+from studies.refiner.scene_evaluation import SceneEvaluation, evaluate_on_scenes
+from studies.refiner.study import Arm, ArmResult, StudySettings, paired, run_study
 
 CONFIGURATION = """
 [run]
@@ -131,15 +130,13 @@ def test_the_demo_runs_the_seeds_that_were_asked_for_and_compares_rewards_within
         cold = [result(Arm.COLD_START, seed, 0.7, 0.4 + seed / 100) for seed in seeds]
         return cold + [result(Arm.HRM, seed, 0.9, 0.9 + seed / 100) for seed in seeds]
 
-    monkeypatch.setattr(study, "run_study", studied)
+    monkeypatch.setattr(refiner_study, "run_study", studied)
     command = [str(tmp_path), "--seeds", "3", "--first-seed", "10", "--arm", "hrm"]
-    shown = CliRunner().invoke(refiner_demo, command, catch_exceptions=False).stdout
+    shown = CliRunner().invoke(refiner_study.main, command, catch_exceptions=False).stdout
     assert asked == {"seeds": [10, 11, 12], "arms": [Arm.HRM]}
     assert "hrm − cold-start" in shown
     assert "+0.500 [+0.500, +0.500]" in shown
     assert "reason" not in shown
-    as_json = CliRunner().invoke(refiner_demo, [*command, "--format", "json"], catch_exceptions=False).stdout
-    assert [each["seed"] for each in json.loads(as_json)] == [10, 11, 12] * 2
 
 
 def test_differences_are_taken_within_a_seed_and_only_where_both_were_run():

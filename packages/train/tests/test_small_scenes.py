@@ -13,7 +13,7 @@ from salon_taxonomy.answers import Parsed, parse_r3
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.refiner import Habits, draw_small_scenes, teacher_reply
-from salon_train.refiner.scene_evaluation import evaluate_replies
+from studies.refiner.scene_evaluation import evaluate_replies
 
 ITEMS = list(draw_small_scenes(200, seed=1))
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from for_each import for_each
 from salon_console import main
+from salon_console.line_chart import HEIGHT, WIDTH, Curve, LineChart, Threshold, Upright, ticks
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_train.report.curve_table import curve_groups
 from salon_train.report.folders import read_runs
 from salon_train.report.history import State, read_history
-from salon_train.report.line_chart import HEIGHT, WIDTH, Curve, LineChart, Threshold, Upright, drawn, ticks
 from salon_train.report.page import training_page
 from salon_train.report.samples import read_samples
 from salon_train.report.settings import settings_of
@@ -211,7 +211,7 @@ def test_whatever_the_numbers_are_the_drawing_stays_in_its_box(points: dict[int,
         uprights=[Upright(3, "resumed", "r")],
         steps=(0, max(points, default=0)),
     )
-    drawing = drawn(chart).partition("<details>")[0]
+    drawing = chart.html()
     for coordinates in re.findall(r'(?: d| cx| cy| x| y)="([^"]*)"', drawing):
         numbers = [float(found) for found in re.findall(r"-?[\d.]+(?:e[-+]?\d+)?", coordinates)]
         assert all(math.isfinite(found) and -10 <= found <= max(WIDTH, HEIGHT) for found in numbers), coordinates
@@ -232,14 +232,14 @@ def test_ticks_are_few_rise_and_hold_the_range(one: float, other: float, whole_n
 def test_of_many_points_no_peak_is_lost() -> None:
     points: dict[int, float | None] = dict.fromkeys(range(5000), 0.0)
     points[2501] = 7.0
-    drawing = drawn(LineChart("t", [Curve("a", points)], steps=(0, 4999)))
+    drawing = LineChart("t", [Curve("a", points)], steps=(0, 4999)).html()
     assert len(drawing) < 60_000
     (path,) = re.findall(r'<path class="line c0 d0" d="(M[^"]{20,})"', drawing)
     assert min(float(found) for found in re.findall(r",([\d.]+)", path)) < 40  # the peak; the ground is at 164
 
 
 def test_a_gap_is_no_line_and_a_lone_number_is_a_dot() -> None:
-    drawing = drawn(LineChart("t", [Curve("a", {1: 1.0, 2: None, 3: 1.0, 4: 2.0})], steps=(0, 4)))
+    drawing = LineChart("t", [Curve("a", {1: 1.0, 2: None, 3: 1.0, 4: 2.0})], steps=(0, 4)).html()
     (path,) = re.findall(r'<path class="line c0 d0" d="([^"]*)"', drawing)
     assert path.count("M") == 1
     assert drawing.count("<circle") == 3

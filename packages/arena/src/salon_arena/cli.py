@@ -16,6 +16,7 @@ from salon_console.options import FORMAT, OUTPUT, FiniteRange, output_option
 from salon_console.output import as_json, deliver, number_text, print_parts
 from salon_console.table_files import Table
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.extras import extra
 from salon_taxonomy.store_address import StoreAddress, is_url
 from salon_taxonomy.visible_text import visible
 
@@ -65,15 +66,12 @@ _TASKS_OF = {
 }
 
 
+_PORT = click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0: any free one.")
+
+
 def _serving(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a command that serves pages."""
-    options = (
-        click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
-        click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0: any free one."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")(_PORT(command))
 
 
 _PUBLIC_SEED = click.option(
@@ -301,9 +299,8 @@ def _print_remarks(remarks: Sequence[str]) -> None:
 @click.argument("folder", metavar="[FOLDER]", default="arena-demo", type=InputPath(file_okay=False, made=True))
 @click.option("--votes", type=click.IntRange(min=0), default=0, show_default=True, help="Simulated votes to begin with.")
 @click.option("--no-serve", is_flag=True, help="Only draw and vote.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of pictures, plan and votes; public.")
-@_serving
-def demo(folder: Path, votes: int, no_serve: bool, seed: int, host: str, port: int) -> None:
+@_PORT
+def demo(folder: Path, votes: int, no_serve: bool, port: int) -> None:
     """Draw pictures of five models of known strength and serve them as an arena.
 
     The pictures, the prompts and the database are in FOLDER (arena-demo).
@@ -313,53 +310,28 @@ def demo(folder: Path, votes: int, no_serve: bool, seed: int, host: str, port: i
       salon arena demo
       salon arena demo --votes 400 --no-serve && salon arena export --database arena-demo/arena.db --store results
     """
-    from salon_arena.app import LOOPBACK
-
-    if host not in LOOPBACK:
-        raise InputError("the demonstration is for this machine alone", source="--host", value=host, allowed=LOOPBACK)
     with ExitStack() as stack:
-        listening = None if no_serve else stack.enter_context(_listening(host, port))
-        _demonstrate(folder, votes, seed, listening)
+        listening = None if no_serve else stack.enter_context(_listening("127.0.0.1", port))
+        _demonstrate(folder, votes, listening)
 
 
-def _demonstrate(folder: Path, votes: int, seed: int, listening: socket.socket | None) -> None:
+def _demonstrate(folder: Path, votes: int, listening: socket.socket | None) -> None:
     """Draw, vote, and serve where there is a socket."""
+    extra("salon_synthetic", "demo", "salon-arena")
     from salon_arena.database import ArenaDatabase
     from salon_arena.demo import STRENGTHS, draw_demo, simulate_votes
     from salon_arena.material import read_material
     from salon_arena.service import vote_service
 
-    material = read_material(*draw_demo(folder, seed=seed))
+    material = read_material(*draw_demo(folder))
     planted = ", ".join(f"{model} {strength:,.0f}" for model, strength in STRENGTHS.items())
     click.echo(f"{len(material.files):,} pictures of {len(material.prompts):,} prompts in {folder}; strengths: {planted}.")
     with ArenaDatabase.open(folder / "arena.db") as opened:
-        service = vote_service(opened, material, seed=seed)
+        service = vote_service(opened, material, seed=0)
         if votes:
-            click.echo(f"{simulate_votes(service, votes, seed=seed):,} simulated votes.")
+            click.echo(f"{simulate_votes(service, votes):,} simulated votes.")
         if listening is not None:
             _serve(service, f"{len(material.models)} models", listening)
-
-
-@arena.command()
-@click.option("--votes", type=int, default=6000, show_default=True, help="How many.")
-@click.option("--raters", type=int, default=100, show_default=True, help="How many vote side by side.")
-@click.option("--careless", type=float, default=0.1, show_default=True, help="Share of raters who answer fast, at random.")
-@click.option("--models", type=int, default=6, show_default=True, help="How many, from 1,000 to 1,300 Elo points.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of material, plan and answers.")
-def simulate(votes: int, raters: int, careless: float, models: int, seed: int) -> None:
-    """Let raters of known quality vote over HTTP, and compare what the arena concludes with the truth.
-
-    \b
-    Example:
-      salon arena simulate --votes 20000 --raters 300
-    """
-    from salon_arena.simulate import simulate
-
-    found = simulate(votes=votes, raters=raters, careless=careless, models=models, seed=seed)
-    click.echo(f"{found.votes:,} votes; {found.counted:,} count on the board.")
-    click.echo(f"{found.flagged:,} raters flagged; {found.caught:,} of {found.bad:,} careless or malicious ones among them.")
-    click.echo(f"Ratings are {found.error:.1f} Elo points from the true strengths of the simulated models (root mean square).")
-    click.echo(f"{found.covered:,} of {found.models:,} strengths lie in their 95% intervals.")
 
 
 @arena.command()

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Final
 
 from salon_arena.service import AnswerBody, WorkService
-from salon_arena.simulate import simulated_choice
 from salon_synthetic.scenes.composing import compose
 from salon_synthetic.scenes.drawing import png
 from salon_synthetic.scenes.imagining import imagine
@@ -20,6 +19,8 @@ STRENGTHS: Final[Mapping[str, float]] = MappingProxyType(
     {"atelier": 1400.0, "brush": 1300.0, "canvas": 1200.0, "daub": 1100.0, "easel": 1000.0}
 )
 """Ratings on the Elo scale that simulated raters vote by; a stronger model makes fewer mistakes in its pictures."""
+_TIES: Final = 0.6
+"""The chance of a tie is this share of the weaker model's chance to win."""
 _WORST_SLIPS: Final = 0.6
 _RATERS: Final = 8
 _CATEGORIES: Final = tuple(Category)
@@ -103,3 +104,16 @@ def simulate_votes(service: WorkService, votes: int, *, seed: int = 0) -> int:
         service.answer(rater, body).result()
         given += 1
     return given
+
+
+def simulated_choice(generator: random.Random, left: float, right: float) -> str:
+    """Draw an answer to two models of these strengths, in Elo points.
+
+    With a tie as half a win, the left one wins 1 / (1 + 10^((right - left)/400)) on average.
+    """
+    expected = 1 / (1 + 10 ** ((right - left) / 400))
+    tied = _TIES * min(expected, 1 - expected)
+    drawn = generator.random()
+    if drawn < tied:
+        return generator.choice(("both_good", "both_bad"))
+    return "left" if drawn < tied + expected - tied / 2 else "right"

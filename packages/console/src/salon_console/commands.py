@@ -8,6 +8,7 @@ COMMANDS = {
         "bench": "Judge a folder of pictures with a suite and any vision-language model; every row lands in a store.",
         "refine": "Let a judge and an editor improve a picture, round by round, until it shows what was asked for.",
         "results": "Look at finished runs: report pages, comparisons, leaderboards, reliability, tables.",
+        "view": "Look at a store in the browser: runs while they go on, pictures with verdicts and replies, leaderboards.",
     },
     "salon-console": {
         "completion": "Print the script that completes salon's commands and options in a shell.",

@@ -93,7 +93,7 @@ def _print(packages: Table, checks: Mapping[str, MachineCheck]) -> None:
 
 
 def _checks() -> Iterator[tuple[str, MachineCheck]]:
-    for entry in sorted(entry_points(group=_CHECKS), key=lambda each: each.name):
+    for entry in sorted(entry_points(group=_CHECKS), key=lambda entry_point: entry_point.name):
         try:
             yield entry.name, entry.load()()
         except (ImportError, AttributeError) as error:
@@ -102,19 +102,19 @@ def _checks() -> Iterator[tuple[str, MachineCheck]]:
 
 def _package(name: str) -> _Package:
     try:
-        found = distribution(name)
+        installed = distribution(name)
     except PackageNotFoundError:
         return _Package(name, None, {})
     wanted: dict[str, list[str]] = {}
-    for extra, needed in _needs(found):
+    for extra, needed in _needs(installed):
         if not _installed(needed):
             wanted.setdefault(extra, []).append(needed)
-    return _Package(name, found.version, {extra: tuple(names) for extra, names in sorted(wanted.items())})
+    return _Package(name, installed.version, {extra: tuple(names) for extra, names in sorted(wanted.items())})
 
 
-def _needs(found: Distribution) -> Iterator[tuple[str, str]]:
+def _needs(package: Distribution) -> Iterator[tuple[str, str]]:
     """Yield each extra with the name of a distribution that it needs."""
-    for requirement in found.requires or ():
+    for requirement in package.requires or ():
         text, _, marker = requirement.partition(";")
         extra, name = _EXTRA.search(marker), _NAME.match(text)
         if extra is not None and name is not None:

@@ -68,10 +68,10 @@ class InputPath(click.Path):
             return value
         if str(value) != "-" and not (ctx and ctx.resilient_parsing):
             self._check(Path(value), f"{param.opts[0]}: {param.help}" if isinstance(param, click.Option) else "")
-        found = super().convert(value, param, ctx)
-        if str(found) != "-":
-            _compare("inputs", _Named(_name(param, ctx), Path(str(found)), self.tables), ctx)
-        return found
+        path = super().convert(value, param, ctx)
+        if str(path) != "-":
+            _compare("inputs", _Named(_name(param, ctx), Path(str(path)), self.tables), ctx)
+        return path
 
     def _check(self, path: Path, meaning: str) -> None:
         """Refuse a path that is missing or of the wrong kind, with what is there and what the option means."""
@@ -127,11 +127,11 @@ class OutputPath(click.Path):
         """
         if not (ctx and ctx.resilient_parsing):
             _refuse_unusable(Path(value))
-        found = super().convert(value, param, ctx)
+        path = super().convert(value, param, ctx)
         if self.endings is not None and not (ctx and ctx.resilient_parsing):
-            check_ending(Path(str(found)), self.endings, self.what)
-        _compare("outputs", _Named(_name(param, ctx), Path(str(found))), ctx)
-        return found
+            check_ending(Path(str(path)), self.endings, self.what)
+        _compare("outputs", _Named(_name(param, ctx), Path(str(path))), ctx)
+        return path
 
 
 def refuse_overwriting(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> None:
@@ -150,10 +150,10 @@ def refuse_overwriting(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) 
         Nothing was written. Choose another name.
     """
     named = [_Named(name, path) for name, path in outputs.items()]
-    for place, output in enumerate(named):
+    for number, output in enumerate(named):
         for name, path in inputs.items():
             _check_input(output, _Named(name, path, tables=True))
-        for other in named[:place]:
+        for other in named[:number]:
             _check_output(output, other)
 
 
@@ -258,9 +258,9 @@ def _identity(path: Path) -> tuple[object, ...]:
     try:
         real = _real(path)
         if real.exists():
-            found = real.stat()
+            status = real.stat()
             # Two outputs may both go to /dev/null.
-            return (found.st_dev, found.st_ino) if real.is_file() or real.is_dir() else (object(),)
+            return (status.st_dev, status.st_ino) if real.is_file() or real.is_dir() else (object(),)
         folder = real.parent.stat()
         return folder.st_dev, folder.st_ino, unicodedata.normalize("NFC", real.name)
     except (OSError, ValueError):  # the folder is missing, or the name cannot be one; what opens it will say so

@@ -1,14 +1,22 @@
-"""Forest plots as SVG: a point and a bar for each row, without a drawing library. Pages have interactive charts instead."""
+"""Forest plots: a point and a bar for each row, as SVG and as a table of a page."""
 
 import html
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final, NamedTuple, TypeGuard
 
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 
+_SVG: Final = "http://www.w3.org/2000/svg"
+_EDGE: Final = 2.0
+"""Percent of the width that a page's plot leaves free at each end, so that no point is cut."""
+_FARTHEST: Final = 4.0
+"""Times the median distance of an interval's end from its value: what is farther beyond all values does not shape the axis."""
+_FEWEST: Final = 6
+"""Ends of intervals that a median is taken of."""
 _ROW: Final = 22
 _PLOT: Final = 360
 _FONT: Final = 12
@@ -19,21 +27,24 @@ _WIDE: Final = 0x1100
 
 
 class PlotRow(NamedTuple):
-    """One row of a forest plot: a name, its value and its interval's ends; None: not known."""
+    """One row of a forest plot: a name, its value and its interval's ends (None: not known), and the series it belongs to."""
 
     name: str
     value: float | None
     low: float | None = None
     high: float | None = None
+    series: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ForestPlot:
     """Values with their intervals, one row below the other.
 
+    An interval that reaches much farther than the others would press them flat: its bar ends at the edge with an arrow.
+
     Attributes:
         title: what the horizontal axis shows, with its unit.
-        rows: from top to bottom.
+        rows: from top to bottom; neighbours of one name stand under one name, each series in its colour.
         reference: a value to mark by a dashed line, such as no difference; None: none.
         description: what the intervals are and how they were made; for screen readers.
     """
@@ -54,9 +65,8 @@ class ForestPlot:
             1
         """
         ink = "currentColor" if inline else "#1d2125"
-        known = [each for each in (self.reference, *(end for row in self.rows for end in row[1:])) if _known(each)]
-        ticks, digits = _ticks(known)
-        left = 2 * _MARGIN + max((_text_width(row.name) for row in self.rows), default=0.0)
+        ticks, digits = self._ticks()
+        left = 2 * _MARGIN + max((_text_width(_whole_name(row)) for row in self.rows), default=0.0)
         width, height = left + _PLOT + 3 * _MARGIN, _ROW * (len(self.rows) + 2) + _MARGIN
         bottom = _ROW * len(self.rows) + _MARGIN
 
@@ -70,29 +80,117 @@ class ForestPlot:
         if _known(self.reference):
             parts.append(_line(x(self.reference), _MARGIN, x(self.reference), bottom, f'stroke="{ink}" stroke-dasharray="3 3"'))
         for number, row in enumerate(self.rows):
-            parts += _row(row, _MARGIN + _ROW * (number + 0.5), left, x)
+            drawn_row = row._replace(name=_whole_name(row), low=_within(row.low, ticks), high=_within(row.high, ticks))
+            parts += _row(drawn_row, _MARGIN + _ROW * (number + 0.5), left, x)
+            for end, sign in ((row.low, "‹"), (row.high, "›")):
+                if _beyond(end, ticks):
+                    parts.append(_text(x(_within(end, ticks) or 0.0), _MARGIN + _ROW * (number + 0.5) + 4, sign, "middle"))
         parts.append(_text(left + _PLOT / 2, bottom + 34, self.title, "middle"))
         body = "\n".join(parts)
-        label = _escaped(f"{self.title} of {len(self.rows)} rows. {self.description}".strip())
+        label = _escaped(self._label())
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+            f'<svg xmlns="{_SVG}" width="{width:.0f}" height="{height:.0f}" '
             f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{label}" style="max-width:100%;height:auto" '
             f'font-family="system-ui, DejaVu Sans, sans-serif" font-size="{_FONT}" fill="{ink}">\n{body}\n</svg>\n'
+        )
+
+    def html(self) -> str:
+        """Return the plot as a table, a row each: names wrap, and the bars take what width a page has left."""
+        ticks, digits = self._ticks()
+        span = (ticks[-1] - ticks[0]) or 1.0
+
+        def x(value: float | None) -> str | None:
+            return f"{_EDGE + (100 - 2 * _EDGE) * (value - ticks[0]) / span:.2f}%" if _known(value) else None
+
+        series = {name: number % 8 for number, name in enumerate(dict.fromkeys(row.series for row in self.rows))}
+        together = [row.name if row.series else number for number, row in enumerate(self.rows)]
+        groups = [list(group) for _, group in groupby(zip(together, self.rows, strict=True), lambda pair: pair[0])]
+        rows = [
+            {
+                "name": None if number else row.name,
+                "span": len(group),
+                "colour": series[row.series],
+                "value": x(row.value),
+                "ends": ends if all(ends) else None,
+                "beyond": [end for end, known in zip(ends, (row.low, row.high), strict=True) if _beyond(known, ticks)],
+                "words": _words(row, digits),
+            }
+            for group in groups
+            for number, (_, row) in enumerate(group)
+            for ends in [(x(_within(row.low, ticks)), x(_within(row.high, ticks)))]
+        ]
+        from salon_console.templates import page_template  # only pages need templates
+
+        return page_template("salon_console", "forest_plot.html.jinja").render(
+            title=self.title,
+            label=self._label(),
+            ticks=[(x(tick), f"{tick:,.{digits}f}") for tick in ticks],
+            reference=x(self.reference),
+            series=series if len(series) > 1 else {},
+            rows=rows,
         )
 
     def png(self) -> bytes:
         """Return the plot as a PNG, two pixels for each unit of the SVG.
 
         Raises:
-            InputError: the package that draws it is not installed.
+            InputError: what draws it is not installed.
         """
-        try:
-            import vl_convert
-        except ModuleNotFoundError as error:
-            hint = "In a clone of Salon: uv pip install './packages/console[charts]', or end the name with .svg."
-            raise InputError("a PNG needs the extra 'charts', which lacks", value=error.name, hint=hint) from error
-        picture: bytes = vl_convert.svg_to_png(self.svg(), scale=2)
-        return picture
+        return svg_to_png(self.svg())
+
+    def _ticks(self) -> tuple[list[float], int]:
+        """Return the numbers of the axis, and the digits after the point that they need."""
+        values = [value for value in (self.reference, *(row.value for row in self.rows)) if _known(value)]
+        ends = [end for row in self.rows for end in row[2:4] if _known(end)]
+        reach = sorted(
+            abs(end - row.value)
+            for row in self.rows
+            for end in row[2:4]
+            if _known(end) and _known(row.value) and end != row.value
+        )
+        if values and len(reach) >= _FEWEST:
+            farthest = _FARTHEST * reach[len(reach) // 2]
+            ends = [end for end in ends if min(values) - farthest <= end <= max(values) + farthest]
+        return _ticks([*values, *ends])
+
+    def _label(self) -> str:
+        return f"{self.title} of {len(self.rows)} rows. {self.description}".strip()
+
+
+def svg_to_png(svg: str) -> bytes:
+    """Return a picture in SVG as a PNG, two pixels for each of its units, drawn with the fonts of this machine.
+
+    Raises:
+        InputError: the extra that draws it is not installed, or the machine has no font.
+    """
+    try:
+        import resvg_py
+    except ModuleNotFoundError as error:
+        hint = "In a clone of Salon: uv pip install './packages/console[charts]', or end the name with .svg."
+        raise InputError("a PNG needs the extra 'charts', which lacks", value=error.name, hint=hint) from error
+    blank, letter = (
+        resvg_py.svg_to_bytes(svg_string=f'<svg xmlns="{_SVG}" width="20" height="20"><text y="15">{text}</text></svg>')
+        for text in ("", "M")
+    )
+    if blank == letter:
+        raise InputError("a PNG needs a font, and none is installed", source="PNG", hint="End the name with .svg.")
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=2))
+
+
+def _whole_name(row: PlotRow) -> str:
+    return f"{row.name}, {row.series}" if row.series else row.name
+
+
+def _words(row: PlotRow, digits: int) -> str:
+    """Return what a row shows, in words."""
+
+    def text(value: float) -> str:
+        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.{digits + 1}f}"
+
+    if not _known(row.value):
+        return f"{_whole_name(row)}: no value"
+    interval = f", from {text(row.low)} to {text(row.high)}" if _known(row.low) and _known(row.high) else ""
+    return f"{_whole_name(row)}: {text(row.value)}{interval}"
 
 
 def _row(row: PlotRow, y: float, left: float, x: Callable[[float], float]) -> Iterator[str]:
@@ -105,6 +203,15 @@ def _row(row: PlotRow, y: float, left: float, x: Callable[[float], float]) -> It
         yield f'<circle cx="{x(row.value):.1f}" cy="{y:.1f}" r="4" fill="{_POINT}"/>'
 
 
+def _beyond(end: float | None, ticks: Sequence[float]) -> bool:
+    return _known(end) and not ticks[0] <= end <= ticks[-1]
+
+
+def _within(end: float | None, ticks: Sequence[float]) -> float | None:
+    """Return the end of an interval, or the end of the axis where that is nearer."""
+    return max(ticks[0], min(ticks[-1], end)) if _known(end) else None
+
+
 def _known(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
 
@@ -114,9 +221,14 @@ def _ticks(values: Sequence[float]) -> tuple[list[float], int]:
     low, high = min(values, default=0.0), max(values, default=1.0)
     if low == high:
         low, high = low - 0.5, high + 0.5
-    raw = (high - low) / 4
+    whole = all(float(value).is_integer() for value in values)
+    raw = max((high - low) / 4, 1.0 if whole and values else 0.0)
     magnitude = 10.0 ** math.floor(math.log10(raw))
-    factor = next(factor for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= raw)
+    factor = next(
+        factor
+        for factor in (1, 2, 2.5, 5, 10)
+        if factor * magnitude >= raw and (not whole or (factor * magnitude).is_integer())
+    )
     step = factor * magnitude
     first, last = math.floor(low / step), math.ceil(high / step)
     digits = max(0, (factor == 2.5) - math.floor(math.log10(step) + 1e-9))

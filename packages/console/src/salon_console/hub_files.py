@@ -41,24 +41,24 @@ def hub_file(address: str) -> Path:
         salon_taxonomy.errors.InputError: not the address of a file of a data set: 'hf://spaces/owner/name/prompts.csv'
         Write hf://datasets/OWNER/NAME/PATH, or hf://datasets/OWNER/NAME@REVISION/PATH.
     """
-    found = _ADDRESS.fullmatch(address)
-    if found is None or ".." in found["path"].split("/"):
+    match = _ADDRESS.fullmatch(address)
+    if match is None or ".." in match["path"].split("/"):
         raise InputError("not the address of a file of a data set:", value=address, hint=_HINT)
     try:
         hub, errors = import_module("huggingface_hub"), import_module("huggingface_hub.errors")
     except ImportError as error:
         raise InputError("an address of the hub needs huggingface_hub", value=address, hint=_INSTALL) from error
-    name = f"{found['owner']}/{found['name']}"
-    place: dict[str, Any] = {"repo_id": name, "repo_type": "dataset", "revision": found["revision"]}
-    path = found["path"].rstrip("/")
-    place["local_files_only"] = not _reached(hub, errors, hub.hf_hub_url(filename=path, **place))
+    name = f"{match['owner']}/{match['name']}"
+    source: dict[str, Any] = {"repo_id": name, "repo_type": "dataset", "revision": match["revision"]}
+    path = match["path"].rstrip("/")
+    source["local_files_only"] = not _reached(hub, errors, hub.hf_hub_url(filename=path, **source))
     try:
         if Path(path).suffix:
-            return Path(hub.hf_hub_download(filename=path, **place))
-        copy = Path(hub.snapshot_download(allow_patterns=[f"{path}/*"], **place)) / path
+            return Path(hub.hf_hub_download(filename=path, **source))
+        copy = Path(hub.snapshot_download(allow_patterns=[f"{path}/*"], **source)) / path
     except (OSError, ValueError, errors.EntryNotFoundError) as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0][:_LONGEST]
-        why = _UNANSWERED if place["local_files_only"] else f"{type(error).__name__}: {said}"
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0][:_LONGEST]
+        why = _UNANSWERED if source["local_files_only"] else f"{type(error).__name__}: {message}"
         problem = f"cannot be fetched from the hub ({why})"
         raise InputError(problem, source=address, hint=_UNREACHED) from error
     if not copy.is_dir():

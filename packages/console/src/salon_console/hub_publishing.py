@@ -1,23 +1,16 @@
-"""Publish pages as a static Space and tables as a data set with its card on the Hugging Face hub.
-
-``space_files`` and ``card`` only make texts; ``push`` is the one function that sends anything, with the hub's own client.
-"""
+"""Texts that the Hugging Face hub reads: the README of a static Space, and the card of a data set of tables."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 from salon_console.table_files import Table
 from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.visible_text import visible
 
-RepoType: TypeAlias = Literal["dataset", "space", "model"]
-_INSTALL: Final = "In a clone of Salon: uv pip install './packages/console[hub]'"
-_LOG_IN: Final = "Check the network; set HF_TOKEN, or log in with `hf auth login` (with the right to write)."
 _SIZES: Final = (
     (1_000, "n<1K"),
     (10_000, "1K<n<10K"),
@@ -29,18 +22,21 @@ _READERS: Final = {".csv": "read_csv", ".jsonl": "read_ndjson", ".parquet": "rea
 _LONGEST: Final = 300
 
 
-def space_readme(title: str, about: str = "") -> str:
+def space_readme(title: str, about: str = "", license_: str | None = None) -> str:
     """Return the README of a static Space whose first page is ``index.html``.
 
     Args:
         title: the name of the Space's page.
         about: one paragraph below the title.
+        license_: as the hub spells it.
 
     Example:
         >>> "sdk: static" in space_readme("Votes of June")
         True
     """
     settings = {"title": visible(title), "emoji": "📊", "colorFrom": "blue", "colorTo": "gray", "app_file": "index.html"}
+    if license_ is not None:
+        settings["license"] = license_
     top = _front_matter(settings, "sdk: static", "pinned: false")
     return f"{top}\n# {_line(title)}\n\n{_line(about) or 'A page made by Salon: it fetches nothing.'}\n"
 
@@ -67,7 +63,7 @@ def card_tables(folder: Path) -> tuple[CardTable, ...]:
         raise InputError("a card needs a package that is missing:", value="polars", hint="pip install polars") from error
     if not folder.is_dir():
         raise missing_path(folder, "folder")
-    found = []
+    tables = []
     for path in sorted(folder.iterdir()):
         if path.suffix in _READERS and path.is_file() and not path.name.startswith("."):
             try:
@@ -76,10 +72,10 @@ def card_tables(folder: Path) -> tuple[CardTable, ...]:
                 problem = str(error).splitlines()[0][:_LONGEST]
                 raise InputError(f"cannot be read ({problem})", source=path) from error
             columns = {name: str(kind) for name, kind in frame.schema.items()}
-            found.append(CardTable(path.name, frame.height, columns, file_sha256(path)))
-    if not found:
+            tables.append(CardTable(path.name, frame.height, columns, file_sha256(path)))
+    if not tables:
         raise InputError("there is no table in this folder", source=folder, allowed=tuple(_READERS))
-    return tuple(found)
+    return tuple(tables)
 
 
 def card(tables: Sequence[CardTable], *, title: str, license_: str | None = None, about: str = "") -> str:
@@ -126,82 +122,3 @@ def _front_matter(settings: Mapping[str, Any], *plain: str) -> str:
 def _line(text: str) -> str:
     """Return a text of a user as one line of Markdown."""
     return " ".join(visible(text, prose=True).split())
-
-
-def files_to_push(folder: Path) -> tuple[Path, ...]:
-    """Return the files of a folder that are pushed: all but hidden ones, and those in hidden folders.
-
-    Raises:
-        InputError: there is no such folder or nothing in it, or a file is a link that leads out of it.
-    """
-    if not folder.is_dir():
-        raise missing_path(folder, "folder")
-    found = tuple(sorted(_shown_files(folder)))
-    if not found:
-        raise InputError("there is nothing to push in this folder", source=folder)
-    root = folder.resolve()
-    for path in found:
-        if not path.resolve().is_relative_to(root):
-            raise InputError("is a link that leads out of the folder:", source=path, value=str(path.resolve()))
-    return found
-
-
-def _shown_files(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*"):
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts):
-            yield path
-
-
-def push(
-    folder: Path,
-    repository: str,
-    kind: RepoType,
-    *,
-    private: bool = False,
-    message: str = "Results by Salon",
-    token: str | None = None,
-    endpoint: str | None = None,
-) -> str:
-    """Upload the files of a folder to a Hugging Face repository in one commit; return its address.
-
-    A missing repository is made. Files of the same name are replaced; others stay.
-
-    Args:
-        folder: what :func:`files_to_push` finds in it.
-        repository: ``OWNER/NAME``.
-        kind: a data set, a Space (it must be static, with an ``index.html``) or a model.
-        private: only for a repository that is made now.
-        message: of the commit.
-        token: default: the one that the hub's client is logged in with. It is in no message of an error.
-        endpoint: of another hub; default: the public one.
-
-    Raises:
-        InputError: huggingface_hub is not installed, there is no token, the folder has no ``README.md`` (a Space: no
-            ``index.html``), or the hub refuses the upload.
-    """
-    files = files_to_push(folder)
-    needed = {"dataset": ("README.md",), "space": ("README.md", "index.html"), "model": ()}[kind]
-    for name in needed:
-        if folder / name not in files:
-            hint = f"`salon results {'space' if kind == 'space' else 'card'}` writes it."
-            raise InputError(f"a {kind} needs the file", source=folder, value=name, hint=hint)
-    try:
-        hub, errors = import_module("huggingface_hub"), import_module("huggingface_hub.errors")
-    except ImportError as error:
-        raise InputError("a push needs huggingface_hub", value=repository, hint=_INSTALL) from error
-    found = token or hub.get_token()
-    if not found:
-        raise InputError("there is no token for the hub", value=repository, hint=_LOG_IN)
-    api = hub.HfApi(endpoint=endpoint, token=found, library_name="salon")
-    http = import_module(type(hub.get_session()).__module__.partition(".")[0])
-    try:
-        sdk = {"space_sdk": "static"} if kind == "space" else {}
-        made = api.create_repo(repository, repo_type=kind, private=private, exist_ok=True, **sdk)
-        operations = [
-            hub.CommitOperationAdd(path_in_repo=path.relative_to(folder).as_posix(), path_or_fileobj=path) for path in files
-        ]
-        api.create_commit(repository, operations, commit_message=message, repo_type=kind)
-    except (errors.HfHubHTTPError, http.TransportError, OSError, ValueError) as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0].replace(found, "[hidden]")[:_LONGEST]
-        raise InputError(f"the hub did not take the files ({said})", value=repository, hint=_LOG_IN) from None
-    return str(made)

@@ -50,15 +50,15 @@ class LazyGroup(click.RichGroup):
 
     def short_help_of(self, name: str) -> str | None:
         """What the list says of a command without importing it; None: the command is asked."""
-        found = self.lazy_commands.get(name)
-        return None if found is None else found.short_help
+        command = self.lazy_commands.get(name)
+        return None if command is None else command.short_help
 
     def load(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import one command; None for an unknown name."""
-        found = self.lazy_commands.get(name)
-        if found is None:
+        lazy = self.lazy_commands.get(name)
+        if lazy is None:
             return super().get_command(ctx, name)
-        module, _, attribute = found.place.partition(":")
+        module, _, attribute = lazy.place.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
 
@@ -115,11 +115,11 @@ class InstalledGroup(LazyGroup):
     def load(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import one command; None when no installed package brings it."""
         own = super().load(ctx, name)
-        found = [] if own is not None else [entry for entry in entry_points(group=self.entry_group) if entry.name == name]
-        if not found:
+        entries = [] if own is not None else [entry for entry in entry_points(group=self.entry_group) if entry.name == name]
+        if not entries:
             return own
         try:
-            command: click.Command = found[0].load()
+            command: click.Command = entries[0].load()
         except (ImportError, AttributeError) as error:
             return _unavailable(f"{ctx.command_path} {name}", name, error)
         return command

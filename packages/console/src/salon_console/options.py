@@ -26,10 +26,10 @@ class FiniteRange(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number."""
-        found = super().convert(value, param, ctx)
-        if math.isnan(found):
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
             self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
-        return found
+        return number
 
 
 def several(*options: Decorator) -> Decorator:

@@ -35,12 +35,12 @@ def print_json(content: object) -> None:
     click.echo(as_json(content))
 
 
-def print_continues(done: int, total: int | None, things: str, place: object) -> None:
+def print_continues(done: int, total: int | None, things: str, folder: object) -> None:
     """Print :func:`continues` on standard error."""
-    click.echo(continues(done, total, things, place), err=True)
+    click.echo(continues(done, total, things, folder), err=True)
 
 
-def continues(done: int, total: int | None, things: str, place: object = None) -> str:
+def continues(done: int, total: int | None, things: str, folder: object = None) -> str:
     """Return the line on how much of a resumable command's work its earlier calls have done.
 
     Every resumable command prints it at its second call, and nothing at its first.
@@ -49,13 +49,13 @@ def continues(done: int, total: int | None, things: str, place: object = None) -
         done: how many of the things are done.
         total: how many there are; None where that is not known yet.
         things: what is counted, in the plural: "cases".
-        place: the run or the folder that keeps them; None where the command has just named it.
+        folder: the run or the folder that keeps them; None where the command has just named it.
 
     Example:
         >>> continues(30, 100, "cases", "run 1a2b")
         'continues: 30 of 100 cases done in run 1a2b'
     """
-    where = "" if place is None else f" in {place}"
+    where = "" if folder is None else f" in {folder}"
     of, rest = ("", "") if total is None else (f" of {total:,}", "; nothing is left to do" if done >= total else "")
     return f"continues: {done:,}{of} {things} done{where}{rest}"
 

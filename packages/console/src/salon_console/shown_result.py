@@ -59,8 +59,8 @@ def joined_views(views: Sequence[ResultView], names: Sequence[str]) -> ResultVie
     rows, points = [], []
     for name, view in zip(names, views, strict=True):
         for row in view.table.rows:
-            found = {**dict(zip(view.table.columns, row, strict=True)), "result": name}
-            rows.append(tuple(found.get(column, "–") for column in columns))
+            cells = {**dict(zip(view.table.columns, row, strict=True)), "result": name}
+            rows.append(tuple(cells.get(column, "–") for column in columns))
         points += [point._replace(name=f"{name}: {point.name}") for point in (view.chart.rows if view.chart else ())]
     chart = None if views[0].chart is None else replace(views[0].chart, rows=points)
     return ResultView("", Table(columns, rows, frozenset.union(*(view.table.numeric for view in views))), chart)
@@ -87,8 +87,8 @@ class ShownResult(ABC):
         table = replace(view.table, rows=view.table.rows[:_MOST_ROWS])
         chart = "" if view.chart is None else replace(view.chart, rows=view.chart.rows[:_MOST_ROWS]).svg(inline=True)
         left = len(view.table.rows) - _MOST_ROWS
-        said = [*view.notes, *([f"{left:,} more rows are not shown."] if left > 0 else [])]
-        notes = "".join(f"<p>{html.escape(visible(note, prose=True))}</p>\n" for note in said)
+        sentences = [*view.notes, *([f"{left:,} more rows are not shown."] if left > 0 else [])]
+        notes = "".join(f"<p>{html.escape(visible(note, prose=True))}</p>\n" for note in sentences)
         return f"<p>{html.escape(visible(view.header, prose=True))}</p>\n{chart}{table.html()}{notes}"
 
 
@@ -118,23 +118,23 @@ class FittedTable:
         numeric = [name in self._table.numeric for name in self._table.columns]
         widths = [max(cell.cell_len for cell in column) for column in zip(*texts, strict=True)]
         narrowest = [width if right else min(width, _NARROWEST) for width, right in zip(widths, numeric, strict=True)]
-        shown = _fitting(narrowest, numeric, options.max_width)
+        columns = _fitting(narrowest, numeric, options.max_width)
         drawing = Drawing(box=None, pad_edge=self._indented)
-        for place in shown:
+        for column in columns:
             drawing.add_column(
-                texts[0][place],
-                justify="right" if numeric[place] else "left",
-                no_wrap=numeric[place],
+                texts[0][column],
+                justify="right" if numeric[column] else "left",
+                no_wrap=numeric[column],
                 overflow="fold",
-                min_width=narrowest[place],
+                min_width=narrowest[column],
             )
         for row in texts[1:]:
-            drawing.add_row(*(row[place] for place in shown))
+            drawing.add_row(*(row[place] for place in columns))
         yield drawing
-        left_out = [visible(name) for place, name in enumerate(self._table.columns) if place not in shown]
+        left_out = [visible(name) for place, name in enumerate(self._table.columns) if place not in columns]
         if left_out:
-            said = f"Left out, too wide for {options.max_width} characters: {', '.join(left_out)}. {self._remedy}"
-            yield Text(said.strip(), style="dim")
+            remark = f"Left out, too wide for {options.max_width} characters: {', '.join(left_out)}. {self._remedy}"
+            yield Text(remark.strip(), style="dim")
 
 
 def _fitting(widths: Sequence[int], numeric: Sequence[bool], most: int) -> list[int]:
@@ -143,12 +143,12 @@ def _fitting(widths: Sequence[int], numeric: Sequence[bool], most: int) -> list[
     Columns through the one after the first column of words are always shown.
     """
     kept = (list(numeric).index(False) if False in numeric else 0) + 2
-    shown = list(range(len(widths)))
-    for place in sorted(range(kept, len(widths)), key=lambda place: (not numeric[place], -place)):
-        if sum(widths[place] + _BETWEEN for place in shown) <= most:
+    columns = list(range(len(widths)))
+    for column in sorted(range(kept, len(widths)), key=lambda column: (not numeric[column], -column)):
+        if sum(widths[place] + _BETWEEN for place in columns) <= most:
             break
-        shown.remove(place)
-    return shown
+        columns.remove(column)
+    return columns
 
 
 def table_text(table: Table, width: int = _WIDTH) -> str:

@@ -226,8 +226,8 @@ def _makers(table: Table | Callable[[], Table], values: "Rows | None") -> dict[s
     def rows() -> Rows:
         if values is not None:
             return values
-        found = cells()
-        return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+        table = cells()
+        return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
     return {
         ".csv": lambda: encoded(rows(), "csv"),
@@ -342,8 +342,8 @@ def _plain(value: object) -> object:
 
 def _latex(cell: str, *, number: bool) -> str:
     """Return a cell as LaTeX prints it literally; the sign of a number is a minus."""
-    shown = visible(cell) if number else re.sub("-(?=-)", "-\0", visible(cell))
-    text = "".join(_LATEX.get(sign, sign) for sign in shown)
+    letters = visible(cell) if number else re.sub("-(?=-)", "-\0", visible(cell))
+    text = "".join(_LATEX.get(sign, sign) for sign in letters)
     return re.sub(r"(?<![\w.])-(?=[\d.])", "$-$", text) if number else text
 
 

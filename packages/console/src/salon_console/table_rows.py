@@ -145,9 +145,9 @@ class UsableRows(list[T]):
         bad, whole = len(self.left_out), len(self) + len(self.left_out)
         verb = "cannot be used and is left out" if bad == 1 else "cannot be used and are left out"
         kinds: dict[tuple[object, ...], list[BadRow]] = {}
-        for each in self.left_out:
-            name = Path(each.error.source or self.source).name
-            kinds.setdefault((name, each.error.column, each.error.problem), []).append(each)
+        for bad_row in self.left_out:
+            name = Path(bad_row.error.source or self.source).name
+            kinds.setdefault((name, bad_row.error.column, bad_row.error.problem), []).append(bad_row)
         several = len({kind[0] for kind in kinds}) > 1
         lines = [_kind_of_problem(f"{kind[0]}, " if several else "", rows) for kind, rows in kinds.items()]
         more = [f"… and {len(lines) - _MOST_KINDS} more kinds of problems"] if len(lines) > _MOST_KINDS else []
@@ -157,11 +157,11 @@ class UsableRows(list[T]):
 def _kind_of_problem(where: str, rows: list[BadRow]) -> str:
     """``rows 2, 4-6: column 'task': unknown task 'x'``: the numbers of all rows, the words of the first."""
     runs = [[row for _, row in run] for _, run in groupby(enumerate(each.number for each in rows), lambda at: at[1] - at[0])]
-    shown = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+    ranges = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
     more = f" and {len(runs) - _MOST_RANGES} more places" if len(runs) > _MOST_RANGES else ""
     error = rows[0].error
     words = InputError(error.problem, column=error.column, key=error.key, value=error.value, allowed=error.allowed)
-    return f"{where}row{'s' if len(rows) > 1 else ''} {', '.join(shown[:_MOST_RANGES])}{more}: {words}"
+    return f"{where}row{'s' if len(rows) > 1 else ''} {', '.join(ranges[:_MOST_RANGES])}{more}: {words}"
 
 
 def table_rows(path: Path) -> Iterator[TableRow]:
@@ -223,11 +223,11 @@ def usable_rows(source: Path, rows: Iterable[tuple[int, T] | BadRow], *, what: s
     """
     usable: list[T] = []
     left_out: list[BadRow] = []
-    for each in rows:
-        if isinstance(each, BadRow):
-            left_out.append(each)
+    for row in rows:
+        if isinstance(row, BadRow):
+            left_out.append(row)
         else:
-            usable.append(each[1])
+            usable.append(row[1])
     if usable:
         return UsableRows(source, usable, left_out)
     if left_out:
@@ -271,12 +271,12 @@ def unique_rows(
     numbers: dict[str, int] = {}
 
     def first_of_its_id(row: TableRow) -> T:
-        found = read(row)
-        name = id_of(found)
+        record = read(row)
+        name = id_of(record)
         if name in numbers:
             raise row.problem(f"is the id of row {numbers[name]} already:", column, value=name)
         numbers[name] = row.number
-        return found
+        return record
 
     scanned = _scanned(path) if rows is None else rows
     return usable_rows(path, _each(scanned, first_of_its_id), what=what)
@@ -370,10 +370,10 @@ def _loaded(text: str, path: Path, line: int | None = None) -> Any:
         raise InputError(f"is no JSON ({error})", source=path, line=line) from error
 
 
-def _object(found: Any, path: Path, *, row: int | None = None, line: int | None = None) -> Mapping[str, Any]:
-    if not isinstance(found, dict):
-        raise InputError("must be a JSON object, not", source=path, value=_named(found), row=row, line=line)
-    return found
+def _object(value: Any, path: Path, *, row: int | None = None, line: int | None = None) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError("must be a JSON object, not", source=path, value=_named(value), row=row, line=line)
+    return value
 
 
 def _named(value: object) -> object:

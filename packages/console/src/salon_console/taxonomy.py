@@ -2,7 +2,6 @@
 
 import json
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import rich_click as click
 
 from salon_console.file_options import InputPath, OutputPath
 from salon_console.options import FORMAT, HELP, OUTPUT, format_option
-from salon_console.output import as_json, deliver, print_table
+from salon_console.output import as_json, deliver
 from salon_console.table_files import Table
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
-    from salon_taxonomy.crosswalk import Crosswalk
     from salon_taxonomy.taxonomy import Taxonomy
 
 
@@ -49,8 +47,8 @@ def list_(form: str, output: Path | None) -> None:
     """
     from salon_taxonomy.taxonomy import Taxonomy
 
-    found = [Taxonomy.load(name) for name in Taxonomy.names()]
-    values = [{"name": t.name, "title": t.title, "labels": len(t), "leaves": len(t.leaves())} for t in found]
+    taxonomies = [Taxonomy.load(name) for name in Taxonomy.names()]
+    values = [{"name": t.name, "title": t.title, "labels": len(t), "leaves": len(t.leaves())} for t in taxonomies]
     rows = [tuple(map(str, row.values())) for row in values]
     table = Table(("name", "title", "labels", "leaves"), rows, frozenset({"labels", "leaves"}))
     deliver(table, values, form=form, output=output, json=lambda: as_json(values))
@@ -72,11 +70,11 @@ def show(name: str, form: str, definitions: bool) -> None:
     from salon_taxonomy.exports import export
     from salon_taxonomy.taxonomy import Taxonomy
 
-    found = Taxonomy.open(name)
+    taxonomy = Taxonomy.open(name)
     if form == "json":
-        click.echo(export(found, "json"), nl=False)
+        click.echo(export(taxonomy, "json"), nl=False)
         return
-    _show(_tree(found, definitions))
+    _show(_tree(taxonomy, definitions))
 
 
 @taxonomy.command()
@@ -153,36 +151,6 @@ def validate(file: Path) -> None:
     click.echo(f"{valid.name} is valid (labels: {len(valid)}, leaves: {len(valid.leaves())})")
 
 
-@taxonomy.command()
-@click.argument("left")
-@click.argument("right")
-@click.option("--file", type=InputPath(), help="A crosswalk of your own (TOML) between the two.")
-@OUTPUT
-@FORMAT
-def crosswalk(left: str, right: str, file: Path | None, output: Path | None, form: str) -> None:
-    """Show which labels of the taxonomy LEFT correspond to which of RIGHT, and which correspond to none.
-
-    A relation is read from left to right: "broader" means that the right label covers more.
-
-    \b
-    Example:
-      salon taxonomy crosswalk magicmirror artifact-bench
-      salon taxonomy crosswalk artifact-bench magicmirror --format json
-    """
-    from salon_taxonomy.crosswalk import Crosswalk
-    from salon_taxonomy.taxonomy import Taxonomy
-
-    a, b = Taxonomy.open(left), Taxonomy.open(right)
-    walk = Crosswalk.load(a.name, b.name) if file is None else Crosswalk.read(file, a, b)
-    links = [link.model_dump(by_alias=True, mode="json") for link in walk.links]
-    unmatched = [leaf.model_dump() for leaf in walk.unmatched(a, b)]
-    document = {"left": a.name, "right": b.name, "links": links, "unmatched": unmatched}
-    rows = [(link.from_, link.relation, link.to, link.rationale) for link in walk.links]
-    table = Table((a.name, "relation", b.name, "why"), rows)
-    show = partial(_show_crosswalk, walk, a, b, table)
-    deliver(table, links, form=form, output=output, show=show, json=lambda: as_json(document))
-
-
 def _show(*renderables: "RenderableType") -> None:
     """Print to standard output; never narrower than 100 columns where the output is no terminal."""
     from rich.console import Console
@@ -198,13 +166,13 @@ def _text(text: str, style: str = "") -> "Text":
     return Text(text, style=style)
 
 
-def _tree(found: "Taxonomy", definitions: bool) -> "Tree":
+def _tree(taxonomy: "Taxonomy", definitions: bool) -> "Tree":
     from rich.text import Text
     from rich.tree import Tree
 
-    tree = Tree(Text.assemble((found.title, "bold"), f"  {len(found)} labels, {len(found.leaves())} leaves"))
+    tree = Tree(Text.assemble((taxonomy.title, "bold"), f"  {len(taxonomy)} labels, {len(taxonomy.leaves())} leaves"))
     branches: dict[str | None, Tree] = {None: tree}
-    for label in found.walk():
+    for label in taxonomy.walk():
         line = Text.assemble((label.name, "bold"), (f"  {label.id}", "cyan"))
         figures = [f"{key} {count:,}" for key, count in label.counts.items()]
         figures += [f"{key.replace('_', ' ')} {share}%" for key, share in label.shares.items()]
@@ -214,12 +182,3 @@ def _tree(found: "Taxonomy", definitions: bool) -> "Tree":
             line.append(f"\n{label.definition}", "dim")
         branches[label.id] = branches[label.parent].add(line)
     return tree
-
-
-def _show_crosswalk(walk: "Crosswalk", left: "Taxonomy", right: "Taxonomy", links: Table) -> None:
-    leaves = walk.unmatched(left, right)
-    without = [(leaf.taxonomy, leaf.label, leaf.rationale or "no reason given") for leaf in leaves]
-    click.echo(f"{len(walk.links)} links")
-    print_table(links.columns, links.rows)
-    click.echo(f"\n{len(leaves)} leaves without a link")
-    print_table(("taxonomy", "label", "why"), without)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from salon_curate.lineage import why
     from salon_curate.measures import fields, look
     from salon_curate.pipeline import read_pipeline
-    from salon_curate.planning import plan, simulate
+    from salon_curate.planning import plan
     from salon_curate.running import run, status, verify
     from salon_curate.selection import diff, read_columns, save_selection, select, sweep
     from salon_curate.stages import Stage, stage
@@ -39,7 +39,7 @@ _BY_MODULE = {
     "lineage": ("why",),
     "measures": ("fields", "look"),
     "pipeline": ("read_pipeline",),
-    "planning": ("plan", "simulate"),
+    "planning": ("plan",),
     "running": ("run", "status", "verify"),
     "selection": ("diff", "save_selection", "select", "sweep", "read_columns"),
     "stages": ("Stage", "stage"),
@@ -65,7 +65,6 @@ __all__ = [
     "run",
     "save_selection",
     "select",
-    "simulate",
     "stage",
     "status",
     "sweep",

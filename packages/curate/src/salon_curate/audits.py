@@ -10,7 +10,6 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -33,17 +32,8 @@ _BLANK_FOLDER: Final = "pictures/blank"
 """Blank pictures in place of every twentieth one, shown beside the sample in an arena; who accepts one was not looking."""
 _BLANK_EVERY: Final = 20
 _TEST_POINT: Final = "accept"
-"""In the arena, and the name of the choice in Label Studio."""
+"""The name of the question in the arena."""
 QUESTION: Final = "the picture is whole and shows what its prompt asks for"
-_LABEL_STUDIO: Final = """<View>
-  <Image name="picture" value="$picture"/>
-  <Header value="{question}"/>
-  <Choices name="accept" toName="picture" choice="single" required="true">
-    <Choice value="accept"/>
-    <Choice value="reject"/>
-  </Choices>
-</View>
-"""
 _ACCEPT: Final = {
     "1": True,
     "true": True,
@@ -118,7 +108,7 @@ def sample_audit(
     question: str = QUESTION,
     seed: int = 0,
 ) -> Sampled:
-    """Draw an audit's sample and write it for people: a sheet, an arena's folder, tasks for Label Studio.
+    """Draw an audit's sample and write it for people: a sheet and an arena's folder.
 
     Raters see neither the decision nor the stratum, and the order is random. In the arena's pages:
     ``salon arena serve audits/NAME/pictures --prompts audits/NAME/prompts.jsonl --task checks``.
@@ -182,7 +172,7 @@ def sample_audit(
 def _write_for_raters(
     dataset: DataSet, folder: Path, pictures: Mapping[str, int], sample: "pl.DataFrame", question: str
 ) -> None:
-    """Write the sample's pictures, the sheet, the arena's prompts and Label Studio's tasks.
+    """Write the sample's pictures, the sheet and the arena's prompts.
 
     Args:
         pictures: the name of each picture → its row in the data set, in the order of ``sample``.
@@ -203,9 +193,6 @@ def _write_for_raters(
     writer.writerows([each["key"], each["picture"], "", ""] for each in sheet)
     publish_text(folder / "sheet.csv", table.getvalue())
     publish_text(folder / "prompts.jsonl", "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in arena))
-    tasks = [{"data": each} for each in sheet]
-    publish_text(folder / "label_studio.json", json.dumps(tasks, indent=1, ensure_ascii=False) + "\n")
-    publish_text(folder / "label_studio.xml", _LABEL_STUDIO.format(question=escape(question, quote=True)))
 
 
 def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, draws: int = DRAWS) -> AuditResult:
@@ -214,8 +201,7 @@ def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, dr
     Args:
         name: of the audit.
         answers: a CSV table with ``key``, ``rater`` and ``accept`` (true/false, yes/no, accept/reject, 1/0), one row per rater
-            and picture, where an empty ``accept`` counts as missing; or the JSON export of Label Studio; or the result store
-            that an arena exported its checks to.
+            and picture, where an empty ``accept`` counts as missing; or the result store that an arena exported its checks to.
         seed: of the intervals' draws.
 
     Raises:
@@ -313,9 +299,8 @@ _Answer: TypeAlias = tuple[int, str, str, str]
 
 
 def _collected(path: Path, known: Mapping[str, str], pictures: Mapping[str, str]) -> dict[str, dict[str, bool]]:
-    """The answers by key and rater, from any of the three forms."""
-    read = _of_label_studio if path.suffix == ".json" else _of_sheet
-    said = _of_arena(path, pictures) if path.is_dir() else read(path)
+    """The answers by key and rater, from a sheet or an arena's store."""
+    said = _of_arena(path, pictures) if path.is_dir() else _of_sheet(path)
     found: dict[str, dict[str, bool]] = {}
     for row, key, rater, text in said:
         if key not in known:
@@ -367,23 +352,6 @@ def _arena_checks(path: Path, pictures: Mapping[str, str]) -> list[tuple[str, st
     own = (pl.col("dimension") == _TEST_POINT) & pl.col("value").is_not_null() & pl.col("prompt_id").is_in(list(pictures))
     blank = pl.col("subject_model") == Path(_BLANK_FOLDER).name
     return scores.filter(own).select("prompt_id", "judge", "value", blank).sort("prompt_id", "judge").collect().rows()
-
-
-def _of_label_studio(path: Path) -> Iterator[_Answer]:
-    """The choices of each annotation; one that its author cancelled or left empty is missing."""
-    try:
-        tasks = json.loads(path.read_text(encoding="utf-8"))
-        for row, task in enumerate(tasks, 1):
-            for annotation in task.get("annotations", ()):
-                if annotation.get("was_cancelled"):
-                    continue
-                for each in annotation["result"]:
-                    if each.get("from_name") == _TEST_POINT:
-                        rater = str(annotation.get("completed_by", "unknown"))
-                        yield row, task["data"]["key"], rater, each["value"]["choices"][0].lower()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        hint = "Export the project from Label Studio as JSON."
-        raise InputError(f"is no export of Label Studio ({type(error).__name__}: {error})", source=path, hint=hint) from error
 
 
 def _write_blank(path: Path) -> None:

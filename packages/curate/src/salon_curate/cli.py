@@ -39,7 +39,6 @@ _LAZY = {
     ),
 }
 _DATASET = click.argument("dataset", type=InputPath(file_okay=False, made=True))
-_JUDGE = click.option("--judge", metavar="SPEC", help="The judge of every stage that names none.")
 _WHERE = click.option("--where", multiple=True, metavar="SQL", help="A condition; repeat: all must hold.")
 _SELECTION = click.option("--selection", metavar="NAME", help="Conditions of pipeline.toml or of a saved selection.")
 _WORK_SECONDS = 1.0
@@ -62,21 +61,22 @@ def curate() -> None:
 @curate.command()
 @click.argument("dataset", type=OutputPath(file_okay=False, dir_okay=True))
 @click.option("--preset", metavar="NAME", help="Start from a paper's pipeline: flux-reason, r3-data or magicdata.")
+@click.option("--judge", metavar="SPEC", help="The judge of every stage that names none: KIND:MODEL@URL or a TOML file.")
 @FORMAT
-def init(dataset: Path, preset: str | None, form: str) -> None:
+def init(dataset: Path, preset: str | None, judge: str | None, form: str) -> None:
     """Create an empty data set with a pipeline.toml to edit.
 
     \b
     Example:
       salon curate init birds
-      salon curate init reasons --preset flux-reason
+      salon curate init reasons --preset flux-reason --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
     """
     from salon_curate.dataset import DataSet
     from salon_curate.files import publish_text
-    from salon_curate.pipeline import LOOK, PIPELINE
+    from salon_curate.pipeline import LOOK, PIPELINE, judge_line
     from salon_curate.presets import preset_text
 
-    text = LOOK if preset is None else preset_text(preset)
+    text = judge_line(judge) + (LOOK if preset is None else preset_text(preset))
     DataSet.create(dataset)
     publish_text(dataset / PIPELINE, text)
     if form == "json":
@@ -153,7 +153,6 @@ def import_(
 )
 @click.option("--engine", "engine", default="embedded", show_default=True, help="embedded, inline or ray.")
 @click.option("--shards", metavar="A-B", help="Only these shards, by number: 0-99.")
-@_JUDGE
 @click.option("--max-calls", type=click.IntRange(1), help="Ask at most so many questions per stage.")
 @click.option("--max-cost", type=float, metavar="USD", help="Ask nothing more once this much was spent per stage.")
 @click.option(
@@ -167,7 +166,6 @@ def run(
     workers: int,
     engine: str,
     shards: str | None,
-    judge: str | None,
     max_calls: int | None,
     max_cost: float | None,
     allow_incomplete: bool,
@@ -179,7 +177,7 @@ def run(
     \b
     Example:
       salon curate run birds --workers 4
-      salon curate run birds --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000 --max-cost 20
+      salon curate run birds --max-cost 20
     """
     from salon_curate.judging import JudgedStage
     from salon_curate.ray_engine import engine_named
@@ -191,7 +189,7 @@ def run(
         raise InputError("has no effect with --engine inline:", column="workers", value=workers, hint=hint)
     opened = _opened(dataset)
     limits = RunLimits(cost_usd=max_cost, calls=max_calls)
-    pipeline = _pipeline(dataset, judge, limits=limits, asks=True)
+    pipeline = _pipeline(dataset, limits=limits, asks=True)
     chosen = _shard_range(shards, len(opened.shards))
     stages = [replace(each, keep_lost=allow_incomplete) if isinstance(each, JudgedStage) else each for each in pipeline.stages]
     result = run_stages(
@@ -219,10 +217,9 @@ def run(
 
 @curate.command()
 @_DATASET
-@_JUDGE
 @OUTPUT
 @FORMAT
-def status(dataset: Path, judge: str | None, output: Path | None, form: str) -> None:
+def status(dataset: Path, output: Path | None, form: str) -> None:
     """Show how far every stage is.
 
     \b
@@ -232,7 +229,7 @@ def status(dataset: Path, judge: str | None, output: Path | None, form: str) -> 
     from salon_curate.running import status as status_of
 
     opened = _opened(dataset)
-    found = status_of(opened, _pipeline(dataset, judge).stages)
+    found = status_of(opened, _pipeline(dataset).stages)
     rows = [{"stage": s.stage, "version": s.version, "done": s.done, "shards": s.shards, "rows": s.rows} for s in found]
     lines = [(s.stage, s.version, f"{s.done:,} of {s.shards:,}", as_cell(s.rows)) for s in found]
     deliver(
@@ -247,9 +244,8 @@ def status(dataset: Path, judge: str | None, output: Path | None, form: str) -> 
 
 @curate.command()
 @_DATASET
-@_JUDGE
 @FORMAT
-def verify(dataset: Path, judge: str | None, form: str) -> None:
+def verify(dataset: Path, form: str) -> None:
     """Compare every shard, part and release with what the manifests and receipts say. DATASET may be a release alone.
 
     Exits with 1 where something is wrong.
@@ -266,7 +262,7 @@ def verify(dataset: Path, judge: str | None, form: str) -> None:
         shards, wrong, said = 0, verify_release(dataset), "all files are as they were released"
     else:
         opened = _opened(dataset)
-        shards, wrong = len(opened.shards), verify_all(opened, _pipeline(dataset, judge).stages)
+        shards, wrong = len(opened.shards), verify_all(opened, _pipeline(dataset).stages)
         releases = sorted(path.parent for path in dataset.glob(f"releases/*/{RELEASE_MANIFEST}"))
         wrong += [f"releases/{release.name}/{line}" for release in releases for line in verify_release(release)]
         said = f"as they were written: {counted(shards, 'shard')} with parts, {counted(len(releases), 'release')}"
@@ -291,10 +287,9 @@ def verify(dataset: Path, judge: str | None, form: str) -> None:
 )
 @click.option("--workers", type=click.IntRange(1, 512), default=1, show_default=True, help="As many as the run will have.")
 @SEED
-@_JUDGE
 @OUTPUT
 @FORMAT
-def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None, output: Path | None, form: str) -> None:
+def plan(dataset: Path, share: float, workers: int, seed: int, output: Path | None, form: str) -> None:
     """Run a few shards and show what all of them will take.
 
     Shown are calls, tokens, money, bytes and hours of each stage. What the sample asks is paid and kept; the run does not ask
@@ -305,84 +300,30 @@ def plan(dataset: Path, share: float, workers: int, seed: int, judge: str | None
       salon curate plan birds
       salon curate plan birds --share 0.05 --workers 8
     """
-    from salon_curate.planning import SIMULATIONS
     from salon_curate.planning import plan as planning
-    from salon_curate.planning import simulate as simulating
+    from salon_curate.planning import wall_seconds
 
-    opened, stages = _opened(dataset), _pipeline(dataset, judge, asks=True).stages
+    opened, stages = _opened(dataset), _pipeline(dataset, asks=True).stages
     found = planning(opened, stages, share=share, seed=seed, workers=workers)
-    try:
-        wall, why = simulating(opened, stages, workers=workers, seed=seed), ""
-    except InputError as error:  # the plan is made and paid
-        wall, why = None, str(error)
+    wall = wall_seconds(found, stages, workers=workers)
     header = ("stage", "shards run", "calls", "tokens in", "tokens out", "US dollars", "MB read", "MB written", "hours")
     sizes = {"bytes_read": 1e6, "bytes_written": 1e6, "seconds": 3600.0}
     rows = [[each.stage, f"{each.measured} of {each.shards:,}",
              *(_total_of(each.totals[name], sizes.get(name, 1.0)) for name in each.totals)] for each in found]  # fmt: skip
-    if wall is None:
-        time_taken = f"the wall-clock time is not known: {why}"
-    else:
-        crew = "1 worker" if workers == 1 else f"{workers} workers"
-        ends = f"{_duration(wall.low)} to {_duration(wall.high)} in 95% of {SIMULATIONS} simulations"
-        time_taken = f"wall-clock time with {crew} and 1 judge: {_duration(wall.seconds)} ({ends})"
+    crew = "1 worker" if workers == 1 else f"{workers} workers"
+    time_taken = "not known: the journals had a stage's replies, so no judge was timed" if wall is None else _duration(wall)
     values = [asdict(each) for each in found]
     deliver(
         Table(header, rows),
         values,
         form=form,
         output=output,
-        further=["± is half of Student's 95% interval over the shards that were run", time_taken],
-        json=lambda: as_json({"stages": values, "wall": None if wall is None else asdict(wall)}),
+        further=[
+            "± is half of Student's 95% interval over the shards that were run",
+            f"wall-clock time with {crew} and 1 judge: {time_taken}",
+        ],
+        json=lambda: as_json({"stages": values, "wall_seconds": wall}),
     )
-
-
-@curate.command()
-@_DATASET
-@click.option(
-    "--workers",
-    type=click.IntRange(1),
-    multiple=True,
-    default=(1,),
-    show_default=True,
-    help="Processes for stages without a judge; repeat to compare.",
-)
-@click.option(
-    "--judges",
-    type=click.IntRange(1),
-    multiple=True,
-    default=(1,),
-    show_default=True,
-    help="Processes that judge at once, each with a judge of the measured speed; repeat to compare.",
-)
-@SEED
-@_JUDGE
-@OUTPUT
-@FORMAT
-def simulate(
-    dataset: Path,
-    workers: tuple[int, ...],
-    judges: tuple[int, ...],
-    seed: int,
-    judge: str | None,
-    output: Path | None,
-    form: str,
-) -> None:
-    """Simulate the wall-clock time of a whole run from the costs that `plan` or `run` measured. Nothing is run or asked.
-
-    \b
-    Example:
-      salon curate simulate birds --workers 2 --workers 16 --judges 1 --judges 8
-    """
-    from salon_curate.planning import simulate as simulating
-
-    opened, stages = _opened(dataset), _pipeline(dataset, judge).stages
-    found = [simulating(opened, stages, workers=one, judges=other, seed=seed) for one in workers for other in judges]
-    header = ("workers", "judges", "wall-clock time", "95% of simulations", "busy", *(stage.name for stage in stages))
-    rows = [[as_cell(each.workers), as_cell(each.judges), _duration(each.seconds),
-             f"{_duration(each.low)} to {_duration(each.high)}", f"{each.busy:.0%}",
-             *map(_duration, each.by_stage.values())] for each in found]  # fmt: skip
-    values = [asdict(each) for each in found]
-    deliver(Table(header, rows), values, form=form, output=output, json=lambda: as_json(values))
 
 
 @curate.command()
@@ -391,8 +332,6 @@ def simulate(
 @click.option("--now", metavar="SPEC", help="Judge to compare with. Default: the stage's own, asked again.")
 @click.option("--rows", type=click.IntRange(1), default=200, show_default=True, help="Pictures of the sample.")
 @click.option("--at-most", type=FiniteRange(0, 1), help="Exit with 1 if the lower 95% bound of the changed share exceeds this.")
-@SEED
-@_JUDGE
 @OUTPUT
 @FORMAT
 def drift(
@@ -401,8 +340,6 @@ def drift(
     now: str | None,
     rows: int,
     at_most: float | None,
-    seed: int,
-    judge: str | None,
     output: Path | None,
     form: str,
 ) -> None:
@@ -415,13 +352,13 @@ def drift(
     """
     from salon_curate.drift import drift as drifting
 
-    opened, stages = _opened(dataset), _pipeline(dataset, judge, asks=True).stages
+    opened, stages = _opened(dataset), _pipeline(dataset, asks=True).stages
     again = None if now is None else next(
-        (each for each in _pipeline(dataset, judge, asks=True, now=(stage, now)).stages if each.name == stage), None
+        (each for each in _pipeline(dataset, asks=True, now=(stage, now)).stages if each.name == stage), None
     )  # fmt: skip
     if again is not None and not again.judged:
         raise InputError("the stage asks no judge that could be another:", source="--now", value=stage, hint="Leave --now out.")
-    found = drifting(opened, stages, stage, now=again, rows=rows, seed=seed)
+    found = drifting(opened, stages, stage, now=again, rows=rows)
     header = ("column", "rows", "changed", "95% interval of the share (Wilson)", "lost", "found", "mean shift",
               "95% interval (Student)")  # fmt: skip
     lines = []
@@ -461,7 +398,6 @@ def _duration(seconds: float) -> str:
 @click.option("--page", type=OutputPath(), help="Write the curves of the sweeps as one HTML page.")
 @_WHERE
 @_SELECTION
-@_JUDGE
 @output_option(what="Also write the table, with --sweep the curves, to this file")
 @FORMAT
 def yield_(
@@ -471,7 +407,6 @@ def yield_(
     page: Path | None,
     where: tuple[str, ...],
     selection: str | None,
-    judge: str | None,
     output: Path | None,
     form: str,
 ) -> None:
@@ -485,7 +420,7 @@ def yield_(
     from salon_curate.selection import select as apply
     from salon_curate.selection import sweep as sweeps
 
-    opened, pipeline = _opened(dataset), _pipeline(dataset, judge)
+    opened, pipeline = _opened(dataset), _pipeline(dataset)
     for name, value in (("points", points), ("page", page)):
         if value is not None and not sweep:
             raise InputError("has no effect without --sweep:", column=name, value=str(value), hint="Add --sweep COLUMN.")
@@ -513,7 +448,6 @@ def yield_(
 @click.option("--name", required=True, help="Of the selection.")
 @_WHERE
 @_SELECTION
-@_JUDGE
 @OUTPUT
 @FORMAT
 def select(
@@ -521,7 +455,6 @@ def select(
     name: str,
     where: tuple[str, ...],
     selection: str | None,
-    judge: str | None,
     form: str,
     output: Path | None,
 ) -> None:
@@ -535,7 +468,7 @@ def select(
     from salon_curate.selection import save_selection
     from salon_curate.selection import select as apply
 
-    opened, pipeline = _opened(dataset), _pipeline(dataset, judge)
+    opened, pipeline = _opened(dataset), _pipeline(dataset)
     found = apply(opened, pipeline.stages, _predicates(opened, pipeline, where, selection), name)
     path = save_selection(opened, pipeline.stages, found)
     deliver(
@@ -553,9 +486,8 @@ def select(
 @click.argument("old")
 @click.argument("new")
 @output_option(what="Write the moved keys with their conditions to this file")
-@_JUDGE
 @FORMAT
-def diff(dataset: Path, old: str, new: str, output: Path | None, judge: str | None, form: str) -> None:
+def diff(dataset: Path, old: str, new: str, output: Path | None, form: str) -> None:
     """Compare two selections, OLD and NEW: which pictures enter and leave, and which condition decided.
 
     \b
@@ -564,7 +496,7 @@ def diff(dataset: Path, old: str, new: str, output: Path | None, judge: str | No
     """
     from salon_curate.selection import diff as differ
 
-    opened, pipeline = _opened(dataset), _pipeline(dataset, judge)
+    opened, pipeline = _opened(dataset), _pipeline(dataset)
     moved = differ(opened, pipeline.stages, *(_predicates(opened, pipeline, (), name) for name in (old, new)))
     if output is not None:
         _write_keys(output, moved.keys)
@@ -589,9 +521,8 @@ def _write_keys(output: Path, keys: "pl.DataFrame") -> None:
 @curate.command()
 @_DATASET
 @click.argument("key")
-@_JUDGE
 @format_option("json", default="json", help_="There is this one.")
-def why(dataset: Path, key: str, judge: str | None, form: str) -> None:
+def why(dataset: Path, key: str, form: str) -> None:
     """Print the values of the picture KEY with their parts, judges and replies, as JSON.
 
     \b
@@ -601,7 +532,7 @@ def why(dataset: Path, key: str, judge: str | None, form: str) -> None:
     from salon_curate.lineage import why as explain
 
     opened = _opened(dataset)
-    print_json(explain(opened, _pipeline(dataset, judge).stages, key))
+    print_json(explain(opened, _pipeline(dataset).stages, key))
 
 
 def _predicates(dataset: "DataSet", pipeline: "Pipeline", where: tuple[str, ...], selection: str | None) -> dict[str, str]:
@@ -664,7 +595,6 @@ def _curves_table(curves: "Sequence[YieldCurve]") -> Table:
 @click.option("--by", metavar="COLUMN", help="Take the highest values of this column instead of a random draw.")
 @output_option(what="The file of keys and buckets to write (replaced)", required=True)
 @SEED
-@_JUDGE
 @FORMAT
 def draw(
     dataset: Path,
@@ -674,7 +604,6 @@ def draw(
     by: str | None,
     output: Path,
     seed: int,
-    judge: str | None,
     form: str,
 ) -> None:
     """Draw pictures from buckets in a ratio; no picture is drawn twice.
@@ -693,7 +622,7 @@ def draw(
     if not all(part.isascii() and part.isdigit() for part in parts):
         raise InputError("must be whole numbers with colons between, such as 4:1:1", column="ratio", value=ratio)
     opened = _opened(dataset)
-    found = drawing(opened, _pipeline(dataset, judge).stages, named, [int(part) for part in parts], number, by=by, seed=seed)
+    found = drawing(opened, _pipeline(dataset).stages, named, [int(part) for part in parts], number, by=by, seed=seed)
     _write_keys(output, found.keys)
     deliver(
         Table(
@@ -724,9 +653,7 @@ def audit() -> None:
 @click.option("--name", required=True, help="Of the audit.")
 @click.option("--per-stratum", type=click.IntRange(1), default=500, show_default=True, help="Pictures of each stratum.")
 @click.option("--near", metavar="SQL", help="Pictures near a threshold: strata of their own.")
-@click.option("--question", help="What raters answer with yes or no. Default: whether the picture shows its prompt.")
 @SEED
-@_JUDGE
 @OUTPUT
 @FORMAT
 def audit_sample(
@@ -735,27 +662,24 @@ def audit_sample(
     name: str,
     per_stratum: int,
     near: str | None,
-    question: str | None,
     seed: int,
-    judge: str | None,
     output: Path | None,
     form: str,
 ) -> None:
     """Draw the sample and write it for people.
 
-    Written are a sheet to fill in, a folder for the arena, and tasks for Label Studio. Raters do not see the decision.
+    Written are a sheet to fill in and a folder for the arena. Raters do not see the decision.
 
     \b
     Example:
       salon curate audit sample birds --selection v1 --name first --per-stratum 500 --near "sharpness BETWEEN 70 AND 90"
       salon arena serve birds/audits/first/pictures --prompts birds/audits/first/prompts.jsonl --task checks
     """
-    from salon_curate.audits import QUESTION, sample_audit
+    from salon_curate.audits import sample_audit
 
     opened = _opened(dataset)
     found = sample_audit(
-        opened, _pipeline(dataset, judge).stages, selection, name, per_stratum=per_stratum, near=near,
-        question=question or QUESTION, seed=seed,
+        opened, _pipeline(dataset).stages, selection, name, per_stratum=per_stratum, near=near, seed=seed,
     )  # fmt: skip
     deliver(
         Table(
@@ -780,7 +704,7 @@ def audit_sample(
 def audit_score(dataset: Path, name: str, answers: Path, seed: int, output: Path | None, form: str) -> None:
     """Score ANSWERS about the audit NAME: precision, recall and agreement of the whole data set.
 
-    ANSWERS is a CSV table (key, rater, accept), a JSON export of Label Studio, or the store that an arena exported to.
+    ANSWERS is a CSV table (key, rater, accept), or the store that an arena exported to.
 
     \b
     Example:
@@ -814,9 +738,8 @@ def audit_score(dataset: Path, name: str, answers: Path, seed: int, output: Path
 @click.option("--stage", required=True, metavar="NAME", help="The expensive judge's stage, with `when` and `explore`.")
 @click.option("--keeps", required=True, metavar="SQL", help="What the expensive judge keeps.")
 @click.option("--epsilon", type=FiniteRange(0, 1, min_open=True), help="Exit with 1 where the bound is above this.")
-@_JUDGE
 @FORMAT
-def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge: str | None, form: str) -> None:
+def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, form: str) -> None:
     """Bound what a stage's `when` loses: the share of the pictures it drops that the expensive judge would keep.
 
     \b
@@ -825,7 +748,7 @@ def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge:
     """
     from salon_curate.cascade import cascade_loss
 
-    found = cascade_loss(_opened(dataset), _pipeline(dataset, judge).stages, stage, {"keeps": keeps})
+    found = cascade_loss(_opened(dataset), _pipeline(dataset).stages, stage, {"keeps": keeps})
     if form == "json":
         print_json(asdict(found))
     else:
@@ -853,7 +776,6 @@ def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, judge:
     show_default=True,
     help="Parquet as datasets reads it, or webdataset archives.",
 )
-@_JUDGE
 @FORMAT
 def release(
     dataset: Path,
@@ -864,7 +786,6 @@ def release(
     min_precision: float | None,
     split: str | None,
     to: str,
-    judge: str | None,
     form: str,
 ) -> None:
     """Write the kept pictures with a card, a manifest of every file, its Merkle root, and Croissant metadata.
@@ -877,7 +798,7 @@ def release(
 
     opened = _opened(dataset)
     found = write(
-        opened, _pipeline(dataset, judge).stages, selection, version, columns=columns, audit=audit_name,
+        opened, _pipeline(dataset).stages, selection, version, columns=columns, audit=audit_name,
         min_precision=min_precision, split=split, form="webdataset" if to == "webdataset" else "datasets",
     )  # fmt: skip
     if form == "json":
@@ -889,46 +810,19 @@ def release(
 
 @curate.command()
 @click.argument("folder", type=OutputPath(file_okay=False, dir_okay=True))
-@click.option(
-    "--per-category",
-    type=click.IntRange(1),
-    show_default="40",
-    help="Pictures of each of 8 kinds of prompts; not with --train.",
-)
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
-@click.option(
-    "--train",
-    is_flag=True,
-    help="Instead: filter what an unreliable teacher labelled, and train on both sets (needs salon-train; half an hour).",
-)
-@SEED
+@click.option("--per-category", type=click.IntRange(1), default=40, show_default=True, help="Pictures of each kind of prompts.")
 @OUTPUT
 @FORMAT
-def demo(folder: Path, per_category: int | None, workers: int, train: bool, seed: int, output: Path | None, form: str) -> None:
+def demo(folder: Path, per_category: int, output: Path | None, form: str) -> None:
     """Build a data set of drawn pictures from prompts to a release, offline, and measure each stage against the truth.
 
     \b
     Example:
       salon curate demo curated
-      salon curate demo study --train
     """
-    if train:
-        if per_category is not None:
-            hint = "Leave --per-category out: 600 pictures of artifacts are drawn for each seed."
-            raise InputError("has no effect with --train:", column="per-category", value=per_category, hint=hint)
-        from salon_curate.filter_study import filter_study
-
-        results = filter_study(folder, seeds=range(seed, seed + 3), workers=workers, tell=partial(click.echo, err=True))
-        arms = ("unfiltered", "filtered")
-        lines = [(str(each.seed), *(as_cell(of[arm]) for arm in arms for of in (each.pictures, each.f1))) for each in results]
-        header = ("seed", "unfiltered", "F1 unfiltered", "filtered", "F1 filtered")
-        values = [asdict(each) for each in results]
-        page = f"page: {folder / 'filter-study.html'}"
-        deliver(Table(header, lines), values, form=form, output=output, further=[page], json=lambda: as_json(values))
-        return
     from salon_curate.demo import demo as build
 
-    found = build(folder, per_category=per_category or 40, seed=seed, workers=workers)
+    found = build(folder, per_category=per_category)
     rows = [(each.condition, *map(as_cell, (each.kept, each.precision, each.recall))) for each in found.worth]
     precision = found.audit.precision
     deliver(
@@ -952,12 +846,10 @@ def _opened(folder: Path) -> "DataSet":
     return DataSet.open(folder)
 
 
-def _pipeline(
-    folder: Path, judge: str | None, *, limits: Any = None, asks: bool = False, now: tuple[str, str] | None = None
-) -> "Pipeline":
+def _pipeline(folder: Path, *, limits: Any = None, asks: bool = False, now: tuple[str, str] | None = None) -> "Pipeline":
     from salon_curate.pipeline import PIPELINE, read_pipeline
 
-    return read_pipeline(folder / PIPELINE, environment=os.environ, limits=limits, judge=judge, asks=asks, now=now)
+    return read_pipeline(folder / PIPELINE, environment=os.environ, limits=limits, asks=asks, now=now)
 
 
 def _shard_range(text: str | None, count: int) -> range | None:

@@ -23,6 +23,7 @@ from salon_curate.release import Release, release
 from salon_curate.running import run
 from salon_curate.selection import read_columns, save_selection, select, sweep
 from salon_curate.stages import Stage
+from salon_taxonomy.extras import extra
 from salon_taxonomy.picture_formats import open_picture
 from salon_taxonomy.whole_files import new_folder, write_json_lines
 
@@ -94,9 +95,10 @@ def demo(folder: Path, *, per_category: int = 40, seed: int = 0, workers: int = 
         workers: processes.
 
     Raises:
-        InputError: the folder is not empty.
+        InputError: the folder is not empty, or the extra ``demo`` is missing.
         StorageError: it cannot be written.
     """
+    extra("salon_synthetic", "demo", "salon-curate")
     with new_folder(folder):
         return _demo(folder, per_category, seed, workers)
 

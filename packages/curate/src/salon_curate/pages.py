@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from salon_console.line_chart import Curve, LineChart
 from salon_console.page import Figure, PageSection, Table, render_page
 from salon_curate.files import publish_text
 
@@ -38,23 +39,14 @@ def yield_section(curves: "Sequence[YieldCurve]") -> PageSection:
 
 def _figure(curve: "YieldCurve") -> Figure:
     """The kept share with its interval over the thresholds."""
-    import altair as alt
-
-    from salon_ranking.report.charts import numbers_axis
-
     rows = [
         {"at": at, "share": kept / curve.rows, "low": low, "high": high, "kept": kept, "unknown": unknown}
         for at, kept, low, high, unknown in zip(curve.thresholds, curve.kept, curve.low, curve.high, curve.unknown, strict=True)
     ]
-    largest = max(map(abs, curve.thresholds))
-    form: dict[str, Any] = {"format": "~e"} if largest and not 1e-3 <= largest < 1e6 else {}  # 1.5e-9, not 0.0000000015
-    axis = numbers_axis(**form)
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=alt.X("at:Q", title="Threshold (at least)", axis=axis))
-    band = base.mark_area(opacity=0.25).encode(y=alt.Y("low:Q", title="Share kept"), y2="high:Q")
-    told = [alt.Tooltip("at:Q", title="At least", format=".4~g"), alt.Tooltip("kept:Q", title="Kept", format=","),
-            alt.Tooltip("share:Q", title="Share", format=".3f")]  # fmt: skip
-    line = base.mark_line(point=True).encode(y=alt.Y("share:Q", title="Share kept"), tooltip=told)
-    chart = (band + line).properties(width="container", height=240, description=f"Share kept by threshold of {curve.column}")
+    line = Curve(
+        "share kept", {row["at"]: row["share"] for row in rows}, band={row["at"]: (row["low"], row["high"]) for row in rows}
+    )
+    chart = LineChart("Share kept", [line], across="Threshold (at least)")
     cells = [(f"{row['at']:.4g}", f"{row['kept']:,}", f"{row['share']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}",
               f"{row['unknown']:,}") for row in rows]  # fmt: skip
     heads = (f"{curve.column} ≥", "Kept", "Share", "95% interval", "Not known")
@@ -65,4 +57,4 @@ def _figure(curve: "YieldCurve") -> Figure:
         caption += (
             f" A condition has no value for up to {most:,} more rows (column Not known): a judge was not asked about them."
         )
-    return Figure(chart.to_dict(), caption, numbers)
+    return Figure(chart, caption, numbers)

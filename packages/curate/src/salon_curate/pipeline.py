@@ -1,5 +1,7 @@
 """A pipeline in TOML: stages in order, and named selections.
 
+judge = "judge.toml"             # of every stage below that names none
+
 [[stage]]
 use = "look"                     # a function declared with @stage; further keys: name, parameters
 
@@ -13,6 +15,7 @@ explore = 0.02                                     # … and a random share of t
 sharp = "sharpness >= 80"
 """
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -66,6 +69,7 @@ class PipelineFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
+    judge: str | None = None
     stage: list[StageTable] = Field(default_factory=list)
     selection: dict[str, dict[str, str]] = Field(default_factory=dict)
 
@@ -76,6 +80,18 @@ class Pipeline:
 
     stages: tuple[Stage, ...]
     selections: Mapping[str, Mapping[str, str]]
+
+
+def judge_line(specification: str | None) -> str:
+    """Return the line that names the judge of all stages; empty for None.
+
+    Raises:
+        InputError: there is no such kind of judge, or its file cannot be read.
+    """
+    if specification is None:
+        return ""
+    read_settings(specification)
+    return f"judge = {json.dumps(specification, ensure_ascii=False)}\n\n"
 
 
 class ClosedJudge:
@@ -94,7 +110,6 @@ def read_pipeline(
     *,
     environment: Mapping[str, str],
     limits: RunLimits | None = None,
-    judge: str | None = None,
     asks: bool = False,
     now: tuple[str, str] | None = None,
 ) -> Pipeline:
@@ -104,7 +119,6 @@ def read_pipeline(
         path: the TOML file.
         environment: where secrets of judges are found.
         limits: of each judged stage in this run.
-        judge: for the judged stages that name none; there must be one.
         asks: the judges will be asked; False reads a pipeline although a judge's secret is missing.
         now: ``(stage, judge)``: this stage asks that judge instead of the file's.
 
@@ -122,13 +136,8 @@ def read_pipeline(
         raise InputError(
             f"{fault['msg']}, got", source=path, key=".".join(map(str, fault["loc"])), value=fault["input"]
         ) from error
-    if judge is not None:
-        read_settings(judge)
-        if all(table.ask is None or table.judge is not None for table in document.stage):
-            hint = "Leave --judge out, or take `judge` out of the stage."
-            raise InputError("has no effect, because no stage lacks a judge:", source=path, key="judge", value=judge, hint=hint)
     try:
-        stages = tuple(_stage(table, environment, limits, judge, asks, now) for table in document.stage)
+        stages = tuple(_stage(table, environment, limits, document.judge, asks, now) for table in document.stage)
     except InputError as error:
         raise error.at(source=path) from error
     return Pipeline(stages, document.selection)
@@ -175,7 +184,8 @@ def _stage(
         raise InputError("unknown ask", key="ask", value=table.ask, allowed=ASKS)
     specification = table.judge or judge
     if specification is None:
-        raise InputError("a judged stage needs a judge", key="judge", value=table.ask, hint='Add judge = "KIND:MODEL@URL".')
+        raise InputError("a judged stage needs a judge", key="judge", value=table.ask,
+                         hint='Add judge = "KIND:MODEL@URL", in the first line of the file for all stages.')  # fmt: skip
     try:
         asked = validate_call(config=ConfigDict(strict=True))(ASKS[str(table.ask)])(**table.options)
     except ValidationError as error:

@@ -1,15 +1,11 @@
-"""What a run will take: measured on a few shards, extrapolated to all, and simulated for other numbers of workers.
+"""What a run will take: measured on a few shards, extrapolated to all.
 
 run ──► costs.jsonl, one line for each part ──► estimate: calls, tokens, bytes, money, hours of each stage
-                                          └──► simulate: the wall-clock time of a run with N workers and M judges
 """
 
-import heapq
 import math
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Final
 
 from salon_curate.costs import PartCost, recorded_costs
@@ -20,8 +16,6 @@ from salon_curate.stages import Stage, expected_parts
 from salon_taxonomy.errors import IncompleteError, InputError
 
 QUANTITIES: Final = ("calls", "prompt_tokens", "completion_tokens", "cost_usd", "bytes_read", "bytes_written", "seconds")
-SIMULATIONS: Final = 50
-"""How often :func:`simulate` draws a run, if not told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +41,6 @@ class StagePlan:
     measured: int
     shards: int
     totals: Mapping[str, EstimatedTotal]
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedRun:
-    """One simulated run.
-
-    Attributes:
-        workers: processes for stages without a judge.
-        judges: shards that are judged at once, each by a process with a judge as fast as the measured one.
-        seconds: the wall-clock time of the run, the mean over the simulations.
-        low, high: the 2.5th and 97.5th percentile over the simulations, which draw the shards that were not measured.
-        by_stage: the mean wall-clock time of each stage.
-        busy: the share of the workers' and judges' time in which they work.
-    """
-
-    workers: int
-    judges: int
-    seconds: float
-    low: float
-    high: float
-    by_stage: Mapping[str, float]
-    busy: float
 
 
 def sample_of(dataset: DataSet, share: float, seed: int = 0) -> DataSet:
@@ -162,131 +134,21 @@ def total_of(known: Sequence[PartCost], name: str, shards: Sequence[Shard]) -> E
     return EstimatedTotal(ratio * rows, max(0.0, ratio * rows - reach), ratio * rows + reach)
 
 
-def simulate(
-    dataset: DataSet, stages: Sequence[Stage], *, workers: int = 1, judges: int = 1, seed: int = 0, times: int = SIMULATIONS
-) -> SimulatedRun:
-    """Simulate a run of all stages over all shards from the recorded costs.
+def wall_seconds(plans: Sequence[StagePlan], stages: Sequence[Stage], *, workers: int = 1) -> float | None:
+    """Return about how long a run takes, one stage after the other; None where the seconds of a stage are not known.
 
-    Events are the ends of shards: a worker or judge that is free takes the next shard in order, and a stage begins when the one
-    before it has ended. A shard takes fixed seconds and seconds per picture, fitted to the measured ones; one that was not
-    measured differs from the fit by the ratio of a measured one, drawn at random, so slow shards occur as often as measured.
-    The first task of a worker process also takes its start: imports, and everything that is done once.
-    What workers cost each other (memory, disk, a judge that serves several) is in the costs only if they were measured with as
-    many.
+    Workers share the shards of a stage; a judged stage, and one over the whole data set, is made by one process. What a worker
+    takes to start is left out.
 
     Args:
+        plans: of all stages, as :func:`plan` returns them.
+        stages: of the pipeline.
         workers: processes for stages without a judge.
-        judges: processes that judge at once, each with a judge of the measured speed (``--shards`` in arrays).
-        seed: of the draws.
-        times: simulations.
-
-    Raises:
-        InputError: a number is below 1, or a stage has no recorded cost.
     """
-    for name, value in (("workers", workers), ("judges", judges), ("times", times)):
-        if value < 1:
-            raise InputError("must be 1 or more", column=name, value=value)
-    costs = recorded_costs(dataset)
-    lanes = {stage.name: judges if stage.judged else 1 if stage.whole else workers for stage in stages}
-    measured = {stage.name: _measured(dataset, stage, costs) for stage in stages}
-    draws = {name: random.Random(f"simulate {seed} {name}") for name in measured}  # noqa: S311 - draws of a simulation
-    walls: list[float] = []
-    by_stage = dict.fromkeys(measured, 0.0)
-    working = held = 0.0
-    for _ in range(times):
-        wall = 0.0
-        for name, known in measured.items():
-            seconds = _drawn(dataset, known, draws[name])
-            made = wall_of(seconds, lanes[name], start=known.start, gap=known.gap)
-            wall, by_stage[name] = wall + made, by_stage[name] + made / times
-            working, held = working + sum(seconds), held + made * lanes[name]
-        walls.append(wall)
-    walls.sort()
-    low, high = walls[int(0.025 * (times - 1))], walls[math.ceil(0.975 * (times - 1))]
-    return SimulatedRun(workers, judges, sum(walls) / times, low, high, by_stage, working / held if held else 0.0)
-
-
-def wall_of(seconds: Sequence[float], lanes: int, *, start: float = 0.0, gap: float = 0.0) -> float:
-    """Return the wall-clock time of tasks that are taken in order by so many lanes.
-
-    Args:
-        seconds: of each task.
-        lanes: tasks at once.
-        start: what a lane takes before its first task, in seconds.
-        gap: what each lane takes beside each later task.
-
-    Example:
-        >>> wall_of([3, 1, 1, 1], 2), wall_of([2, 2], 1, start=1.0, gap=0.5)
-        (3.0, 5.5)
-    """
-    free = [0.0] * lanes
-    heapq.heapify(free)
-    end = 0.0
-    for number, each in enumerate(seconds):
-        done = heapq.heappop(free) + (start if number < lanes else gap) + each
-        end = max(end, done)
-        heapq.heappush(free, done)
-    return end
-
-
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    """What shards of a stage take, in seconds: ``fixed + per_row × rows``, times one of ``ratios``.
-
-    ``seconds`` are those of measured shards, without the first of each worker process. ``start`` is what a worker takes before
-    its first task and once within it, ``gap`` what it takes beside each later one.
-    """
-
-    seconds: Mapping[str, float]
-    fixed: float
-    per_row: float
-    ratios: tuple[float, ...]
-    start: float
-    gap: float
-
-    def expected(self, rows: int) -> float:
-        """Return the seconds of a shard by the fit."""
-        return self.fixed + self.per_row * rows
-
-
-def _measured(dataset: DataSet, stage: Stage, costs: Mapping[tuple[str, str], PartCost]) -> _Measured:
-    known = {shard: each for (of, shard), each in sorted(costs.items()) if of == stage.identity}  # whatever ended first
-    usable = {shard: each for shard, each in known.items() if not each.spent.replayed}
-    if not usable and known:
-        problem = "the journals had its replies, so no judge was timed; the stage"
-        raise InputError(problem, source=dataset.folder, value=stage.name)
-    if not usable:
-        hint = f"Measure it: salon curate plan {dataset.folder}"
-        raise InputError("no cost is recorded of the stage", source=dataset.folder, value=stage.name, hint=hint)
-    later = {shard: each for shard, each in usable.items() if not each.spent.started}
-    timed = later or usable  # where each worker had one task, its start is known only as far as it is not work
-    fixed, per_row = _line([(each.rows, each.spent.seconds) for each in timed.values()])
-    fits = {shard: fixed + per_row * each.rows for shard, each in usable.items()}
-    ratios = tuple(each.spent.seconds / fits[shard] if fits[shard] else 1.0 for shard, each in timed.items())
-    starts = [
-        max(0.0, each.spent.overhead + (each.spent.seconds - fits[shard] if later else 0.0))
-        for shard, each in usable.items()
-        if each.spent.started
-    ]
-    gaps = [each.spent.overhead for each in later.values()]
-    seconds = {shard: each.spent.seconds for shard, each in timed.items()}
-    return _Measured(seconds, fixed, per_row, ratios, median(starts or [0.0]), median(gaps or [0.0]))
-
-
-def _line(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
-    """Return the fixed seconds and seconds per row of shards, by least squares; neither is below 0.
-
-    Shards of one size say nothing about what is fixed: all of it then counts as per row.
-    """
-    count, rows, seconds = len(points), sum(row for row, _ in points), sum(value for _, value in points)
-    spread = sum((row - rows / count) ** 2 for row, _ in points)
-    if not spread:
-        return 0.0, seconds / max(rows, 1)
-    slope = max(0.0, sum((row - rows / count) * value for row, value in points) / spread)
-    fixed = (seconds - slope * rows) / count
-    return (fixed, slope) if fixed >= 0 else (0.0, seconds / rows)
-
-
-def _drawn(dataset: DataSet, known: _Measured, generator: random.Random) -> list[float]:
-    return [known.seconds[shard.name] if shard.name in known.seconds
-            else known.expected(shard.rows) * generator.choice(known.ratios) for shard in dataset.shards]  # fmt: skip
+    wall = 0.0
+    for planned, stage in zip(plans, stages, strict=True):
+        seconds = planned.totals["seconds"].value
+        if seconds is None:
+            return None
+        wall += seconds / (1 if stage.judged or stage.whole else workers)
+    return wall

@@ -1,4 +1,4 @@
-"""The kinds of generators: a server, a pipeline of diffusers, any command, and drawn scenes."""
+"""The kinds of generators: a server, a pipeline of diffusers, any command, and drawn scenes (of salon-synthetic)."""
 
 import asyncio
 import json
@@ -17,10 +17,9 @@ from salon_judges.clients.settings import ChatSettings, without_credentials
 from salon_judges.clients.specification import read_settings
 from salon_judges.editors.diffusers_pipeline import LocalPipeline
 from salon_judges.editors.openai_compatible import ImagesServer
-from salon_synthetic.scenes.drawing import png
-from salon_synthetic.scenes.imagining import RULES, SLIPS, imagine
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.extras import extra
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.plugins import Closing, Managed
 from salon_taxonomy.protocols import Edit, Media
@@ -84,44 +83,6 @@ class DiffusersGenerator(LocalPipeline):
             InputError: the pipeline cannot be loaded.
         """
         return await self.run(seed, prompt=prompt)
-
-
-class DrawGenerator(Closing):
-    """Draws scenes of simple objects, with slips as image generators make them; needs no model and no network.
-
-    Args:
-        slips: the chance, 0 to 1, that an object comes out wrong, and that a relation is not heeded.
-
-    Raises:
-        InputError: ``slips`` is not within 0 and 1.
-
-    Example:
-        >>> made = asyncio.run(DrawGenerator(slips=0).generate("a red star", seed=1))
-        >>> made.image.data[:4], asyncio.run(DrawGenerator().generate("a horse", seed=1)).status.value
-        (b'\\x89PNG', 'rejected')
-    """
-
-    name: str = "draw"
-
-    def __init__(self, slips: float = SLIPS) -> None:
-        if not 0 <= slips <= 1:
-            raise InputError("the chance of a slip is a number from 0 to 1, not", value=slips)
-        self._slips = slips
-        self.version = digest("generator", {"kind": "draw", "rules": RULES, "slips": slips})
-
-    async def generate(self, prompt: str, *, seed: int) -> Edit:
-        """Return the drawn scene; ``REJECTED`` for a prompt that is not understood."""
-        return await asyncio.to_thread(self._drawn, prompt, seed)
-
-    def _drawn(self, prompt: str, seed: int) -> Edit:
-        try:
-            scene = imagine(prompt, seed=seed, slips=self._slips)
-        except InputError as error:
-            return Edit(None, CallStatus.REJECTED, self.version, error=str(error).replace("\n", " "))
-        return Edit(Media.from_bytes(png(scene)), version=self.version)
-
-    async def close(self) -> None:
-        """Nothing is held open."""
 
 
 class CommandGenerator(Closing):
@@ -234,8 +195,10 @@ def open_generator(
     kind, colon, rest = specification.partition(":")
     if kind == "draw":
         _refuse_unused(specification, {"--set": options, "--dtype": dtype})
+        made: PictureGenerator
         try:
-            return DrawGenerator(float(rest) if rest else SLIPS)
+            made = extra("salon_synthetic.generator", "draw", "salon-judges").DrawGenerator(*([float(rest)] if rest else []))
+            return made
         except ValueError as error:
             raise InputError("the chance of a slip is a number from 0 to 1, not", source="draw:", value=rest) from error
     if kind == "diffusers" and rest:

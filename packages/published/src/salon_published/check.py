@@ -121,10 +121,10 @@ def check(table_id: str | None = None) -> CheckReport:
 def check_tables(chosen: Sequence[PublishedTable], known: dict[str, PublishedTable]) -> CheckReport:
     """As :func:`check`, for tables at hand; ``known`` holds those that references may name."""
     results: list[CellCheck] = []
-    for each in chosen:
-        for entry in each.spec.check:
-            results.extend(_cells_of(entry, each, known))
-        results.extend(_statement_of(entry, each, known) for entry in each.spec.statement)
+    for published in chosen:
+        for entry in published.spec.check:
+            results.extend(_cells_of(entry, published, known))
+        results.extend(_statement_of(entry, published, known) for entry in published.spec.statement)
     return CheckReport(tuple(results))
 
 
@@ -135,16 +135,16 @@ def _cells_of(entry: Check, here: PublishedTable, known: dict[str, PublishedTabl
     rows = [row for row in (here.names if entry.rows is None else entry.rows) if row not in entry.except_rows]
     covered = 0
     for column, row in product(columns, rows):
-        place = here.place(row)
-        printed = here.quantity(place, column)
-        finder = InputFinder(here, known, entry, Pattern(entry.target).capture(column) or (), column, place)
+        column_key = here.place(row)
+        printed = here.quantity(column_key, column)
+        finder = InputFinder(here, known, entry, Pattern(entry.target).capture(column) or (), column, column_key)
         recomputed = None if printed is None else finder.recompute()
         if printed is None or recomputed is None:
             continue
         covered += 1
         agreement = compare(printed, recomputed)
         reason = reasons.get((row, column)) or _general_reason(entry, agreement)
-        text = here.printed[column][place] or ""
+        text = here.printed[column][column_key] or ""
         yield CellCheck(here.id, row, column, entry.rule, finder.names(), text, recomputed, agreement, reason)
     if not covered:
         raise InputError(f"the check {entry.rule!r} covers no cell", source=f"manifest of {here.id}", value=entry.target)
@@ -157,8 +157,8 @@ def _statement_of(entry: Statement, here: PublishedTable, known: dict[str, Publi
     if recomputed is None:
         raise InputError("the inputs of a statement are empty", source=f"manifest of {here.id}", value=entry.name)
     agreement = compare(quantity(entry.printed), recomputed)
-    reason, place = _general_reason(entry, agreement), f"(text: {entry.place})"
-    return CellCheck(here.id, place, entry.name, entry.rule, finder.names(), entry.printed, recomputed, agreement, reason)
+    reason, where = _general_reason(entry, agreement), f"(text: {entry.place})"
+    return CellCheck(here.id, where, entry.name, entry.rule, finder.names(), entry.printed, recomputed, agreement, reason)
 
 
 def _general_reason(entry: Derivation, agreement: MatchWithPrinted) -> str | None:

@@ -53,10 +53,10 @@ def list_tables(form: str, output: Path | None) -> None:
     """
     from salon_published import tables
 
-    found = tables()
-    values = [_about(each) for each in found]
+    all_tables = tables()
+    values = [_about(each) for each in all_tables]
     header = ["id", "paper", "caption", "rows × columns", "derived"]
-    sizes = [(each, f"{len(each.names)} × {len(each.columns)}", str(len(each.derived()))) for each in found]
+    sizes = [(each, f"{len(each.names)} × {len(each.columns)}", str(len(each.derived()))) for each in all_tables]
     lines = [[each.id, each.paper.citation, each.caption, size, derived] for each, size, derived in sizes]
     deliver(
         Table(tuple(header), lines, frozenset(header[-2:])),
@@ -87,10 +87,12 @@ def show(table_id: str, form: str, output: Path | None) -> None:
     """
     from salon_published import table
 
-    found = table(table_id)
-    header = [*found.spec.keys, *found.columns]
-    body = [[*key, *(found.printed[name][row] or "" for name in found.columns)] for row, key in enumerate(found.keys)]
-    cells = Table(tuple(header), body, frozenset(found.columns), found.caption)
+    published = table(table_id)
+    header = [*published.spec.keys, *published.columns]
+    body = [
+        [*key, *(published.printed[name][row] or "" for name in published.columns)] for row, key in enumerate(published.keys)
+    ]
+    cells = Table(tuple(header), body, frozenset(published.columns), published.caption)
 
     def printed() -> str:
         text = io.StringIO()
@@ -99,11 +101,11 @@ def show(table_id: str, form: str, output: Path | None) -> None:
 
     deliver(
         cells,
-        found.frame(),
+        published.frame(),
         form=form,
         output=output,
-        show=lambda: click.echo(cells.markdown(), nl=False) if form == "markdown" else _show_on_screen(found, header, body),
-        json=lambda: as_json({"id": found.id, "caption": found.caption, "rows": found.frame().to_dicts()}),
+        show=lambda: click.echo(cells.markdown(), nl=False) if form == "markdown" else _show_on_screen(published, header, body),
+        json=lambda: as_json({"id": published.id, "caption": published.caption, "rows": published.frame().to_dicts()}),
         csv=printed,
     )
 
@@ -159,9 +161,15 @@ def _by_reason(cells: "Sequence[CellCheck]") -> "dict[tuple[str, str, str | None
     return groups
 
 
-def _about(each: "PublishedTable") -> dict[str, object]:
-    size = {"rows": len(each.names), "columns": len(each.columns), "derived_cells": len(each.derived())}
-    return {"id": each.id, "paper": each.paper.citation, "title": each.paper.title, "caption": each.caption, **size}
+def _about(published: "PublishedTable") -> dict[str, object]:
+    size = {"rows": len(published.names), "columns": len(published.columns), "derived_cells": len(published.derived())}
+    return {
+        "id": published.id,
+        "paper": published.paper.citation,
+        "title": published.paper.title,
+        "caption": published.caption,
+        **size,
+    }
 
 
 def _counts(report: "CheckReport") -> dict[str, int]:
@@ -191,12 +199,12 @@ def _print_summary(report: "CheckReport") -> None:
     print_table(["table", "rule", *numbers], lines, right=numbers)
 
 
-def _show_on_screen(found: "PublishedTable", header: list[str], body: list[list[str]]) -> None:
-    click.echo(f"{found.paper.title}, Table {found.id.partition(':')[2]}\n{found.caption}")
-    about = [f"unit: {found.spec.unit}", f"better: {found.spec.direction}"]
-    about += [f"judge: {found.spec.judge}"] if found.spec.judge else []
+def _show_on_screen(published: "PublishedTable", header: list[str], body: list[list[str]]) -> None:
+    click.echo(f"{published.paper.title}, Table {published.id.partition(':')[2]}\n{published.caption}")
+    about = [f"unit: {published.spec.unit}", f"better: {published.spec.direction}"]
+    about += [f"judge: {published.spec.judge}"] if published.spec.judge else []
     click.echo(", ".join(about))
-    print_table(header, body, right=found.columns, width=_UNLIMITED)
+    print_table(header, body, right=published.columns, width=_UNLIMITED)
 
 
 @click.command()

@@ -1,16 +1,16 @@
 """The quickstart's page: the consensus leaderboard, how far benchmarks agree, and how ranks move between tracks."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
 from salon_console import numbers
+from salon_console.heat_table import HeatCell, HeatTable
 from salon_console.page import Code, Figure, PageSection, Table, render_page
 from salon_published.benchmark_agreement import FEWEST_IN_COMMON
 from salon_published.consensus import BASELINE, Consensus
-from salon_ranking.report.charts import bump_chart, heat_map, interval_plot
-from salon_ranking.report.leaderboard import how_it_was_made
+from salon_ranking.report.leaderboard import how_it_was_made, interval_plot
 
 _LEAD = (
     "Image generators ranked by what five papers published about them. Every benchmark, track and judge counts as one rater "
@@ -37,7 +37,7 @@ def consensus_page(result: Consensus, scores: pl.DataFrame, questions: Sequence[
     sections = [
         PageSection("Leaderboard", (_leaderboard(result, board),)),
         PageSection("Do benchmarks agree?", (_agreement(result.agreement),)),
-        PageSection("Ranks by track", (_ranks(scores, result.names),)),
+        PageSection("Ranks by track", tuple(_ranks(scores, result.names))),
         PageSection("What went in", (_raters(scores),)),
         PageSection("Ask your own question", tuple(_questions(questions, directory))),
     ]
@@ -78,15 +78,16 @@ def _leaderboard(result: Consensus, board: pl.DataFrame) -> Figure:
         "Benchmarks",
     )
     table = Table(columns, rows, frozenset(columns) - {"Model"}, "Consensus leaderboard")
-    return Figure(
-        interval_plot(board.with_columns(model="name"), baseline=result.board.options.baseline_rating), _HOW_TO_READ, table
-    )
+    return Figure(interval_plot(result.board, names=result.names), _HOW_TO_READ, table)
 
 
 def _agreement(pairs: pl.DataFrame) -> Figure:
     order = list(dict.fromkeys([*pairs["one"].to_list(), *pairs["other"].to_list()]))
-    mirrored = pairs.rename({"one": "other", "other": "one"}).select(pairs.columns)
-    cells = pl.concat([pairs, mirrored])
+    cells: dict[str, dict[str, HeatCell]] = {name: {} for name in order}
+    for row in pairs.iter_rows(named=True):
+        if row["spearman"] is not None:
+            cell = HeatCell(f"{row['spearman']:.2f}", row["spearman"], f"{row['common']} models in common")
+            cells[row["one"]][row["other"]] = cells[row["other"]][row["one"]] = cell
     rows = [
         (
             row["one"],
@@ -102,8 +103,11 @@ def _agreement(pairs: pl.DataFrame) -> Figure:
         "Spearman's ρ between the orders in which two benchmarks put the models they share. "
         f"Empty: fewer than {FEWEST_IN_COMMON} models in common. Few shared models make even a high ρ uncertain."
     )
-    chart = heat_map(cells, rows="one", columns="other", value="spearman", note="common", title="Spearman ρ", order=order)
-    return Figure(chart, caption, Table(columns, rows, frozenset(columns[2:]), "Agreement of benchmarks"))
+    return Figure(
+        HeatTable("Spearman ρ", order, list(cells.items())),
+        caption,
+        Table(columns, rows, frozenset(columns[2:]), "Agreement of benchmarks"),
+    )
 
 
 def track_ranks(scores: pl.DataFrame) -> pl.DataFrame:
@@ -127,15 +131,16 @@ def track_ranks(scores: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _ranks(scores: pl.DataFrame, names: dict[str, str]) -> Figure:
-    ranks = track_ranks(scores).with_columns(pl.col("model").replace_strict(names, return_dtype=pl.String))
-    caption = (
-        "The rank of every model in every track of one benchmark. Choose the benchmark and a model to follow below the chart."
-    )
-    rows = [(row[0], row[1], row[3], str(row[4])) for row in ranks.iter_rows()]
-    return Figure(
-        bump_chart(ranks), caption, Table(("Benchmark", "Track", "Model", "Rank"), rows, frozenset({"Rank"}), "Ranks by track")
-    )
+def _ranks(scores: pl.DataFrame, names: dict[str, str]) -> Iterator[str | Figure]:
+    """Yield a table for each benchmark and judge: models down, best overall first, tracks across."""
+    yield "The rank of every model in every track of one benchmark: blue is the first place, orange the last."
+    for (board,), ranks in track_ranks(scores).group_by("board", maintain_order=True):
+        tracks = ranks["track"].unique(maintain_order=True).to_list()
+        order = ranks.group_by("model").agg(pl.col("rank").mean()).sort("rank", "model")["model"].to_list()
+        cells: dict[str, dict[str, HeatCell]] = {model: {} for model in order}
+        for track, model, rank in ranks.select("track", "model", "rank").iter_rows():
+            cells[model][track] = HeatCell(str(rank), 1 - 2 * (rank - 1) / max(len(order) - 1, 1))
+        yield Figure(HeatTable(str(board), tracks, [(names[model], cells[model]) for model in order]), str(board))
 
 
 def _raters(scores: pl.DataFrame) -> Table:

@@ -20,7 +20,7 @@ def share_counts(percentage: Quantity, sizes: Iterable[int]) -> list[tuple[int, 
         [(77, 92)]
     """
     tried = list(sizes)
-    found = []
+    counts = []
     for size in tried:
         lowest = max(0, int(percentage.low * size / 100) - 1)
         fits = [
@@ -28,8 +28,8 @@ def share_counts(percentage: Quantity, sizes: Iterable[int]) -> list[tuple[int, 
             for hits in range(lowest, min(size, int(percentage.high * size / 100) + 1) + 1)
             if abs(100 * hits / size - percentage.value) <= percentage.half + _SLACK
         ]
-        found += sorted(fits, key=lambda pair: abs(100 * pair[0] / pair[1] - percentage.value))
-    return found or [(round(percentage.value * tried[0] / 100), tried[0])]
+        counts += sorted(fits, key=lambda pair: abs(100 * pair[0] / pair[1] - percentage.value))
+    return counts or [(round(percentage.value * tried[0] / 100), tried[0])]
 
 
 def labelled_counts(precision: Quantity, recall: Quantity, support: int) -> list[tuple[int, int]]:

@@ -45,14 +45,14 @@ class InputFinder:
     def _apply(self) -> Recomputed | None:
         rule = RULES[self.entry.rule]
         if not isinstance(rule, RowFormula):
-            columns, place = self._columns()
-            return rule.formula(columns, place) if columns[0] else None
+            columns, row = self._columns()
+            return rule.formula(columns, row) if columns[0] else None
         of = [item for text in self.entry.of for item in self._in_a_row(text)]
         weights = [item for weight in self.entry.weights for item in self._weight(weight)]
-        given = [item for item in (*of, *weights) if item is not None]
-        if len(given) != len(of) + len(weights):
+        quantities = [item for item in (*of, *weights) if item is not None]
+        if len(quantities) != len(of) + len(weights):
             return None
-        return rule.formula(given[: len(of)], given[len(of) :])
+        return rule.formula(quantities[: len(of)], quantities[len(of) :])
 
     def _weight(self, weight: str | float) -> list[Quantity | None]:
         return self._in_a_row(weight) if isinstance(weight, str) else [Quantity(weight)]

@@ -215,7 +215,7 @@ def read_manifest(path: Path) -> Paper:
         paper = Paper.model_validate(content)
     except ValidationError as error:
         # A misspelt key is also a missing one; the misspelling is what helps.
-        first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+        first = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
         key = ".".join(str(part) for part in first["loc"])
         value = None if first["type"] in {"missing", "extra_forbidden"} else first["input"]
         raise InputError(first["msg"], source=path, column=key, value=value) from error

@@ -25,8 +25,8 @@ class Pattern:
             >>> Pattern("*.average").capture("entity.aesthetic") is None
             True
         """
-        found = re.fullmatch("(.+)".join(map(re.escape, self.text.split("*"))), name, re.DOTALL)
-        return None if found is None else found.groups()
+        match = re.fullmatch("(.+)".join(map(re.escape, self.text.split("*"))), name, re.DOTALL)
+        return None if match is None else match.groups()
 
     def matches(self, name: str) -> bool:
         """Return whether the name is one of the family."""
@@ -62,7 +62,7 @@ class Reference:
             >>> Reference.parse("artifact-bench:3!questions@RVAC L1")
             Reference(table='artifact-bench:3', column=Pattern(text='questions'), row='RVAC L1')
         """
-        found = _TABLE.match(text)
-        table, rest = (found[1], found[2]) if found else (None, text)
+        match = _TABLE.match(text)
+        table, rest = (match[1], match[2]) if match else (None, text)
         column, at, row = rest.partition("@")
         return cls(table, Pattern(column), row if at else None)

@@ -142,8 +142,8 @@ class Registry:
         Raises:
             InputError: the id is unknown; the message lists ids that begin alike.
         """
-        found = self._by_id.get(identifier)
-        if found is None:
+        model = self._by_id.get(identifier)
+        if model is None:
             alike = [known for known in self._by_id if known[:3] == identifier.casefold()[:3]]
             raise InputError(
                 "unknown model id",
@@ -152,7 +152,7 @@ class Registry:
                 allowed=alike or self._by_id,
                 hint="To find an id by a printed name, ask registry.resolve(name).",
             )
-        return found
+        return model
 
     def resolve(self, printed: str, table: str | None = None) -> str | None:
         """Return the id of a printed name, in the given table, else anywhere; ``None`` if unknown."""

@@ -154,9 +154,9 @@ def _first_of(options: Sequence[float]) -> Recomputed:
 def _pools(of: Quantities, weights: Quantities) -> list[tuple[int, int]]:
     """Return every (Σ kᵢ, Σ nᵢ) that the printed percentages allow; the one with the largest sizes first."""
     options = []
-    for item, weight in zip(of, weights, strict=True):
+    for quantity, weight in zip(of, weights, strict=True):
         most = round(weight.value)
-        options.append(share_counts(item, range(most, round(0.9 * most) - 1, -1)))
+        options.append(share_counts(quantity, range(most, round(0.9 * most) - 1, -1)))
     return [(sum(k for k, _ in choice), sum(n for _, n in choice)) for choice in product(*options)]
 
 
@@ -197,11 +197,11 @@ def at_most(of: Quantities, weights: Quantities) -> Recomputed:
     return Recomputed(None, float("-inf"), sum(item.high for item in of))
 
 
-def rank(columns: Sequence[Quantities], place: int) -> Recomputed:
+def rank(columns: Sequence[Quantities], row: int) -> Recomputed:
     """Rank from the highest value down, 1 for the best, equal values share the better rank ("1224")."""
     (column,) = columns
-    own = column[place]
-    others = [item for index, item in enumerate(column) if index != place]
+    own = column[row]
+    others = [item for index, item in enumerate(column) if index != row]
     return Recomputed(
         1.0 + sum(item.value > own.value for item in others),
         1.0 + sum(item.low >= own.high and item.value > own.value for item in others),
@@ -209,29 +209,29 @@ def rank(columns: Sequence[Quantities], place: int) -> Recomputed:
     )
 
 
-def rank_order(columns: Sequence[Quantities], place: int) -> Recomputed:
+def rank_order(columns: Sequence[Quantities], row: int) -> Recomputed:
     """Whether a rank of a longer list fits: no better than any higher-scored row's, no worse than any lower-scored one's.
 
     The columns are the scores and the printed ranks; it is for tables that print part of a list, with its ranks.
     """
     scores, ranks = columns
-    own = scores[place].value
+    own = scores[row].value
     above = [there.value for score, there in zip(scores, ranks, strict=True) if score.value > own]
     below = [there.value for score, there in zip(scores, ranks, strict=True) if score.value < own]
     return Recomputed(None, max(above, default=1.0), min(below, default=float("inf")))
 
 
-def spearman_rho(columns: Sequence[Quantities], place: int) -> Recomputed:
+def spearman_rho(columns: Sequence[Quantities], row: int) -> Recomputed:
     """Spearman's ρ of two columns: Pearson's r of mid-ranks; equal printed values may have been unequal before rounding."""
     return _ranked(spearman, columns)
 
 
-def kendall_tau(columns: Sequence[Quantities], place: int) -> Recomputed:
+def kendall_tau(columns: Sequence[Quantities], row: int) -> Recomputed:
     """Kendall's τ-b of two columns; equal printed values may have been unequal before rounding."""
     return _ranked(kendall, columns)
 
 
-def pearson_r(columns: Sequence[Quantities], place: int) -> Recomputed:
+def pearson_r(columns: Sequence[Quantities], row: int) -> Recomputed:
     """Pearson's r of two columns, to first order in the rounding of each input."""
     first, second = ([item.value for item in column] for column in columns)
     plain = pearson(first, second)

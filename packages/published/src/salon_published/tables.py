@@ -188,18 +188,18 @@ def cells() -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema=CELL_SCHEMA, orient="row")
 
 
-def _cell_rows(each: PublishedTable) -> list[tuple[object, ...]]:
-    derived = each.derived()
+def _cell_rows(table: PublishedTable) -> list[tuple[object, ...]]:
+    derived = table.derived()
     rows: list[tuple[object, ...]] = []
-    for place, name in enumerate(each.names):
-        model = resolve_row(dict(zip(each.spec.keys, each.keys[place], strict=True)), each.id)
-        for column in each.columns:
-            about, text = each.describe(column), each.printed[column][place]
+    for row, name in enumerate(table.names):
+        model = resolve_row(dict(zip(table.spec.keys, table.keys[row], strict=True)), table.id)
+        for column in table.columns:
+            about, text = table.describe(column), table.printed[column][row]
             number = text if about.unit != TEXT_UNIT else None
             value, digits = (None, None) if number is None else (float(number), decimals(number))
-            cell = (each.id, place + 1, name, model, column, text, value, digits)
+            cell = (table.id, row + 1, name, model, column, text, value, digits)
             meaning = (about.unit, about.direction, about.benchmark, about.track, about.dimension, about.judge, about.role)
-            rows.append((*cell, *meaning, (place, column) in derived))
+            rows.append((*cell, *meaning, (row, column) in derived))
     return rows
 
 

@@ -20,6 +20,6 @@ def tie_breaks(values: Sequence[float], limit: int) -> Iterator[list[float]]:
         return
     for orders in product(*(permutations(members) for members in groups.values())):
         places = [0.0] * len(values)
-        for place, index in enumerate(index for order in orders for index in order):
-            places[index] = float(place)
+        for position, index in enumerate(index for order in orders for index in order):
+            places[index] = float(position)
         yield places

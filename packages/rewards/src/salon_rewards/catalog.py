@@ -11,13 +11,11 @@ from salon_rewards.callables import magicmirror, penalties, prism, r3
 from salon_rewards.callables.reward import Described, RewardFunction
 from salon_rewards.magicmirror import MagicMirrorWeights
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.protocols import Judge
 
 SOURCES: Final = "salon.reward_sources"
 """Entry points of packages that bring rewards of their own: ``(name, parameters) -> reward``. A reward is called
 ``source:name`` then, ``source`` being the name of the entry point: ``suite:prism``."""
-
-JUDGE_OPENERS: Final = "salon.judge_openers"
-"""Entry points of packages that open a judge by its text: ``(text) -> judge``."""
 
 Source: TypeAlias = Callable[[str, Mapping[str, Any]], RewardFunction]
 
@@ -123,13 +121,21 @@ def _made(name: str, kind: Callable[..., Any], parameters: dict[str, Any]) -> An
     return kind(**parameters)
 
 
-def _opened(judge: str) -> Any:
-    """The judge that a text names, opened by the installed package that can."""
-    openers = list(entry_points(group=JUDGE_OPENERS))
-    if not openers:
-        hint = "In a clone of Salon, `uv pip install ./packages/bench` brings judges by text; or give an object with `ask`."
-        raise InputError("no installed package opens judges by a text such as", column="judge", value=judge, hint=hint)
-    return openers[0].load()(judge)
+def _opened(judge: str) -> Judge:
+    """The judge that a text names.
+
+    Raises:
+        InputError: as :func:`~salon_judges.clients.specification.open_judge`, and where what opens it is not installed.
+    """
+    try:
+        from salon_judges.clients.specification import open_judge
+
+        return open_judge(judge)
+    except ModuleNotFoundError as error:
+        hint = "In a clone of Salon: uv pip install './packages/judges[clients]'; or give an object with `ask`."
+        raise InputError(
+            f"the module {error.name!r} is not installed, which opens", column="judge", value=judge, hint=hint
+        ) from error
 
 
 def _from_source(brought: str, inner: str, parameters: Mapping[str, Any]) -> RewardFunction:

@@ -112,9 +112,9 @@ def _typed(series: pl.Series, column: Column, schema: TableSchema, source: str |
     if not _may_become(series.dtype, column.dtype):
         row = _first(series.is_not_null())
         naive = isinstance(series.dtype, pl.Datetime) and column.dtype.base_type() == pl.Datetime
-        given = "a time without a zone" if naive else str(series.dtype)
+        actual = "a time without a zone" if naive else str(series.dtype)
         raise RowError(
-            f"expected {_MEANING[column.dtype.base_type()]}, got {given}",
+            f"expected {_MEANING[column.dtype.base_type()]}, got {actual}",
             table=schema.name,
             source=source,
             row=None if row is None else row + 1,
@@ -135,27 +135,27 @@ def _typed(series: pl.Series, column: Column, schema: TableSchema, source: str |
     return typed
 
 
-def _may_become(given: pl.DataType, wanted: pl.DataType) -> bool:
-    if given == pl.Null:
+def _may_become(dtype: pl.DataType, wanted: pl.DataType) -> bool:
+    if dtype == pl.Null:
         return True
     if wanted == pl.String:
-        return given in _TEXTS
+        return dtype in _TEXTS
     if wanted == pl.Int64:
-        return given.is_integer()
+        return dtype.is_integer()
     if wanted == pl.Float64:
-        return given.is_numeric()
+        return dtype.is_numeric()
     if wanted.base_type() == pl.Datetime:
-        return isinstance(given, pl.Datetime) and given.time_zone is not None
-    if wanted.base_type() == pl.List and isinstance(given, pl.List | pl.Array):
-        return given.inner in (*_TEXTS, pl.Null)
+        return isinstance(dtype, pl.Datetime) and dtype.time_zone is not None
+    if wanted.base_type() == pl.List and isinstance(dtype, pl.List | pl.Array):
+        return dtype.inner in (*_TEXTS, pl.Null)
     return False
 
 
 def _refuse_broken_rows(frame: pl.DataFrame, schema: TableSchema, source: str | Path | None) -> None:
     checks = [(name, *check) for name, column in schema.columns.items() for check in _limits(name, column)]
     checks += [(rule.column, rule.problem, rule.broken, None) for rule in schema.rules]
-    found = frame.select(broken.any().alias(str(place)) for place, (_, _, broken, _) in enumerate(checks)).row(0)
-    for (name, problem, broken, allowed), any_broken in zip(checks, found, strict=True):
+    any_rows = frame.select(broken.any().alias(str(place)) for place, (_, _, broken, _) in enumerate(checks)).row(0)
+    for (name, problem, broken, allowed), any_broken in zip(checks, any_rows, strict=True):
         if any_broken:
             row = _first(frame.select(broken.alias("broken")).to_series())
             raise RowError(

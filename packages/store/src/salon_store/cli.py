@@ -79,9 +79,9 @@ def list_tables(directory: str | Path, output: Path | None, form: str) -> None:
     from salon_store.store import ResultStore
 
     opened = ResultStore.open(directory, create=False, read_only=True)
-    found = opened.tables()
-    rows = [(info.table, f"{info.rows:,}", f"{info.files:,}", _size(info.bytes)) for info in found]
-    values = [{"table": info.table, "rows": info.rows, "files": info.files, "bytes": info.bytes} for info in found]
+    tables = opened.tables()
+    rows = [(info.table, f"{info.rows:,}", f"{info.files:,}", _size(info.bytes)) for info in tables]
+    values = [{"table": info.table, "rows": info.rows, "files": info.files, "bytes": info.bytes} for info in tables]
     _deliver(Table(("table", "rows", "files", "size"), rows, frozenset({"rows", "files", "size"})), values, form, output)
     for path in opened.journals_waiting():
         click.echo(f"{_shown(path)}: a journal in use, or left behind (then `salon store compact` folds it)", err=True)
@@ -295,7 +295,7 @@ def history(directory: str | Path, table: str | None, output: Path | None, form:
     """
     from salon_store.store import ResultStore
 
-    found = ResultStore.open(directory, create=False, read_only=True).history(table)
+    changes = ResultStore.open(directory, create=False, read_only=True).history(table)
     rows = [
         (
             change.table,
@@ -306,10 +306,10 @@ def history(directory: str | Path, table: str | None, output: Path | None, form:
             f"{change.rows:,}",
             f"+{change.files_added} -{change.files_removed}",
         )
-        for change in found
+        for change in changes
     ]
     columns = ("table", "version", "at", "operation", "run", "rows", "files")
-    values = [{name: getattr(change, name) for name in type(change).__slots__} for change in found]
+    values = [{name: getattr(change, name) for name in type(change).__slots__} for change in changes]
     _deliver(Table(columns, rows, frozenset({"version", "rows", "files"})), values, form, output)
 
 

@@ -172,10 +172,10 @@ class DeltaLog:
         stated = commit.get("salonVersion", version + 1)
         if stated < version:
             raise self._damaged(f"version {version} is a copy of version {stated}")
-        found, wanted = _totals(files), (commit.get("salonFiles"), commit.get("salonTotal"))
-        if stated == version and found != wanted:
+        totals, wanted = _totals(files), (commit.get("salonFiles"), commit.get("salonTotal"))
+        if stated == version and totals != wanted:
             raise self._damaged(
-                "version {} has {} files with {} rows, and should have {} with {}".format(version, *found, *wanted)
+                "version {} has {} files with {} rows, and should have {} with {}".format(version, *totals, *wanted)
             )
 
     def add_columns(self) -> None:
@@ -293,24 +293,24 @@ class DeltaLog:
             listed = table.history()
         except (DeltaError, OSError) as error:
             raise self._damaged(first_line(error)) from error
-        found: dict[int, dict[str, Any]] = {}
+        by_version: dict[int, dict[str, Any]] = {}
         version = -1
         for commit in reversed(listed):
             version = int(commit.get("salonVersion", version + 1))
-            found[version] = commit
-        return {version: commit for version, commit in found.items() if version <= table.version()}
+            by_version[version] = commit
+        return {version: commit for version, commit in by_version.items() if version <= table.version()}
 
     def _version_at(self, table: "DeltaTable", at: datetime) -> int:
         """Return the newest version of a moment. A commit that is dated before its predecessor counts as simultaneous."""
-        found, latest = -1, 0
+        latest_before, latest = -1, 0
         for version, commit in self.commits(table).items():
             latest = max(latest, int(commit["timestamp"]))
             if latest > at.timestamp() * 1000:
                 break
-            found = version
-        if found < 0:
+            latest_before = version
+        if latest_before < 0:
             raise InputError(f"table {self._schema.name} is younger than", value=at.isoformat())
-        return found
+        return latest_before
 
     def _checkpoint(self) -> None:
         """Write the state of the table as one file, which makes it quicker to open; a failure costs that only."""

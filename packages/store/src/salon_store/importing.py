@@ -113,17 +113,17 @@ def _record(line: bytes, record: type[Record], schema: TableSchema, path: Path, 
         return record.model_validate_json(line, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(str(item) for item in first["loc"]) or None
-        given = None if first["type"] == "missing" or place is None else first["input"]
+        column = ".".join(str(item) for item in first["loc"]) or None
+        value = None if first["type"] == "missing" or column is None else first["input"]
         raise RowError(
-            first["msg"][:1].lower() + first["msg"][1:], table=schema.name, source=path, line=number, column=place, value=given
+            first["msg"][:1].lower() + first["msg"][1:], table=schema.name, source=path, line=number, column=column, value=value
         ) from error
 
 
 def _from_csv(path: Path, schema: TableSchema, on_bytes: Callable[[int], None]) -> pl.DataFrame:
     header = _header(path)
-    for place, name in enumerate(header):
-        if name in header[:place]:
+    for number, name in enumerate(header):
+        if name in header[:number]:
             raise RowError("this column stands twice in the header", table=schema.name, source=path, column=name)
     try:
         texts = pl.read_csv(path, infer_schema=False, glob=False, raise_if_empty=False, truncate_ragged_lines=False)
@@ -226,9 +226,9 @@ def _list(text: str) -> list[str]:
     if not text.lstrip().startswith("["):
         return [item.strip() for item in text.split(";")]
     try:
-        items = json.loads(text)
+        values = json.loads(text)
     except (ValueError, RecursionError):
         raise ValueError("a JSON array, or texts separated by ;") from None
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+    if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
         raise ValueError("a JSON array of texts")
-    return items
+    return values

@@ -40,11 +40,11 @@ class KeyIndex:
 
     def split(self, frame: pl.DataFrame, files: Sequence[DataFile], rows: Rows) -> tuple[pl.DataFrame, "Duplicate | None"]:
         """Return the rows whose key is new, and the first row whose key is taken."""
-        taken = self._repeated(frame) | self._stored(frame, files, rows)
-        if not taken.any():
+        repeated = self._repeated(frame) | self._stored(frame, files, rows)
+        if not repeated.any():
             return frame, None
-        row = int(taken.arg_max() or 0)
-        return frame.filter(~taken), Duplicate(self._schema, frame.row(row, named=True), row + 1)
+        row = int(repeated.arg_max() or 0)
+        return frame.filter(~repeated), Duplicate(self._schema, frame.row(row, named=True), row + 1)
 
     def add(self, file: DataFile, frame: pl.DataFrame) -> None:
         """Remember the keys of a file that was just written."""
@@ -65,16 +65,16 @@ class KeyIndex:
         none = pl.repeat(False, frame.height, eager=True)
         self._update(files, rows)
         keys = frame.select(self._schema.key)
-        given = keys.hash_rows().alias("key")
-        places = self._hashes.is_in(given.implode()).arg_true()
+        hashes = keys.hash_rows().alias("key")
+        places = self._hashes.is_in(hashes.implode()).arg_true()
         if places.is_empty():
             return none
         key = list(self._schema.key)
         names = {self._names[bisect_right(self._ends, place)] for place in places.to_list()}
-        candidates = keys.with_row_index("row_of_frame").filter(given.is_in(self._hashes.gather(places).implode()))
+        candidates = keys.with_row_index("row_of_frame").filter(hashes.is_in(self._hashes.gather(places).implode()))
         stored = rows([file for file in files if file.name in names]).select(key)
-        found = candidates.lazy().join(stored, on=key, how="semi", nulls_equal=True).collect()
-        return none.scatter(found["row_of_frame"], True)
+        matches = candidates.lazy().join(stored, on=key, how="semi", nulls_equal=True).collect()
+        return none.scatter(matches["row_of_frame"], True)
 
     def _update(self, files: Sequence[DataFile], rows: Rows) -> None:
         known = set(self._names)
@@ -85,14 +85,14 @@ class KeyIndex:
         new = [file for file in files if file.name not in known]
         if not new:
             return
-        found = self._load(new) if len(new) > 1 or not known else {}
-        missing = [file for file in new if file.name not in found]
+        loaded = self._load(new) if len(new) > 1 or not known else {}
+        missing = [file for file in new if file.name not in loaded]
         if missing:
             computed = self._computed(missing, rows)
             self._save(computed)
-            found |= computed
+            loaded |= computed
         for file in new:
-            self._extend(file.name, found[file.name], rechunk=False)
+            self._extend(file.name, loaded[file.name], rechunk=False)
         self._hashes = self._hashes.rechunk()
 
     def _drop(self, names: set[str]) -> None:
@@ -133,18 +133,20 @@ class KeyIndex:
         wanted = {file.name: 8 * file.rows for file in files}
         try:
             with closing(self._connected()) as database:
-                found = [
+                indexed = [
                     row
                     for row in database.execute("SELECT file, hashes FROM keys WHERE name = ?", [self._schema.name])
                     if len(row[1]) == wanted.get(row[0])
                 ]
         except (sqlite3.Error, OSError):
             return {}
-        if not found:
+        if not indexed:
             return {}
-        together = pl.Series("key", Array.from_buffer(memoryview(b"".join(row[1] for row in found)).cast("Q")))
-        ends = list(accumulate(len(row[1]) // 8 for row in found))
-        return {row[0]: together.slice(end - len(row[1]) // 8, len(row[1]) // 8) for row, end in zip(found, ends, strict=True)}
+        together = pl.Series("key", Array.from_buffer(memoryview(b"".join(row[1] for row in indexed)).cast("Q")))
+        ends = list(accumulate(len(row[1]) // 8 for row in indexed))
+        return {
+            row[0]: together.slice(end - len(row[1]) // 8, len(row[1]) // 8) for row, end in zip(indexed, ends, strict=True)
+        }
 
     def _save(self, hashes: dict[str, pl.Series]) -> None:
         rows = [(self._schema.name, name, array("Q", values.to_list()).tobytes()) for name, values in hashes.items()]

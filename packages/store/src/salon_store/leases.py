@@ -100,10 +100,10 @@ class Lease:
         self._own.add(count)
         while True:
             snapshot = self._log.snapshot()
-            found = snapshot.transaction_version(self._name) or 0
-            if found not in (seen, count):
+            current = snapshot.transaction_version(self._name) or 0
+            if current not in (seen, count):
                 return False
-            if found == count or self._log.commit(
+            if current == count or self._log.commit(
                 snapshot, operation="lease", run_id=self._run_id, transaction=(self._name, count)
             ):  # found: it was written, only the answer was lost
                 self._own = {count}

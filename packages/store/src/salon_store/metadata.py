@@ -12,7 +12,7 @@ from salon_taxonomy.records import TABLES
 from salon_taxonomy.store_address import is_url
 
 FORMAT_VERSION = 6
-"""6: Delta tables. Up to 5: directories of Parquet parts (``migrations.py``)."""
+"""6: Delta tables. A layout that changes comes with its conversion, tested on a store written by the commit before."""
 _FORMAT = "salon-store"
 
 
@@ -41,19 +41,19 @@ def is_store(where: str | Path) -> bool:
     return place_of(where).read_text(METADATA) is not None
 
 
-def read_metadata(place: StorePlace) -> Metadata:
+def read_metadata(store: StorePlace) -> Metadata:
     """Read ``store.json``.
 
     Raises:
         NotAStoreError: when it is missing, when it cannot be understood, or when the store is newer than this Salon.
     """
-    text = place.read_text(METADATA)
+    text = store.read_text(METADATA)
     if text is None:
-        made = None if place.first_name() is not None else f"`salon store init {place.address}` makes one."
-        if not is_url(place.address) and not Path(place.address).exists():
-            missing = missing_path(place.address, "store", meaning=made or "")
-            raise NotAStoreError(missing.problem, source=place.address, hint=missing.hint)
-        raise NotAStoreError("this is no store (it has no store.json)", source=place.address, hint=made)
+        how_to_make = None if store.first_name() is not None else f"`salon store init {store.address}` makes one."
+        if not is_url(store.address) and not Path(store.address).exists():
+            missing = missing_path(store.address, "store", meaning=how_to_make or "")
+            raise NotAStoreError(missing.problem, source=store.address, hint=missing.hint)
+        raise NotAStoreError("this is no store (it has no store.json)", source=store.address, hint=how_to_make)
     try:
         content = json.loads(text)
         if content["format"] != _FORMAT:
@@ -62,48 +62,35 @@ def read_metadata(place: StorePlace) -> Metadata:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotAStoreError(
             f"store.json cannot be understood ({error})",
-            source=f"{place.address}/{METADATA}",
+            source=f"{store.address}/{METADATA}",
             hint="The rows are in the tables' directories; write store.json as docs/store.md shows it.",
         ) from error
-    if metadata.schema_version > FORMAT_VERSION:
+    if metadata.schema_version != FORMAT_VERSION:
+        newer = metadata.schema_version > FORMAT_VERSION
         raise NotAStoreError(
-            f"the store has schema version {metadata.schema_version}, this Salon knows versions up to {FORMAT_VERSION}",
-            source=place.address,
-            hint="Update salon-store; nothing was changed.",
+            f"the store has schema version {metadata.schema_version}, this Salon knows version {FORMAT_VERSION}",
+            source=store.address,
+            hint="Update salon-store; nothing was changed." if newer else "Its layout was never released; nothing was changed.",
         )
     return metadata
 
 
-def write_metadata(place: StorePlace, metadata: Metadata) -> Metadata:
+def write_metadata(store: StorePlace, metadata: Metadata) -> Metadata:
     """Write ``store.json``."""
-    place.write_text(METADATA, json.dumps({"format": _FORMAT} | asdict(metadata), indent=2) + "\n")
+    store.write_text(METADATA, json.dumps({"format": _FORMAT} | asdict(metadata), indent=2) + "\n")
     return metadata
 
 
-def refuse_unlisted(place: StorePlace, table: str) -> None:
+def refuse_unlisted(store: StorePlace, table: str) -> None:
     """Refuse to read a table as empty that ``store.json`` leaves out although it has files.
 
     Raises:
         NotAStoreError: it has.
     """
-    if place.listing(table):
+    if store.listing(table):
         raise NotAStoreError(
             "store.json leaves out a table that has rows:",
-            source=f"{place.address}/{METADATA}",
+            source=f"{store.address}/{METADATA}",
             value=table,
-            hint=f"`salon store init {place.address}` opens the store for writing, and lists it again.",
-        )
-
-
-def refuse_old(place: StorePlace, metadata: Metadata) -> None:
-    """Refuse a store of an older layout, which must be opened for writing once.
-
-    Raises:
-        NotAStoreError: for a layout before Delta tables.
-    """
-    if metadata.schema_version < FORMAT_VERSION:
-        raise NotAStoreError(
-            f"the store has schema version {metadata.schema_version} and must be brought to {FORMAT_VERSION}",
-            source=place.address,
-            hint=f"`salon store init {place.address}` opens it for writing once.",
+            hint=f"`salon store init {store.address}` opens the store for writing, and lists it again.",
         )

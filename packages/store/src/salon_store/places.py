@@ -192,15 +192,15 @@ class Directory:
 
     def listing(self, table: str) -> dict[str, Listed]:
         """The table's files outside its log."""
-        found: dict[str, Listed] = {}
+        files: dict[str, Listed] = {}
         if not self.layout.table(table).is_dir():
-            return found
+            return files
         with os.scandir(self.layout.table(table)) as entries:
             for entry in entries:
                 if entry.is_file(follow_symlinks=False):
                     status = entry.stat(follow_symlinks=False)
-                    found[entry.name] = Listed(status.st_size, status.st_mtime)
-        return found
+                    files[entry.name] = Listed(status.st_size, status.st_mtime)
+        return files
 
     def now(self) -> float:
         """The time by the file system's clock."""
@@ -342,12 +342,12 @@ class Bucket:
 
     def listing(self, table: str) -> dict[str, Listed]:
         """The table's objects outside its log."""
-        found = {}
+        files = {}
         for entry in self._entries(table):
             name = entry["path"].removeprefix(f"{table}/")
             if "/" not in name:
-                found[name] = Listed(entry["size"], entry["last_modified"].timestamp())
-        return found
+                files[name] = Listed(entry["size"], entry["last_modified"].timestamp())
+        return files
 
     def now(self) -> float:
         """The time by the object store's clock."""
@@ -394,14 +394,14 @@ class Bucket:
         """The SHA-256 of an object's bytes, downloaded again."""
         import obstore
 
-        found = sha256()
+        digest = sha256()
         try:
             with self._explained():
                 for chunk in obstore.get(self._objects, f"{table}/{name}"):
-                    found.update(bytes(chunk))
+                    digest.update(bytes(chunk))
         except FileNotFoundError:
             return None
-        return found.hexdigest()
+        return digest.hexdigest()
 
     def check(self, table: str, files: "Sequence[DataFile]") -> None:
         """Compare the listing with the log."""

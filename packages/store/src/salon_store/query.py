@@ -100,21 +100,21 @@ def query_folder(query: str, folder: Path, linked: Path | None = None) -> list[d
     """
     import duckdb
 
-    place = str(folder.resolve()).replace("'", "''")
+    address = str(folder.resolve()).replace("'", "''")
     seen = [literal(str(each.resolve())) for each in (folder, linked) if each is not None]
     try:
         with duckdb.connect(":memory:", config={"threads": 1}) as connection:
             for setting in (*_SETTINGS, f"SET allowed_directories = [{', '.join(seen)}]", "SET enable_external_access = false"):
                 connection.execute(setting)
             connection.execute("SET lock_configuration = true")
-            text, _ = _checked(query.replace("{folder}", place), connection, _TABLE_FUNCTIONS | _READERS)
-            found = connection.execute(text)
-            names = _distinct([column[0] for column in found.description or ()])
-            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+            text, _ = _checked(query.replace("{folder}", address), connection, _TABLE_FUNCTIONS | _READERS)
+            result = connection.execute(text)
+            names = _distinct([column[0] for column in result.description or ()])
+            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
     except duckdb.Error as error:
         hint = "A query sees the files of this folder alone, named '{folder}/NAME'."
-        said = str(error).strip().partition("\n")[0]
-        raise QueryError(visible(said, prose=True), source="query", hint=hint) from error
+        message = str(error).strip().partition("\n")[0]
+        raise QueryError(visible(message, prose=True), source="query", hint=hint) from error
 
 
 def _attempt(query: str, tables: Mapping[str, StoreTable], *, store: str, timeout: float | None, at: At) -> pl.DataFrame:
@@ -195,17 +195,17 @@ def _answered(
                 value=", ".join(names),
                 hint="Give a time instead.",
             )
-        given = _names_given(tree)
+        own_names = _names_given(tree)
         damaged: dict[str, DamagedTableError] = {}
         for name in names:
             try:
                 with _away(stopped, outside):
                     used[name] = tables[name].files_at(at)
             except DamagedTableError as error:
-                if name not in given:
+                if name not in own_names:
                     raise
                 damaged[name] = error  # ``WITH name AS …``: perhaps the table is not read at all
-        hidden = bool(read) and read <= tables.keys() | given  # nothing in the query can show another table
+        hidden = bool(read) and read <= tables.keys() | own_names  # nothing in the query can show another table
         _create_views(connection, used, damaged, () if hidden else SCHEMAS)
         if marker in query:
             query, _ = _checked(_with_pivot_values(query, tree, marker, connection), connection)
@@ -218,9 +218,9 @@ def _answered(
                     gone = at is None and not all(path.exists() for path in paths)
                     if gone and tables[name].log.version() != snapshot.version:
                         raise _ReplacedError from error
-                    found = altered(snapshot.files, paths, store)
-                    if found is not None:
-                        raise found from error
+                    alteration = altered(snapshot.files, paths, store)
+                    if alteration is not None:
+                        raise alteration from error
         raise QueryError(visible(str(error).strip(), prose=True), source="query", hint=_hint(error)) from error
 
 
@@ -232,7 +232,7 @@ def _create_views(
     connection: "duckdb.DuckDBPyConnection",
     used: Mapping[str, tuple[Snapshot, list[Path]]],
     damaged: Mapping[str, DamagedTableError],
-    shown: Collection[str],
+    empty_tables: Collection[str],
 ) -> None:
     """Make a view of each table that is used, damaged or shown, and allow their files alone."""
     files: set[str] = set()
@@ -241,7 +241,9 @@ def _create_views(
             snapshot, paths = used[schema.name]
             create_view(connection, schema, paths, missing_columns=snapshot.missing_columns)
             files |= {name for path in paths for name in (str(path), file_pattern(path))}
-        elif schema.name in damaged or schema.name in shown:  # has columns, for DESCRIBE, and must never answer with rows
+        elif (
+            schema.name in damaged or schema.name in empty_tables
+        ):  # has columns, for DESCRIBE, and must never answer with rows
             create_error_view(connection, schema, str(damaged.get(schema.name, "the query does not name it")))
     connection.execute(f"SET allowed_paths = [{', '.join(map(literal, sorted(files)))}]")
     connection.execute("SET enable_external_access = false")
@@ -314,20 +316,20 @@ def _marked_pivots(query: str, marker: str, connection: "duckdb.DuckDBPyConnecti
     begun: dict[int, int] = {}  # depth → where the element of an ON began
     listed = False
 
-    def ended(place: int, at: int) -> None:
+    def ended(offset: int, at: int) -> None:
         if not listed and at in begun:
             value = f") IN ('{marker}{len(insertions) // 2}') "
-            insertions.extend([(begun[at], b" ("), (place, value.encode())])
+            insertions.extend([(begun[at], b" ("), (offset, value.encode())])
         begun.pop(at, None)
 
     for number, (word, comment) in enumerate(zip(words, comments, strict=True)):
-        place = starts[number]
+        offset = starts[number]
         if comment:
             continue
         if word in (b"(", b"[", b"{"):
             depth += 1
         elif word in (b")", b"]", b"}"):
-            ended(place, depth)
+            ended(offset, depth)
             depth -= 1
         elif word in (b"pivot", b"pivot_wider"):
             pivots.append(depth)
@@ -338,12 +340,12 @@ def _marked_pivots(query: str, marker: str, connection: "duckdb.DuckDBPyConnecti
             if word == b"in":
                 listed = True
             elif word == b"," or word in _AFTER_ON:
-                ended(place, depth)
+                ended(offset, depth)
                 if word == b",":
                     begun[depth], listed = starts[number + 1], False
     ended(_end_of_code(starts, comments), depth)
-    for place, inserted in sorted(insertions, reverse=True):
-        text = text[:place] + inserted + text[place:]
+    for offset, inserted in sorted(insertions, reverse=True):
+        text = text[:offset] + inserted + text[offset:]
     return text.decode()
 
 
@@ -420,11 +422,11 @@ def _collected(result: "duckdb.DuckDBPyRelation | None") -> pl.DataFrame:
         return pl.DataFrame()
     names = _distinct(result.columns)
     kinds = [str(kind) for kind in result.types]
-    shown = ", ".join(
+    columns = ", ".join(
         f"{f'CAST(#{place} AS VARCHAR)' if _shown_as_text(kind) else f'#{place}'} AS {identifier(name)}"
         for place, (name, kind) in enumerate(zip(names, kinds, strict=True), start=1)
     )
-    frame = pl.DataFrame(_Stream(result.project(shown)))
+    frame = pl.DataFrame(_Stream(result.project(columns)))
     _refuse_strange_times(frame)
     return frame.with_columns(_whole_numbers(frame[name]) for name, kind in zip(names, kinds, strict=True) if kind in _BIG)
 
@@ -482,13 +484,13 @@ class _Stream:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    taken: list[str] = []
+    used: list[str] = []
     for name in names:
         candidate, number = name, 1
-        while candidate.lower() in {other.lower() for other in taken}:
+        while candidate.lower() in {other.lower() for other in used}:
             candidate, number = f"{name}_{number}", number + 1
-        taken.append(candidate)
-    return taken
+        used.append(candidate)
+    return used
 
 
 def _hint(error: Exception) -> str | None:

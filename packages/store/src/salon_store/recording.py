@@ -10,7 +10,7 @@ from salon_store import journal
 from salon_store.create import make_store
 from salon_store.errors import StoreError, explained
 from salon_store.journal import Folded, Journal
-from salon_store.metadata import read_metadata, refuse_old
+from salon_store.metadata import read_metadata
 from salon_store.places import Directory, place_of
 from salon_taxonomy.locked_file import LockedFile, closed_on_error
 from salon_taxonomy.store_address import StoreAddress
@@ -51,12 +51,12 @@ def open_journal(store: StoreAddress, run_id: str, *, sync_every: int = _EVERY, 
         1
     """
     with explained(store):
-        place = place_of(store)
-        layout = place.layout
-        if isinstance(place, Directory):
+        files = place_of(store)
+        layout = files.layout
+        if isinstance(files, Directory):
             if not layout.note.exists():
-                make_store(place, create=True)
-            refuse_old(place, read_metadata(place))
+                make_store(files, create=True)
+            read_metadata(files)
         layout.journals.mkdir(parents=True, exist_ok=True)
         path = journal.journal_path(layout.journals, run_id)
         file = LockedFile.opened(path, create=True)
@@ -64,7 +64,7 @@ def open_journal(store: StoreAddress, run_id: str, *, sync_every: int = _EVERY, 
             raise journal.held_elsewhere(path)
         with closed_on_error(file):
             if not path.stat().st_size:
-                if alone and not isinstance(place, Directory):
+                if alone and not isinstance(files, Directory):
                     from salon_store.store import ResultStore
 
                     ResultStore.open(store).take_lease(run_id, file)

@@ -1,8 +1,8 @@
 """The result store: Delta tables that many processes and machines append to and read at once.
 
 This file is the front door; behind it are ``places.py`` (where files are), ``tables.py`` (one table), ``delta.py`` (its log),
-``keys.py`` (duplicates), ``checks.py`` (rows), ``journal.py``, ``leases.py``, ``query.py`` (SQL), ``catalog.py``,
-``verification.py`` and ``migrations.py``.
+``keys.py`` (duplicates), ``checks.py`` (rows), ``journal.py``, ``leases.py``, ``query.py`` (SQL), ``catalog.py`` and
+``verification.py``.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,11 +25,9 @@ from salon_store.metadata import (
     Metadata,
     columns_digest,
     read_metadata,
-    refuse_old,
     refuse_unlisted,
     write_metadata,
 )
-from salon_store.migrations import migrate_parts, remove_parts
 from salon_store.places import METADATA, Bucket, Directory, StorePlace, place_of
 from salon_store.query import run_query
 from salon_store.run_names import file_stem
@@ -59,11 +57,11 @@ class ResultStore:
         [('m', 4.0)]
     """
 
-    def __init__(self, place: StorePlace, metadata: Metadata, *, read_only: bool) -> None:
-        self._place = place
-        self._layout = place.layout
+    def __init__(self, files: StorePlace, metadata: Metadata, *, read_only: bool) -> None:
+        self._place = files
+        self._layout = files.layout
         self._metadata = metadata
-        self._tables = {name: StoreTable(schema, place) for name, schema in SCHEMAS.items()}
+        self._tables = {name: StoreTable(schema, files) for name, schema in SCHEMAS.items()}
         self.read_only = read_only
         self.recovered: tuple[Folded, ...] = ()
         """Journals of writers that died, folded when the store was opened."""
@@ -93,22 +91,20 @@ class ResultStore:
                 under ``~/.local/state/salon/stores``.
 
         Raises:
-            NotAStoreError: when the place has other things in it, is newer than this version of Salon, or (read-only)
-                has a layout that must be migrated.
+            NotAStoreError: when the place has other things in it, or has another layout than this version of Salon.
             StoreError: when the operating system or the object store refuses (permissions, a full disk).
         """
         with explained(path):
-            place = place_of(path, storage_options, work)
-            layout = place.layout
+            files = place_of(path, storage_options, work)
+            layout = files.layout
             if read_only:
-                metadata = read_metadata(place)
-                refuse_old(place, metadata)
-                return cls(place, metadata, read_only=True)
-            if place.read_text(METADATA) is None:
-                make_store(place, create=create)
+                metadata = read_metadata(files)
+                return cls(files, metadata, read_only=True)
+            if files.read_text(METADATA) is None:
+                make_store(files, create=create)
             layout.root.mkdir(parents=True, exist_ok=True)
             with locked(layout.lock("store")):
-                store = cls(place, read_metadata(place), read_only=False)
+                store = cls(files, read_metadata(files), read_only=False)
                 store._bring_up_to_date()
             layout.journals.mkdir(exist_ok=True)
             flush(layout.root)
@@ -117,21 +113,15 @@ class ResultStore:
             return store
 
     def _bring_up_to_date(self) -> None:
-        """Migrate an older layout, make missing tables, add missing columns. The caller holds the store's lock."""
+        """Make missing tables, add missing columns. The caller holds the store's lock."""
         wanted = Metadata(FORMAT_VERSION, tuple(SCHEMAS), columns_digest())
         if self._metadata == wanted:
             return
-        old = self._metadata.schema_version < FORMAT_VERSION
-        if old:
-            migrate_parts(self._place, self._tables)
         for name, table in self._tables.items():
-            if old or name not in self._metadata.tables:
+            if name not in self._metadata.tables:
                 table.log.create()
             else:
                 table.log.add_columns()
-        if old or self._metadata.columns is None:
-            write_metadata(self._place, Metadata(FORMAT_VERSION, tuple(SCHEMAS), None))
-            remove_parts(self._place, self._tables)
         self._metadata = write_metadata(self._place, wanted)
 
     @property
@@ -316,6 +306,17 @@ class ResultStore:
         with explained(self.path):
             return tuple(table.info() if self._made(name) else TableInfo(name, 0, 0, 0) for name, table in self._tables.items())
 
+    def version(self, table: str) -> int:
+        """Return the newest version of a table; -1 for one that was not made yet.
+
+        Raises:
+            InputError: for an unknown table.
+            DamagedTableError: when its log cannot be read.
+        """
+        name = table_schema(table).name
+        with explained(self.path):
+            return self._tables[name].log.version() if self._made(name) else -1
+
     def history(self, table: str | None = None) -> tuple[Change, ...]:
         """Return the commits of one table, or of all, newest first."""
         names = [table_schema(table).name] if table else list(SCHEMAS)
@@ -419,9 +420,9 @@ class ResultStore:
         not. For a store in a bucket only this method does, because it downloads every data file.
         """
         self._refuse_when_read_only()
-        made = {name: table for name, table in self._tables.items() if self._made(name)}
+        existing = {name: table for name, table in self._tables.items() if self._made(name)}
         with explained(self.path):
-            catalog.refresh(self._layout, made)
+            catalog.refresh(self._layout, existing)
         return self._layout.catalog
 
     def _refresh_catalog(self) -> None:
@@ -434,8 +435,8 @@ class ResultStore:
             self._refuse_when_read_only()
         with explained(self.path):
             self._metadata = read_metadata(self._place)
-            made = {name: table for name, table in self._tables.items() if name in self._metadata.tables}
-            outcome = verification.verify_store(self._place, made, set_aside=set_aside)
+            listed = {name: table for name, table in self._tables.items() if name in self._metadata.tables}
+            outcome = verification.verify_store(self._place, listed, set_aside=set_aside)
         if set_aside:
             self._refresh_catalog()
         return outcome

@@ -66,13 +66,13 @@ class TableInfo:
 class StoreTable:
     """One table of a store."""
 
-    def __init__(self, schema: TableSchema, place: StorePlace) -> None:
+    def __init__(self, schema: TableSchema, files: StorePlace) -> None:
         self.schema = schema
         self.name = schema.name
-        self._place = place
-        self.log = DeltaLog(schema, place.table_url(schema.name), place.options, place.table_directory(schema.name))
+        self._place = files
+        self.log = DeltaLog(schema, files.table_url(schema.name), files.options, files.table_directory(schema.name))
         self._unconfirmed: tuple[int, pl.DataFrame, Appended] | None = None  # repeating this append confirms it
-        self._keys = KeyIndex(schema, place.layout.cache)
+        self._keys = KeyIndex(schema, files.layout.cache)
 
     def files_at(self, at: At = None) -> tuple[Snapshot, list[Path]]:
         """Return a version and where its files can be read, each checked against the log.
@@ -243,8 +243,8 @@ class StoreTable:
                     while written:
                         self._discard(written.pop())
         finally:
-            for each in written:
-                self._discard(each)
+            for new_file in written:
+                self._discard(new_file)
 
     def removed_rows(self, run_id: str) -> pl.DataFrame:
         """Return the rows of a run that :meth:`remove_run` deleted last; none if it deleted none, or they are back.

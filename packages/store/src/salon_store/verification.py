@@ -55,7 +55,7 @@ class Verified:
         return not self.problems
 
 
-def verify_store(place: StorePlace, tables: Mapping[str, StoreTable], *, set_aside: bool) -> Verified:
+def verify_store(store: StorePlace, tables: Mapping[str, StoreTable], *, set_aside: bool) -> Verified:
     """Check every file of every table; with ``set_aside`` take damaged and missing ones out of their tables.
 
     What is left of a damaged or foreign file is moved to ``set-aside/<table>/``.
@@ -69,42 +69,44 @@ def verify_store(place: StorePlace, tables: Mapping[str, StoreTable], *, set_asi
             if lost:
                 detail = f"{lost} of {snapshot.version + 1} commits are missing or empty; what they did is not in the history"
                 problems.append(Problem(table.path_of(LOG), "log", detail))
-            found = [problem for file in snapshot.files if (problem := _damage(place, table, file)) is not None]
+            problems_here = [problem for file in snapshot.files if (problem := _damage(store, table, file)) is not None]
             latest = table.log.snapshot()
             if latest.version != snapshot.version:  # what was merged meanwhile is not missing
                 left = {file.name for file in latest.files}
-                found = [problem for problem in found if PurePath(str(problem.path)).name in left]
-            foreign = list(_foreign(place, table, {file.name for file in snapshot.files}))
+                problems_here = [problem for problem in problems_here if PurePath(str(problem.path)).name in left]
+            foreign = list(_foreign(store, table, {file.name for file in snapshot.files}))
         except (DamagedTableError, OSError) as error:
             at = getattr(error, "path", None) or getattr(error, "filename", None) or table.path_of("")
             problems.append(Problem(at, "log", str(error).splitlines()[0]))
             continue
-        bad = {PurePath(str(problem.path)).name for problem in found}
+        bad = {PurePath(str(problem.path)).name for problem in problems_here}
         files += len(snapshot.files)
         for file in snapshot.files:
             if file.name not in bad:
-                checked_rows, problem = _rows(place, table, file)
+                checked_rows, problem = _rows(store, table, file)
                 rows += checked_rows
                 if problem is not None:
-                    found.append(problem)
+                    problems_here.append(problem)
                     bad |= {file.name} if problem.kind != "rows" else set()
-        problems += _duplicates(place, table, [file for file in snapshot.files if file.name not in bad])
+        problems += _duplicates(store, table, [file for file in snapshot.files if file.name not in bad])
         if set_aside:
-            damaged = [problem for problem in found if problem.kind != "rows"]
+            damaged = [problem for problem in problems_here if problem.kind != "rows"]
             table.remove([PurePath(str(problem.path)).name for problem in damaged], "set aside")
-            found = [problem for problem in found if problem.kind == "rows"] + [_moved(place, table, each) for each in damaged]
-            foreign = [_moved(place, table, each) for each in foreign]
-        problems += [*found, *foreign]
-    problems += _unlisted(place, tables)
-    problems += _links(place)
-    problems += _earlier(place, skip={problem.moved_to for problem in problems})
-    return Verified(files, rows, tuple(problems), tuple(journal.waiting(place.layout.journals)))
+            problems_here = [problem for problem in problems_here if problem.kind == "rows"] + [
+                _moved(store, table, each) for each in damaged
+            ]
+            foreign = [_moved(store, table, each) for each in foreign]
+        problems += [*problems_here, *foreign]
+    problems += _unlisted(store, tables)
+    problems += _links(store)
+    problems += _earlier(store, skip={problem.moved_to for problem in problems})
+    return Verified(files, rows, tuple(problems), tuple(journal.waiting(store.layout.journals)))
 
 
-def _damage(place: StorePlace, table: StoreTable, file: DataFile) -> Problem | None:
+def _damage(store: StorePlace, table: StoreTable, file: DataFile) -> Problem | None:
     path = table.path_of(file.name)
     try:
-        content = place.content(table.name, file.name)
+        content = store.content(table.name, file.name)
     except (OSError, StoreError) as error:
         return Problem(path, "altered", f"{file.owner}: it cannot be read ({str(error).splitlines()[0]})")
     if content is None:
@@ -116,15 +118,15 @@ def _damage(place: StorePlace, table: StoreTable, file: DataFile) -> Problem | N
     return None if content == content_of(file.name) else Problem(path, "altered", f"{file.owner}: {ALTERED}")
 
 
-def _rows(place: StorePlace, table: StoreTable, file: DataFile) -> tuple[int, Problem | None]:
+def _rows(store: StorePlace, table: StoreTable, file: DataFile) -> tuple[int, Problem | None]:
     path = table.path_of(file.name)
     try:
-        (local,) = place.local(table.name, [file])
-        given = pl.scan_parquet(local, glob=False, hive_partitioning=False).collect_schema()
+        (local,) = store.local(table.name, [file])
+        columns = pl.scan_parquet(local, glob=False, hive_partitioning=False).collect_schema()
         wanted = table.schema.polars
-        wrong = [name for name, kind in given.items() if name in wanted and wanted[name] != kind]
+        wrong = [name for name, kind in columns.items() if name in wanted and wanted[name] != kind]
         if wrong:
-            return 0, Problem(path, "schema", f"column {wrong[0]!r} is {given[wrong[0]]}, expected {wanted[wrong[0]]}")
+            return 0, Problem(path, "schema", f"column {wrong[0]!r} is {columns[wrong[0]]}, expected {wanted[wrong[0]]}")
         frame = scanned([local], table.schema).collect()
         if frame.height != file.rows:
             return frame.height, Problem(path, "schema", f"it has {frame.height:,} rows, the log says {file.rows:,}")
@@ -138,32 +140,34 @@ def _rows(place: StorePlace, table: StoreTable, file: DataFile) -> tuple[int, Pr
     return frame.height, None
 
 
-def _duplicates(place: StorePlace, table: StoreTable, files: list[DataFile]) -> Iterator[Problem]:
-    keys = scanned(place.local(table.name, files), table.schema).group_by(table.schema.key).len().filter(pl.col("len") > 1)
+def _duplicates(store: StorePlace, table: StoreTable, files: list[DataFile]) -> Iterator[Problem]:
+    keys = scanned(store.local(table.name, files), table.schema).group_by(table.schema.key).len().filter(pl.col("len") > 1)
     twice = keys.sort("len", *table.schema.key, descending=True).collect()
     if twice.height:
-        shown = "; ".join(f"{', '.join(str(value) for value in row[:-1])} × {row[-1]}" for row in twice.head(_MOST_KEYS).rows())
+        keys_text = "; ".join(
+            f"{', '.join(str(value) for value in row[:-1])} × {row[-1]}" for row in twice.head(_MOST_KEYS).rows()
+        )
         more = f" and {twice.height - _MOST_KEYS} more" if twice.height > _MOST_KEYS else ""
         count = "1 key is" if twice.height == 1 else f"{twice.height:,} keys are"
-        yield Problem(table.path_of(""), "duplicates", f"{count} there more than once: {shown}{more}")
+        yield Problem(table.path_of(""), "duplicates", f"{count} there more than once: {keys_text}{more}")
 
 
-def _foreign(place: StorePlace, table: StoreTable, counted: set[str]) -> Iterator[Problem]:
+def _foreign(store: StorePlace, table: StoreTable, counted: set[str]) -> Iterator[Problem]:
     """List the files that Salon did not write; leftovers of other versions and killed writers are fine."""
-    for name in sorted(place.listing(table.name).keys() - counted):
+    for name in sorted(store.listing(table.name).keys() - counted):
         if name.endswith(_TEMPORARY):
             continue
         content = content_of(name)
-        if content is None or place.content(table.name, name) not in (content, None):
+        if content is None or store.content(table.name, name) not in (content, None):
             yield Problem(table.path_of(name), "foreign", "this is no file of the table; its rows are not read")
 
 
-def _moved(place: StorePlace, table: StoreTable, problem: Problem) -> Problem:
+def _moved(store: StorePlace, table: StoreTable, problem: Problem) -> Problem:
     """Move what is left of a file out of the table's directory."""
-    source = place.layout.table(table.name) / PurePath(str(problem.path)).name
+    source = store.layout.table(table.name) / PurePath(str(problem.path)).name
     if not source.exists():
         return problem
-    target = place.layout.set_aside / table.name
+    target = store.layout.set_aside / table.name
     target.mkdir(parents=True, exist_ok=True)
     moved_to = target / source.name
     count = 1
@@ -173,22 +177,22 @@ def _moved(place: StorePlace, table: StoreTable, problem: Problem) -> Problem:
     return replace(problem, moved_to=moved_to)
 
 
-def _unlisted(place: StorePlace, tables: Mapping[str, StoreTable]) -> Iterator[Problem]:
+def _unlisted(store: StorePlace, tables: Mapping[str, StoreTable]) -> Iterator[Problem]:
     """List the tables that have rows and stand not in ``store.json``."""
     for name in SCHEMAS.keys() - tables.keys():
         try:
-            refuse_unlisted(place, name)
+            refuse_unlisted(store, name)
         except NotAStoreError as error:
-            yield Problem(f"{place.address}/{METADATA}", "log", " ".join(str(error).split(": ", 1)[-1].split()))
+            yield Problem(f"{store.address}/{METADATA}", "log", " ".join(str(error).split(": ", 1)[-1].split()))
 
 
-def _links(place: StorePlace) -> Iterator[Problem]:
-    for path in journal.waiting(place.layout.journals, foreign=True):
+def _links(store: StorePlace) -> Iterator[Problem]:
+    for path in journal.waiting(store.layout.journals, foreign=True):
         yield Problem(path, "foreign", "this is no file that a writer left; it is not folded")
 
 
-def _earlier(place: StorePlace, *, skip: set[Path | None]) -> Iterator[Problem]:
-    for directory in (place.layout.set_aside, place.layout.journals / journal.SET_ASIDE):
+def _earlier(store: StorePlace, *, skip: set[Path | None]) -> Iterator[Problem]:
+    for directory in (store.layout.set_aside, store.layout.journals / journal.SET_ASIDE):
         for path in sorted(directory.rglob("*")) if directory.is_dir() else ():
             if path.is_file() and path not in skip:
                 yield Problem(path, "set_aside", "set aside earlier; delete it when its rows are no longer wanted")

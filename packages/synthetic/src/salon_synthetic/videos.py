@@ -36,15 +36,15 @@ def clip_frames(kind: ClipKind, count: int, *, size: tuple[int, int] = (160, 120
     low, radius = random.uniform(0.62, 0.78) * height, random.uniform(0.09, 0.13) * height
     colour = random.choice(((200, 40, 40), (40, 70, 200), (240, 150, 30), (150, 40, 160)))
     for number in range(count):
-        place = number / max(1, count - 1)
+        moment = number / max(1, count - 1)
         image = Image.new("RGB", size, (135, 190, 235))
         draw = ImageDraw.Draw(image)
         draw.rectangle((0, height * 0.55, width, height), fill=(80, 150, 70))
         draw.ellipse((width * 0.75, height * 0.08, width * 0.9, height * 0.28), fill=(250, 230, 120))
-        moved = place if kind != "freeze" else (0.0 if place < 0.5 else 1.0)
+        moved = moment if kind != "freeze" else (0.0 if moment < 0.5 else 1.0)
         x = width * (0.15 + 0.7 * moved)
-        if kind != "pop" or not 1 / 3 <= place < 2 / 3:
-            _ball(draw, (x, low), radius, colour, place if kind == "morph" else 0.0)
+        if kind != "pop" or not 1 / 3 <= moment < 2 / 3:
+            _ball(draw, (x, low), radius, colour, moment if kind == "morph" else 0.0)
         if kind == "flicker":
             image = ImageEnhance.Brightness(image).enhance(random.uniform(0.55, 1.45))
         yield image

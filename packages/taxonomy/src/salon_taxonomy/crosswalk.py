@@ -98,10 +98,10 @@ class Crosswalk(CrosswalkHeader):
 
         ``rationale`` is None where the crosswalk does not say why.
         """
-        said = {(reason.taxonomy, reason.label): reason for reason in self.reasons}
+        reason_of = {(reason.taxonomy, reason.label): reason for reason in self.reasons}
         linked = {left.name: {link.from_ for link in self.links}, right.name: {link.to for link in self.links}}
         return tuple(
-            said.get((taxonomy.name, leaf.id), Unmatched(taxonomy=taxonomy.name, label=leaf.id))
+            reason_of.get((taxonomy.name, leaf.id), Unmatched(taxonomy=taxonomy.name, label=leaf.id))
             for taxonomy in (left, right)
             for leaf in taxonomy.leaves()
             if leaf.id not in linked[taxonomy.name]
@@ -145,10 +145,10 @@ def parse_crosswalk(text: str, left: Taxonomy, right: Taxonomy, *, source: str |
     links = _tables(document.get("link", []), "link", Link, places)
     reasons = _tables(document.get("unmatched", []), "unmatched", Unmatched, places)
     if header is not None and not places.found:
-        for key, said, taxonomy in (("left", header.left, left), ("right", header.right, right)):
-            if said != taxonomy.name:
+        for key, name, taxonomy in (("left", header.left, left), ("right", header.right, right)):
+            if name != taxonomy.name:
                 places.add(
-                    Fault.BAD_VALUE, "the crosswalk is for another taxonomy", key=key, value=said, allowed=(taxonomy.name,)
+                    Fault.BAD_VALUE, "the crosswalk is for another taxonomy", key=key, value=name, allowed=(taxonomy.name,)
                 )
         _check_links(links, left, right, places)
         _check_reasons(reasons, links, left, right, places)
@@ -163,8 +163,8 @@ def _tables(entries: object, table: str, kind: type[_Model], places: Places) -> 
     if not isinstance(entries, list):
         places.add(Fault.WRONG_TYPE, f"these are written as [[{table}]] tables, with two brackets", key=table)
         return ()
-    found = [places.model(kind, entry, table=table, index=index) for index, entry in enumerate(entries)]
-    return tuple(item for item in found if item is not None)
+    entries_read = [places.model(kind, entry, table=table, index=index) for index, entry in enumerate(entries)]
+    return tuple(item for item in entries_read if item is not None)
 
 
 def _check_links(links: Sequence[Link], left: Taxonomy, right: Taxonomy, places: Places) -> None:

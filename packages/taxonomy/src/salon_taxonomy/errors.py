@@ -136,11 +136,11 @@ class InputError(SalonError):
         text = f"{', '.join(where)}: {self.problem}" if where else self.problem
         if self.value is not None:
             text += f" {_shortened(self.value)}"
-        for words, items in (("allowed", self.allowed), ("there are", self.found)):
-            if items is not None:
-                shown = ", ".join(visible(item) for item in items[:_MOST_ALLOWED])
-                more = len(items) - _MOST_ALLOWED
-                text += f" ({words}: {shown or 'none'}{f' and {more} more' if more > 0 else ''})"
+        for words, names in (("allowed", self.allowed), ("there are", self.found)):
+            if names is not None:
+                listed = ", ".join(visible(item) for item in names[:_MOST_ALLOWED])
+                more = len(names) - _MOST_ALLOWED
+                text += f" ({words}: {listed or 'none'}{f' and {more} more' if more > 0 else ''})"
         near = did_you_mean(self.value, (*(self.allowed or ()), *(self.found or ())))
         return visible("\n".join([text, *(each for each in (near, self.hint) if each)]), prose=True)
 
@@ -266,10 +266,10 @@ def _instead_of(path: Path) -> str:
         return f"Did you mean {' or '.join(map(repr, same[:_MOST_NAMES]))}?"
     kind = path.suffix.lower()
     alike = [name for name in names if kind and Path(name).suffix.lower() == kind]
-    shown = alike or names
-    more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
+    names_shown = alike or names
+    more = f" and {len(names_shown) - _MOST_NAMES} more" if len(names_shown) > _MOST_NAMES else ""
     here = "This folder" if folder == Path() else f"The folder {folder}"
-    return f"{here} has: {', '.join(shown[:_MOST_NAMES])}{more}." if shown else f"{here} is empty."
+    return f"{here} has: {', '.join(names_shown[:_MOST_NAMES])}{more}." if names_shown else f"{here} is empty."
 
 
 class Fault(StrEnum):

@@ -97,8 +97,8 @@ def _remarks(label: Label) -> str:
         _figures(label.shares, "{}%"),
         _escape(label.source or ""),
     ]
-    said = "; ".join(part for part in parts if part)
-    return f" *({said})*" if said else ""
+    remarks = "; ".join(part for part in parts if part)
+    return f" *({remarks})*" if remarks else ""
 
 
 def _figures(figures: Mapping[str, int | float], pattern: str) -> str:

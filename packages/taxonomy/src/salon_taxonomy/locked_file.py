@@ -40,10 +40,10 @@ class LockedFile:
                 return cls(descriptor)
             os.close(descriptor)
 
-    def write(self, data: bytes) -> None:
+    def write(self, content: bytes) -> None:
         """Write all of it."""
-        while data:
-            data = data[os.write(self._descriptor, data) :]
+        while content:
+            content = content[os.write(self._descriptor, content) :]
 
     def flush(self) -> None:
         """Flush to the disk."""

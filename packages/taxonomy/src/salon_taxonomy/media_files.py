@@ -45,9 +45,9 @@ def bad_media(why: str) -> Unscored:
 
 def _open_below(base: Path, parts: tuple[str, ...]) -> int:
     folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    for place, part in enumerate(parts, start=1):
+    for number, part in enumerate(parts, start=1):
         try:
-            inner = os.open(part, _FLAGS | (os.O_DIRECTORY if place < len(parts) else 0), dir_fd=folder)
+            inner = os.open(part, _FLAGS | (os.O_DIRECTORY if number < len(parts) else 0), dir_fd=folder)
         finally:
             os.close(folder)
         folder = inner
@@ -61,10 +61,10 @@ def _read(descriptor: int, most_bytes: int) -> bytes | Unscored:
     if status.st_size > most_bytes:
         return bad_media(f"the file has {status.st_size:,} bytes; at most {most_bytes:,} are read")
     with open(descriptor, "rb", closefd=False) as file:
-        data = file.read(status.st_size + 1)
-    if len(data) != status.st_size:
+        content = file.read(status.st_size + 1)
+    if len(content) != status.st_size:
         return bad_media("the file changed while it was read")
-    return data or bad_media("the file is empty")
+    return content or bad_media("the file is empty")
 
 
 def _why(error: Exception) -> str:

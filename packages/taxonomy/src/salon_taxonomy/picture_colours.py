@@ -142,9 +142,9 @@ def _managed(image: "Image", profile: bytes | None) -> "tuple[Image | None, str 
         source = ImageCms.ImageCmsProfile(BytesIO(profile)) if profile else ImageCms.createProfile("LAB")
         if profile and "srgb" in ImageCms.getProfileDescription(source).lower() and image.mode in (*PLAIN_MODES, "RGBA"):
             return None, None
-        shown = image.convert("RGB") if image.mode in ("P", "1", "RGBA", "PA", "RGBX") else image
-        shown = shown.convert("L") if shown.mode in ("LA", "La") else shown
-        managed = ImageCms.profileToProfile(shown, source, target, outputMode="RGB")
+        picture = image.convert("RGB") if image.mode in ("P", "1", "RGBA", "PA", "RGBX") else image
+        picture = picture.convert("L") if picture.mode in ("LA", "La") else picture
+        managed = ImageCms.profileToProfile(picture, source, target, outputMode="RGB")
     except (ImageCms.PyCMSError, OSError, TypeError, ValueError):
         note = "its colour profile does not fit and was left aside"
         return (None if image.mode in (*PLAIN_MODES, *_WITH_ALPHA) else image.convert("RGB")), note

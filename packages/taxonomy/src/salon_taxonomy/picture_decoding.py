@@ -64,14 +64,14 @@ class Decoded:
     notes: tuple[str, ...]
 
 
-def decode(data: bytes, limits: SourceLimits = DEFAULT_LIMITS, *, checked_only: bool = False) -> Decoded | Unscored:
+def decode(content: bytes, limits: SourceLimits = DEFAULT_LIMITS, *, checked_only: bool = False) -> Decoded | Unscored:
     """Decode a picture to its last pixel; of an animated one, the first frame.
 
     A file that breaks off is refused, even where its decoder would fill the rest with grey, and so is a PNG whose check
     sums do not fit: a judge would blame the model for the damage. Other formats carry no check sums.
 
     Args:
-        data: the encoded file.
+        content: the encoded file.
         limits: a picture with more pixels is refused before any is decoded.
         checked_only: the caller wants to know that the file is whole and what must change, not its pixels; a plain JPEG is
             then read through at an eighth of its size, which takes half the time.
@@ -80,7 +80,7 @@ def decode(data: bytes, limits: SourceLimits = DEFAULT_LIMITS, *, checked_only: 
         The picture, or ``Unscored(BAD_MEDIA)``. Never raises for what the bytes are. Safe to call from several threads;
         decoders release the GIL.
     """
-    head = _opened(data, limits)
+    head = _opened(content, limits)
     if isinstance(head, Unscored):
         return head
     kind, opened = head
@@ -91,33 +91,33 @@ def decode(data: bytes, limits: SourceLimits = DEFAULT_LIMITS, *, checked_only: 
         if likeness:
             opened.draft("L", (max(1, width // 8), max(1, height // 8)))
         opened.load()
-        damage = _png_damage(data) if kind is PNG else None
+        damage = _png_damage(content) if kind is PNG else None
         if damage:
             return bad_media(f"the file is damaged ({damage})")
-        decoded = _upright(opened, kind, (width, height), frames, data)
+        decoded = _upright(opened, kind, (width, height), frames, content)
         return replace(decoded, whole=False) if likeness else decoded
     except picture_failures() as error:
         return bad_media(_damaged(error))
 
 
-def head_problem(data: bytes, limits: SourceLimits = DEFAULT_LIMITS) -> str | None:
+def head_problem(content: bytes, limits: SourceLimits = DEFAULT_LIMITS) -> str | None:
     """Return why a file cannot be a picture, by its head alone; None where only decoding can tell more.
 
     Example:
         >>> head_problem(b"%!PS-Adobe")
         'the file is none of the picture formats that are read: PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF'
     """
-    opened = _opened(data, limits)
+    opened = _opened(content, limits)
     return opened.detail if isinstance(opened, Unscored) else None
 
 
-def _opened(data: bytes, limits: SourceLimits) -> "tuple[PictureFormat, ImageFile] | Unscored":
+def _opened(content: bytes, limits: SourceLimits) -> "tuple[PictureFormat, ImageFile] | Unscored":
     """Read a picture's head: its format and size, before any pixel is decoded."""
-    kind = format_of(data)
+    kind = format_of(content)
     if kind is None:
         return bad_media("the file is none of the picture formats that are read: PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF")
     try:
-        opened = kind.open(BytesIO(data))
+        opened = kind.open(BytesIO(content))
     except picture_failures() as error:
         return bad_media(_damaged(error))
     width, height = opened.size
@@ -130,9 +130,9 @@ def _damaged(error: Exception) -> str:
     return f"the file is cut off or damaged ({str(error) or type(error).__name__})"
 
 
-def _upright(opened: "ImageFile", kind: PictureFormat, size: tuple[int, int], frames: bool, data: bytes) -> Decoded:
+def _upright(opened: "ImageFile", kind: PictureFormat, size: tuple[int, int], frames: bool, content: bytes) -> Decoded:
     notes = ["first of several frames"] if frames else []
-    if kind is PNG and data[_PNG_DEPTH] == _SIXTEEN_BITS and not opened.mode.startswith("I"):
+    if kind is PNG and content[_PNG_DEPTH] == _SIXTEEN_BITS and not opened.mode.startswith("I"):
         notes.append("brought to 8 bits")
     image, orientation = upright(opened)
     if image is not opened:
@@ -150,17 +150,17 @@ def _plain(opened: "ImageFile") -> bool:
     return opened.mode in PLAIN_MODES and not opened.info.get("icc_profile")
 
 
-def _png_damage(data: bytes) -> str | None:
+def _png_damage(content: bytes) -> str | None:
     """What is wrong with the chunks that hold the picture: a check sum, or the end is missing. Decoders do not look."""
-    place, view = _PNG_HEAD, memoryview(data)
-    while place + 12 <= len(data):
-        length = int.from_bytes(view[place : place + 4], "big")
-        name, end = bytes(view[place + 4 : place + 8]), place + 8 + length
+    offset, view = _PNG_HEAD, memoryview(content)
+    while offset + 12 <= len(content):
+        length = int.from_bytes(view[offset : offset + 4], "big")
+        name, end = bytes(view[offset + 4 : offset + 8]), offset + 8 + length
         if name == b"IEND":
             return None
-        if end + 4 > len(data):
+        if end + 4 > len(content):
             break
-        if name[:1].isupper() and zlib.crc32(view[place + 4 : end]) != int.from_bytes(view[end : end + 4], "big"):
+        if name[:1].isupper() and zlib.crc32(view[offset + 4 : end]) != int.from_bytes(view[end : end + 4], "big"):
             return f"the check sum of a {name.decode('latin-1')} chunk does not fit"
-        place = end + 4
+        offset = end + 4
     return "its end is missing"

@@ -62,28 +62,28 @@ _STARTS: Final = (
 _AVIF_BRANDS: Final = (b"avif", b"avis", b"mif1", b"msf1")
 
 
-def open_picture(data: bytes) -> "ImageFile":
+def open_picture(content: bytes) -> "ImageFile":
     """Read the head of a picture in any of :data:`FORMATS`; its pixels come with ``load()``.
 
     Raises:
         InputError: the bytes are in none of the formats.
         Exception: one of ``salon_taxonomy.errors.picture_failures()`` for a damaged file.
     """
-    kind = format_of(data)
+    kind = format_of(content)
     if kind is None:
         raise InputError("is no picture of a format that is read", column="image", allowed=(each.name for each in FORMATS))
-    return kind.open(BytesIO(data))
+    return kind.open(BytesIO(content))
 
 
-def format_of(data: bytes) -> PictureFormat | None:
+def format_of(content: bytes) -> PictureFormat | None:
     """The format of an encoded picture by its first bytes; None for anything that is not read.
 
     Example:
         >>> format_of(b"GIF89a...").media_type, format_of(b"%PDF-1.7")
         ('image/gif', None)
     """
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return WEBP
-    if data[4:8] == b"ftyp" and data[8:12] in _AVIF_BRANDS:
+    if content[4:8] == b"ftyp" and content[8:12] in _AVIF_BRANDS:
         return AVIF
-    return next((kind for start, kind in _STARTS if data.startswith(start)), None)
+    return next((kind for start, kind in _STARTS if content.startswith(start)), None)

@@ -192,17 +192,17 @@ def plugin(group: str, name: str, expected: type[_Kind], *, members: Sequence[st
         ...     print(error.problem, error.value)
         no installed package brings the judge no-such-judge
     """
-    found = {entry.value: entry for entry in entry_points(group=group) if entry.name == name}
-    if not found:
+    entries = {entry.value: entry for entry in entry_points(group=group) if entry.name == name}
+    if not entries:
         problem = f"no installed package brings the {group.removeprefix('salon.').removesuffix('s')}"
         if hint := own_file_hint(name):
             raise InputError(problem, value=name, hint=hint)
         hint = "Packages that are installed appear at once: pip install PACKAGE."
         raise InputError(problem, value=name, allowed=installed(group), hint=hint)
-    if len(found) > 1:
-        packages = sorted(map(package_of, found.values()))
+    if len(entries) > 1:
+        packages = sorted(map(package_of, entries.values()))
         raise InputError("several packages bring this name:", source=group, value=name, allowed=packages, hint="Uninstall one.")
-    [entry] = found.values()
+    [entry] = entries.values()
     source = f"{group}, {name} = {entry.value} ({package_of(entry)})"
     return checked_load(entry.load, expected, source=source, members=members, value=name, hint=partial(_hint, entry))
 
@@ -244,8 +244,8 @@ def checked_load(
     if not isinstance(loaded, expected):
         lacking = [member for member in members if not hasattr(loaded, member)]
         what = f"is no {expected.__name__}; it lacks" if lacking else f"must be of type {expected.__name__}, not"
-        shown = hint if isinstance(hint, str) else None
-        raise InputError(what, source=source, value=lacking or type(loaded).__name__, hint=shown)
+        hint_text = hint if isinstance(hint, str) else None
+        raise InputError(what, source=source, value=lacking or type(loaded).__name__, hint=hint_text)
     return loaded
 
 

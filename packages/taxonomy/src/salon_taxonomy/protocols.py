@@ -311,9 +311,6 @@ _REASONS = {
 }
 _FINISHES = {Finish.LENGTH: Reason.TRUNCATED, Finish.FILTERED: Reason.REFUSED}
 
-LOST_EDITS: Final = frozenset(_REASONS[status] for status, outcome in _OUTCOMES.items() if outcome is CallOutcome.LOST)
-"""Reasons of a missing picture that the editor is asked for again."""
-
 
 @runtime_checkable
 class Judge(Protocol):

@@ -97,8 +97,8 @@ def _letters(taxonomy: Taxonomy, options: Sequence[str | Label]) -> JsonSchema:
     labels = [taxonomy.find(option) for option in options]
     if len(labels) > MOST_OPTIONS:
         raise InputError(f"at most {MOST_OPTIONS} options have letters, not", source=taxonomy.name, value=len(labels))
-    for place, label in enumerate(labels):
-        if label in labels[:place]:
+    for number, label in enumerate(labels):
+        if label in labels[:number]:
             raise InputError("an option is offered twice:", source=taxonomy.name, value=label.name)
     letters = string.ascii_uppercase[: len(labels)]
     meaning = "; ".join(f"{letter}: {label.name}" for letter, label in zip(letters, labels, strict=True))
@@ -108,9 +108,9 @@ def _letters(taxonomy: Taxonomy, options: Sequence[str | Label]) -> JsonSchema:
 def _refine(taxonomy: Taxonomy) -> JsonSchema:
     """R³: an image that fails its prompt needs an explanation and an edit instruction that are not empty."""
     text: JsonSchema = {"type": "string"}
-    said: JsonSchema = {"type": "string", "minLength": 1}
+    sentence: JsonSchema = {"type": "string", "minLength": 1}
     aligned = _object({"answer": {"const": True}, "explanation": text, "edit_prompt": text}, required=["answer"])
-    return {"anyOf": [aligned, _object({"answer": {"const": False}, "explanation": said, "edit_prompt": said})]}
+    return {"anyOf": [aligned, _object({"answer": {"const": False}, "explanation": sentence, "edit_prompt": sentence})]}
 
 
 def _score(taxonomy: Taxonomy) -> JsonSchema:

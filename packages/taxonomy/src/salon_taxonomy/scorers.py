@@ -137,9 +137,9 @@ class CheckedScorer:
         if isinstance(returned, BaseException) and not _is_own_failure(returned):
             raise returned
         verdicts = checked_scores(returned, len(images), self.range)
-        for place, verdict in enumerate(verdicts if len(images) > 1 else ()):
+        for number, verdict in enumerate(verdicts if len(images) > 1 else ()):
             if isinstance(verdict, Unscored) and verdict.reason in (Reason.MALFORMED, Reason.REJECTED):
-                [verdicts[place]] = await self._verdicts([images[place]], [prompts[place]])
+                [verdicts[number]] = await self._verdicts([images[number]], [prompts[number]])
         return verdicts
 
     async def _returned(self, images: list[Any], prompts: list[str]) -> object:
@@ -244,8 +244,8 @@ def opened_picture(image: object) -> Any:
         return Unscored(Reason.BAD_MEDIA, f"the picture has more than {DEFAULT_LIMITS.most_pixels:,} pixels")
     try:
         image.load()
-        shown = to_srgb(upright(image)[0]).image
-        return shown.convert("RGB")  # a copy: what a scorer does to it is not done to the caller's
+        picture = to_srgb(upright(image)[0]).image
+        return picture.convert("RGB")  # a copy: what a scorer does to it is not done to the caller's
     except picture_failures() as error:
         return Unscored(Reason.BAD_MEDIA, f"the picture cannot be read ({str(error) or type(error).__name__})")
 
@@ -269,18 +269,18 @@ def open_scorer(specification: str, environment: Mapping[str, str] | None = None
     """
     word, colon, rest = specification.partition(":")
     if word in installed(SCORERS):
-        found = plugin(SCORERS, word, object)
-        if isinstance(found, ScorerKind):
-            return checked_scorer(found.open(rest, environment or {}), source=specification)
+        kind = plugin(SCORERS, word, object)
+        if isinstance(kind, ScorerKind):
+            return checked_scorer(kind.open(rest, environment or {}), source=specification)
         if rest:
             raise InputError("takes no settings after its name", source=word, value=rest)
-        return checked_scorer(found, source=specification, name=word)
-    place, colon, attribute = specification.rpartition(":")
-    if not colon or not place or not attribute:
+        return checked_scorer(kind, source=specification, name=word)
+    module, colon, attribute = specification.rpartition(":")
+    if not colon or not module or not attribute:
         own = f"Name its function too: {specification}:FUNCTION" if Path(specification).suffix == ".py" else ""
         hint = own or own_file_hint(specification) or _HINT
         raise InputError("no such scorer", value=specification, allowed=installed(SCORERS) or None, hint=hint)
-    return checked_scorer(loaded(place, attribute), source=specification, name=attribute)
+    return checked_scorer(loaded(module, attribute), source=specification, name=attribute)
 
 
 def checked_scorer(scorer: object, *, source: str | None = None, name: str | None = None) -> CheckedScorer:
@@ -297,45 +297,47 @@ def checked_scorer(scorer: object, *, source: str | None = None, name: str | Non
     """
     if isinstance(scorer, CheckedScorer):
         return scorer
-    made = _made(scorer, source) if isinstance(scorer, type) else scorer
-    if not callable(made):
-        raise InputError("a scorer is a function (images, prompts) -> scores, not", source=source, value=type(made).__name__)
-    own = getattr(made, "name", None) or name or getattr(made, "__name__", None) or type(made).__name__
+    function = _made(scorer, source) if isinstance(scorer, type) else scorer
+    if not callable(function):
+        raise InputError(
+            "a scorer is a function (images, prompts) -> scores, not", source=source, value=type(function).__name__
+        )
+    own = getattr(function, "name", None) or name or getattr(function, "__name__", None) or type(function).__name__
     if not isinstance(own, str) or not 0 < len(own) <= _LONGEST_NAME or not own.isprintable():
         raise InputError("must be a short text, not", source=source, key="name", value=own)
-    upward, batch = getattr(made, "higher_is_better", True), getattr(made, "batch", _BATCH)
+    upward, batch = getattr(function, "higher_is_better", True), getattr(function, "batch", _BATCH)
     if not isinstance(upward, bool):
         raise InputError("must be True or False, not", source=source, key="higher_is_better", value=upward)
     if not isinstance(batch, int) or batch < 1:
         raise InputError("must be 1 or more, not", source=source, key="batch", value=batch)
-    bounds = _range(getattr(made, "range", None), source)
+    bounds = _range(getattr(function, "range", None), source)
     shaping: dict[str, Digestible] = {
         "name": name or own,
-        "version": _version(made, source),
+        "version": _version(function, source),
         "range": [str(end) for end in bounds],
         "higher_is_better": upward,
     }
-    return CheckedScorer(made, own, digest("scorer", shaping), bounds, upward, batch)
+    return CheckedScorer(function, own, digest("scorer", shaping), bounds, upward, batch)
 
 
-def loaded(place: str, attribute: str) -> object:
+def loaded(module: str, attribute: str) -> object:
     """Return an attribute of a module, by the module's dotted name or its file (``./metrics.py``).
 
     Raises:
         InputError: the module cannot be imported, or has no such attribute.
     """
-    if place.endswith(".py") and not Path(place).is_file():
-        raise missing_path(place, meaning=_HINT)
-    load = partial(module_of_file, Path(place)) if place.endswith(".py") else partial(importlib.import_module, place)
+    if module.endswith(".py") and not Path(module).is_file():
+        raise missing_path(module, meaning=_HINT)
+    load = partial(module_of_file, Path(module)) if module.endswith(".py") else partial(importlib.import_module, module)
     hint = "A file is named ./FILE.py:FUNCTION; a module must be installed or on PYTHONPATH."
-    found: object = checked_load(load, ModuleType, source=place, hint=hint)
+    loaded_object: object = checked_load(load, ModuleType, source=module, hint=hint)
     for name in attribute.split("."):
-        if not hasattr(found, name):
-            there = [each for each, value in vars(found).items() if callable(value) and not each.startswith("_")]
+        if not hasattr(loaded_object, name):
+            there = [each for each, value in vars(loaded_object).items() if callable(value) and not each.startswith("_")]
             nothing = None if there else "It defines no function and no class."
-            raise InputError("has no such function", source=place, value=attribute, allowed=there or None, hint=nothing)
-        found = getattr(found, name)
-    return found
+            raise InputError("has no such function", source=module, value=attribute, allowed=there or None, hint=nothing)
+        loaded_object = getattr(loaded_object, name)
+    return loaded_object
 
 
 def _made(kind: type, source: str | None) -> object:

@@ -67,8 +67,8 @@ def tree_flaws(nodes: Sequence[Node], tiers: Sequence[str]) -> list[Flaw]:
     Time grows linearly.
     """
     first: dict[str, int] = {}
-    for place, node in enumerate(nodes):
-        first.setdefault(node.id, place)
+    for number, node in enumerate(nodes):
+        first.setdefault(node.id, number)
     depths = _depths(nodes, first)
     flaws = [
         *_ids(nodes, first),
@@ -83,9 +83,9 @@ def tree_flaws(nodes: Sequence[Node], tiers: Sequence[str]) -> list[Flaw]:
 
 def _ids(nodes: Sequence[Node], first: Mapping[str, int]) -> list[Flaw]:
     flaws = []
-    for place, node in enumerate(nodes):
+    for number, node in enumerate(nodes):
         earlier = nodes[first[node.id]]
-        if first[node.id] == place:
+        if first[node.id] == number:
             continue
         if node.placed and earlier.placed and earlier.parent != node.parent:
             under = f"{earlier.parent or 'no parent'} and {node.parent or 'no parent'}"
@@ -118,9 +118,9 @@ def _cycles(nodes: Sequence[Node], first: Mapping[str, int]) -> list[Flaw]:
             ring = list(trail)[trail[at] :]
             start = min(ring, key=lambda id_: first[id_])
             turned = [*ring[ring.index(start) :], *ring[: ring.index(start)], start]
-            shown = " → ".join(turned if len(turned) <= 8 else [*turned[:6], "…", start])
+            circle = " → ".join(turned if len(turned) <= 8 else [*turned[:6], "…", start])
             index = nodes[first[start]].index
-            flaws.append(Flaw(Fault.CYCLE, index, "parent", f"the parents run in a circle: {shown}"))
+            flaws.append(Flaw(Fault.CYCLE, index, "parent", f"the parents run in a circle: {circle}"))
         settled.update(trail)
     return flaws
 

@@ -81,8 +81,8 @@ class Taxonomy(TaxonomyHeader):
         """
         by_id = self._by_id.get(text)
         ways = ((by_id,) if by_id else (), self._exact.get(text, ()), self._folded.get(_fold(text), ()))
-        for found in ways:
-            kept = tuple(label for label in found if tier is None or self.tier_of(label) == tier)
+        for labels in ways:
+            kept = tuple(label for label in labels if tier is None or self.tier_of(label) == tier)
             if kept:
                 return kept
         return ()
@@ -103,11 +103,11 @@ class Taxonomy(TaxonomyHeader):
         """
         if isinstance(text, Label):
             text = text.id
-        found = self.matches(text, tier=tier)
-        if len(found) == 1:
-            return found[0]
-        if found:
-            ids = [label.id for label in found]
+        labels = self.matches(text, tier=tier)
+        if len(labels) == 1:
+            return labels[0]
+        if labels:
+            ids = [label.id for label in labels]
             raise AmbiguousLabelError(
                 "several labels are called", source=self.name, value=text, allowed=ids, hint="Say its id."
             )
@@ -166,10 +166,10 @@ class Taxonomy(TaxonomyHeader):
     # ------------------------------------------------------------------ kinds of labels
     def tier_of(self, label: str | Label) -> str:
         """The label's tier: as declared, else the name of its level in ``tiers``, else ``level N`` with roots at 1."""
-        found = self._by_id[label.id] if isinstance(label, Label) and label.id in self._by_id else self.find(label)
-        if found.tier is not None:
-            return found.tier
-        depth = len(self.path(found.id)) - 1
+        known = self._by_id[label.id] if isinstance(label, Label) and label.id in self._by_id else self.find(label)
+        if known.tier is not None:
+            return known.tier
+        depth = len(self.path(known.id)) - 1
         return self.tiers[depth] if depth < len(self.tiers) else f"level {depth + 1}"
 
     def tier(self, name: str) -> tuple[Label, ...]:

@@ -88,9 +88,9 @@ def parse_toml(text: str, *, source: str | Path) -> dict[str, object]:
         raise TaxonomyError(Fault.BROKEN_TOML, "arrays or tables are nested too deeply", source=source) from error
     except ValueError as error:  # TOMLDecodeError, or a number with too many digits
         message = str(error)
-        place = _PLACE.search(message)
+        position = _PLACE.search(message)
         last = text.count("\n") + 1
-        line = None if place is None else int(place[1]) if place[1] else last
+        line = None if position is None else int(position[1]) if position[1] else last
         problem = f"this is not TOML: {_PLACE.sub('', message)}"
         raise TaxonomyError(Fault.BROKEN_TOML, problem, source=source, line=line) from error
 

@@ -132,10 +132,10 @@ def _plain(annotation: Any, limits: dict[str, Any]) -> st.SearchStrategy[Any]:
     raise InputError("no strategy for this kind of column", value=annotation)
 
 
-def _limits(item: Any) -> dict[str, Any]:
+def _limits(limits: Any) -> dict[str, Any]:
     """Return the bounds that one piece of a field's metadata states."""
     names = ("ge", "gt", "le", "lt", "min_length", "max_length", "pattern")
-    return {name: value for name in names if (value := getattr(item, name, None)) is not None}
+    return {name: value for name in names if (value := getattr(limits, name, None)) is not None}
 
 
 # ------------------------------------------------------------------------------------------------------------- answers

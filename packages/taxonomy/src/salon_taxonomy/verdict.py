@@ -126,5 +126,5 @@ def tally(verdicts: Iterable["Verdict[T]"]) -> Tally:
             reasons[verdict.reason] += 1
         else:
             scored += 1
-    ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    ordered = sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
     return Tally(scored=scored, unscored=reasons.total(), reasons=tuple(ordered))

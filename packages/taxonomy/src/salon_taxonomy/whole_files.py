@@ -115,12 +115,12 @@ def write_whole(path: Path, content: bytes | str, *, parents: bool = False, flus
         Traceback (most recent call last):
         salon_taxonomy.errors.InputError: /no/such/folder/a.txt: cannot be written (No such file or directory)
     """
-    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    encoded = content.encode("utf-8", "replace") if isinstance(content, str) else content
     try:
         if parents:
             path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path, flushed=flushed) as unfinished:
-            unfinished.write_bytes(data)
+            unfinished.write_bytes(encoded)
     except OSError as error:
         raise cannot_write(error, path) from error
 

@@ -33,10 +33,6 @@ _COMMANDS = {
         "salon_train.image_policy.cli:image",
         "Train a text-to-image model of your own on a reward of its pictures: Flow-GRPO with adapters (LoRA).",
     ),
-    "image-demo": LazyCommand(
-        "salon_train.image_policy.cli:image_demo",
-        "See an image policy learn from a reward of its pictures: Flow-GRPO on a processor, offline, beside its controls.",
-    ),
     "presets": LazyCommand(
         "salon_train.assessor.cli:presets",
         "List the recipes that runs begin with, or print the one with NAME, to be completed with your paths.",
@@ -44,10 +40,6 @@ _COMMANDS = {
     "refiner": LazyCommand(
         "salon_train.refiner.cli:refiner",
         "Train a refiner: a policy that sees what is wrong with a picture and says how to mend it.",
-    ),
-    "refiner-demo": LazyCommand(
-        "salon_train.refiner.cli:refiner_demo",
-        "See on a CPU which reward teaches a refiner to mend pictures, and which one teaches it to evade.",
     ),
     "report": LazyCommand(
         "salon_train.report.cli:report",

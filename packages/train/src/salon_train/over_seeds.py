@@ -130,31 +130,22 @@ def curve_over_seeds(
         share: the number is a share, and its axis goes from 0 to 1; else it fits the values.
         caption: more to say about the number, with a space in front.
     """
-    import altair as alt
     import polars as pl
 
+    from salon_console.line_chart import Curve, LegendEntry, LineChart
     from salon_console.page import Figure, Table
-    from salon_ranking.report.charts import numbers_axis, series_legend
 
     rows = pl.DataFrame(list(points))
-    arms = rows["arm"].unique(maintain_order=True).to_list()
-    # The axis of a share is whole, also where all values are the same.
-    scale = alt.Scale(domain=[0, 1]) if share else alt.Scale(zero=False)
-    base = alt.Chart(rows).encode(
-        x=alt.X("step:Q", title=f"Steps of {learning}", axis=numbers_axis(tickMinStep=1)),
-        color=alt.Color("arm:N", sort=arms, legend=series_legend()),
-    )
-    told = [alt.Tooltip("arm:N", title=learning), alt.Tooltip("step:Q", title="Step")]
-    thin = base.mark_line(strokeWidth=1, opacity=0.45).encode(y=alt.Y("value:Q", title=words, scale=scale), detail="seed:N")
-    thick = base.mark_line(strokeWidth=3, point=True).encode(
-        y=alt.Y("mean(value):Q", title=words, scale=scale),
-        tooltip=[*told, alt.Tooltip("mean(value):Q", title="Mean", format=".3f")],
-    )
-    described = f"{words} against steps of {learning}"
-    chart = alt.layer(thin, thick).properties(width="container", height=260, description=described)
-    with alt.data_transformers.disable_max_rows():
-        specification = chart.to_dict()
+    arms = {arm: number % 8 for number, arm in enumerate(rows["arm"].unique(maintain_order=True))}
+    lines = [
+        Curve(str(seed), dict(of.select("step", "value").iter_rows()), arms[arm], thin=True)
+        for (arm, seed), of in rows.group_by("arm", "seed", maintain_order=True)
+    ]
+    means = rows.group_by("arm", "step", maintain_order=True).agg(pl.col("value").mean())
+    lines += [Curve(arm, dict(means.filter(arm=arm).select("step", "value").iter_rows()), arms[arm]) for arm in arms]
+    keys = [LegendEntry(arm, colour) for arm, colour in arms.items()]
+    chart = LineChart(words, lines, keys if len(arms) > 1 else [], across=f"Steps of {learning}")
     table = rows.group_by("arm", "step", maintain_order=True).agg(pl.col("value").mean().round(3), pl.len().alias("seeds"))
     cells = [[str(cell) for cell in row] for row in table.rows()]
     numbers = Table((learning, "Step", "Mean", "Seeds"), cells, frozenset({"Step", "Mean", "Seeds"}))
-    return Figure(specification, f"{words}: thin lines are seeds, thick ones their mean.{caption}", numbers)
+    return Figure(chart, f"{words}: thin lines are seeds, thick ones their mean.{caption}", numbers)

@@ -1,4 +1,4 @@
-"""Log the numbers of finished runs to experiment trackers: TensorBoard, MLflow, Weights & Biases.
+"""Log the numbers of finished runs to experiment trackers: MLflow, Weights & Biases.
 
 Each tracker's own library writes; it is imported when its function is called.
 """
@@ -74,33 +74,6 @@ def _named(metric: str, group: str | None) -> str:
     return "".join(sign if sign.isascii() and (sign.isalnum() or sign in "_-./ ") else "_" for sign in text)
 
 
-def log_to_tensorboard(runs: Sequence[TrackedRun], folder: Path, project: str) -> None:
-    """Write one event file for each run: its numbers as scalars of step 0, its facts as text.
-
-    Args:
-        runs: what is logged.
-        folder: that TensorBoard reads; each run is a folder in it, by its key.
-        project: a folder between the two.
-
-    Raises:
-        InputError: tensorboard is not installed, or the folder cannot be written.
-    """
-    writers = _library("tensorboard.summary.writer.event_file_writer", "tensorboard")
-    event, summary = (import_module(f"tensorboard.compat.proto.{name}_pb2") for name in ("event", "summary"))
-    tensor_util = import_module("tensorboard.util.tensor_util")
-    for run in runs:
-        writer = _written(folder, lambda at=folder / project / run.key: writers.EventFileWriter(str(at)))  # type: ignore[misc]
-        seconds = run.started_ms / 1000
-        values = [summary.Summary.Value(tag=name, simple_value=value) for name, value in run.numbers.items()]
-        text = summary.SummaryMetadata(plugin_data=summary.SummaryMetadata.PluginData(plugin_name="text"))
-        values += [
-            summary.Summary.Value(tag=name, metadata=text, tensor=tensor_util.make_tensor_proto([value.encode()]))
-            for name, value in run.facts.items()
-        ]
-        writer.add_event(event.Event(wall_time=seconds, step=0, summary=summary.Summary(value=values)))
-        writer.close()
-
-
 def log_to_mlflow(runs: Sequence[TrackedRun], folder: Path, project: str) -> None:
     """Write runs to MLflow: parameters, metrics and a tag with their key. A run that is there already is left as it is.
 
@@ -167,14 +140,12 @@ def log_to_wandb(runs: Sequence[TrackedRun], folder: Path, project: str) -> None
 
 
 _INSTALL: Final = {
-    "tensorboard": "'salon-bench[tensorboard]'",
     "mlflow": "mlflow-skinny",  # no extra: it holds back packages that others of ours need newer
     "wandb": "'salon-bench[wandb]'",
 }
 _BATCH: Final = 500
 """Metrics that MLflow takes in one call."""
 TRACKERS: Final[Mapping[str, Callable[[Sequence[TrackedRun], Path, str], None]]] = {
-    "tensorboard": log_to_tensorboard,
     "mlflow": log_to_mlflow,
     "wandb": log_to_wandb,
 }

@@ -13,6 +13,9 @@ from salon_console.table_files import Table
 from salon_taxonomy.errors import IncompleteError
 from salon_taxonomy.store_address import StoreAddress
 
+_PAIRS = 20
+"""The most frequent confusions."""
+
 
 @click.group("artifact-bench")
 def artifact_bench() -> None:
@@ -64,11 +67,10 @@ def rows_(rows: tuple[Path, ...], videos: Path | None, output: Path | None, form
 
 @artifact_bench.command("confusion")
 @click.argument("run_id", metavar="RUN")
-@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="So many pairs.")
 @STORE
 @OUTPUT
 @FORMAT
-def confusion_(run_id: str, top: int, store: StoreAddress, output: Path | None, form: str) -> None:
+def confusion_(run_id: str, store: StoreAddress, output: Path | None, form: str) -> None:
     """Which artifacts the judge of RUN takes for which: missed labels beside those that it chose instead.
 
     \b
@@ -82,7 +84,7 @@ def confusion_(run_id: str, top: int, store: StoreAddress, output: Path | None, 
 
     view = RunView(store, run_status(store, run_id))
     found = diagnoses(view.scores, INVALID)
-    pairs = confusion(found).head(top)
+    pairs = confusion(found).head(_PAIRS)
     deliver(frame_cells(pairs), pairs, form=form, output=output, json=lambda: as_json(pairs.to_dicts()))
     if form == "table":
         click.echo(f"{len(found)} questions, {sum(each.chosen is None for each in found)} of them without an answer")

@@ -1,21 +1,19 @@
-"""``salon bench assessor``: how good an assessor's answers are, and how often each label occurs. Parse, one call, print."""
+"""``salon bench assessor``: how good an assessor's answers are. Parse, one call, print."""
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from salon_console.file_options import InputPath
-from salon_console.options import FORMAT, OUTPUT, bootstrap_option, confidence_option, seed_option
+from salon_console.options import FORMAT, OUTPUT, bootstrap_option
 from salon_console.output import as_json, deliver, number_text
 from salon_console.table_files import Table
-from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
-    from salon_bench.suites.assessors import AssessorComparison, Evaluation, Statistics
+    from salon_bench.suites.assessors import AssessorComparison, Evaluation
 
 _FILE = InputPath(dir_okay=False)
 
@@ -27,7 +25,6 @@ def assessor() -> None:
     \b
     salon bench assessor evaluate truth.jsonl answers.jsonl
     salon bench assessor evaluate truth.jsonl new.jsonl --against old.jsonl
-    salon bench assessor statistics magic_mirror_data_test.jsonl
     """
 
 
@@ -44,8 +41,6 @@ def assessor() -> None:
 )
 @click.option("--level", type=click.Choice(["main", "all"]), default="main", show_default=True, help="all: L3 labels too.")
 @bootstrap_option("0: no intervals.")
-@confidence_option()
-@seed_option("Of the bootstrap.")
 @OUTPUT
 @FORMAT
 def evaluate(
@@ -55,8 +50,6 @@ def evaluate(
     invalid: str,
     level: str,
     replicates: int,
-    confidence: float,
-    seed: int,
     output: Path | None,
     form: str,
 ) -> None:
@@ -70,7 +63,7 @@ def evaluate(
     Example:
       salon bench assessor evaluate truth.jsonl answers.jsonl
       salon bench assessor evaluate truth.jsonl answers.jsonl --level all --format json
-      salon bench assessor evaluate truth.jsonl new.jsonl --against old.jsonl --seed 7
+      salon bench assessor evaluate truth.jsonl new.jsonl --against old.jsonl
     """
     from salon_bench.suites.assessors import compare, match, read_labels
     from salon_bench.suites.assessors import evaluate as evaluated
@@ -80,38 +73,13 @@ def evaluate(
         click.echo(visible(words), err=True)
     true, given = match(labels, said)
     if against is None:
-        result = evaluated(true, given, invalid=invalid, replicates=replicates, confidence=confidence, seed=seed)
+        result = evaluated(true, given, invalid=invalid, replicates=replicates)
         show_evaluation(result, level, form, output)
         return
     if invalid != "nothing":
         raise click.UsageError("--invalid left_out cannot be joined with --against: both need the same images.")
     _, other = match(labels, read_labels(against))
-    _show_comparison(compare(true, given, other, replicates=replicates, confidence=confidence, seed=seed), level, form, output)
-
-
-@assessor.command()
-@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="FILE...")
-@OUTPUT
-@FORMAT
-def statistics(files: tuple[Path, ...], output: Path | None, form: str) -> None:
-    """Count the labels in files of MagicData340K, as the paper's Table 5 does.
-
-    Which part a file is (train, test, cot) is read from its column split or from its name. A row that cannot be used is
-    counted and shown, and the command then exits with 1.
-
-    \b
-    Example:
-      salon bench assessor statistics magic_mirror_data_train.jsonl magic_mirror_data_test.jsonl
-    """
-    from itertools import chain
-
-    from salon_bench.suites.assessors import magicdata_rows
-    from salon_bench.suites.assessors import statistics as counted
-
-    result = counted(chain.from_iterable(map(magicdata_rows, files)))
-    _show_statistics(result, files, form, output)
-    if result.unreadable:
-        sys.exit(1)
+    _show_comparison(compare(true, given, other, replicates=replicates), level, form, output)
 
 
 def show_evaluation(
@@ -166,32 +134,6 @@ def _show_comparison(result: "AssessorComparison", level: str, form: str, output
     ]
     cells = Table(header, lines, frozenset(header[2:5]))
     deliver(cells, rows, form=form, output=output, json=lambda: as_json({**about, "rows": rows}))
-
-
-def _show_statistics(result: "Statistics", files: Sequence[Path], form: str, output: Path | None) -> None:
-    if not result.table["total"][0]:
-        said = f"; the first: {result.first_unreadable[0].problem}" if result.first_unreadable else ""
-        hint = "A row has images and response, as in MagicData340K."
-        problem = f"no row can be used ({sum(result.unreadable.values()):,} cannot{said})"
-        raise InputError(problem, source=", ".join(map(str, files)), hint=hint)
-    about = {"unreadable": result.unreadable, "artifacts_without_label": result.artifacts_without_label}
-    splits = result.table.columns[3:]
-    header = ("label", "total", "% of artifacts", *splits)
-    lines = [
-        [row["label"], _whole(row["total"]), "" if row["share"] is None else f"{row['share']:.2f}"]
-        + [_whole(row[split]) for split in splits]
-        for row in result.table.to_dicts()
-    ]
-    document = {"rows": result.table.to_dicts(), **about}
-    cells = Table(header, lines, frozenset(header[1:]))
-    deliver(cells, result.table, form=form, output=output, json=lambda: as_json(document))
-    if form == "table" and result.artifacts_without_label:
-        click.echo(f"{result.artifacts_without_label} images are not normal and have no label.")
-    if result.unreadable:
-        counts = ", ".join(f"{count} in {split}" for split, count in result.unreadable.items())
-        click.echo(f"Rows that could not be used: {sum(result.unreadable.values())} ({counts}). The first:", err=True)
-        for row in result.first_unreadable:
-            click.echo(visible(f"  {row.source}, {row.problem}"), err=True)
 
 
 def _named(row: Mapping[str, str]) -> str:

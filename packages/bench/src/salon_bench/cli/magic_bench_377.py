@@ -1,4 +1,4 @@
-"""``salon bench magic-bench-377``: look at a prompt file's labels, draw battles, have people check test points."""
+"""``salon bench magic-bench-377``: look at a prompt file's labels, draw battles."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,10 +7,9 @@ import rich_click as click
 
 from salon_bench.cli.options import GENERATIONS
 from salon_console.file_options import InputPath, OutputPath
-from salon_console.options import OUTPUT, STORE
+from salon_console.options import OUTPUT
 from salon_console.output import as_json, deliver
 from salon_console.table_files import Table
-from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,51 +121,6 @@ def draft(
     click.echo(
         f"{found.count} battles over {len(found.pairs)} prompts in {output}; {found.repeats} repeated ones were dropped."
     )
-
-
-@magic_bench_377.command()
-@_prompts
-@_language
-@_MODELS
-@GENERATIONS
-@click.option("--output", required=True, type=OutputPath(), help="The CSV file to write (replaced).")
-def checklist(prompt_file: Path, language: str | None, names: tuple[str, ...], sources: tuple[Path, ...], output: Path) -> None:
-    """Write a list of all checks for people to answer: one row per picture and test point.
-
-    They fill in satisfied (1 or 0) and rater_id; `import-checks` reads it back.
-
-    \b
-    Example:
-      salon bench magic-bench-377 checklist --prompts prompts.csv --model a --generations a/ --output checks.csv
-    """
-    from salon_bench.suites.magic_bench_377.people import write_list
-
-    items, generations = _loaded(prompt_file, language, names, sources)
-    click.echo(f"{write_list(items, generations, output)} checks in {output}.")
-
-
-@magic_bench_377.command("import-checks")
-@click.argument("answers", metavar="FILE", type=_file)
-@_prompts
-@_language
-@STORE
-def import_checks(answers: Path, prompt_file: Path, language: str | None, store: StoreAddress) -> None:
-    """Add people's answers to a store, for `salon ratings pass-rates STORE --task test_points`.
-
-    FILE has the columns prompt_id, model, test_point, satisfied and rater_id, and if wanted sample and unscored_reason.
-
-    \b
-    Example:
-      salon bench magic-bench-377 import-checks checks.csv --prompts prompts.csv --store results
-    """
-    from salon_bench.cli.reporting import announced
-    from salon_bench.suites.magic_bench_377.people import read_list, store_list
-    from salon_judges.formats.magic_bench_377_prompts import read_prompts
-
-    found = read_list(answers, announced(read_prompts(prompt_file, language)))
-    store_list(found, store)
-    scored = sum(score.value is not None for score in found.scores)
-    click.echo(f"Run {found.run.run_id}: {scored} checks scored, {len(found.scores) - scored} unscored.")
 
 
 def _loaded(

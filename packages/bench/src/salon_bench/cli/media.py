@@ -9,16 +9,16 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
 
 _SHEET_ENDINGS = (".jpg", ".jpeg")
+_RATE = 5.0
 
 
 @click.command("contact-sheet")
 @click.argument("video", type=InputPath())
 @click.option("--output", required=True, type=OutputPath(), help="The .jpg to write (replaced).")
-@click.option("--rate", type=float, default=5.0, show_default=True, help="Frames per second.")
 @click.option("--columns", type=click.IntRange(1, 64), default=5, show_default=True, help="Frames in a row.")
 @click.option("--width", type=click.IntRange(64, 4096), default=1280, show_default=True, help="Of the sheet, in pixels.")
-def contact_sheet_(video: Path, output: Path, rate: float, columns: int, width: int) -> None:
-    """Show VIDEO as one picture: its frames at an exact rate, each with its second.
+def contact_sheet_(video: Path, output: Path, columns: int, width: int) -> None:
+    """Show VIDEO as one picture: five frames of each second, each with its time.
 
     \b
     Example:
@@ -31,11 +31,11 @@ def contact_sheet_(video: Path, output: Path, rate: float, columns: int, width: 
 
     if output.suffix.lower() not in _SHEET_ENDINGS:
         raise InputError("unknown ending of a contact sheet", source=output, value=output.suffix, allowed=_SHEET_ENDINGS)
-    ready = prepare_video(video, VideoPolicy(frames_per_second=rate), video.parent)
+    ready = prepare_video(video, VideoPolicy(frames_per_second=_RATE), video.parent)
     if isinstance(ready, Unscored) or ready.media.film is None:
         raise InputError(f"this video cannot be shown: {ready.detail if isinstance(ready, Unscored) else ''}", source=video)
     film = ready.media.film
     write_whole(output, contact_sheet(film, columns=columns, width=width))
     notes = "".join(f"; {note}" for note in film.notes)
     size = f"{ready.original_width} × {ready.original_height}"
-    click.echo(f"{output}: {film.duration_s:.2f} s of {size} pixels, {len(film.frames)} frames at {rate:g} per second{notes}")
+    click.echo(f"{output}: {film.duration_s:.2f} s of {size} pixels, {len(film.frames)} frames at {_RATE:g} per second{notes}")

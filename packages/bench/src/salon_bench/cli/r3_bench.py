@@ -39,24 +39,7 @@ _WORK = click.option(
     type=InputPath(file_okay=False, made=True),
     help="The folder of this policy's stages.",
 )
-_ROWS = click.option("--rows", required=True, type=InputPath(), help="Your copy of the released rows, or drawn ones.")
-_IMAGES = click.option(
-    "--images", type=InputPath(file_okay=False), help="The folder that bad_image starts from. Default: that of the rows."
-)
-_LIMIT = click.option("--limit", type=click.IntRange(1), help="The first so many rows. Default: all.")
-_FIDELITY = click.option(
-    "--fidelity",
-    type=click.Choice(["paper", "released"]),
-    default="paper",
-    show_default=True,
-    help="How the policy's replies are read; released: as the authors' script does (\"false\" in quotation marks counts).",
-)
-_EDITOR = click.option("--editor", required=True, metavar="SPEC", help="Who changes pictures: draw, or KIND:MODEL@URL.")
-_SEED = seed_option("For editors that take one.")
-_POLICY = click.option("--policy", required=True, metavar="SPEC", help="The model under test: KIND:MODEL@URL or a TOML file.")
-_JUDGE = click.option(
-    "--judge", required=True, metavar="SPEC", help="Who judges, one judge for the whole stage: KIND:MODEL@URL or a TOML file."
-)
+_STAGES = ("reflect", "edit", "explanations", "images")
 
 
 @click.group("r3-bench")
@@ -69,87 +52,6 @@ def r3_bench() -> None:
           --editor draw --judge judge.toml --work work/qwen
       salon bench r3-bench report --work work/qwen
     """
-
-
-@r3_bench.command()
-@_ROWS
-@_IMAGES
-@_LIMIT
-@_POLICY
-@_FIDELITY
-@_WORK
-@STORE
-@work_options
-def reflect(
-    rows: Path,
-    images: Path | None,
-    limit: int | None,
-    policy: str,
-    fidelity: "Fidelity",
-    folder: Path,
-    store: StoreAddress,
-    **work: Any,
-) -> None:
-    """Stage 1: the policy says of each picture whether it matches, what differs and how to edit it.
-
-    \b
-    Example:
-      salon bench r3-bench reflect --rows rows.jsonl --policy vllm:Qwen/Qwen3-VL-8B@localhost:8000 --work work/qwen
-    """
-    chain = _Chain(store, work)
-    judge, settings = chain.opened(policy)
-    chain.stage(_begun(rows, images, limit, judge, folder), "reflect", judge, settings, fidelity)
-
-
-@r3_bench.command()
-@_WORK
-@_EDITOR
-@_SEED
-@STORE
-@work_options
-def edit(folder: Path, editor: str, seed: int, store: StoreAddress, **work: Any) -> None:
-    """Stage 2: the editor carries out what the policy asked for; pictures stay in the work folder.
-
-    An edit is a call of --max-calls; editors report neither tokens nor cost.
-
-    \b
-    Example:
-      salon bench r3-bench edit --work work/qwen --editor draw
-    """
-    from salon_bench.suites.r3_bench.workspace import Workspace
-    from salon_judges.editors import open_editor
-
-    _Chain(store, work).edit(Workspace.open(folder), open_editor(editor, os.environ), seed)
-
-
-@r3_bench.command()
-@_WORK
-@_JUDGE
-@STORE
-@work_options
-def explanations(folder: Path, judge: str, store: StoreAddress, **work: Any) -> None:
-    """Stage 3: a judge of texts compares the policy's explanations with the annotated ones; gives S_ref.
-
-    \b
-    Example:
-      salon bench r3-bench explanations --work work/qwen --judge vllm:Qwen/Qwen3-235B@localhost:8000
-    """
-    _Chain(store, work).judged(folder, "explanations", judge)
-
-
-@r3_bench.command()
-@_WORK
-@_JUDGE
-@STORE
-@work_options
-def images(folder: Path, judge: str, store: StoreAddress, **work: Any) -> None:
-    """Stage 4: a judge of pictures answers yes/no questions before and after each edit; gives S_rect.
-
-    \b
-    Example:
-      salon bench r3-bench images --work work/qwen --judge vllm:Qwen/Qwen3-VL-235B@localhost:8000
-    """
-    _Chain(store, work).judged(folder, "images", judge)
 
 
 @r3_bench.command()
@@ -171,28 +73,44 @@ def report(folder: Path, store: StoreAddress, output: Path | None, form: str) ->
 
 
 @r3_bench.command()
-@_ROWS
-@_IMAGES
-@_LIMIT
-@_POLICY
-@_FIDELITY
-@_EDITOR
-@_JUDGE
+@click.option(
+    "--stage",
+    "stages",
+    multiple=True,
+    type=click.Choice(_STAGES),
+    help="Run this stage alone; repeat. Default: all four, in this order.",
+)
+@click.option("--rows", type=InputPath(), help="Your copy of the released rows, or drawn ones. Of reflect.")
+@click.option(
+    "--images", type=InputPath(file_okay=False), help="The folder that bad_image starts from. Default: that of the rows."
+)
+@click.option("--limit", type=click.IntRange(1), help="The first so many rows. Default: all.")
+@click.option("--policy", metavar="SPEC", help="The model under test: KIND:MODEL@URL or a TOML file. Of reflect.")
+@click.option(
+    "--fidelity",
+    type=click.Choice(["paper", "released"]),
+    default="paper",
+    show_default=True,
+    help="How the policy's replies are read; released: as the authors' script does (\"false\" in quotation marks counts).",
+)
+@click.option("--editor", metavar="SPEC", help="Who changes pictures: draw, or KIND:MODEL@URL. Of edit.")
+@click.option("--judge", metavar="SPEC", help="Who judges explanations and images: KIND:MODEL@URL or a TOML file.")
 @click.option("--explanation-judge", metavar="SPEC", help="Who compares explanations. Default: the judge.")
-@_SEED
+@seed_option("For editors that take one.")
 @_WORK
 @STORE
 @work_options
 @OUTPUT
 @FORMAT
 def run(
-    rows: Path,
+    stages: tuple[str, ...],
+    rows: Path | None,
     images: Path | None,
     limit: int | None,
-    policy: str,
+    policy: str | None,
     fidelity: "Fidelity",
-    editor: str,
-    judge: str,
+    editor: str | None,
+    judge: str | None,
     explanation_judge: str | None,
     seed: int,
     folder: Path,
@@ -201,27 +119,48 @@ def run(
     form: str,
     **work: Any,
 ) -> None:
-    """All four stages, and their numbers. The same command again goes on where it was stopped.
+    """All four stages, or those named, and their numbers. The same command again goes on where it was stopped.
 
-    One judge serves both judged stages unless --explanation-judge names another one for the texts. Limits hold for all four
-    stages together; an edit is a call, but editors report neither tokens nor cost.
+    1 reflect: the policy says of each picture whether it matches, what differs and how to edit it. 2 edit: the editor carries
+    that out. 3 explanations: a judge of texts compares the policy's explanations with the annotated ones; gives S_ref.
+    4 images: a judge answers yes/no questions before and after each edit; gives S_rect.
+
+    One judge serves both judged stages unless --explanation-judge names another one for the texts. Limits hold for all stages
+    of a call together; an edit is a call, but editors report neither tokens nor cost.
 
     \b
     Example:
       salon bench r3-bench run --rows rows.jsonl --policy vllm:Qwen/Qwen3-VL-8B@localhost:8000 \\
           --editor draw --judge judge.toml --work work/qwen
+      salon bench r3-bench run --stage images --judge other.toml --work work/qwen
     """
+    from salon_bench.suites.r3_bench.workspace import Workspace
     from salon_judges.editors import open_editor
 
+    named: dict[str, dict[str, Path | str | None]] = {
+        "reflect": {"--rows": rows, "--policy": policy},
+        "edit": {"--editor": editor},
+        "explanations": {"--judge": explanation_judge or judge},
+        "images": {"--judge": judge},
+    }
+    wanted = [stage for stage in _STAGES if stage in stages or not stages]
+    for stage in wanted:
+        for option, value in named[stage].items():
+            if value is None:
+                raise click.UsageError(f"Missing option '{option}', for the stage {stage}.")
     chain = _Chain(store, work)
-    model, settings = chain.opened(policy)
-    opened_editor = open_editor(editor, os.environ)
-    judges = {stage: chain.opened(each) for stage, each in (("explanations", explanation_judge or judge), ("images", judge))}
-    space = _begun(rows, images, limit, model, folder)
-    chain.stage(space, "reflect", model, settings, fidelity)
-    chain.edit(space, opened_editor, seed)
-    for stage, (opened_judge, judge_settings) in judges.items():
-        chain.stage(space, stage, opened_judge, judge_settings)
+    judges = {stage: chain.opened(str(named[stage].get("--policy") or named[stage]["--judge"]))
+              for stage in wanted if stage != "edit"}  # fmt: skip
+    opened_editor = open_editor(str(editor), os.environ) if "edit" in wanted else None
+    if rows is not None and "reflect" in wanted:
+        space = _begun(rows, images, limit, judges["reflect"][0], folder)
+    else:
+        space = Workspace.open(folder)
+    for stage in wanted:
+        if opened_editor is not None and stage == "edit":
+            chain.edit(space, opened_editor, seed)
+        else:
+            chain.stage(space, stage, *judges[stage], fidelity=fidelity if stage == "reflect" else "paper")
     _show(space, store, form, output)
 
 
@@ -256,12 +195,6 @@ class _Chain:
 
         settings = read_settings(specification)
         return opened(settings, self._work), settings
-
-    def judged(self, folder: Path, stage: str, specification: str) -> None:
-        from salon_bench.suites.r3_bench.workspace import Workspace
-
-        judge, settings = self.opened(specification)
-        self.stage(Workspace.open(folder), stage, judge, settings)
 
     def stage(
         self, space: "Workspace", stage: str, judge: "Judge", settings: "JudgeSettings", fidelity: "Fidelity" = "paper"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from salon_console.file_options import OutputPath
-from salon_console.options import STORE, bootstrap_option, confidence_option, format_option, output_option, seed_option
+from salon_console.options import STORE, bootstrap_option, confidence_option, format_option, output_option
 from salon_console.output import as_json, deliver, print_table
 from salon_console.shown_result import joined_views
 from salon_console.table_files import RESULT_ENDINGS
@@ -44,8 +44,6 @@ _SIDE = click.option(
 @click.option("--across-versions", is_flag=True, help="Compare although judge, suite or rule of asking have other versions.")
 @bootstrap_option()
 @confidence_option()
-@seed_option("Of the resampling.")
-@_SIDE
 @_FORMAT
 @_OUTPUT
 def compare(
@@ -57,8 +55,6 @@ def compare(
     across_versions: bool,
     replicates: int,
     confidence: float,
-    seed: int,
-    side: int,
     form: str | None,
     output: Path | None,
 ) -> None:
@@ -84,13 +80,12 @@ def compare(
         across_versions=across_versions,
         replicates=replicates,
         confidence=confidence,
-        seed=seed,
     )
 
     def page() -> str:
         from salon_bench.report.comparison_page import comparison_page
 
-        return comparison_page(store, found, side=side)
+        return comparison_page(store, found)
 
     view = found.view()
     deliver(

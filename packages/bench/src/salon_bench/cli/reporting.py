@@ -1,11 +1,10 @@
 """What is printed about runs, as plain values and as cells of tables."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
 
-from salon_bench.runs.case_runner import CaseResult
 from salon_bench.runs.session import RunSession, SessionResult, stop_on_signals
 from salon_bench.runs.status import RunStatus
 from salon_bench.runs.view import RunView, SubjectSummary
@@ -15,6 +14,9 @@ from salon_console.output import print_continues
 from salon_console.table_rows import UsableRows
 from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason
+
+if TYPE_CHECKING:
+    from salon_bench.runs.suite_runner import CaseResult
 
 R = TypeVar("R", bound=UsableRows[Any])
 
@@ -94,7 +96,7 @@ def counted(reasons: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name} ({Reason(name).meaning})" for name, count in sorted(reasons.items()))
 
 
-def problem_of(result: CaseResult) -> list[str]:
+def problem_of(result: "CaseResult") -> list[str]:
     """Which picture of a case could not be used, and why; nothing for a case without a problem."""
     case = result.case
     if case.problem is None:

@@ -5,9 +5,14 @@ import rich_click as click
 from salon_console.lazy_commands import LazyCommand, LazyGroup
 
 _COMMANDS = {
+    "agreement": LazyCommand(
+        "salon_bench.cli.agreement:agreement",
+        "Do the judges of some RUNs agree with each other, and with people? Spearman's rho and Kendall's tau.",
+    ),
     "card": LazyCommand(
         "salon_bench.cli.publishing:card",
-        "Write the data set card of a FOLDER of tables (.csv, .jsonl, .parquet): README.md, which is replaced.",
+        "Write README.md of a FOLDER for the Hugging Face hub: a data set's card, or a Space's where the FOLDER has an "
+        "index.html.",
     ),
     "compare": LazyCommand(
         "salon_bench.cli.report:compare",
@@ -22,24 +27,16 @@ _COMMANDS = {
     ),
     "log": LazyCommand(
         "salon_bench.cli.publishing:log",
-        "Log the suites' numbers of RUNs, with their intervals, as files of TensorBoard, MLflow or Weights & Biases.",
-    ),
-    "push": LazyCommand(
-        "salon_bench.cli.publishing:push",
-        "Upload the files of a FOLDER to OWNER/NAME on the Hugging Face hub, in one commit.",
+        "Log the suites' numbers of RUNs, with their intervals, as files of MLflow or Weights & Biases.",
     ),
     "reliability": LazyCommand(
         "salon_bench.cli.reliability:reliability",
-        "Are the differences between the models of some RUNs more than chance, and would another judge say the same?",
+        "Are the differences between the models of some RUNs more than chance, and would fewer items rank them alike?",
     ),
     "report": LazyCommand(
         "salon_bench.cli.report:report",
         "Write one self-contained page about runs: their numbers, and every picture with its verdicts and the "
         "judge's own words.",
-    ),
-    "space": LazyCommand(
-        "salon_bench.cli.publishing:space",
-        "Make the folder of a static Hugging Face Space from a PAGE that a command wrote with --output page.html.",
     ),
 }
 

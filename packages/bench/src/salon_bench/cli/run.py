@@ -37,7 +37,7 @@ _COMMANDS = {
         "salon_bench.cli.judges:cache", "Look after a folder of replies, as `--judge cache:FOLDER=JUDGE` keeps them."
     ),
     "contact-sheet": LazyCommand(
-        "salon_bench.cli.media:contact_sheet_", "Show VIDEO as one picture: its frames at an exact rate, each with its second."
+        "salon_bench.cli.media:contact_sheet_", "Show VIDEO as one picture: five frames of each second, each with its time."
     ),
     "generate": LazyCommand(
         "salon_bench.cli.generate:generate",
@@ -277,9 +277,10 @@ def rescore_(run_id: str, store: StoreAddress, output: Path | None, form: str) -
 
     from salon_bench.cli.reporting import announce_continues, report_of
     from salon_bench.runs.checkpoint import fold_apart
-    from salon_bench.runs.rescore import AbsentJudge, changes, rescore
+    from salon_bench.runs.rescore import changes, rescore
     from salon_bench.runs.session import FinishedError
     from salon_bench.runs.view import RunView
+    from salon_judges.clients.wrapping import AbsentJudge
 
     view = RunView(store, run_id)
     plan = view.plan

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from salon_bench.refine.items import RefineItem
 from salon_bench.refine.turns import SUITE, Turns
-from salon_bench.runs.case_runner import CaseRunner
 from salon_bench.runs.edit_runner import EditRunner, EditTask
 from salon_bench.runs.pictures import with_pictures
 from salon_bench.runs.session import RunSession
+from salon_bench.runs.suite_runner import CaseRunner
 from salon_bench.suites.contract.suite import Case, RunContext
 from salon_judges.asking.asker import AskPolicy
 from salon_judges.clients.scorer import ScoreAnswer, ScorerJudge
@@ -19,7 +19,7 @@ from salon_judges.formats.generations import Generated
 from salon_judges.media import PictureCache, PicturePolicy
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import Digestible, digest
-from salon_taxonomy.protocols import LOST_EDITS, Editor, Judge
+from salon_taxonomy.protocols import Editor, Judge
 from salon_taxonomy.records import Prompt
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -109,11 +109,9 @@ class ModelSteps:
             seed=self._seed + number - 1,
         )
         made = await self._edit_runner.make(task)
-        if isinstance(made, Scored):
-            return Scored(made.value.path)
-        if made.reason in LOST_EDITS:
+        if made.lost:
             self.failed.add(item.item_id)
-        return made
+        return made.verdict
 
     async def rate(self, item: RefineItem, picture: Path, number: int) -> Verdict[float]:
         """Ask the scorer the item's questions, which it first finds itself where the item has none, or for its score."""
@@ -165,7 +163,7 @@ class ModelSteps:
         if result.lost:
             self.failed.add(item.item_id)
         else:
-            self._session.keep([*generations, *result.records])
+            self._session.checkpoint.record([*generations, *result.records])
         return result.verdicts[0]
 
     def _model(self, number: int) -> str:

@@ -9,7 +9,8 @@ from salon_bench.analysis.comparison import GAP_COLUMNS, ChangedPrompt, Comparis
 from salon_bench.report.gallery import plain, value_text
 from salon_bench.report.thumbnails import SIDE, JudgedFile, NoThumbnail, Thumbnail, folders_of, thumbnails
 from salon_bench.runs.view import RunView
-from salon_console.page import Block, Fragment, PageSection, page_template, read_text, render_page
+from salon_console.page import Block, Fragment, PageSection, render_page
+from salon_console.templates import page_template, read_text
 from salon_taxonomy.store_address import StoreAddress
 
 _WIDTH, _MIDDLE = 160, 80

@@ -12,7 +12,8 @@ from typing import Any, Final
 from salon_bench.report.gathering import Card, PromptGroup, RunColumn, ShownReply, SuiteGallery
 from salon_bench.report.thumbnails import Thumbnail
 from salon_console.numbers import counted
-from salon_console.page import Fragment, page_template, read_text
+from salon_console.page import Fragment
+from salon_console.templates import page_template, read_text
 from salon_taxonomy.visible_text import visible
 
 _HERE: Final = "salon_bench.report"

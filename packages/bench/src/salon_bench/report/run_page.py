@@ -4,16 +4,14 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any, Final, TypeAlias, Unpack
 
-import polars as pl
-
 from salon_bench.analysis.compare import compare
 from salon_bench.report.gallery import column_names, gallery_fragment, plain
 from salon_bench.report.gathering import PageLimits, RunColumn, SuiteGallery, gather
 from salon_bench.runs.status import RunState
 from salon_bench.runs.view import interval_text, number_text
 from salon_console import numbers
+from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.page import Block, Figure, PageSection, Table, render_page
-from salon_ranking.report.charts import numbers_plot
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
 
@@ -149,18 +147,17 @@ def _partial_mean(found: Mapping[tuple[str, str | None], Mapping[str, Any]], met
 
 def _charts(rows: _Numbers, keys: Sequence[tuple[str, str | None]]) -> list[Block]:
     """Return a chart of the groups of each of the first metrics that have an interval."""
-    drawn: dict[str, list[tuple[str, str, Any, Any, Any]]] = {}
+    drawn: dict[str, list[PlotRow]] = {}
     for metric, group in keys:
         for name, found in rows.items():
             row = found.get((metric, group), {})
             if row.get("value") is not None:
                 ends = (row.get("ci_low"), row.get("ci_high"))
-                drawn.setdefault(metric, []).append((plain(group or "all"), name, row["value"], *ends))
-    with_interval = [metric for metric, points in drawn.items() if any(point[3] is not None for point in points)]
-    schema = {"of": pl.String, "series": pl.String, "value": pl.Float64, "ci_low": pl.Float64, "ci_high": pl.Float64}
+                drawn.setdefault(metric, []).append(PlotRow(group or "all", row["value"], *ends, name if len(rows) > 1 else ""))
+    with_interval = [metric for metric, points in drawn.items() if any(point.low is not None for point in points)]
     return [
         Figure(
-            numbers_plot(pl.DataFrame(drawn[metric], schema=schema, orient="row"), title=plain(metric), series=list(rows)),
+            ForestPlot(plain(metric), drawn[metric]),
             f"{plain(metric)}: points are values, bars are 95% intervals; the numbers are in the table below.",
         )
         for metric in with_interval[:_MOST_CHARTS]

@@ -76,7 +76,7 @@ def thumbnails(
     """
     wanted = sorted(set(sources), key=lambda each: (each.sha256, each.uri))
     first = {source.sha256: source for source in wanted}
-    policy = PicturePolicy(longest_side=side, encoding=Encoding.WEBP, quality=_QUALITY)
+    policy = small_policy(side)
     bases = list(dict.fromkeys([Path.cwd(), *folders]))
     with ThreadPoolExecutor(_THREADS) as pool:
         made = dict(zip(first, pool.map(lambda source: _made(source, policy, bases), first.values()), strict=True))
@@ -89,19 +89,47 @@ def folders_of(generations: Iterable[Path]) -> list[Path]:
 
 
 def _made(source: JudgedFile, policy: PicturePolicy, bases: Sequence[Path]) -> Thumbnail | NoThumbnail:
-    data = _judged_bytes(source, bases)
-    if isinstance(data, NoThumbnail):
-        return data
-    if container_of(data) is not None:
-        sheet = _sheet(data)
+    small = small_copy(source, policy, bases)
+    if isinstance(small, NoThumbnail):
+        return small
+    encoded = base64.b64encode(small.content).decode("ascii")
+    return Thumbnail(f"data:image/webp;base64,{encoded}", small.width, small.height)
+
+
+@dataclass(frozen=True, slots=True)
+class SmallCopy:
+    """A small copy as WebP, with its size in pixels."""
+
+    content: bytes
+    width: int
+    height: int
+
+
+def small_copy(source: JudgedFile, policy: PicturePolicy, bases: Sequence[Path]) -> SmallCopy | NoThumbnail:
+    """Return a copy of a picture, or of frames of a video, made of the very bytes that were judged.
+
+    Args:
+        source: the file.
+        policy: how large, and how encoded.
+        bases: where a relative path may start.
+    """
+    content = _judged_bytes(source, bases)
+    if isinstance(content, NoThumbnail):
+        return content
+    if container_of(content) is not None:
+        sheet = _sheet(content)
         if isinstance(sheet, NoThumbnail):
             return sheet
-        data = sheet
-    small = prepare_bytes(data, policy, sha256=source.sha256)
+        content = sheet
+    small = prepare_bytes(content, policy, sha256=source.sha256)
     if isinstance(small, Unscored) or small.media.data is None:
         return NoThumbnail("the file cannot be opened as a picture")
-    encoded = base64.b64encode(small.media.data).decode("ascii")
-    return Thumbnail(f"data:image/webp;base64,{encoded}", small.width, small.height)
+    return SmallCopy(small.media.data, small.width, small.height)
+
+
+def small_policy(side: int) -> PicturePolicy:
+    """Return how copies are made of which the longest side has so many pixels."""
+    return PicturePolicy(longest_side=side, encoding=Encoding.WEBP, quality=_QUALITY)
 
 
 def _sheet(data: bytes) -> bytes | NoThumbnail:

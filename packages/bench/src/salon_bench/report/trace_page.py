@@ -38,7 +38,8 @@ def write_trace_page(path: Path, title: str, traces: Sequence[Trace]) -> None:
 
 def trace_page(title: str, traces: Sequence[Trace]) -> str:
     """Return the page as HTML."""
-    from salon_console.page import Fragment, PageSection, page_template, read_text, render_page
+    from salon_console.page import Fragment, PageSection, render_page
+    from salon_console.templates import page_template, read_text
 
     ends = Counter(trace.stopped for trace in traces)
     counts = [("Items", len(traces)), ("Pictures made", sum(trace.edits for trace in traces))]

@@ -4,8 +4,7 @@
     pictures.py       the pictures of a case: opened, checked, resized
     session.py        RunSession: lock, row, events, limits and progress of one start
     progress.py       the counts of a run, and who watches them
-    suite_runner.py   execute: many cases at once
-    case_runner.py    CaseRunner: one case, from its first question (asked by salon_judges.asking) to its rows
+    suite_runner.py   execute: many cases at once; CaseRunner: one, from its first question (salon_judges.asking) to its rows
     checkpoint.py     RunCheckpoint: replies on disk before they count
     edit_runner.py    EditRunner: pictures changed by an editor
     open_questions.py questions without a reply, written into batch files

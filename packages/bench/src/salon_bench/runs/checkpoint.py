@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -27,7 +28,7 @@ from salon_store.recording import open_journal
 from salon_store.run_names import file_stem, may_hold
 from salon_taxonomy.locked_file import LockedFile
 from salon_taxonomy.protocols import Reply, Usage
-from salon_taxonomy.records import CallStatus, Finish, Record
+from salon_taxonomy.records import TABLES, CallStatus, Finish, Record
 from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ Fold: TypeAlias = Callable[[StoreAddress], None]
 _CHILD = "import sys; from salon_bench.runs.checkpoint import child; sys.exit(child(sys.argv[1]))"
 SEGMENT_BYTES = 16 << 20
 _POLL_SECONDS = 0.02
+_TABLE_OF = {kind: table for table, kind in TABLES.items()}
 
 
 class RunCheckpoint:
@@ -94,16 +96,18 @@ class RunCheckpoint:
         """Record rows about the run itself (runs, run_events, prompts)."""
         self._control.add(table, rows)
 
-    def record(self, table: str, rows: Record | Iterable[Record]) -> None:
-        """Record rows; they outlive this process when this returns.
+    def record(self, rows: Iterable[Record]) -> None:
+        """Record rows of any tables; they outlive this process when this returns.
 
         Raises:
             StoreError: when the operating system refuses (a full disk), or an earlier segment could not be folded.
         """
-        if self._segment is None or self._segment.size >= SEGMENT_BYTES:
-            self._next_segment()
-        if self._segment is not None:
-            self._segment.add(table, rows)
+        ordered = sorted(rows, key=lambda row: _TABLE_OF[type(row)])
+        for table, group in groupby(ordered, key=lambda row: _TABLE_OF[type(row)]):
+            if self._segment is None or self._segment.size >= SEGMENT_BYTES:
+                self._next_segment()
+            if self._segment is not None:
+                self._segment.add(table, list(group))
 
     def sync(self) -> None:
         """Flush to the disk; may be called from another thread."""

@@ -1,31 +1,35 @@
 """Run edits: each new picture is a file and a row, each attempt a row of ``judge_calls``.
 
-picture + instruction ──► known and the file is there? ── no ──► editor.edit ──► checked, written, noted ──► Made
-                                    └─ yes ────────────────────────────────────────────────────────────────►
+An edit is asked for as an answer is (:class:`~salon_judges.asking.asker.Asker`); its reply is the SHA-256 of the file.
 """
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Final
 
+from salon_bench.runs.checkpoint import RunCheckpoint
 from salon_bench.runs.pictures import with_pictures
 from salon_bench.runs.session import RunSession
+from salon_bench.runs.suite_runner import call_row
 from salon_bench.suites.contract.suite import Case, RunContext
-from salon_judges.asking.asker import StopAskingError
+from salon_judges.asking.asker import Asker, AskPolicy, Call, InquiryResult, ReadReply, StoredReply
+from salon_judges.asking.inquiry import Inquiry
 from salon_judges.formats.generations import Generated
 from salon_judges.media import PictureCache, PicturePolicy, prepare_bytes
 from salon_judges.media.policy import SourceLimits
+from salon_taxonomy.answers import Outcome, Parsed, Unparsed
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.picture_formats import format_of
-from salon_taxonomy.protocols import CallOutcome, Edit, Editor, Media
-from salon_taxonomy.records import CallStatus, JudgeCall, Prompt
-from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+from salon_taxonomy.protocols import Edit, Editor, Media, Question, Reply
+from salon_taxonomy.records import CallStatus, Prompt
+from salon_taxonomy.verdict import Reason, Scored, Unscored
 from salon_taxonomy.whole_files import write_whole
 
 _CACHE_BYTES: Final = 8 << 20
@@ -59,14 +63,6 @@ class EditTask:
     seed: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A picture that an editor made; ``attempted``: the editor was asked now, and the picture is not an earlier start's."""
-
-    path: Path
-    attempted: bool
-
-
 class EditRunner:
     """Makes pictures for one run; may be at work on many at once.
 
@@ -84,105 +80,111 @@ class EditRunner:
         self._gate = asyncio.Semaphore(concurrency)
         self._cache = PictureCache(_CACHE_BYTES)
 
-    async def make(self, task: EditTask) -> Verdict[Made]:
+    async def make(self, task: EditTask) -> InquiryResult[Path]:
         """Make one picture, unless an earlier start of the run has.
 
         Returns:
             The file; or ``Unscored``: ``EMPTY`` for a blank instruction, ``ABSTAINED`` where the editor could not be asked,
             ``BAD_MEDIA`` for a source or a result that is no picture, else how the editor failed. A later start makes calls
-            that failed again, but does not repeat refused ones.
+            that were lost again, but does not repeat refused ones.
 
         Raises:
             StopAskingError: when a limit of the run was reached.
         """
         if not task.instruction.strip():
-            return Unscored(Reason.EMPTY, "there is no instruction to carry out")
+            return InquiryResult(Unscored(Reason.EMPTY, "there is no instruction to carry out"))
         data = await asyncio.to_thread(read_inside, task.source, task.source.parent, SourceLimits().most_bytes)
         if isinstance(data, Unscored):
-            return data
+            return InquiryResult(data)
         source = Media(hashlib.sha256(data).hexdigest(), uri=str(task.source), data=data)
-        call_id, request = self._names(task, source)
-        known = self._session.checkpoint.known(call_id)
-        if known is not None and known.answered:
-            path = _kept(task.target, known.reply.text)
-            if path is not None:
-                await self._note_picture(task, path)
-                return Scored(Made(path, attempted=False))
-            if not known.reply.text:
-                return Unscored(Reason.BAD_MEDIA, "what the editor gave back is no picture")
-        if known is not None and known.reply.outcome is CallOutcome.REFUSED:
-            return Unscored(Reason.REJECTED, known.reply.error or "the editor refused")
+        one = _OneEdit(self._editor, task, source, self._context, self._session.checkpoint)
+        asker = Asker(AskPolicy(one, re_asks=0, edits=True), self._session.spending)
         async with self._gate:
-            refusal = self._session.spending.begin_call()
-            if refusal is not None:
-                raise StopAskingError(refusal)
-            began = monotonic()
-            edit = await self._asked(source, task)
-            self._session.spending.end_edit(failed=edit.problem() is not None)
-        result = await self._written(edit, task)
-        attempt = known.attempts + 1 if known else 1
-        self._session.checkpoint.record(
-            "judge_calls", self._row(call_id, request, task, edit, result, attempt, monotonic() - began)
-        )
-        if isinstance(result, Unscored):
-            return result
-        await self._note_picture(task, result)
-        return Scored(Made(result, attempted=True))
-
-    async def _asked(self, source: Media, task: EditTask) -> Edit:
-        try:
-            return await self._editor.edit(source, task.instruction, seed=task.seed)
-        except InputError as error:  # the editor was not asked: a picture that cannot be sent, a model that cannot be loaded
-            return Edit(None, CallStatus.CANCELLED, self._editor.version, error=str(error)[:_LONGEST_DETAIL])
-
-    async def _written(self, edit: Edit, task: EditTask) -> Path | Unscored:
-        problem = edit.problem()
-        if problem is not None or edit.image is None:
-            return problem or Unscored(Reason.ABSTAINED)
-        data = edit.image.data
-        if data is None:
-            path = Path(str(edit.image.uri))
-            found = await asyncio.to_thread(read_inside, path, path.parent, SourceLimits().most_bytes)
-            if isinstance(found, Unscored):
-                return found
-            data = found
-        prepared = await asyncio.to_thread(prepare_bytes, data, PicturePolicy())
-        if isinstance(prepared, Unscored):
-            return prepared
-        return await asyncio.to_thread(_write, data, task.target)
-
-    def _names(self, task: EditTask, source: Media) -> tuple[str, str]:
-        asked: dict[str, Digestible] = {"picture": source.sha256, "instruction": task.instruction, "seed": task.seed}
-        request = digest("edit", {**asked, "editor": self._editor.version}, length=64)
-        name = {"run": self._context.run_id, "prompt": task.prompt.prompt_id, "step": task.step, "request": request}
-        return digest("judge_call", name), request
-
-    def _row(
-        self, call_id: str, request: str, task: EditTask, edit: Edit, result: Path | Unscored, attempt: int, seconds: float
-    ) -> JudgeCall:
-        """Return the row of an attempt; ``response_text`` is the picture's SHA-256, empty without one."""
-        made = "" if isinstance(result, Unscored) else _sha256(result)
-        return JudgeCall(
-            call_id=call_id,
-            run_id=self._context.run_id,
-            judge=self._context.judge,
-            judge_version=self._context.judge_version,
-            case_id=digest("case", {"prompt": task.prompt.prompt_id, "model": task.model}),
-            step=task.step,
-            request_sha256=request,
-            attempt=attempt,
-            status=edit.status,
-            latency_ms=edit.latency_ms if edit.latency_ms is not None else seconds * 1000.0,
-            response_text=made if edit.outcome is CallOutcome.ANSWERED else None,
-            parse_status=result.reason.value if isinstance(result, Unscored) else "parsed",
-            error=_plain(edit.error or (result.detail if isinstance(result, Unscored) else None)),
-        )
+            result = await asker.answer(Inquiry(task.step, Question((source, task.instruction)), one.read), one)
+        if isinstance(result.verdict, Scored):
+            await self._note_picture(task, result.verdict.value)
+        return result
 
     async def _note_picture(self, task: EditTask, path: Path) -> None:
         picture = Generated(task.prompt.prompt_id, task.model, task.sample, path, task.root)
         case = Case("", "", task.model, task.prompt, pictures=(picture,))
         _, rows = await asyncio.to_thread(with_pictures, case, PicturePolicy(), self._cache)
-        self._session.checkpoint.record("generations", rows)
+        self._session.checkpoint.record(rows)
+
+
+class _OneEdit:
+    """One task as the asking engine has it: a judge whose reply is the SHA-256 of its file, and the stored replies.
+
+    Args:
+        editor: carries out the instruction.
+        task: what to make.
+        source: the picture to be changed.
+        context: the run that calls are written for.
+        checkpoint: of the run.
+    """
+
+    def __init__(self, editor: Editor, task: EditTask, source: Media, context: RunContext, checkpoint: RunCheckpoint) -> None:
+        self.name, self.version = editor.name, editor.version
+        self._editor = editor
+        self._task = task
+        self._source = source
+        self._context = context
+        self._checkpoint = checkpoint
+        asked: dict[str, Digestible] = {"picture": source.sha256, "instruction": task.instruction, "seed": task.seed}
+        self._request = digest("edit", {**asked, "editor": editor.version}, length=64)
+        self._path: Path | None = None
+
+    async def ask(self, question: Question) -> Reply:
+        """Have the picture made, and write it; the text of a picture that cannot be decoded is empty."""
+        began = monotonic()
+        try:
+            edit = await self._editor.edit(self._source, self._task.instruction, seed=self._task.seed)
+        except InputError as error:  # the editor was not asked: a picture that cannot be sent, a model that cannot be loaded
+            edit = Edit(None, CallStatus.CANCELLED, self.version, error=str(error))
+        latency_ms = edit.latency_ms if edit.latency_ms is not None else (monotonic() - began) * 1000.0
+        problem = edit.problem() if edit.image is None else await self._write(edit.image)
+        text = _sha256(self._path) if self._path is not None else ""
+        detail = None if problem is None else problem.detail[:_LONGEST_DETAIL]
+        return Reply(text, edit.status, self.version, latency_ms=latency_ms, error=detail)
+
+    async def _write(self, image: Media) -> Unscored | None:
+        data: bytes | Unscored | None = image.data
+        if data is None:
+            path = Path(str(image.uri))
+            data = await asyncio.to_thread(read_inside, path, path.parent, SourceLimits().most_bytes)
+        if isinstance(data, Unscored):
+            return data
+        prepared = await asyncio.to_thread(prepare_bytes, data, PicturePolicy())
+        if isinstance(prepared, Unscored):
+            return prepared
+        self._path = await asyncio.to_thread(_write, data, self._task.target)
+        return None
+
+    def read(self, sha256: str) -> Outcome[Path]:
+        """Return the file of a reply."""
+        if self._path is None:
+            return Unparsed(Reason.BAD_MEDIA, "what the editor gave back is no picture")
+        return Parsed(self._path)
+
+    def key(self, call: Call) -> str:
+        """Return the id of the call."""
+        name = {"run": self._context.run_id, "prompt": self._task.prompt.prompt_id, "step": self._task.step}
+        return digest("judge_call", {**name, "request": self._request})
+
+    def known(self, key: str) -> StoredReply | None:
+        """Return what an earlier start learned; a picture whose file is gone or changed is lost."""
+        stored = self._checkpoint.known(key)
+        if stored is None or not stored.reply.text:
+            return stored
+        self._path = _kept(self._task.target, stored.reply.text)
+        return stored if self._path is not None else StoredReply(stored.attempts, Reply("", CallStatus.CANCELLED))
+
+    def keep(self, key: str, call: Call, attempts: Sequence[ReadReply], *, first: int) -> None:
+        """Write a row for each attempt."""
+        case_id = digest("case", {"prompt": self._task.prompt.prompt_id, "model": self._task.model})
+        call = replace(call, request=self._request)
+        rows = [call_row(attempt, key, call, at, self._context, case_id) for at, attempt in enumerate(attempts, start=first)]
+        self._checkpoint.record(rows)
 
 
 def _kept(target: Path, sha256: str) -> Path | None:
@@ -216,7 +218,3 @@ def _literal(name: str) -> str:
 
 def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _plain(text: str | None) -> str | None:
-    return None if text is None else text.encode("utf-8", "replace").decode()[:_LONGEST_DETAIL]

@@ -16,8 +16,7 @@ from salon_bench.runs.suite_runner import run_cases
 from salon_bench.runs.view import RESCORED, RunView
 from salon_bench.suites.contract.suite import RunContext
 from salon_judges.asking.asker import AskPolicy
-from salon_taxonomy.protocols import Question, Reply
-from salon_taxonomy.records import CallStatus
+from salon_judges.clients.wrapping import AbsentJudge
 from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
@@ -25,18 +24,6 @@ if TYPE_CHECKING:
 
 _KEY = ("suite", "task", "subject_model", "prompt_id", "generation_id", "dimension")
 _HEX = 8
-
-
-@dataclass(frozen=True, slots=True)
-class AbsentJudge:
-    """A judge that never answers, with the name and version of the one that did."""
-
-    name: str
-    version: str
-
-    async def ask(self, question: Question) -> Reply:
-        """Return a cancelled reply."""
-        return Reply("", CallStatus.CANCELLED, version=self.version, error="no judge is asked here")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from itertools import groupby
 
 from salon_bench.runs.checkpoint import Fold, RunCheckpoint
 from salon_bench.runs.progress import NoWatcher, RunProgress, Watcher
@@ -22,7 +21,7 @@ from salon_judges.clients.chat_reply import error_text
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Editor, Judge
-from salon_taxonomy.records import TABLES, Prompt, Record, Run, RunEvent, RunEventKind, RunPrompt
+from salon_taxonomy.records import Prompt, Run, RunEvent, RunEventKind, RunPrompt
 from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason
 
@@ -30,7 +29,6 @@ _WATCH_SECONDS = 0.2
 _SYNC_SECONDS = 1.0
 _LONGEST_DETAIL = 400
 _PROMPTS_AT_ONCE = 500
-_TABLE_OF = {kind: table for table, kind in TABLES.items()}
 
 
 class FinishedError(InputError):
@@ -98,16 +96,6 @@ class RunSession:
     def fail(self, error: BaseException) -> None:
         """Stop as :meth:`stop` does, because of an exception, whose words are stored without secrets."""
         self.stop(error_text(error, self.models))
-
-    def keep(self, records: Iterable[Record]) -> None:
-        """Write records to their tables; they survive a kill of this process once this returns.
-
-        Raises:
-            StoreError: the operating system refuses.
-        """
-        ordered = sorted(records, key=lambda row: _TABLE_OF[type(row)])
-        for table, rows in groupby(ordered, key=lambda row: _TABLE_OF[type(row)]):
-            self.checkpoint.record(table, list(rows))
 
     def progress(self) -> RunProgress:
         """Return the counts of this moment."""

@@ -13,7 +13,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from salon_judges.asking.extraction_check import RULE as FAITHFUL
 from salon_judges.asking.extraction_check import faithful
@@ -22,7 +22,7 @@ from salon_judges.asking.inquiry import Inquiry
 from salon_judges.asking.spending import Spending
 from salon_taxonomy.answers import Parsed, Unparsed
 from salon_taxonomy.errors import InputError, SalonError
-from salon_taxonomy.protocols import Judge, Question, Reply, Usage
+from salon_taxonomy.protocols import CallOutcome, Judge, Question, Reply, Usage
 from salon_taxonomy.records import CallStatus
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -50,14 +50,6 @@ class StopAskingError(Exception):
     """A limit was reached before a question; what is asked about is left for later. Never leaves Salon."""
 
 
-@runtime_checkable
-class Routing(Protocol):
-    """A judge that leaves each step to another one."""
-
-    def judge_of(self, step: str) -> Judge:
-        """Return the judge of a step."""
-
-
 @dataclass(frozen=True, slots=True)
 class AskPolicy:
     """Who is asked, how often, and for how long.
@@ -71,6 +63,7 @@ class AskPolicy:
         tolerant: an exception of the judge's, or its silence for ``timeout_s``, is a missing verdict, so that a training run
             goes on; otherwise an exception ends the asking.
         timeout_s: how long a tolerant policy waits for a reply, in seconds; None: as long as the judge likes.
+        edits: the judge is an editor: what it refused is not asked for again, and it reports neither tokens nor cost.
     """
 
     judge: Judge | None
@@ -79,10 +72,15 @@ class AskPolicy:
     decoding_seed: int | None = None
     tolerant: bool = False
     timeout_s: float | None = None
+    edits: bool = False
 
     def __post_init__(self) -> None:
         if self.re_asks < 0:
             raise InputError("re-asks are counted from 0, not", value=self.re_asks)
+
+    def settles(self, reply: Reply) -> bool:
+        """Return whether a call is not made again on a later start."""
+        return reply.answered or (self.edits and reply.outcome is CallOutcome.REFUSED)
 
     @property
     def rule(self) -> dict[str, str | int | None]:
@@ -203,7 +201,7 @@ class Asker:
             if isinstance(outcome, Parsed):
                 return InquiryResult(Scored(outcome.answer))
             if isinstance(outcome, Unscored):
-                return InquiryResult(outcome, lost=not reply.answered)
+                return InquiryResult(outcome, lost=not policy.settles(reply))
             unread, text = outcome, reply.text
             self.spending.re_asked += ask <= policy.re_asks
         if policy.extractor is None or not text.strip():
@@ -226,7 +224,7 @@ class Asker:
         call = Call(step, ask, question, question.request_sha256(), judge)
         key = replies.key(call)
         known = replies.known(key)
-        if known is not None and known.answered:
+        if known is not None and self.policy.settles(known.reply):
             return await _read(known.reply, parse)
         if self.policy.judge is None or judge is None:
             reply = known.reply if known else Reply("", CallStatus.CANCELLED, error="no reply to this question is stored")
@@ -251,7 +249,7 @@ class Asker:
         finally:
             if self._slots is not None:
                 self._slots.release()
-        self.spending.end_call(reply)
+        self.spending.end_call(reply, metered=not self.policy.edits)
         last = await _read(reply, parse)
         attempts = [*[await _read(each, parse) for each in reply.earlier], last]
         replies.keep(key, call, attempts, first=known.attempts + 1 if known else 1)
@@ -307,8 +305,9 @@ class Memory:
 
 
 def judge_for(judge: Judge, step: str) -> Judge:
-    """Return the judge of a step: the judge itself, unless it routes steps to others."""
-    return judge.judge_of(step) if isinstance(judge, Routing) else judge
+    """Return the judge of a step: the judge itself, unless it leaves steps to others (``judge_of``)."""
+    judge_of: Callable[[str], Judge] | None = getattr(judge, "judge_of", None)
+    return judge if judge_of is None else judge_of(step)
 
 
 async def in_time(call: Awaitable[T], timeout_s: float | None, what: str) -> T | Unscored:

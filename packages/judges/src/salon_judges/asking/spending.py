@@ -131,11 +131,6 @@ class Spending:
         self.calls += refusal is None
         return refusal
 
-    def end_edit(self, *, failed: bool) -> None:
-        """Count an edit that was asked for as a call; editors report neither tokens nor cost."""
-        self.attempts += 1
-        self.failed_attempts += failed
-
     def add(self, progress: CallCounts) -> None:
         """Count what a run has spent that shares these limits with others."""
         self.calls += progress.calls
@@ -162,8 +157,13 @@ class Spending:
             None if limits.seconds is None else max(limits.seconds - self.seconds, _INSTANT),
         )
 
-    def end_call(self, reply: Reply) -> None:
-        """Count what a reply, and the attempts that failed before it, cost."""
+    def end_call(self, reply: Reply, *, metered: bool = True) -> None:
+        """Count what a reply, and the attempts that failed before it, cost.
+
+        Args:
+            reply: the last attempt.
+            metered: whether a reply without tokens or cost breaks a limit on them; not that of an editor, which has none.
+        """
         for each in (*reply.earlier, reply):
             self.attempts += 1
             self.cached += each.cached
@@ -172,6 +172,6 @@ class Spending:
             self.completion_tokens += each.usage.completion_tokens or 0
             if each.usage.cost_usd is not None:
                 self.cost_usd = (self.cost_usd or 0.0) + each.usage.cost_usd
-        asked = reply.answered and not reply.cached
+        asked = metered and reply.answered and not reply.cached
         self.uncounted += asked and None in (reply.usage.prompt_tokens, reply.usage.completion_tokens)
         self.unpriced += asked and reply.usage.cost_usd is None

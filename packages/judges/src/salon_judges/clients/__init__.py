@@ -2,8 +2,8 @@
 
     open_judge("vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000")   or   open_judge("judge.toml")
 
-    CachedJudge, RecordingJudge, RoutedJudge, CollectingJudge       around other judges
-    ReplayFileJudge, TransformersJudge, OpenAICompatibleJudge       judges of their own
+    CachedJudge, RoutedJudge, CollectingJudge       around other judges
+    TransformersJudge, OpenAICompatibleJudge        judges of their own
 
 ``OpenAICompatibleJudge`` speaks to any OpenAI-compatible server; ``ChatSettings`` are its settings without
 secrets. The contract (``Judge``, ``Question``, ``Reply``) is in ``salon_taxonomy.protocols``.
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from salon_judges.clients.openai_compatible import OpenAICompatibleJudge
     from salon_judges.clients.pacing import Clock, SystemClock
     from salon_judges.clients.pictures import PictureParts
-    from salon_judges.clients.replay import Recording, RecordingJudge, ReplayFileJudge
     from salon_judges.clients.routing import RoutedJudge, RoutedSettings
     from salon_judges.clients.settings import ChatSettings, DecodingOverrides, JsonMode, Prices, ServerLimits, TokensField
     from salon_judges.clients.specification import open_judge, open_settings, read_judges, read_settings, restore_settings
@@ -43,9 +42,6 @@ __all__ = [
     "OpenAICompatibleJudge",
     "PictureParts",
     "Prices",
-    "Recording",
-    "RecordingJudge",
-    "ReplayFileJudge",
     "ReplaySettings",
     "ResponseCache",
     "RoutedJudge",
@@ -75,7 +71,6 @@ _BY_MODULE = {
     "openai_compatible": ("OpenAICompatibleJudge",),
     "pacing": ("Clock", "SystemClock"),
     "pictures": ("PictureParts",),
-    "replay": ("Recording", "RecordingJudge", "ReplayFileJudge"),
     "routing": ("RoutedJudge", "RoutedSettings"),
     "settings": ("ChatSettings", "DecodingOverrides", "JsonMode", "ServerLimits", "Prices", "TokensField"),
     "specification": ("open_judge", "open_settings", "read_judges", "read_settings", "restore_settings"),

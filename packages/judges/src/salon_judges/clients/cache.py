@@ -1,13 +1,13 @@
-"""Replies on disk by judge version and question: a judge that is not asked twice, and its folder.
+"""Replies on disk by judge version and question: a judge that is not asked twice, its folder, and its replay without the judge.
 
-    replies/replies.sqlite3        key, SHA-256 of the reply, the reply as JSON, when it was last used
+    replies/replies.sqlite3        key, SHA-256 of the reply, the reply as JSON, when it was last used; names of the judges
 
 The database is in WAL mode, so several processes of one machine may share a folder and a killed one loses at most the reply
 that it was writing; keep the folder on a local disk. A row with a wrong checksum is ignored and overwritten; a file
 that is no database any more is set aside under another name. Rows hold what the judge said and no question, so no secret.
 
-The key is the judge's version and the question's ``request_sha256``: everything that can change the reply. Only whole
-replies are kept, never a failure, a refusal, or a text that was cut off.
+The key is the judge's version and the question's ``request_sha256``: everything that can change the reply. A failure, a
+refusal, or a text that was cut off is kept for a replay; a judge that can be asked is asked again.
 """
 
 import asyncio
@@ -19,14 +19,16 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from pydantic import ValidationError
 
 from salon_judges.clients.reply_documents import ReplyDocument, problem_of
-from salon_judges.clients.wrapping import WrappedJudge
+from salon_judges.clients.wrapping import AbsentJudge, WrappedJudge
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply, Usage
+from salon_taxonomy.records import CallStatus
 
 _FILE = "replies.sqlite3"
 _LARGEST_ENTRY = 16 << 20
@@ -35,6 +37,9 @@ _BUSY_S = 10.0
 _USE_NOTED_S = 60  # the last use of an entry is updated at most once a minute
 _TABLE = """CREATE TABLE IF NOT EXISTS replies
     (key BLOB PRIMARY KEY, sha256 BLOB NOT NULL, body BLOB NOT NULL, used_s INTEGER NOT NULL)"""
+_JUDGES = "CREATE TABLE IF NOT EXISTS judges (version TEXT PRIMARY KEY, name TEXT NOT NULL)"
+_WHOLE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)"
+_PARTIAL = "INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)"
 _OLDEST = """DELETE FROM replies WHERE key IN (SELECT key FROM
     (SELECT key, sum(length(body)) OVER (ORDER BY used_s DESC, key) AS bytes FROM replies) WHERE bytes > ?)"""
 
@@ -64,7 +69,7 @@ class CacheCounts:
         misses: questions that went to the judge.
         kept: replies written.
         damaged: the first hundred entries that could not be used, oldest first.
-        not_kept: why a whole reply could not be written (a full disk), the last time; None when all could.
+        not_kept: why a reply could not be written (a full disk), the last time; None when all could.
     """
 
     hits: int = 0
@@ -100,13 +105,20 @@ class ResponseCache:
         self.counts = CacheCounts()
         self._path = self.folder / _FILE
         self._opened: sqlite3.Connection | None = None
+        self._named: set[str] = set()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"the folder of the cache cannot be made ({error.strerror})", source=folder) from error
 
-    def find(self, version: str, request_sha256: str) -> Reply | None:
-        """Return the stored reply of a judge version to a question, ``cached`` and at no cost; None if missing."""
+    def find(self, version: str, request_sha256: str, *, failures: bool = False) -> Reply | None:
+        """Return the stored reply of a judge version to a question, ``cached`` and at no cost; None if missing.
+
+        Args:
+            version: of the judge.
+            request_sha256: of the question.
+            failures: also return what is no whole reply.
+        """
         key = _key(version, request_sha256)
         try:
             database = self._database()
@@ -121,27 +133,48 @@ class ResponseCache:
             found = f"cannot be read ({error})"
             self._close_and_set_aside(error)
         if isinstance(found, Reply):
-            return found
+            return found if failures or is_whole(found) else None
         if len(self.counts.damaged) < _MOST_DAMAGE_TOLD:
             self.counts.damaged.append(DamagedEntry(self._path, found))
         return None
 
-    def keep(self, version: str, request_sha256: str, reply: Reply) -> bool:
-        """Store a complete reply; return whether it was stored. A write error does not stop the run."""
-        if not worth_keeping(reply):
+    def keep(self, version: str, request_sha256: str, reply: Reply, judge: str = "") -> bool:
+        """Store a reply; return whether it was stored. A write error does not stop the run.
+
+        Args:
+            version: of the judge.
+            request_sha256: of the question.
+            reply: one that is not whole never takes the place of another; ``cancelled``: no judge was asked, nothing is stored.
+            judge: the judge's name, for :meth:`judges`.
+        """
+        if reply.status is CallStatus.CANCELLED:
             return False
         body = ReplyDocument.of(reply).model_dump_json(exclude_defaults=True).encode()
         if len(body) > _LARGEST_ENTRY:
             return False
         row = (_key(version, request_sha256), hashlib.sha256(body).digest(), body, int(time.time()))
         try:
-            self._database().execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
+            database = self._database()
+            if judge and version not in self._named:
+                database.execute("INSERT OR REPLACE INTO judges VALUES (?, ?)", (version, judge))
+                self._named.add(version)
+            database.execute(_WHOLE if is_whole(reply) else _PARTIAL, row)
         except sqlite3.Error as error:
             self.counts.not_kept = f"{self._path}: {error}"
             self._close_and_set_aside(error)
             return False
         self.counts.kept += 1
         return True
+
+    def judges(self) -> list[tuple[str, str]]:
+        """Return ``(name, version)`` of each judge whose replies were kept.
+
+        Raises:
+            InputError: when the file cannot be read.
+        """
+        if not os.path.lexists(self._path):
+            return []
+        return list(self._execute("SELECT name, version FROM judges ORDER BY name, version"))
 
     def size(self) -> CacheSize:
         """Return the number of entries and their bytes.
@@ -172,6 +205,7 @@ class ResponseCache:
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
+        self._named.clear()
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -190,6 +224,7 @@ class ResponseCache:
                 self._use_write_ahead_log(self._opened)
                 self._opened.execute("PRAGMA synchronous = NORMAL")
                 self._opened.execute(_TABLE)
+                self._opened.execute(_JUDGES)
             except sqlite3.Error as error:
                 self.close()
                 if _code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or not self._path.is_file():
@@ -254,13 +289,12 @@ def _reply(sha256: bytes, body: bytes) -> Reply | str:
     if sha256 != hashlib.sha256(body).digest():
         return "a reply does not have the checksum that it was written with"
     try:
-        reply = ReplyDocument.model_validate_json(body).given_again()
+        return ReplyDocument.model_validate_json(body).given_again()
     except ValidationError as error:
         return problem_of(error)
-    return reply if worth_keeping(reply) else "holds no whole reply"
 
 
-def worth_keeping(reply: Reply) -> bool:
+def is_whole(reply: Reply) -> bool:
     """Whether a reply is whole: not failed, not cut off, not withheld, not blank."""
     return reply.problem() is None and not reply.text.isspace() and reply.text != ""
 
@@ -284,12 +318,40 @@ class CachedJudge(WrappedJudge):
         >>> replies = [asyncio.run(judge.ask(question)) for _ in range(2)]
         >>> [(reply.text, reply.cached) for reply in replies]
         [('yes', False), ('yes', True)]
+        >>> asyncio.run(CachedJudge.replay(judge.cache.folder).ask(question)).text
+        'yes'
     """
 
     def __init__(self, judge: Judge, cache: ResponseCache, name: str | None = None) -> None:
         super().__init__(judge, name)
         self.cache = cache
+        self._replays = isinstance(judge, AbsentJudge)
         self._flights: dict[str, asyncio.Future[Reply | None]] = {}
+
+    @classmethod
+    def replay(cls, folder: str | Path, judge: str | None = None, version: str | None = None, name: str | None = None) -> Self:
+        """Return the judge of a folder: it gives every kept reply back, failures too, and asks nobody.
+
+        Args:
+            folder: of a cache.
+            judge: whose replies, when there are those of several judges.
+            version: of which version.
+            name: what tables call it; None: as the judge whose replies they are.
+
+        Raises:
+            InputError: when there is no reply of that judge, or several judges' replies.
+        """
+        here = ResponseCache(folder).judges() if Path(folder).is_dir() else []
+        found = [each for each in here if judge in (None, each[0]) and version in (None, each[1])]
+        if not found:
+            hint = f"cache:{folder}=JUDGE keeps replies."
+            raise InputError("there is no reply of this judge" if here else "there is no reply", source=folder, hint=hint)
+        if len(found) > 1:
+            hint = "Choose one with `judge` and `judge_version` in a TOML file of kind replay."
+            named = [" ".join(each) for each in found]
+            raise InputError("there are replies of several judges or versions", source=folder, allowed=named, hint=hint)
+        why = f"this question has no reply in {Path(folder).name}"
+        return cls(AbsentJudge(*found[0], why), ResponseCache(folder), name)
 
     async def close(self) -> None:
         """Close the cache's file, and the judge within."""
@@ -308,7 +370,7 @@ class CachedJudge(WrappedJudge):
             if reply is not None:
                 self.cache.counts.hits += 1
                 return _shared(reply)
-        found = self.cache.find(self.version, request)
+        found = self.cache.find(self.version, request, failures=self._replays)
         if found is not None:
             self.cache.counts.hits += 1
             return found
@@ -317,7 +379,8 @@ class CachedJudge(WrappedJudge):
         landed: Reply | None = None
         try:
             landed = await self.judge.ask(question)
-            self.cache.keep(self.version, request, landed)
+            if not self._replays:
+                self.cache.keep(self.version, request, landed, self.judge.name)
             return landed
         finally:
             del self._flights[request]

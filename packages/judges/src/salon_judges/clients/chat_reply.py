@@ -128,9 +128,14 @@ def error_text(error: BaseException, models: Iterable[object]) -> str:
 
 def safe_line(text: str, models: Iterable[object]) -> str:
     """Return a text as one line without the models' secrets and without opaque runs."""
+    return one_line(without_secrets(text, models))
+
+
+def without_secrets(text: str, models: Iterable[object]) -> str:
+    """Return a text without the secrets of those models that can hide them."""
     for model in models:
         text = model.hide(text) if isinstance(model, Hiding) else text
-    return one_line(text)
+    return text
 
 
 def _json(body: bytes) -> Any:

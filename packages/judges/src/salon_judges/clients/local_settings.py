@@ -1,4 +1,4 @@
-"""Settings of judges that ask no server: a recording, a model on this machine."""
+"""Settings of judges that ask no server: a replay, a model on this machine."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,8 +14,8 @@ class ReplaySettings(JudgeSettings):
 
     Attributes:
         kind: ``replay``.
-        path: the recording, absolute.
-        judge: whose replies, when the file holds those of several judges.
+        path: the folder of a cache, absolute.
+        judge: whose replies, when the folder holds those of several judges.
         judge_version: of which version, when it holds several.
     """
 

@@ -60,7 +60,7 @@ class OpenAICompatibleJudge(Closing):
         self._requests = ChatRequests(settings, pictures or PictureParts())
         self._secrets = Secrets.of(settings, environment or {})
         self._endpoint = Endpoint(settings, self._secrets, self._version, clock)
-        self._calls = Calls(settings.limits, self._endpoint, clock)
+        self._calls = Calls(settings.limits, self._endpoint.post, clock)
         self.pacing = self._calls.pacing
 
     @property

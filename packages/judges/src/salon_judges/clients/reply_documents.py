@@ -1,4 +1,4 @@
-"""A reply as JSON, for files that keep replies: the cache, recordings, batch folders.
+"""A reply as JSON, for files that keep replies: the cache, batch folders.
 
 What a line or an entry holds is checked when it is read: such files are copied, edited and sent about.
 """

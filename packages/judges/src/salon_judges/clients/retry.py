@@ -9,10 +9,9 @@ together; ``Retry-After`` is added.
 import asyncio
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
-from typing import Protocol
 
 from salon_judges.clients.pacing import Clock, Congestion, Pacing, Permit
 from salon_judges.clients.settings import ServerLimits
@@ -41,26 +40,21 @@ class Attempt:
     retry_after_s: float | None = None
 
 
-class Posts(Protocol):
-    """Sends one body."""
-
-    async def post(self, pieces: Sequence[bytes], timeout_s: float) -> Attempt:
-        """Send a body and wait for its reply, at most so many seconds; raises nothing but a cancellation."""
-
-
 class Calls:
     """The calls to one endpoint, which share its pace.
 
     Args:
         limits: pacing, patience and retries.
-        endpoint: where the bodies go.
+        post: sends a body and waits for its reply, at most so many seconds; raises nothing but a cancellation.
         clock: tells the time; a test's need not wait.
 
     Attributes:
         pacing: how fast the server is asked.
     """
 
-    def __init__(self, limits: ServerLimits, endpoint: Posts, clock: Clock) -> None:
+    def __init__(
+        self, limits: ServerLimits, post: Callable[[Sequence[bytes], float], Awaitable[Attempt]], clock: Clock
+    ) -> None:
         self.pacing = Pacing(
             limits.concurrency,
             requests_per_minute=limits.requests_per_minute,
@@ -68,7 +62,7 @@ class Calls:
             clock=clock,
         )
         self._limits = limits
-        self._endpoint = endpoint
+        self._post = post
         self._clock = clock
         self._backoff = Backoff.of(limits)
         self._calls = 0
@@ -99,7 +93,7 @@ class Calls:
         try:
             # The first attempt begins when the deadline does, so it has its whole time.
             timeout_s = min(limits.timeout_s, max(0.001, gives_up_at - self._clock.now()))
-            attempt = await self._endpoint.post(pieces, timeout_s)
+            attempt = await self._post(pieces, timeout_s)
             outcome, tokens = attempt.outcome, _tokens(attempt.reply.usage)
         finally:
             self.pacing.release(permit, outcome, tokens)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field, SerializeAsAny
 
-from salon_judges.clients.chat_reply import Hiding
+from salon_judges.clients.chat_reply import without_secrets
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import Closing, JudgeSettings, ManagedJudge
@@ -111,9 +111,7 @@ class RoutedJudge(Closing):
 
     def hide(self, text: str) -> str:
         """Return the text without the secrets of any route."""
-        for judge in self.routes.values():
-            text = judge.hide(text) if isinstance(judge, Hiding) else text
-        return text
+        return without_secrets(text, self.routes.values())
 
     async def close(self) -> None:
         """Close every route."""

@@ -28,7 +28,7 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 _HIGHEST_MARK: Final = 10.0
 _READING: Final = ("transformers", "vllm-offline", "replay")
-_KEEPING: Final = ("cache", "record", "batch")
+_KEEPING: Final = ("cache", "batch")
 """Kinds of judge that name a folder or file behind the colon; the second kinds may make it."""
 _BEGINNING: Final = '{"name": '
 _FAILED: Final = {

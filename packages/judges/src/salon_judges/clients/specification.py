@@ -1,6 +1,6 @@
 """Which judge a text or a file means: ``vllm:MODEL@localhost:8000``, ``openai:MODEL@https://host/v1``, ``judge.toml``.
 
-Judges around a judge are named with the one within: ``cache:FOLDER=JUDGE``, ``record:FILE=JUDGE``, ``batch:FOLDER=JUDGE``.
+Judges around a judge are named with the one within: ``cache:FOLDER=JUDGE``, ``batch:FOLDER=JUDGE``.
 
 Every kind of judge is one :class:`~salon_taxonomy.plugins.JudgeKind`: the kinds here, and those that installed packages bring
 as entry points of the group ``salon.judges``.
@@ -230,12 +230,6 @@ def _open_cache(settings: WrappedSettings, environment: Mapping[str, str]) -> Ma
     return CachedJudge(open_settings(settings.judge, environment), ResponseCache(settings.path), settings.name)
 
 
-def _open_recording(settings: WrappedSettings, environment: Mapping[str, str]) -> ManagedJudge:
-    from salon_judges.clients.replay import RecordingJudge
-
-    return RecordingJudge(open_settings(settings.judge, environment), settings.path, settings.name)
-
-
 def _open_batch(settings: WrappedSettings, environment: Mapping[str, str]) -> ManagedJudge:
     from salon_judges.clients.collecting import CollectingJudge
 
@@ -270,10 +264,9 @@ def _with_path(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _open_replay(settings: ReplaySettings, environment: Mapping[str, str]) -> ManagedJudge:
-    from salon_judges.clients.replay import Recording, ReplayFileJudge
+    from salon_judges.clients.cache import CachedJudge
 
-    recording = Recording.read(settings.path, settings.judge, settings.judge_version)
-    return ReplayFileJudge(recording, settings.name)
+    return CachedJudge.replay(settings.path, settings.judge, settings.judge_version, settings.name)
 
 
 def _model_completed(document: dict[str, Any]) -> dict[str, Any]:
@@ -305,7 +298,6 @@ _KINDS: dict[str, JudgeKind] = {
         JudgeKind("vllm-offline", VllmOfflineSettings, _model_completed, lambda text: {"model": text}, _open_vllm),
         JudgeKind("replay", ReplaySettings, _with_path, lambda text: {"path": text}, _open_replay),
         _wrapped_kind("cache", _open_cache),
-        _wrapped_kind("record", _open_recording),
         _wrapped_kind("batch", _open_batch),
         JudgeKind("routed", RoutedSettings, _routed_completed, _routed_text, _open_routed),
         SCORER,

@@ -1,4 +1,4 @@
-"""Judges around a judge: what a cache, a recording and a batch folder have in common.
+"""Judges around a judge: what a cache and a batch folder have in common.
 
 Each is named ``KIND:PATH=JUDGE`` (``cache:replies=vllm:qwen@localhost:8000``) and passes for the judge within: same name,
 same version, because none of them changes a reply.
@@ -10,18 +10,19 @@ from typing import Any
 
 from pydantic import Field, SerializeAsAny
 
-from salon_judges.clients.chat_reply import Hiding
+from salon_judges.clients.chat_reply import without_secrets
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import Closing, JudgeSettings, ManagedJudge
-from salon_taxonomy.protocols import Judge
+from salon_taxonomy.protocols import Judge, Question, Reply
+from salon_taxonomy.records import CallStatus
 
 
 class WrappedSettings(JudgeSettings):
     """The settings of a judge around another one.
 
     Attributes:
-        kind: ``cache``, ``record`` or ``batch``.
-        path: the file or folder that it keeps, absolute.
+        kind: ``cache`` or ``batch``.
+        path: the folder that it keeps, absolute.
         judge: the settings of the judge within.
     """
 
@@ -37,6 +38,35 @@ class WrappedSettings(JudgeSettings):
     def version(self) -> str:
         """The version of the judge within."""
         return self.judge.version
+
+
+class AbsentJudge(Closing):
+    """A judge that never answers, with the name and version of the one that did.
+
+    Its replies have the status ``cancelled`` (no judge was asked), so a question is unscored as ``abstained`` and asked again
+    by a later start.
+
+    Args:
+        name: of the other judge.
+        version: of that judge.
+        why: the error of each reply.
+
+    Attributes:
+        missing: how many questions it was asked.
+    """
+
+    def __init__(self, name: str, version: str, why: str = "no judge is asked here") -> None:
+        self.name, self.version = name, version
+        self.missing = 0
+        self._why = why
+
+    async def ask(self, question: Question) -> Reply:
+        """Return a cancelled reply."""
+        self.missing += 1
+        return Reply("", CallStatus.CANCELLED, self.version, error=self._why)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
 
 
 class WrappedJudge(Closing):
@@ -71,7 +101,7 @@ class WrappedJudge(Closing):
 
     def hide(self, text: str) -> str:
         """Return the text without the secrets of the judge within."""
-        return self.judge.hide(text) if isinstance(self.judge, Hiding) else text
+        return without_secrets(text, (self.judge,))
 
     async def close(self) -> None:
         """Close the judge within, if it can be."""
@@ -140,7 +170,7 @@ def _remarks(judge: object) -> Iterator[str]:
         yield f"{path} is to be submitted as a batch"
     missing = getattr(judge, "missing", 0)
     if missing:
-        yield f"{missing} questions were not in the recording"
+        yield f"{missing} questions had no reply in the cache"
     for step in sorted(getattr(judge, "unused", ())):
         yield f"the suite asked nothing at step {step!r}: the judge that was named for it was not used"
     for each in (getattr(judge, "judge", None), *getattr(judge, "routes", {}).values()):

@@ -72,7 +72,7 @@ class ImagesServer(Closing):
             content_type=self.content_type,
             read=read_picture,
         )
-        self._calls = Calls(limits, self._endpoint, clock)
+        self._calls = Calls(limits, self._endpoint.post, clock)
 
     @property
     def name(self) -> str:

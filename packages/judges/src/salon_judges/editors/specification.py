@@ -1,4 +1,4 @@
-"""Which editor a text means: ``draw:``, ``openai:MODEL@https://host/v1``, ``replay:FOLDER``, ``diffusers:MODEL``."""
+"""Which editor a text means: ``draw:``, ``openai:MODEL@https://host/v1``, ``diffusers:MODEL``."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,8 +8,8 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import EDITORS, EditorKind, ManagedEditor, installed, plugin
 
 _SERVERS: Final = ("openai", "vllm", "sglang")
-_KINDS: Final = (*_SERVERS, "replay", "diffusers")
-_HINT: Final = "Write draw:, draw:prompt, KIND:MODEL@URL, replay:FOLDER, diffusers:MODEL, or name a TOML file as judges have."
+_KINDS: Final = (*_SERVERS, "diffusers")
+_HINT: Final = "Write draw:, draw:prompt, KIND:MODEL@URL, diffusers:MODEL, or name a TOML file as judges have."
 
 
 def open_editor(specification: str, environment: Mapping[str, str]) -> ManagedEditor:
@@ -22,7 +22,7 @@ def open_editor(specification: str, environment: Mapping[str, str]) -> ManagedEd
         environment: where secrets are found; a command line passes ``os.environ``.
 
     Raises:
-        InputError: for an unknown kind, wrong settings, a folder without a recording, or a secret that is not set.
+        InputError: for an unknown kind, wrong settings, or a secret that is not set.
 
     Example:
         >>> open_editor("draw:", {}).name
@@ -33,10 +33,6 @@ def open_editor(specification: str, environment: Mapping[str, str]) -> ManagedEd
     kind, colon, rest = specification.partition(":")
     if kind in installed(EDITORS) and (colon or not rest):
         return plugin(EDITORS, kind, EditorKind).open(rest, environment)
-    if kind == "replay" and rest:
-        from salon_judges.editors.replay import ReplayEditor
-
-        return ReplayEditor(rest)
     if kind == "diffusers" and rest:
         from salon_judges.editors.diffusers_pipeline import DiffusersEditor
 

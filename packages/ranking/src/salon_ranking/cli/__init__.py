@@ -47,10 +47,6 @@ _RATINGS = {
         "salon_ranking.cli.agreement:agreement",
         "How far raters agree beyond chance: Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of every pair.",
     ),
-    "import": LazyCommand(
-        "salon_ranking.cli.annotation:import_",
-        "Turn the answers of Label Studio or Argilla into ratings for `salon ratings mos` and `agreement`.",
-    ),
     "mos": LazyCommand(
         "salon_ranking.cli.opinion:mos",
         "Mean opinion scores per model, dimension and scenario, with intervals, comparisons and checks of the raters.",
@@ -58,10 +54,6 @@ _RATINGS = {
     "pass-rates": LazyCommand(
         "salon_ranking.cli.opinion:pass_rates",
         "The share of yes/no checks that each model passes, per test point, with Wilson intervals.",
-    ),
-    "tasks": LazyCommand(
-        "salon_ranking.cli.annotation:tasks",
-        "Make tasks for people who mark pictures in Label Studio or Argilla, one for each generation.",
     ),
 }
 

@@ -173,13 +173,13 @@ def simulate(
 
     def svg() -> str:
         with drawing():
-            from salon_ranking.report.plan_page import chart_svg
-        return chart_svg(found)
+            from salon_ranking.report.plan_page import plan_chart
+        return plan_chart(found).svg()
 
     def png() -> bytes:
         with drawing():
-            from salon_ranking.report.plan_page import chart_png
-        return chart_png(found)
+            from salon_ranking.report.plan_page import plan_chart
+        return plan_chart(found).png()
 
     made: dict[str, Maker] = {".html": page, ".svg": svg, ".png": png}
     deliver(lambda: _plan_cells(found), found.table, form=format_, output=output, show=lambda: _show_plan(found), made=made)

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from salon_console import numbers
+from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.heat_table import HeatCell, HeatTable
 from salon_console.page import Block, Figure, PageSection, Table, render_page
 from salon_ranking.opinion.checks import Checks
 from salon_ranking.opinion.summary import MosSummary
 from salon_ranking.opinion.weights import Weights
-from salon_ranking.report.mos_charts import dot_plot, share_wheel, value_map
 
+_SHARES = "Share of satisfied checks; models by their share of all checks, best first."
 ALL = "all"
 """How a null group is written for people."""
 
@@ -43,7 +45,7 @@ def weights_page(weights: Weights, *, title: str) -> str:
     )
     caption = "Rise of the win rate above 50%, in percentage points; groups as rows, dimensions as colours."
     figure = Figure(
-        dot_plot(rows, label="group", value="rise", title="Rise of the win rate (points)", colour="dimension", line=0.0),
+        ForestPlot("Rise of the win rate (points)", _plot_rows(rows, "group", "rise", "dimension"), 0.0),
         caption,
         _table(
             ("Group", "Dimension", "Rise", _interval_name(weights.confidence), "Battles", "Ties", "Prompts"),
@@ -97,19 +99,12 @@ def checks_page(points: Checks, *, title: str, confidence: float = 0.95) -> str:
     ]
     columns = ("Test point", "Model", "Share", _interval_name(confidence), "Satisfied", "Checks", "Unscored")
     table = _table(columns, rows, {"Test point", "Model"})
-    grid = value_map(
-        named, row="test_point", column="model", value="share", title="Share of satisfied checks", domain=(0.0, 1.0)
-    )
-    wheel = share_wheel(shares.filter(pl.col("test_point").is_not_null()))
-    blocks = (
-        Figure(grid, "Share of satisfied checks; models by their share of all checks, best first.", table),
-        Figure(wheel, "Two models around the circle; the outer ring is 1. Choose them below the chart."),
-    )
+    grid = _grid(named, "test_point", "model", "share", title="Share of satisfied checks", ends=(0.0, 1.0))
     return render_page(
         title,
         lead="A check asks one thing of one picture; it is fully met or not.",
         facts=[("How", points.header)],
-        sections=[PageSection("Test points", blocks)],
+        sections=[PageSection("Test points", (Figure(grid, _SHARES, table),))],
     )
 
 
@@ -133,9 +128,7 @@ def _dimension(summary: MosSummary, dimension: str) -> Iterable[Block]:
     whole = rows.filter(pl.col("scenario").is_null() & pl.col("mean").is_not_null())
     low, high = summary.scales[dimension]
     caption = f"Mean over {whole['prompts'].sum() // max(whole.height, 1):,} prompts, on a scale from {low:g} to {high:g}."
-    chart = dot_plot(
-        whole.select("model", "mean", "ci_low", "ci_high"), label="model", value="mean", title="Mean opinion score"
-    )
+    chart = ForestPlot("Mean opinion score", _plot_rows(whole, "model", "mean"))
     yield Figure(chart, caption, _scores(rows, summary.confidence))
     scenarios = rows.filter(pl.col("scenario").is_not_null())
     if scenarios.height:
@@ -143,14 +136,7 @@ def _dimension(summary: MosSummary, dimension: str) -> Iterable[Block]:
         cells = scenarios.filter(pl.col("model").is_in(list(ranked))).sort(
             pl.col("model").replace_strict(ranked, return_dtype=pl.Int64), "scenario"
         )
-        grid = value_map(
-            cells.select("model", "scenario", "mean"),
-            row="model",
-            column="scenario",
-            value="mean",
-            title="Mean opinion score",
-            domain=(low, high),
-        )
+        grid = _grid(cells, "model", "scenario", "mean", title="Mean opinion score", ends=(low, high))
         yield Figure(grid, f"{dimension} by scenario.")
 
 
@@ -213,7 +199,32 @@ def _stability(summary: MosSummary) -> Figure:
         ],
         {"Dimension", "Model"},
     )
-    return Figure(dot_plot(rows, label="label", value="probability", title=title, colour="dimension"), caption, table)
+    return Figure(ForestPlot(title, _plot_rows(rows, "label", "probability", "dimension")), caption, table)
+
+
+def _plot_rows(frame: pl.DataFrame, name: str, value: str, series: str | None = None) -> list[PlotRow]:
+    """Return the rows of a plot; those of one name stand together."""
+    order = frame[name].unique(maintain_order=True).to_list()
+    columns = [name, value, "ci_low", "ci_high", *([series] if series else [])]
+    rows = [PlotRow(*row) for row in frame.select(columns).iter_rows()]
+    return sorted(rows, key=lambda row: order.index(row.name))
+
+
+def _grid(frame: pl.DataFrame, row: str, column: str, value: str, *, title: str, ends: tuple[float, float]) -> HeatTable:
+    """Return numbers in a grid, bluer the larger; rows and columns keep their order.
+
+    Args:
+        frame: a row for each cell.
+        row, column, value: its columns with the names and the number; null: the cell stays empty.
+        title: what the number is.
+        ends: the numbers of the lightest and the darkest blue.
+    """
+    cells: dict[str, dict[str, HeatCell]] = {}
+    for name, across, number in frame.select(row, column, value).iter_rows():
+        shown = cells.setdefault(name, {})
+        if number is not None:
+            shown[across] = HeatCell(f"{number:.2f}", (number - ends[0]) / (ends[1] - ends[0]))
+    return HeatTable(title, frame[column].unique(maintain_order=True).to_list(), list(cells.items()))
 
 
 def _raters(summary: MosSummary) -> Iterable[Block]:

@@ -1,17 +1,26 @@
 """The page of a plan: how intervals shrink by rule, and the battles that each goal needs."""
 
-from salon_console.page import Figure, PageSection, Specification, Table, render_page
-from salon_ranking.report.curves import width_curve
+from salon_console.line_chart import Curve, LegendEntry, LineChart, Threshold
+from salon_console.page import Figure, PageSection, Table, render_page
 from salon_ranking.scheduling.planning import GOAL_HEADS, BattlePlan, goal_rows
 
 _MEASURES = {"median_width": "median interval", "widest": "widest interval"}
 
 
-def plan_chart(plan: BattlePlan) -> Specification:
+def plan_chart(plan: BattlePlan) -> LineChart:
     """Draw widths of intervals against matches per model, one colour per rule; the goal as a dashed line."""
-    data = plan.curve.unpivot(list(_MEASURES), index=["rule", "matches_per_model"], variable_name="measure", value_name="width")
-    data = data.with_columns(data["measure"].replace(_MEASURES))
-    return width_curve(data, title="Width of the interval (Elo)", goal=plan.goals.width, colour="rule", dash="measure")
+    rules = plan.curve["rule"].unique(maintain_order=True).to_list()
+    lines = [
+        Curve(
+            f"{words}, {rule}", dict(plan.curve.filter(rule=rule).select("matches_per_model", name).iter_rows()), colour, dash
+        )
+        for colour, rule in enumerate(rules)
+        for dash, (name, words) in enumerate(_MEASURES.items())
+    ]
+    keys = [LegendEntry(rule, colour) for colour, rule in enumerate(rules)]
+    keys += [LegendEntry(words, None, dash) for dash, words in enumerate(_MEASURES.values())]
+    goal = [] if plan.goals.width is None else [Threshold(plan.goals.width, "goal")]
+    return LineChart("Width of the interval (Elo)", lines, keys, goal, across="Matches per model", log=True)
 
 
 def plan_page(plan: BattlePlan, *, title: str) -> str:
@@ -43,19 +52,3 @@ def plan_page(plan: BattlePlan, *, title: str) -> str:
         facts=[("Assumed", plan.header)],
         sections=[PageSection("Goals", (goals, note)), PageSection("Intervals", (figure,))],
     )
-
-
-def chart_svg(plan: BattlePlan) -> str:
-    """Return the curves of a plan as a picture in SVG."""
-    import vl_convert  # only a picture needs it
-
-    picture: str = vl_convert.vegalite_to_svg({**plan_chart(plan), "width": 640, "background": "white"}, vl_version="6.4")
-    return picture
-
-
-def chart_png(plan: BattlePlan) -> bytes:
-    """Return the curves of a plan as a picture in PNG, two pixels for each unit of the SVG."""
-    import vl_convert
-
-    picture: bytes = vl_convert.svg_to_png(chart_svg(plan), scale=2)
-    return picture

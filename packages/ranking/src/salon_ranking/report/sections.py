@@ -6,6 +6,9 @@ from pathlib import Path
 import polars as pl
 
 from salon_console import numbers
+from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.heat_table import HeatCell, HeatTable
+from salon_console.line_chart import Curve, LegendEntry, LineChart, Threshold
 from salon_console.page import Block, Figure, PageSection, Table
 from salon_ranking.battles import Battles
 from salon_ranking.diagnostics.convergence import MOST_MODELS, ConvergenceOptions, interval_widths_by_size
@@ -18,9 +21,6 @@ from salon_ranking.leaderboard.excluded import ExcludedRaters
 from salon_ranking.leaderboard.listing import MOST_EFFECT, MOST_WIDTH
 from salon_ranking.leaderboard.ranking import ranked_like
 from salon_ranking.raters.rater_report import RaterReport
-from salon_ranking.report.curves import width_curve
-from salon_ranking.report.heat import rank_map, win_rate_map
-from salon_ranking.report.mos_charts import dot_plot
 from salon_ranking.report.raters_page import quality, reasons
 
 MOST_COMPARED = 40
@@ -42,7 +42,7 @@ def rank_intervals(board: Leaderboard) -> list[PageSection]:
         "Rank intervals",
     )
     caption = "The ranks that the votes allow. Where two bars share no rank, the order of the two models is settled."
-    chart = dot_plot(rows, label="model", value="rank", title="Rank", whole=True)
+    chart = ForestPlot("Rank", [PlotRow(*row) for row in rows.select("model", "rank", "ci_low", "ci_high").iter_rows()])
     return [PageSection("Rank intervals", (Figure(chart, caption, table),))]
 
 
@@ -73,7 +73,20 @@ def compared_groups(boards: Sequence[Leaderboard], battles: Battles | None) -> l
     columns = ("Model", f"{first} ", *groups)
     caption = f"Ranks by group; colour says how many places a model gains or loses against {first.lower()}."
     table = Table(columns, rows, frozenset(columns[1:]), "Ranks by group, with places gained or lost")
-    return [PageSection("Groups compared", (Figure(rank_map(ranks, order=order, groups=groups), caption, table),))]
+    most = max((abs(change) for _, change in found.values() if change), default=1)
+    cells = [
+        (
+            model,
+            {
+                group: HeatCell(str(rank), (change or 0) / most, _moved((rank, change)))
+                for group in groups
+                for rank, change in [found.get((model, group), (None, None))]
+                if rank is not None
+            },
+        )
+        for model in order
+    ]
+    return [PageSection("Groups compared", (Figure(HeatTable("Ranks by group", groups, cells), caption, table),))]
 
 
 def parameters(boards: Sequence[Leaderboard]) -> list[PageSection]:
@@ -117,7 +130,11 @@ def win_rates(battles: Battles, board: Leaderboard) -> list[PageSection]:
         f"{shown}How often the row's model won against the column's, a tie as half a win. Columns are in the order of the rows."
     )
     table = Table(columns, rows, frozenset(columns[2:]), "Pairs that met")
-    return [PageSection("Win rates", (Figure(win_rate_map(pairs, order=order), caption, table),))]
+    cells: dict[str, dict[str, HeatCell]] = {model: {} for model in order}
+    for row in pairs.iter_rows(named=True):
+        hint = f"{row['model']} against {row['opponent']}: {numbers.counted(row['matches'], 'match', 'matches')}"
+        cells[row["model"]][row["opponent"]] = HeatCell(f"{row['win_rate']:.0%}", 2 * row["win_rate"] - 1, hint)
+    return [PageSection("Win rates", (Figure(HeatTable("Win rates", order, list(cells.items())), caption, table),))]
 
 
 def interval_convergence(battles: Battles, board: Leaderboard) -> list[PageSection]:
@@ -141,9 +158,6 @@ def _convergence(battles: Battles, board: Leaderboard) -> tuple[Block, ...]:
     if curve.height < 2:
         return ("There are too few battles to say how the intervals shrink.",)
     kinds = {"mean_width": "mean interval", "widest": "widest interval"}
-    data = curve.unpivot(list(kinds), index="matches_per_model", variable_name="kind", value_name="width").with_columns(
-        pl.col("kind").replace(kinds)
-    )
     last = curve.row(-1, named=True)
     needed = last["matches_per_model"] * (last["widest"] / LISTED_WIDTH) ** 2
     now = f"The mean interval is {last['mean_width']:,.0f} wide, the widest {last['widest']:,.0f}"
@@ -160,7 +174,19 @@ def _convergence(battles: Battles, board: Leaderboard) -> tuple[Block, ...]:
     columns = ("Battles", "Matches per model", "Mean width", "Widest")
     rows = [tuple(f"{value:,.0f}" for value in row[1:]) for row in curve.iter_rows()]
     table = Table(columns, rows, frozenset(columns), "Widths of intervals, in Elo points")
-    figure = Figure(width_curve(data, title="Width of the interval (Elo)", goal=LISTED_WIDTH), caption, table)
+    lines = [
+        Curve(words, dict(curve.select("matches_per_model", name).iter_rows()), number)
+        for number, (name, words) in enumerate(kinds.items())
+    ]
+    chart = LineChart(
+        "Width of the interval (Elo)",
+        lines,
+        [LegendEntry(line.label, line.colour) for line in lines],
+        [Threshold(LISTED_WIDTH, "goal")],
+        across="Matches per model",
+        log=True,
+    )
+    figure = Figure(chart, caption, table)
     return (verdict, figure)
 
 

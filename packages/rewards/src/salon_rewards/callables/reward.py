@@ -149,6 +149,7 @@ class JudgedReward(AskingReward):
     timeout_s: float | None = 120.0
     abstention: Abstention = Abstention.GROUP
     group_size: int | None = None
+    _answers: Answers[float] = field(init=False, repr=False, compare=False)
     asks: ClassVar[str] = "judge"
 
     def __post_init__(self) -> None:
@@ -167,11 +168,10 @@ class JudgedReward(AskingReward):
 
     async def verdicts(self, batch: Batch) -> list[Paid]:
         """Return what the judge's reply pays for each completion."""
-        answers: Answers[float] = self.__dict__["_answers"]
         questions = [self.question(batch, row) for row in range(len(batch))]
         return [
             0.0 if question is None else verdict.value if isinstance(verdict, Scored) else verdict
-            for question, verdict in zip(questions, await answers.ask(questions), strict=True)
+            for question, verdict in zip(questions, await self._answers.ask(questions), strict=True)
         ]
 
 

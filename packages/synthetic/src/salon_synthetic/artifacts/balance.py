@@ -111,10 +111,10 @@ class Balance:
     def _scaled(self, first: dict[str, float], wanted: Mapping[str, float]) -> dict[str, float]:
         """Return the shares of first figures with which the wanted shares of artifacts come out."""
         for _ in range(_ROUNDS):
-            shown = self._shown(first)
-            if max(abs(shown[l2] - wanted[l2]) for l2 in first) < _CLOSE:
+            expected = self._shown(first)
+            if max(abs(expected[l2] - wanted[l2]) for l2 in first) < _CLOSE:
                 return first
-            raw = {l2: share * wanted[l2] / shown[l2] for l2, share in first.items()}
+            raw = {l2: share * wanted[l2] / expected[l2] for l2, share in first.items()}
             first = {l2: share / sum(raw.values()) for l2, share in raw.items()}
             if max(first.values()) > 1 - _CLOSE:
                 break

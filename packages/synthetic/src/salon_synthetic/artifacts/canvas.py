@@ -118,9 +118,9 @@ class Pen:
     ink: Colour
     line: float = 0.018
 
-    def moved(self, place: FigurePlace) -> "Pen":
+    def moved(self, box: FigurePlace) -> "Pen":
         """Return the same pen elsewhere."""
-        return Pen(self.canvas, place, self.ink, self.line)
+        return Pen(self.canvas, box, self.ink, self.line)
 
     def shape(self, corners: Sequence[Point], fill: Colour, *, outlined: bool = True) -> None:
         """A filled polygon."""

@@ -94,10 +94,10 @@ def _scene(
         aside = camera.around(0, free + 0.03 * side)
         flip = part.kind.subject is not Subject.TABLE and camera.chance(0.5 * difficulty.camera)
         at = (middle if number == first else 1 - middle) + aside
-        shown = shrunk * camera.around(0.96, 0.04)
-        level = 0.5 + down + (shrunk - shown) / 2 + camera.around(0, 0.02) * side
-        place = FigurePlace.box((at, level), shown, turned=turned, mirrored=flip)
-        figures.append((Pen(canvas, place, palette.ink), part, rng.fork(str(number))))
+        height = shrunk * camera.around(0.96, 0.04)
+        level = 0.5 + down + (shrunk - height) / 2 + camera.around(0, 0.02) * side
+        box = FigurePlace.box((at, level), height, turned=turned, mirrored=flip)
+        figures.append((Pen(canvas, box, palette.ink), part, rng.fork(str(number))))
     floor = all(part.kind.subject in _ON_THE_FLOOR for part in parts)
     if floor:
         heights = [pen.place.at(0.5, _HORIZON)[1] for pen, _, _ in figures]

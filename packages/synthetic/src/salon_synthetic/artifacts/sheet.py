@@ -53,8 +53,8 @@ def example_sheet(examples: Sequence[TrainingExample], *, columns: int = 8, side
         with open_picture(example.image if isinstance(example.image, bytes) else example.image.read_bytes()) as picture:
             sheet.paste(picture.convert("RGB").resize((side, side), Image.Resampling.NEAREST), (x, y))
         lines = _broken(example.reasoning or "", side // 6)[:3]
-        for place, line in enumerate(lines):
-            brush.text((x, y + side + place * _LINE), line, fill=_RIGHT if example.truth.normal else _WRONG)
+        for line_number, line in enumerate(lines):
+            brush.text((x, y + side + line_number * _LINE), line, fill=_RIGHT if example.truth.normal else _WRONG)
     stream = BytesIO()
     sheet.save(stream, "PNG")
     return stream.getvalue()

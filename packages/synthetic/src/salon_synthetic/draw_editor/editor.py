@@ -52,10 +52,10 @@ class DrawEditor(Closing):
     def _edit(self, image: Media, instruction: str) -> Edit:
         began = perf_counter()
         try:
-            data = png(execute(read_scene(_bytes(image)), read_instruction(instruction)))
+            content = png(execute(read_scene(_bytes(image)), read_instruction(instruction)))
         except InputError as error:
             return Edit(None, CallStatus.REJECTED, self.version, _since(began), str(error))
-        return Edit(Media.from_bytes(data), version=self.version, latency_ms=_since(began))
+        return Edit(Media.from_bytes(content), version=self.version, latency_ms=_since(began))
 
 
 class PromptDrawEditor(DrawEditor):
@@ -95,10 +95,10 @@ class PromptDrawEditor(DrawEditor):
     def _drawn(self, prompt: str, seed: int) -> Edit:
         began = perf_counter()
         try:
-            data = png(imagine(prompt, seed=seed, slips=self._slips))
+            content = png(imagine(prompt, seed=seed, slips=self._slips))
         except InputError as error:
             return Edit(None, CallStatus.REJECTED, self.version, _since(began), str(error))
-        return Edit(Media.from_bytes(data), version=self.version, latency_ms=_since(began))
+        return Edit(Media.from_bytes(content), version=self.version, latency_ms=_since(began))
 
 
 def slips_from_text(text: str) -> float:

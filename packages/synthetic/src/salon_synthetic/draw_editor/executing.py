@@ -42,7 +42,7 @@ def _refused(problem: str) -> InputError:
 
 def _targets(scene: Scene, kind: Description, number: int | None) -> list[int]:
     """So many objects of a kind, from the upper left on; None: all, at least one."""
-    places = sorted(kind.places(scene), key=lambda place: (scene.items[place].y, scene.items[place].x))
+    places = sorted(kind.places(scene), key=lambda index: (scene.items[index].y, scene.items[index].x))
     if len(places) < (number or 1):
         seen = f"only {len(places)}" if places else "none"
         wanted = noun(kind) if number is None or number == 1 else counted(kind, number)
@@ -59,9 +59,9 @@ def _distinct(scene: Scene, kind: Description, other: Description) -> tuple[int,
     raise _refused(f"the picture shows no two objects for: {noun(kind)} and {noun(other)}")
 
 
-def _clearly(item: Item, relation: Relation, other: Item) -> bool:
-    near, far = sorted((abs(item.x - other.x), abs(item.y - other.y)))
-    return item.stands(relation, other) and far >= _FAR * near
+def _clearly(one: Item, relation: Relation, other: Item) -> bool:
+    near, far = sorted((abs(one.x - other.x), abs(one.y - other.y)))
+    return one.stands(relation, other) and far >= _FAR * near
 
 
 def _add(scene: Scene, command: Add) -> Scene:
@@ -69,7 +69,7 @@ def _add(scene: Scene, command: Add) -> Scene:
     for _ in range(command.number):
         if len(scene.items) >= MOST_ITEMS:
             raise _refused(f"a picture holds at most {MOST_ITEMS} objects")
-        item = Item(
+        added = Item(
             shape=kind.shape or Shape.CIRCLE,
             colour=kind.colour or Colour.BLACK,
             texture=kind.texture or Texture.PLAIN,
@@ -78,83 +78,83 @@ def _add(scene: Scene, command: Add) -> Scene:
             y=CANVAS // 2,
         )
         if command.relation is None or command.other is None:
-            found = next(free_places(scene, item), None)
+            fitting = next(free_places(scene, added), None)
         else:
             anchor = scene.items[_targets(scene, command.other, 1)[0]]
-            beside = free_places(scene, item, near=(anchor.x, anchor.y))
-            found = next((place for place in beside if _clearly(place, command.relation, anchor)), None)
-        if found is None:
+            beside = free_places(scene, added, near=(anchor.x, anchor.y))
+            fitting = next((place for place in beside if _clearly(place, command.relation, anchor)), None)
+        if fitting is None:
             raise _refused(f"there is no room for another {noun(kind)}")
-        scene = scene.adding(found)
+        scene = scene.adding(fitting)
     return scene
 
 
 def _remove(scene: Scene, command: Remove) -> Scene:
-    for place in sorted(_targets(scene, command.kind, command.number), reverse=True):
-        scene = scene.without(place)
+    for index in sorted(_targets(scene, command.kind, command.number), reverse=True):
+        scene = scene.without(index)
     return scene
 
 
 def _change(scene: Scene, command: ChangeAttributes) -> Scene:
     changes: dict[str, Any] = {name: value for name in ATTRIBUTES if (value := getattr(command.to, name)) is not None}
-    for place in _targets(scene, command.kind, command.number):
-        item = scene.items[place]
+    for index in _targets(scene, command.kind, command.number):
+        old = scene.items[index]
         if command.larger:
-            step = _SIZES.index(item.size) + command.larger
+            step = _SIZES.index(old.size) + command.larger
             if not 0 <= step < len(_SIZES):
-                raise _refused(f"the {noun(command.kind)} is {item.size} already")
+                raise _refused(f"the {noun(command.kind)} is {old.size} already")
             changes = {"size": _SIZES[step]}
-        changed = item.model_copy(update=changes)
-        after = scene.replacing(place, changed)
-        others = scene.items[:place] + scene.items[place + 1 :]
-        fits = changed.radius <= item.radius or (changed.clear_of(others) and strings_clear(after))
-        scene = after if fits else _placed(scene, place, changed, lambda _: True)
+        changed = old.model_copy(update=changes)
+        after = scene.replacing(index, changed)
+        others = scene.items[:index] + scene.items[index + 1 :]
+        fits = changed.radius <= old.radius or (changed.clear_of(others) and strings_clear(after))
+        scene = after if fits else _placed(scene, index, changed, lambda _: True)
     return scene
 
 
-def _placed(scene: Scene, place: int, item: Item, fit: Callable[[Item], bool]) -> Scene:
+def _placed(scene: Scene, index: int, thing_drawn: Item, fit: Callable[[Item], bool]) -> Scene:
     """Return the scene with an object at the nearest free place that fits."""
-    found = _nearest(scene, place, item, fit)
-    if found is None:
-        raise _refused(f"there is no room for a {item.size} {item.shape} there")
-    return found
+    after = _nearest(scene, index, thing_drawn, fit)
+    if after is None:
+        raise _refused(f"there is no room for a {thing_drawn.size} {thing_drawn.shape} there")
+    return after
 
 
-def _nearest(scene: Scene, place: int, item: Item, fit: Callable[[Item], bool]) -> Scene | None:
-    rest = scene.without(place)
-    for found in free_places(rest, item, near=(item.x, item.y)):
-        after = scene.replacing(place, found)
-        if fit(found) and strings_clear(after):
+def _nearest(scene: Scene, index: int, wanted: Item, fit: Callable[[Item], bool]) -> Scene | None:
+    rest = scene.without(index)
+    for candidate in free_places(rest, wanted, near=(wanted.x, wanted.y)):
+        after = scene.replacing(index, candidate)
+        if fit(candidate) and strings_clear(after):
             return after
     return None
 
 
 def _move(scene: Scene, command: Move) -> Scene:
     if command.other is None:
-        place = _targets(scene, command.kind, 1)[0]
-        item = scene.items[place]
-        return _placed(scene, place, item, lambda found: _clearly(found, command.relation, item))
-    place, anchor = _distinct(scene, command.kind, command.other)
+        index = _targets(scene, command.kind, 1)[0]
+        moved = scene.items[index]
+        return _placed(scene, index, moved, lambda candidate: _clearly(candidate, command.relation, moved))
+    index, anchor = _distinct(scene, command.kind, command.other)
     other = scene.items[anchor]
-    found = _nearest(scene, place, scene.items[place], lambda found: _clearly(found, command.relation, other))
-    if found is None:  # the other one gives way
-        found = _nearest(scene, anchor, other, lambda found: _clearly(scene.items[place], command.relation, found))
-    if found is None:
-        found = _both(scene, place, anchor, command.relation)
-    if found is None:
+    after = _nearest(scene, index, scene.items[index], lambda candidate: _clearly(candidate, command.relation, other))
+    if after is None:  # the other one gives way
+        after = _nearest(scene, anchor, other, lambda candidate: _clearly(scene.items[index], command.relation, candidate))
+    if after is None:
+        after = _both(scene, index, anchor, command.relation)
+    if after is None:
         where = f"{relation_phrase(command.relation)} the {noun(command.other)}"
         raise _refused(f"there is no room for the {noun(command.kind)} {where}")
-    return found
+    return after
 
 
-def _both(scene: Scene, place: int, anchor: int, relation: Relation) -> Scene | None:
+def _both(scene: Scene, index: int, anchor: int, relation: Relation) -> Scene | None:
     """The first object beside the second, after that went to the free place nearest to the middle that leaves room."""
     middle = scene.items[anchor].model_copy(update={"x": CANVAS // 2, "y": CANVAS // 2})
     central = _nearest(scene, anchor, middle, lambda _: True)
     if central is None:
         return None
     other = central.items[anchor]
-    return _nearest(central, place, central.items[place], lambda found: _clearly(found, relation, other))
+    return _nearest(central, index, central.items[index], lambda candidate: _clearly(candidate, relation, other))
 
 
 def _swap(scene: Scene, command: Swap) -> Scene:

@@ -143,9 +143,9 @@ def _command(part: str) -> Command:
         text = shorter
     for pattern, build in _PATTERNS:
         match = pattern.fullmatch(text.strip())
-        found = build(match) if match is not None else None
-        if found is not None:
-            return found
+        command = build(match) if match is not None else None
+        if command is not None:
+            return command
     raise InputError("is not understood", column="instruction", value=part, hint=_HINT)
 
 
@@ -188,10 +188,10 @@ def _change(match: re.Match[str]) -> Command | None:
     """``the blue star red``: the longest first part that names a thing and leaves something to say about it."""
     words = match["rest"].split()
     for cut in range(len(words) - 1, 0, -1):
-        subject, said = " ".join(words[:cut]), " ".join(words[cut:])
-        found = _changed(re.sub(r"\s(?:into|to|to be|be)$", "", subject), re.sub(r"^(?:into|to|to be|be)\s", "", said))
-        if found is not None:
-            return found
+        subject, wanted = " ".join(words[:cut]), " ".join(words[cut:])
+        command = _changed(re.sub(r"\s(?:into|to|to be|be)$", "", subject), re.sub(r"^(?:into|to|to be|be)\s", "", wanted))
+        if command is not None:
+            return command
     return None
 
 
@@ -199,14 +199,14 @@ def _changed_to(match: re.Match[str]) -> Command | None:
     return _changed(match["subject"], match["said"])
 
 
-def _changed(subject: str, said: str) -> Command | None:
+def _changed(subject: str, wanted: str) -> Command | None:
     target = _phrase(subject)
     if target is None:
         return None
-    step = {"larger": 1, "bigger": 1, "smaller": -1}.get(said.strip())
+    step = {"larger": 1, "bigger": 1, "smaller": -1}.get(wanted.strip())
     if step is not None:
         return ChangeAttributes(target.kind, _number(target, subject), Description(), step)
-    look = read_phrase(said)
+    look = read_phrase(wanted)
     if look is None or look.kind == Description() or (look.exact and look.number != 1):
         return None
     return ChangeAttributes(target.kind, _number(target, subject), look.kind)

@@ -46,12 +46,12 @@ class Accuracy:
     unread: int
 
 
-async def measured(judge: Judge, items: Iterable[DrawnItem]) -> tuple[Accuracy, ...]:
+async def measured(judge: Judge, rows: Iterable[DrawnItem]) -> tuple[Accuracy, ...]:
     """Ask a judge about every item, and compare with the truth.
 
     Args:
         judge: any judge that sees pictures.
-        items: from :func:`~salon_synthetic.scenes.generating.generate`.
+        rows: from :func:`~salon_synthetic.scenes.generating.generate`.
 
     Returns:
         One row for each category that occurs, in their own order.
@@ -62,26 +62,26 @@ async def measured(judge: Judge, items: Iterable[DrawnItem]) -> tuple[Accuracy, 
         >>> len(rows), sum(row.verdicts for row in rows), sum(row.items for row in rows)
         (8, 16, 16)
     """
-    results = await asyncio.gather(*(_one(judge, item) for item in items))
+    results = await asyncio.gather(*(_one(judge, item) for item in rows))
     return tuple(_added([row for row in results if row.category == kind]) for kind in Category if _any(results, kind))
 
 
-async def _one(judge: Judge, item: DrawnItem) -> Accuracy:
-    picture = Media.from_bytes(png(item.shown))
-    reflection = await judge.ask(Question((picture, _REFLECT.format(prompt=item.prompt))))
-    listing = await judge.ask(Question((picture, _ASK.format(questions="\n".join(item.questions)))))
+async def _one(judge: Judge, row: DrawnItem) -> Accuracy:
+    picture = Media.from_bytes(png(row.shown))
+    reflection = await judge.ask(Question((picture, _REFLECT.format(prompt=row.prompt))))
+    listing = await judge.ask(Question((picture, _ASK.format(questions="\n".join(row.questions)))))
     outcome = parse_r3(reflection.text) if reflection.problem() is None else None
     verdict = explained = 0
     if isinstance(outcome, Parsed):
-        verdict = int(outcome.answer.matches == (not item.findings))
-        explained = int(bool(verdict and item.findings) and same_mismatch(outcome.answer.explanation, item.explanation))
+        verdict = int(outcome.answer.matches == (not row.findings))
+        explained = int(bool(verdict and row.findings) and same_mismatch(outcome.answer.explanation, row.explanation))
     lines = [line.strip().lower() for line in listing.text.splitlines() if line.strip()]
-    read = listing.problem() is None and len(lines) == len(item.questions)
-    claims = [read_question(question) for question in item.questions]
-    truths = ["yes" if claim is not None and holds(claim, item.shown) else "no" for claim in claims]
+    read = listing.problem() is None and len(lines) == len(row.questions)
+    claims = [read_question(question) for question in row.questions]
+    truths = ["yes" if claim is not None and holds(claim, row.shown) else "no" for claim in claims]
     right = sum(line.startswith(truth) for line, truth in zip(lines, truths, strict=True)) if read else 0
     unread = int(not isinstance(outcome, Parsed)) + int(not read)
-    return Accuracy(item.category, 1, verdict, explained, int(bool(item.findings)), len(truths), right, unread)
+    return Accuracy(row.category, 1, verdict, explained, int(bool(row.findings)), len(truths), right, unread)
 
 
 def _any(rows: Iterable[Accuracy], category: Category) -> bool:

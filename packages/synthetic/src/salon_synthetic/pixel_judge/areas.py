@@ -39,19 +39,19 @@ def areas(mask: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], list[Area
     above: list[int] = []
     here: list[int] = []
     row = -1
-    for place, (y, start, end) in enumerate(runs):
+    for run, (y, start, end) in enumerate(runs):
         if y != row:
             above = here if y == row + 1 else []
             here, row = [], y
-        here.append(place)
+        here.append(run)
         for other in above:
             if runs[other][1] < end and start < runs[other][2]:
-                _join(parents, place, other)
+                _join(parents, run, other)
     labels = np.zeros(mask.shape, dtype=np.int64)
     numbers: dict[int, int] = {}
     boxes: list[list[int]] = []
-    for place, (y, start, end) in enumerate(runs):
-        root = _root(parents, place)
+    for run, (y, start, end) in enumerate(runs):
+        root = _root(parents, run)
         label = numbers.setdefault(root, len(numbers) + 1)
         labels[y, start:end] = label
         if label > len(boxes):
@@ -59,8 +59,8 @@ def areas(mask: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], list[Area
         box = boxes[label - 1]
         box[0] += end - start
         box[2], box[3], box[4] = y, min(box[3], start), max(box[4], end)
-    found = [Area(place + 1, size, top, last + 1, left, right) for place, (size, top, last, left, right) in enumerate(boxes)]
-    return labels, found
+    regions = [Area(place + 1, size, top, last + 1, left, right) for place, (size, top, last, left, right) in enumerate(boxes)]
+    return labels, regions
 
 
 def _runs(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int, int]]:
@@ -71,11 +71,11 @@ def _runs(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int, int]]:
     return list(zip(rows.tolist(), starts.tolist(), ends.tolist(), strict=True))
 
 
-def _root(parents: list[int], place: int) -> int:
-    while parents[place] != place:
-        parents[place] = parents[parents[place]]
-        place = parents[place]
-    return place
+def _root(parents: list[int], node: int) -> int:
+    while parents[node] != node:
+        parents[node] = parents[parents[node]]
+        node = parents[node]
+    return node
 
 
 def _join(parents: list[int], a: int, b: int) -> None:

@@ -85,14 +85,14 @@ class PixelJudge(Closing):
         """Return the scene that a picture seems to show, or why it cannot be seen."""
         if media.kind != MediaKind.IMAGE:
             return "this judge sees pictures alone"
-        data = media.data
-        if data is None:
+        content = media.data
+        if content is None:
             try:
-                data = Path(media.uri or "").read_bytes()
+                content = Path(media.uri or "").read_bytes()
             except (OSError, ValueError) as error:
                 return f"the picture cannot be read ({type(error).__name__})"
         try:
-            return perceive(read_picture(data), self.settings.eyes)
+            return perceive(read_picture(content), self.settings.eyes)
         except InputError as error:
             return str(error)
 
@@ -107,9 +107,9 @@ def _answered(question: Question, scene: Scene) -> str:
 
 def _prompt(text: str) -> str:
     """The prompt that a question is about: in its data markers, or behind the word ``prompt:``, or the last line."""
-    found = _DATA.search(text)
-    if found:
-        return found[1]
+    match = _DATA.search(text)
+    if match:
+        return match[1]
     labels = _LABEL.findall(text)
     return labels[-1] if labels else text.strip().rpartition("\n")[2]
 
@@ -132,12 +132,12 @@ def _reflection(prompt: str, scene: Scene) -> str:
     claims: Sequence[Claim] | None = read_prompt(prompt)
     if claims is None:
         return _PUZZLED
-    found = findings(claims, scene)
+    differences = findings(claims, scene)
     thought = f"{len(scene.items)} objects are seen; {len(claims)} claims were checked."
-    if not found and all(holds(claim, scene) for claim in claims):
+    if not differences and all(holds(claim, scene) for claim in claims):
         return render_r3(R3Answer(True), thought)
-    explanation = " ".join(finding.explanation for finding in found)
-    return render_r3(R3Answer(False, explanation, " ".join(finding.instruction for finding in found)), thought)
+    explanation = " ".join(finding.explanation for finding in differences)
+    return render_r3(R3Answer(False, explanation, " ".join(finding.instruction for finding in differences)), thought)
 
 
 def _compared(question: Question) -> str:

@@ -56,7 +56,7 @@ def eyes_from_text(text: str) -> dict[str, Any]:
         >>> eyes_from_text("width=64,colour_blind")
         {'width': 64, 'colour_blind': True}
     """
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for word in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = word.partition("=")
         if name not in ("width", "blur", "colour_blind") or bool(equals) == (name == "colour_blind"):
@@ -64,7 +64,7 @@ def eyes_from_text(text: str) -> dict[str, Any]:
                 "unknown word for the pixel judge", value=word, allowed=["width=N", "blur=X", "colour_blind"], hint=_HINT
             )
         try:
-            found[name] = True if not equals else int(value) if name == "width" else float(value)
+            settings[name] = True if not equals else int(value) if name == "width" else float(value)
         except ValueError as error:
             raise InputError("must be a number", key=name, value=value, hint=_HINT) from error
-    return found
+    return settings

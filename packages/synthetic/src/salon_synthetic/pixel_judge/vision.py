@@ -54,10 +54,10 @@ def perceive(image: "Image", eyes: Eyes | None = None) -> Scene:
     scale = CANVAS / pixels.shape[1]
     inked, string = classes < 2 * len(_COLOURS), classes == 2 * len(_COLOURS)
     smallest = max(2.0, _SMALLEST / scale**2)
-    labels, found = areas(inked)
-    found = [area for area in found if area.pixels >= smallest][:MOST_ITEMS]
-    items = tuple(_item(area, labels, classes, scale) for area in found)
-    return Scene(items=items, ties=_ties(string, labels, [area.label for area in found]))
+    labels, regions = areas(inked)
+    regions = [area for area in regions if area.pixels >= smallest][:MOST_ITEMS]
+    seen = tuple(_item(area, labels, classes, scale) for area in regions)
+    return Scene(items=seen, ties=_ties(string, labels, [area.label for area in regions]))
 
 
 def _seen(image: "Image", eyes: Eyes) -> Pixels:
@@ -178,14 +178,14 @@ def _ties(string: npt.NDArray[np.bool_], labels: Pixels, order: list[int]) -> tu
     Of more than two objects, the pair has the two that it touches most.
     """
     marks, pieces = areas(string)
-    found: set[tuple[int, int]] = set()
+    pairs: set[tuple[int, int]] = set()
     for piece in pieces:
         near = _grown(marks == piece.label)
         touched = np.bincount(labels[near], minlength=max(order, default=0) + 1)
         touching = sorted((place for place, label in enumerate(order) if touched[label]), key=lambda p: -touched[order[p]])
         if len(touching) >= 2:
-            found.add((min(touching[:2]), max(touching[:2])))
-    return tuple(sorted(found))
+            pairs.add((min(touching[:2]), max(touching[:2])))
+    return tuple(sorted(pairs))
 
 
 def _grown(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

@@ -29,9 +29,9 @@ def contradicted(composition: ComposedScene, generator: random.Random) -> tuple[
             scene = None if scene is None else plant(scene, generator)
         if scene is None:
             continue
-        found = findings(composition.claims, scene)
-        if len(found) == number:
-            return scene, found
+        differences = findings(composition.claims, scene)
+        if len(differences) == number:
+            return scene, differences
     raise AssertionError(f"no contradiction could be planted into {composition.prompt!r}")
 
 
@@ -43,11 +43,11 @@ def _changed(name: str, values: type[Enum]) -> Callable[[Scene, random.Random], 
     """Gives one object another value of an attribute, if there is room for it then."""
 
     def plant(scene: Scene, generator: random.Random) -> Scene | None:
-        place = generator.randrange(len(scene.items))
-        item = scene.items[place]
-        changed = Item.model_validate({**item.model_dump(), name: _other(values, getattr(item, name), generator)})
-        others = scene.items[:place] + scene.items[place + 1 :]
-        return scene.replacing(place, changed) if changed.clear_of(others) else None
+        index = generator.randrange(len(scene.items))
+        old = scene.items[index]
+        changed = Item.model_validate({**old.model_dump(), name: _other(values, getattr(old, name), generator)})
+        others = scene.items[:index] + scene.items[index + 1 :]
+        return scene.replacing(index, changed) if changed.clear_of(others) else None
 
     return plant
 
@@ -59,8 +59,8 @@ def _removed(scene: Scene, generator: random.Random) -> Scene:
 def _doubled(scene: Scene, generator: random.Random) -> Scene | None:
     """One object once more, at a free place."""
     near = (generator.randrange(CANVAS), generator.randrange(CANVAS))
-    item = free_place(scene, generator.choice(scene.items), near=near)
-    return None if item is None else scene.adding(item)
+    twin = free_place(scene, generator.choice(scene.items), near=near)
+    return None if twin is None else scene.adding(twin)
 
 
 def _swapped(scene: Scene, generator: random.Random) -> Scene | None:

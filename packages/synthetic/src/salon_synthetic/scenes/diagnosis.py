@@ -36,34 +36,34 @@ def findings(claims: Sequence[Claim], scene: Scene) -> tuple[Finding, ...]:
     """
     wanted = [claim for claim in claims if isinstance(claim, Present)]
     spare = {place for place, item in enumerate(scene.items) if not any(claim.kind.fits(item) for claim in wanted)}
-    found: list[Finding] = []
+    differences: list[Finding] = []
     for claim in claims:
         if holds(claim, scene):
             continue
         if isinstance(claim, Present):
-            found += _presence(claim, claims, scene, spare)
+            differences += _presence(claim, claims, scene, spare)
         elif isinstance(claim, Related):
-            found += _relation(claim, scene)
+            differences += _relation(claim, scene)
         else:
-            found += _attribute(claim, scene)
-    return tuple(sorted(found, key=lambda finding: finding.instruction.startswith("Add")))
+            differences += _attribute(claim, scene)
+    return tuple(sorted(differences, key=lambda finding: finding.instruction.startswith("Add")))
 
 
 def _presence(claim: Present, claims: Sequence[Claim], scene: Scene, spare: set[int]) -> list[Finding]:
     count = len(claim.kind.places(scene))
     missing = claim.number - count
-    found: list[Finding] = []
-    for place in sorted(spare):
-        wrong = claim.kind.differences(scene.items[place])
-        if len(found) < missing and len(wrong) == 1:
-            spare.discard(place)
-            found.append(_wrong_attribute(claim.kind, wrong[0], scene, place))
-    if len(found) == missing:
-        return found
+    differences: list[Finding] = []
+    for index in sorted(spare):
+        wrong = claim.kind.differences(scene.items[index])
+        if len(differences) < missing and len(wrong) == 1:
+            spare.discard(index)
+            differences.append(_wrong_attribute(claim.kind, wrong[0], scene, index))
+    if len(differences) == missing:
+        return differences
     if missing > 0:
-        lacking = missing - len(found)
+        lacking = missing - len(differences)
         added = indefinite(noun(claim.kind)) if lacking == 1 else counted(claim.kind, lacking)
-        return [*found, Finding(_count(claim, count), f"Add {added}{_beside(claim.kind, claims)}.")]
+        return [*differences, Finding(_count(claim, count), f"Add {added}{_beside(claim.kind, claims)}.")]
     return [Finding(_count(claim, count), f"Remove {counted(claim.kind, -missing)}.")]
 
 
@@ -85,16 +85,16 @@ def _count(claim: Present, count: int) -> str:
     return f"There {'is' if count == 1 else 'are'} {counted(claim.kind, count)}, not {asked}."
 
 
-def _wrong_attribute(kind: Description, name: str, scene: Scene, place: int) -> Finding:
-    item = scene.items[place]
-    is_, ought = getattr(item, name), getattr(kind, name)
-    target = noun(described(scene, place))
+def _wrong_attribute(kind: Description, name: str, scene: Scene, index: int) -> Finding:
+    drawn = scene.items[index]
+    is_, ought = getattr(drawn, name), getattr(kind, name)
+    target = noun(described(scene, index))
     if name == "shape":
-        seen = noun(Description(colour=item.colour))
+        seen = noun(Description(colour=drawn.colour))
         return Finding(
             f"The {seen} is {indefinite(is_)}, not {indefinite(ought)}.", f"Change the {target} into {indefinite(ought)}."
         )
-    plain = Description(item.shape, None if name == "colour" else item.colour)
+    plain = Description(drawn.shape, None if name == "colour" else drawn.colour)
     return Finding(f"The {noun(plain)} is {is_}, not {ought}.", f"Make the {target} {ought}.")
 
 
@@ -102,9 +102,9 @@ def _attribute(claim: Attributed, scene: Scene) -> list[Finding]:
     places = claim.kind.places(scene)
     if not places:
         return [Finding(f"There is no {noun(claim.kind)}.", f"Add {indefinite(noun(claim.kind))}.")]
-    said = predicate(claim.predicate)
-    instruction = f"Make the {noun(described(scene, places[0]))} {said}."
-    return [Finding(f"The {noun(claim.kind)} is not {said}.", instruction)]
+    attribute = predicate(claim.predicate)
+    instruction = f"Make the {noun(described(scene, places[0]))} {attribute}."
+    return [Finding(f"The {noun(claim.kind)} is not {attribute}.", instruction)]
 
 
 def _relation(claim: Related, scene: Scene) -> list[Finding]:

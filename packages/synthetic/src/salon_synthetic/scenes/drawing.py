@@ -79,14 +79,14 @@ def png(scene: Scene) -> bytes:
     return stream.getvalue()
 
 
-def read_scene(data: bytes) -> Scene:
+def read_scene(content: bytes) -> Scene:
     """Return the scene that a PNG file carries.
 
     Raises:
         InputError: when the file is none of ours.
     """
     try:
-        with PNG.open(BytesIO(data)) as image:
+        with PNG.open(BytesIO(content)) as image:
             text: Any = image.info.get(SCENE_CHUNK)
     except picture_failures() as error:
         raise InputError(f"is no PNG file ({type(error).__name__})", column="image") from error
@@ -96,13 +96,13 @@ def read_scene(data: bytes) -> Scene:
     return Scene.from_json(text)
 
 
-def read_picture(data: bytes) -> "Image":
+def read_picture(content: bytes) -> "Image":
     """Decode a whole file: upright, opaque on white, RGB (:func:`salon_taxonomy.picture_decoding.decode`).
 
     Raises:
         InputError: the file cannot be decoded to its last pixel, or has more than 80,000,000 pixels.
     """
-    decoded = decode(data)
+    decoded = decode(content)
     if isinstance(decoded, Unscored):
         raise InputError(f"the picture cannot be decoded: {decoded.detail}")
     return decoded.image.convert("RGB")

@@ -36,7 +36,7 @@ def same_mismatch(one: str, other: str) -> bool:
 
 def _mismatches(text: str) -> list[tuple[frozenset[str], frozenset[str]]]:
     """For every sentence: what was asked for, and what else it names."""
-    found = []
+    mismatches = []
     for sentence in _SENTENCES.split(text[:_LONGEST].lower()):
         ought, asked = _OUGHT.search(sentence), _ASKED.search(sentence)
         if ought:
@@ -45,8 +45,8 @@ def _mismatches(text: str) -> list[tuple[frozenset[str], frozenset[str]]]:
             before, after = (sentence[: asked.start()], sentence[asked.end() :]) if asked else (sentence, "")
         terms = _terms(after), _terms(before)
         if any(terms):
-            found.append(terms)
-    return found
+            mismatches.append(terms)
+    return mismatches
 
 
 def _terms(text: str) -> frozenset[str]:

@@ -84,14 +84,14 @@ class DrawnItem:
         return {"idx": self.idx, **scenes, "edit_prompt": self.edit_prompt}
 
 
-def planted(items: int, misaligned: float) -> int:
+def planted(rows: int, misaligned: float) -> int:
     """Return how many of the first items of a category have planted contradictions.
 
     Example:
         >>> [planted(items, 2 / 3) for items in range(5)]
         [0, 0, 1, 2, 2]
     """
-    return int(items * misaligned + 1e-9)
+    return int(rows * misaligned + 1e-9)
 
 
 def generate(
@@ -128,7 +128,7 @@ def generate(
             yield _item(kind * per_category + number, category, bad, generator)
 
 
-def save(items: Iterator[DrawnItem], folder: Path) -> int:
+def save(rows_drawn: Iterator[DrawnItem], folder: Path) -> int:
     """Write ``rows.jsonl``, ``truth.jsonl`` and ``pictures/`` into a folder that is new or empty; returns how many items.
 
     Raises:
@@ -142,10 +142,10 @@ def save(items: Iterator[DrawnItem], folder: Path) -> int:
             (folder / ROWS_FILE).open("w", encoding="utf-8") as rows,
             (folder / TRUTH_FILE).open("w", encoding="utf-8") as truth,
         ):
-            for item in items:
-                (folder / item.picture).write_bytes(png(item.shown))
-                rows.write(json.dumps(item.row(), ensure_ascii=False) + "\n")
-                truth.write(json.dumps(item.truth(), ensure_ascii=False) + "\n")
+            for row in rows_drawn:
+                (folder / row.picture).write_bytes(png(row.shown))
+                rows.write(json.dumps(row.row(), ensure_ascii=False) + "\n")
+                truth.write(json.dumps(row.truth(), ensure_ascii=False) + "\n")
                 number += 1
     return number
 
@@ -153,5 +153,5 @@ def save(items: Iterator[DrawnItem], folder: Path) -> int:
 def _item(idx: int, category: Category, bad: bool, generator: random.Random) -> DrawnItem:
     composition = compose(category, generator)
     asked, answers = questions(composition.claims, composition.scene, category, generator)
-    shown, found = contradicted(composition, generator) if bad else (composition.scene, ())
-    return DrawnItem(idx, category, composition.prompt, shown, composition.scene, found, asked, answers)
+    scene, differences = contradicted(composition, generator) if bad else (composition.scene, ())
+    return DrawnItem(idx, category, composition.prompt, scene, composition.scene, differences, asked, answers)

@@ -87,9 +87,9 @@ def _arranged(looks: list[Item], heeded: Sequence[Claim], generator: random.Rand
     best, most = Scene(), -1
     for _ in range(_ARRANGEMENTS):
         scene = _strung(strewn(looks, generator), heeded)
-        found = sum(holds(claim, scene) for claim in heeded) if strings_clear(scene) else 0
-        if found > most:
-            best, most = scene, found
+        held = sum(holds(claim, scene) for claim in heeded) if strings_clear(scene) else 0
+        if held > most:
+            best, most = scene, held
         if most == len(heeded):
             break
     return best

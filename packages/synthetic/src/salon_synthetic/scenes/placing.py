@@ -23,9 +23,9 @@ def strewn(looks: list[Item], generator: random.Random) -> Scene:
             for _ in range(_DRAWS):
                 edge = look.radius + GAP
                 x, y = (generator.randint(edge, CANVAS - edge) for _ in range(2))
-                item = look.model_copy(update={"x": x, "y": y})
-                if item.clear_of(placed):
-                    placed.append(item)
+                candidate = look.model_copy(update={"x": x, "y": y})
+                if candidate.clear_of(placed):
+                    placed.append(candidate)
                     break
         if len(placed) == len(looks):
             return Scene(items=tuple(placed))
@@ -40,18 +40,18 @@ def free_places(scene: Scene, item: Item, *, near: tuple[int, int] | None = None
     """Yield the object at every free place of a grid, nearest first."""
     x, y = near or (CANVAS // 2, CANVAS // 2)
     grid = [(a, b) for a in range(0, CANVAS + 1, _STEP) for b in range(0, CANVAS + 1, _STEP)]
-    for a, b in sorted(grid, key=lambda place: ((place[0] - x) ** 2 + (place[1] - y) ** 2, place)):
-        found = item.model_copy(update={"x": a, "y": b})
-        if found.clear_of(scene.items) and strings_clear(scene.adding(found)):
-            yield found
+    for a, b in sorted(grid, key=lambda point: ((point[0] - x) ** 2 + (point[1] - y) ** 2, point)):
+        candidate = item.model_copy(update={"x": a, "y": b})
+        if candidate.clear_of(scene.items) and strings_clear(scene.adding(candidate)):
+            yield candidate
 
 
 def strings_clear(scene: Scene) -> bool:
     """Return whether no string runs through an object that it is not tied to."""
     for a, b in scene.ties:
         one, two = scene.items[a], scene.items[b]
-        for place, item in enumerate(scene.items):
-            if place not in (a, b) and _distance(item, one, two) < item.radius + GAP:
+        for index, item in enumerate(scene.items):
+            if index not in (a, b) and _distance(item, one, two) < item.radius + GAP:
                 return False
     return True
 

@@ -58,8 +58,8 @@ def _unasked(claims: Sequence[Claim], subject: str, generator: random.Random) ->
     kind = generator.choice(kinds)
     names = [name for name in ATTRIBUTES if name != subject and getattr(kind, name) is not None]
     name = generator.choice(names) if names else subject
-    taken = {getattr(other, name) for other in kinds}
-    value = generator.choice([value for value in _VALUES[name] if value not in taken] or list(_VALUES[name]))
-    said: dict[str, Any] = {name: value}
-    other = Description(**said)
+    used = {getattr(other, name) for other in kinds}
+    value = generator.choice([value for value in _VALUES[name] if value not in used] or list(_VALUES[name]))
+    attributes: dict[str, Any] = {name: value}
+    other = Description(**attributes)
     return Attributed(_called(kind, subject), other) if names else Present(other)

@@ -81,15 +81,15 @@ def read_phrase(text: str) -> Phrase | None:
         (3, <Colour.RED: 'red'>, <Size.SMALL: 'small'>, True)
         >>> read_phrase("a red horse")
     """
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     number, exact, plural, named = None, False, False, False
     for word in _WORDS.findall(text.lower()):
         known = _attribute(word)
         if known is not None:
             name, value, many = known
-            if found.get(name, value) != value:
+            if attributes.get(name, value) != value:
                 return None
-            found[name] = value
+            attributes[name] = value
             plural, named = plural or many, named or name == "shape"
         elif word in _NUMBERS or (word.isascii() and word.isdecimal()):
             if number is not None:
@@ -101,9 +101,9 @@ def read_phrase(text: str) -> Phrase | None:
             plural, named = plural or (word.endswith("s") and word not in _NOUNS), True
         elif word not in _FILLERS:
             return None
-    if not found and not named:
+    if not attributes and not named:
         return None
-    return Phrase(Description(**found), number, exact, plural, named)
+    return Phrase(Description(**attributes), number, exact, plural, named)
 
 
 def read_prompt(text: str) -> tuple[Claim, ...] | None:
@@ -124,10 +124,10 @@ def read_prompt(text: str) -> tuple[Claim, ...] | None:
     claims: list[Claim] = []
     for clause in _CLAUSES.split(_OPENING.sub("", text.strip().lower())):
         if clause:
-            found = _clause(clause)
-            if found is None:
+            clause_claims = _clause(clause)
+            if clause_claims is None:
                 return None
-            claims += found
+            claims += clause_claims
     return tuple(claims) or None
 
 
@@ -143,9 +143,9 @@ def read_question(text: str) -> Claim | None:
         return None
     asked = _PICTURE.sub(" ", text.strip().lower().rstrip("?").strip())
     there = _THERE.match(asked)
-    shown = _SHOWN.match(asked)
-    if there or shown:
-        return _asked_presence(there, shown["rest"] if shown else "")
+    match = _SHOWN.match(asked)
+    if there or match:
+        return _asked_presence(there, match["rest"] if match else "")
     verb, _, rest = asked.partition(" ")
     if verb not in ("is", "are"):
         return None
@@ -209,7 +209,7 @@ def _asked_predicate(text: str) -> Claim | None:
     """``the circle red``: the longest first part with a noun that leaves a description behind it."""
     words = text.split()
     for cut in range(len(words) - 1, 0, -1):
-        subject, said = read_phrase(" ".join(words[:cut])), read_phrase(" ".join(words[cut:]))
-        if subject is not None and subject.named and said is not None and said.kind != Description():
-            return Attributed(subject.kind, said.kind)
+        subject, predicate = read_phrase(" ".join(words[:cut])), read_phrase(" ".join(words[cut:]))
+        if subject is not None and subject.named and predicate is not None and predicate.kind != Description():
+            return Attributed(subject.kind, predicate.kind)
     return None

@@ -110,15 +110,15 @@ class Scene(_Part):
         """Return whether a string runs between the objects at two places."""
         return (min(a, b), max(a, b)) in self.ties
 
-    def without(self, place: int) -> "Scene":
+    def without(self, index: int) -> "Scene":
         """Return the scene without one object and its strings."""
-        items = self.items[:place] + self.items[place + 1 :]
-        ties = tuple((a - (a > place), b - (b > place)) for a, b in self.ties if place not in (a, b))
-        return Scene(items=items, ties=ties)
+        rest = self.items[:index] + self.items[index + 1 :]
+        ties = tuple((a - (a > index), b - (b > index)) for a, b in self.ties if index not in (a, b))
+        return Scene(items=rest, ties=ties)
 
-    def replacing(self, place: int, item: Item) -> "Scene":
+    def replacing(self, index: int, item: Item) -> "Scene":
         """Return the scene with another object at one place."""
-        return Scene(items=(*self.items[:place], item, *self.items[place + 1 :]), ties=self.ties)
+        return Scene(items=(*self.items[:index], item, *self.items[index + 1 :]), ties=self.ties)
 
     def adding(self, item: Item) -> "Scene":
         """Return the scene with one more object, the last."""

@@ -46,19 +46,19 @@ def indefinite(text: str) -> str:
     return f"{'an' if text[0] in 'aeiou' else 'a'} {text}"
 
 
-def described(scene: Scene, place: int) -> Description:
+def described(scene: Scene, index: int) -> Description:
     """Return the shortest description that fits only this object, if one exists.
 
     Colour and shape come first, then texture and size.
     """
-    item = scene.items[place]
+    item = scene.items[index]
     kind = Description(item.shape, item.colour)
     for longer in (
         kind,
         Description(item.shape, item.colour, item.texture),
         Description(item.shape, item.colour, size=item.size),
     ):
-        if longer.places(scene) == (place,):
+        if longer.places(scene) == (index,):
             return longer
     whole = Description(item.shape, item.colour, item.texture, item.size)
     return whole if len(whole.places(scene)) < len(kind.places(scene)) else kind

@@ -223,35 +223,35 @@ def _doubt(pattern: re.Pattern[str], text: str, both: str) -> str | None:
 
     None where it decides, and where nothing matches.
     """
-    found = _last_match(pattern, text)
-    if found is None:
+    match = _last_match(pattern, text)
+    if match is None:
         return None
     start, end = 0, len(text)
     for stop in _SENTENCE_END.finditer(text):
-        if stop.start() >= found.end():
+        if stop.start() >= match.end():
             end = stop.start()
             break
-        if stop.end() <= found.start():
+        if stop.end() <= match.start():
             start = stop.end()
     if len({match[1] for match in pattern.finditer(text, start, end)}) > 1:
         return f"{both} are in the deciding sentence"
-    before = text[max(start, found.start() - _DENIAL_LENGTH) : found.start()]
-    if _DENIAL.search(before) or _DENIED_AFTER.match(text, found.end(), end):
+    before = text[max(start, match.start() - _DENIAL_LENGTH) : match.start()]
+    if _DENIAL.search(before) or _DENIED_AFTER.match(text, match.end(), end):
         return "the deciding sentence denies the answer that it names"
     return None
 
 
 def _last(pattern: re.Pattern[str], text: str) -> str | None:
     """Return the first group of the pattern's last match."""
-    found = _last_match(pattern, text)
-    return None if found is None else found[1]
+    match = _last_match(pattern, text)
+    return None if match is None else match[1]
 
 
 def _last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    found = None
+    last = None
     for match in pattern.finditer(text):
-        found = match
-    return found
+        last = match
+    return last
 
 
 def _heard(heard: Said, answer: A) -> Parsed[A]:

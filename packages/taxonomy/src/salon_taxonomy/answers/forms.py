@@ -115,12 +115,12 @@ def parse_scale(text: str, lowest: int, highest: int) -> Outcome[int]:
     if isinstance(heard, Unparsed):
         return heard
     marks = list(_MARKED.finditer(heard.answer))
-    found = _NUMBER.match(heard.answer, marks[-1].end()) if marks else _NUMBER.fullmatch(heard.answer.strip(_WRAPPING))
-    if found is None or _broken_off(heard):
+    match = _NUMBER.match(heard.answer, marks[-1].end()) if marks else _NUMBER.fullmatch(heard.answer.strip(_WRAPPING))
+    if match is None or _broken_off(heard):
         return _nothing_chosen(heard, f"no mark from {lowest} to {highest} is in the reply")
-    number = float(found["number"])
-    if number not in range(lowest, highest + 1) or (found["most"] and int(found["most"]) != highest):
-        problem = f"the mark {found[0]} is no whole number from {lowest} to {highest}"
+    number = float(match["number"])
+    if number not in range(lowest, highest + 1) or (match["most"] and int(match["most"]) != highest):
+        problem = f"the mark {match[0]} is no whole number from {lowest} to {highest}"
         return Unparsed(Reason.OFF_MENU, problem, heard.reasoning)
     return Parsed(int(number), heard.reasoning, heard.notes)
 
@@ -142,19 +142,19 @@ def parse_object(text: str, read: Callable[[dict[str, Json]], V]) -> Outcome[V]:
     opened = said_object(text)
     if isinstance(opened, Unparsed):
         return opened
-    heard, found = opened
+    heard, fragment = opened
     try:
-        members = strict_json(found.body)
+        members = strict_json(fragment.body)
         if not isinstance(members, dict):
             raise JsonError("the answer is no JSON object")
         answer = read(members)
     except OffMenuError as problem:
-        return rejected(found, Reason.OFF_MENU, str(problem), heard.reasoning)
+        return rejected(fragment, Reason.OFF_MENU, str(problem), heard.reasoning)
     except JsonError as problem:
-        return rejected(found, Reason.MALFORMED, str(problem), heard.reasoning)
-    if found.unfinished:
+        return rejected(fragment, Reason.MALFORMED, str(problem), heard.reasoning)
+    if fragment.unfinished:
         return Unparsed(Reason.TRUNCATED, "another object was begun and never closed", heard.reasoning)
-    return Parsed(answer, heard.reasoning, (*heard.notes, *found.notes))
+    return Parsed(answer, heard.reasoning, (*heard.notes, *fragment.notes))
 
 
 def _lines(heard: Said) -> list[str]:
@@ -176,9 +176,9 @@ def _bare(line: str, words: tuple[str, ...]) -> str | None:
     return _chosen(_bare_pattern(words).fullmatch(line), words) if len(line) <= longest else None
 
 
-def _chosen(found: re.Match[str] | None, words: tuple[str, ...]) -> str | None:
+def _chosen(match: re.Match[str] | None, words: tuple[str, ...]) -> str | None:
     """Return the word whose group matched: letters such as "ſ" match a word without being its lower case."""
-    return None if found is None or found.lastindex is None else _longest_first(words)[found.lastindex - 1]
+    return None if match is None or match.lastindex is None else _longest_first(words)[match.lastindex - 1]
 
 
 @cache

@@ -201,22 +201,22 @@ def _parsed(text: str) -> Outcome[MagicMirrorAnswer]:
     heard = said(text)
     if isinstance(heard, Unparsed):
         return heard
-    found = last_box(heard.answer)
-    if found is None:
+    fragment = last_box(heard.answer)
+    if fragment is None:
         return nothing_found(heard, r"\boxed{")
     first = heard.reasoning is not None and heard.behind != heard.answer and last_box(heard.behind) is None
-    return _checked(found, heard.reasoning, (*heard.notes, Note.ANSWERED_FIRST) if first else heard.notes)
+    return _checked(fragment, heard.reasoning, (*heard.notes, Note.ANSWERED_FIRST) if first else heard.notes)
 
 
-def _checked(found: Found, reasoning: str | None, notes: tuple[Note, ...]) -> Outcome[MagicMirrorAnswer]:
+def _checked(fragment: Found, reasoning: str | None, notes: tuple[Note, ...]) -> Outcome[MagicMirrorAnswer]:
     """Hold one piece of text against the released validity rule."""
     try:
-        answer, seen = _known(found.body) if len(found.body) <= _LONGEST_KEPT else _answer(strict_json(found.body))
+        answer, seen = _known(fragment.body) if len(fragment.body) <= _LONGEST_KEPT else _answer(strict_json(fragment.body))
     except JsonError as problem:
-        return rejected(found, Reason.MALFORMED, str(problem), reasoning)
+        return rejected(fragment, Reason.MALFORMED, str(problem), reasoning)
     except _OffMenuError as problem:
-        return rejected(found, Reason.OFF_MENU, str(problem), reasoning)
-    return Parsed(answer, reasoning, (*notes, *found.notes, *seen))
+        return rejected(fragment, Reason.OFF_MENU, str(problem), reasoning)
+    return Parsed(answer, reasoning, (*notes, *fragment.notes, *seen))
 
 
 class _OffMenuError(ValueError):
@@ -253,25 +253,25 @@ def _answer(value: Json) -> tuple[MagicMirrorAnswer, tuple[Note, ...]]:
     return MagicMirrorAnswer(False, artifacts), tuple(notes)
 
 
-def _artifact(l2: str, given: Json, notes: dict[Note, None]) -> Artifact:
+def _artifact(l2: str, value: Json, notes: dict[Note, None]) -> Artifact:
     """One entry of the answer. ``notes`` is an ordered set that takes what was seen."""
     menu = MAGICMIRROR_MENU.get(l2)
     if menu is None:
         raise _OffMenuError(f"{_shown(l2)} is no L2 label")
     if not menu:
-        if given is not True:
+        if value is not True:
             notes[Note.CHILDLESS_VALUE] = None
         return Artifact(l2)
-    if not isinstance(given, list):
+    if not isinstance(value, list):
         raise JsonError(f"{l2!r} needs a list of L3 labels")
     labels: dict[str, None] = {}
-    for label in given:
+    for label in value:
         if not isinstance(label, str):
             raise JsonError(f"{_shown(label)} under {l2!r} is no text")
         if label not in menu:
             raise _OffMenuError(f"{_shown(label)} is no L3 label of {l2!r}")
         labels[label] = None
-    if len(labels) < len(given):
+    if len(labels) < len(value):
         notes[Note.REPEATED_LABEL] = None
     return Artifact(l2, tuple(labels))
 

@@ -60,9 +60,9 @@ def parse_prism(text: str, *, need_justification: bool = True) -> Outcome[PrismA
     opened = said_object(text)
     if isinstance(opened, Unparsed):
         return opened
-    heard, found = opened
-    notes = [*heard.notes, *found.notes]
-    inside = found.body[1:-1].rstrip()
+    heard, fragment = opened
+    notes = [*heard.notes, *fragment.notes]
+    inside = fragment.body[1:-1].rstrip()
     if inside.endswith(","):
         notes.append(Note.TRAILING_COMMA)
         inside = inside[:-1]
@@ -73,9 +73,9 @@ def parse_prism(text: str, *, need_justification: bool = True) -> Outcome[PrismA
         justification = _justification(value, needed=need_justification)
         score = _score(value, notes)
     except JsonError as problem:
-        return rejected(found, Reason.MALFORMED, str(problem), heard.reasoning)
+        return rejected(fragment, Reason.MALFORMED, str(problem), heard.reasoning)
     if not _LOWEST <= score <= _HIGHEST:
-        return rejected(found, Reason.OFF_MENU, f"the score {score:g} is not between 0 and 10", heard.reasoning)
+        return rejected(fragment, Reason.OFF_MENU, f"the score {score:g} is not between 0 and 10", heard.reasoning)
     if value.keys() - {"justification", "score"}:
         notes.append(Note.EXTRA_KEYS)
     return Parsed(PrismAnswer(score, justification), heard.reasoning, tuple(notes))

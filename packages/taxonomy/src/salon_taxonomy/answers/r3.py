@@ -90,14 +90,14 @@ def _parsed(text: str, answer_of: Callable[[Json], tuple[R3Answer, tuple[Note, .
     opened = said_object(text)
     if isinstance(opened, Unparsed):
         return opened
-    heard, found = opened
+    heard, fragment = opened
     try:
-        answer, extra = answer_of(strict_json(found.body))
+        answer, extra = answer_of(strict_json(fragment.body))
     except _OffMenuError as problem:
-        return rejected(found, Reason.OFF_MENU, str(problem), heard.reasoning)
+        return rejected(fragment, Reason.OFF_MENU, str(problem), heard.reasoning)
     except JsonError as problem:
-        return rejected(found, Reason.MALFORMED, str(problem), heard.reasoning)
-    return Parsed(answer, heard.reasoning, (*heard.notes, *found.notes, *extra))
+        return rejected(fragment, Reason.MALFORMED, str(problem), heard.reasoning)
+    return Parsed(answer, heard.reasoning, (*heard.notes, *fragment.notes, *extra))
 
 
 def render_r3(answer: R3Answer, reasoning: str | None = None) -> str:
@@ -135,8 +135,8 @@ def _released_answer(value: Json) -> tuple[R3Answer, tuple[Note, ...]]:
     """Return the answer by the script's rules."""
     if not isinstance(value, dict):
         raise JsonError("the answer is no JSON object")
-    said = value.get("answer", False)
-    matches = said.lower() == "true" if isinstance(said, str) else bool(said)
+    answer = value.get("answer", False)
+    matches = answer.lower() == "true" if isinstance(answer, str) else bool(answer)
     explanation, edit_prompt = [_text(value, key, needed=False) for key in _TEXTS]
     if not matches and not _can_be_carried_out(edit_prompt):
         raise JsonError("the answer is false, and no edit instruction can be carried out")

@@ -37,15 +37,15 @@ LONGEST_REPLY = 1_000_000
 """Characters of a reply that is read; models write at most about 500,000 in one reply."""
 
 
-def checked_fidelity(given: Fidelity) -> Fidelity:
+def checked_fidelity(fidelity: Fidelity) -> Fidelity:
     """Return a fidelity that is one.
 
     Raises:
         InputError: for another value.
     """
-    if given not in ("paper", "released"):
-        raise InputError("unknown fidelity", value=given, allowed=("paper", "released"))
-    return given
+    if fidelity not in ("paper", "released"):
+        raise InputError("unknown fidelity", value=fidelity, allowed=("paper", "released"))
+    return fidelity
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def last_box(answer: str) -> Found | None:
     """
     depth = 0
     open_boxes: list[tuple[int, int]] = []
-    found: tuple[int, int] | None = None
+    span: tuple[int, int] | None = None
     for token in _BOX_OR_BRACE.finditer(answer):
         if token[0] == "}":
             if not depth:
@@ -174,14 +174,14 @@ def last_box(answer: str) -> Found | None:
             depth -= 1
             if open_boxes and open_boxes[-1][0] == depth:
                 opened = open_boxes.pop()[1]
-                found = max(found or (0, 0), (opened, token.start()))
+                span = max(span or (0, 0), (opened, token.start()))
         else:
             if token[0] != "{":
                 open_boxes.append((depth, token.end()))
             depth += 1
-    if found is None:
+    if span is None:
         return None
-    start, end = found
+    start, end = span
     around = answer[: start - len(r"\boxed{")].strip() or answer[end + 1 :].strip()
     notes = (Note.SURROUNDED,) if around else ()
     return Found(answer[start:end].strip(), (*notes, Note.UNFINISHED) if open_boxes else notes, bool(open_boxes))
@@ -233,16 +233,16 @@ def said_object(text: str) -> tuple[Said, Found] | Unparsed:
     heard = said(text)
     if isinstance(heard, Unparsed):
         return heard
-    found = last_object(heard.answer)
-    return nothing_found(heard, "{") if found is None else (heard, found)
+    fragment = last_object(heard.answer)
+    return nothing_found(heard, "{") if fragment is None else (heard, fragment)
 
 
-def rejected(found: Found, reason: Reason, detail: str, reasoning: str | None) -> Unparsed:
+def rejected(fragment: Found, reason: Reason, detail: str, reasoning: str | None) -> Unparsed:
     """Return the outcome for a piece that the grammar refuses.
 
     If another piece was cut off, that is the reason.
     """
-    if found.unfinished:
+    if fragment.unfinished:
         return Unparsed(Reason.TRUNCATED, f"the reply broke off, and what it holds is no answer: {detail}", reasoning)
     return Unparsed(reason, detail, reasoning)
 

@@ -25,7 +25,6 @@ _FIELDS = ("arm", "seed", "stage", "step", "last", "cpu_s", "wall_s")
 @click.argument("folder", type=InputPath(file_okay=False, made=True), default=Path("salon-demo"))
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Experiments, each from end to end.")
 @click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="The others follow it.")
-@click.option("--processes", type=click.IntRange(1), default=2, show_default=True, help="Seeds that run at once.")
 @click.option("--ablations", is_flag=True, help="Run the paper's ablations as well; takes about twice as long.")
 @click.option(
     "--even", is_flag=True, help="Also GRPO after the best cold start from pictures whose subjects are wrong equally often."
@@ -39,7 +38,6 @@ def demo(
     folder: Path,
     seeds: int,
     first_seed: int,
-    processes: int,
     ablations: bool,
     even: bool,
     again: bool,
@@ -78,7 +76,7 @@ def demo(
         print_continues(done, stages, "stages", folder)
     try:
         with SeedBars(err) as bars:
-            measured = run_study(folder, recipe, seeds=numbers, arms=arms, processes=processes, again=again, tell=bars)
+            measured = run_study(folder, recipe, seeds=numbers, arms=arms, processes=2, again=again, tell=bars)
         page = study_page(measured, recipe, title="A model learns to assess pictures")
         (folder / "report.html").write_text(page, encoding="utf-8")
     except InputError as error:

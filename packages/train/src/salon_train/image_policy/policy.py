@@ -1,8 +1,7 @@
 """What learns: a generator of pictures that is a rectified flow, with any network.
 
 FlowPolicy     velocity, prompts to conditions, noisy pictures to pictures, the weights that learn
-DrawnPolicy    the small U-Net of drawn shapes (``salon train image-demo``); a pipeline of diffusers (``salon train image``)
-               is a :class:`~salon_train.image_policy.diffusers_policy.DiffusersPolicy`
+               of a pipeline of diffusers: :class:`~salon_train.image_policy.diffusers_policy.DiffusersPolicy`
 PromptedBatch  pictures of some prompts, a few of which the network computes at once
 
 Noise, densities, advantages and the loss are in :mod:`~salon_train.image_policy.flow` and
@@ -11,16 +10,13 @@ Noise, densities, advantages and the loss are in :mod:`~salon_train.image_policy
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
 
-from salon_train.image_policy.flow import draw, even_times
-from salon_train.image_policy.network import TinyUNet, words_of
-from salon_train.image_policy.pictures import SIDE
+from salon_train.image_policy.flow import draw
 
 Condition: TypeAlias = tuple[Tensor, ...]
 """What the network reads of prompts: tensors whose first dimension is the prompts'."""
@@ -71,51 +67,6 @@ class FlowPolicy(ABC):
     @abstractmethod
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Continue with saved weights."""
-
-
-class DrawnPolicy(FlowPolicy):
-    """The small U-Net; all of its weights learn.
-
-    Args:
-        network: with these weights learning begins; changed in place.
-    """
-
-    shape = (3, SIDE, SIDE)
-    device = torch.device("cpu")
-
-    def __init__(self, network: TinyUNet) -> None:
-        self.network = network
-        self._reference = deepcopy(network).requires_grad_(False)
-
-    def parameters(self) -> list[nn.Parameter]:
-        """Return all weights."""
-        return list(self.network.parameters())
-
-    def times(self, steps: int) -> list[float]:
-        """Return times of equal distance."""
-        return even_times(steps)
-
-    def encode(self, prompts: Sequence[str]) -> Condition:
-        """Return the places of colour and shape of each prompt."""
-        return (words_of(prompts),)
-
-    def velocity(self, x: Tensor, time: float, condition: Condition, *, reference: bool = False) -> Tensor:
-        """Predict noise minus picture; see :meth:`FlowPolicy.velocity`."""
-        network = self._reference if reference else self.network
-        velocity: Tensor = network(x, torch.full((len(x),), time), *condition)
-        return velocity
-
-    def pictures(self, x: Tensor) -> Tensor:
-        """Return pictures with values from -1 to 1 as adapters of rewards take them, from 0 to 1."""
-        return x.clamp(-1, 1) / 2 + 0.5
-
-    def state(self) -> dict[str, Tensor]:
-        """Return all weights."""
-        return self.network.state_dict()
-
-    def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Continue with saved weights."""
-        self.network.load_state_dict(state)
 
 
 @dataclass(frozen=True, slots=True)

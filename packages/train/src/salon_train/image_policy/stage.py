@@ -22,9 +22,8 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.image import ImageConfiguration, ImageSection
 from salon_train.image_policy.diffusers_policy import DiffusersPolicy, load_policy
-from salon_train.image_policy.pictures import diversity
 from salon_train.image_policy.policy import draw_with
-from salon_train.image_policy.training import FlowGRPO, RewardFunction, RewardSettings, mean_reward, one_thread
+from salon_train.image_policy.training import FlowGRPO, RewardFunction, RewardSettings, diversity, mean_reward, one_thread
 from salon_train.run.callbacks import quiet
 from salon_train.run.checkpoints import Checkpoint, declare_whole, remove_unfinished, writing
 from salon_train.run.early_abort import DegenerationMonitor, Hints, SampledBatch

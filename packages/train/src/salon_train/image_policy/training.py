@@ -1,18 +1,14 @@
-"""Teach a small image policy: imitation of a teacher, Flow-GRPO from a reward, and best-of-group fine-tuning as its rival.
+"""Teach an image policy from a reward of its pictures: Flow-GRPO.
 
-    Imitation        the flow's loss on the teacher's pictures
-    FlowGRPO         groups of pictures per prompt ──► rewards ──► advantages ──► steps become likelier or less likely
-    BestOfGroup      groups of pictures per prompt ──► rewards ──► the best of each ──► the flow's loss on all of those so far
+groups of pictures per prompt ──► rewards ──► advantages ──► steps become likelier or less likely
 
 Every draw of a step depends on the seed and the number of the step alone, so a learner that continues from a saved state
 computes the same bits.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,40 +17,14 @@ from torch import Tensor, nn
 
 from salon_taxonomy.errors import InputError
 from salon_train.image_policy.flow import Noise, SampledStep, StepDistribution, chance_steps, draw, spread, step_distribution
-from salon_train.image_policy.network import TinyUNet, words_of
-from salon_train.image_policy.pictures import LEARNED, diversity
-from salon_train.image_policy.policy import DrawnPolicy, FlowPolicy, PromptedBatch, draw_with
+from salon_train.image_policy.policy import FlowPolicy, PromptedBatch
 from salon_train.run.early_abort import check_finite
 
 RewardFunction = Callable[[Tensor, Sequence[str], Sequence[Mapping[str, Any]]], tuple[Mapping[str, Sequence[float]], Any]]
 """Flow-GRPO's ``reward_fn``: pictures from 0 to 1, prompts and metadata to scores under ``avg``; NaN where missing."""
 
-_REMEMBERED: Final = 200
-"""Steps over which the mean of an imitation's weights reaches back, about."""
-_WARM_UP: Final = 0.05
 _LONGEST: Final = 1_000_003
 """Seeds lie so far apart; more steps than a run has."""
-
-
-@dataclass(frozen=True, slots=True)
-class ImitationSettings:
-    """Settings of imitation.
-
-    Attributes:
-        steps: steps of a run, each of ``updates`` of AdamW.
-        updates: batches of a step.
-        batch: pictures of a batch.
-        learning_rate: at its highest, after 5% of the steps; falls to 0 along a cosine.
-        lessons: different pictures of the teacher.
-        wrong: share of them that do not show what their prompt says.
-    """
-
-    steps: int = 1500
-    updates: int = 1
-    batch: int = 64
-    learning_rate: float = 2e-3
-    lessons: int = 6000
-    wrong: float = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +32,7 @@ class RewardSettings:
     """Settings of learning from a reward.
 
     Attributes:
-        steps: updates of AdamW (of ``BestOfGroup``: rounds of drawing, each with ``updates``).
+        steps: updates of AdamW.
         group: pictures of each prompt, every step.
         ways: steps from noise to a picture.
         window: how many of these have chance, in a row that begins at a random place; the others are the ODE's.
@@ -71,7 +41,7 @@ class RewardSettings:
         learning_rate: of AdamW.
         kl: weight of the divergence from the policy that learning began with.
         shuffled: deal the rewards out to the pictures of a batch at random, for the control.
-        updates: of ``BestOfGroup`` after each round of drawing.
+        updates: of a learner that updates several times after each round of drawing.
         prompts: different prompts of a step, which take turns in an order of the seed's; None: all of them.
         at_once: pictures that the network computes at once; None: all of a step.
     """
@@ -100,7 +70,7 @@ class PolicyLearner(ABC):
         seed: of every draw.
 
     Attributes:
-        policy: to draw with; for an imitation the mean of the last weights.
+        policy: to draw with.
         optimizer: of the weights that learn.
     """
 
@@ -150,70 +120,7 @@ class PolicyLearner(ABC):
         return whole, norm
 
 
-def flow_loss(network: TinyUNet, pictures: Tensor, words: Tensor, generator: torch.Generator) -> Tensor:
-    """Return the rectified flow's loss, with times of a logit-normal distribution.
-
-    Args:
-        network: predicts the velocity.
-        pictures: shape (batch, 3, 16, 16), values from -1 to 1.
-        words: of their prompts, shape (batch, 2).
-        generator: of times and noise.
-    """
-    time = torch.sigmoid(torch.randn(len(pictures), generator=generator))
-    noise = torch.randn(pictures.shape, generator=generator)
-    share = time[:, None, None, None]
-    predicted = network((1 - share) * pictures + share * noise, time, words)
-    loss: Tensor = ((predicted - (noise - pictures)) ** 2).mean()
-    return loss
-
-
-class Imitation(PolicyLearner):
-    """Learn the flow from a teacher's pictures.
-
-    Args:
-        network: begins with these weights.
-        lessons: pictures, shape (pictures, 3, 16, 16), values from -1 to 1, and their prompts.
-        settings: of the run.
-        seed: of batches, times and noise.
-    """
-
-    def __init__(
-        self, network: TinyUNet, lessons: tuple[Tensor, Sequence[str]], settings: ImitationSettings, *, seed: int
-    ) -> None:
-        self._mean = deepcopy(network).requires_grad_(False)
-        super().__init__(DrawnPolicy(self._mean), list(network.parameters()), settings.learning_rate, seed=seed)
-        self.network = network
-        self._pictures, self._words = lessons[0], words_of(lessons[1])
-        self._settings = settings
-
-    def step(self, number: int) -> Mapping[str, float | None]:
-        """Learn from the batches of one step; there is no reward."""
-        settings, generator = self._settings, self._chance(number)
-        for update in range(number * settings.updates, (number + 1) * settings.updates):
-            for group in self.optimizer.param_groups:
-                group["lr"] = settings.learning_rate * _schedule(update / (settings.steps * settings.updates))
-            chosen = torch.randint(len(self._pictures), (settings.batch,), generator=generator)
-            self._update([flow_loss(self.network, self._pictures[chosen], self._words[chosen], generator)], number)
-            share = 1 / min(update + 1, _REMEMBERED)
-            for mean, now in zip(self._mean.parameters(), self.network.parameters(), strict=True):
-                mean.lerp_(now.detach(), share)
-        return {}
-
-    def state(self) -> dict[str, Any]:
-        """Return what a learner needs to continue, and the weights that learn."""
-        return super().state() | {"network": self.network.state_dict()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a saved state."""
-        super().restore(state)
-        self.network.load_state_dict(state["network"])
-
-
-def _schedule(done: float) -> float:
-    return min(1.0, (done + 1e-3) / _WARM_UP) * (1 + math.cos(math.pi * done)) / 2
-
-
-class _LearnsFromReward(PolicyLearner):
+class RewardLearner(PolicyLearner):
     """Draws groups of pictures of prompts and has them rewarded; arguments as for :class:`FlowGRPO`."""
 
     def __init__(
@@ -222,7 +129,7 @@ class _LearnsFromReward(PolicyLearner):
         reward: RewardFunction,
         settings: RewardSettings,
         *,
-        prompts: Sequence[str] = LEARNED,
+        prompts: Sequence[str],
         seed: int,
         sampled: Callable[[Sequence[Sequence[float]], int], object] = lambda groups, number: None,
     ) -> None:
@@ -259,7 +166,7 @@ class _LearnsFromReward(PolicyLearner):
         return paid[torch.randperm(len(paid), generator=generator)] if self._settings.shuffled else paid
 
 
-class FlowGRPO(_LearnsFromReward):
+class FlowGRPO(RewardLearner):
     """Learn from a reward by Flow-GRPO (arXiv 2505.05470) with steps of chance in a window only.
 
     The gradient is that of mean(t · σ · (KL - advantage · log p)): with one update on each set of pictures the ratio of
@@ -361,45 +268,6 @@ class _Seen:
     ratio_error: float = 0.0
 
 
-class BestOfGroup(_LearnsFromReward):
-    """Learn from a reward by imitating the best picture of each group; of equal ones the first.
-
-    Pictures are drawn by the ODE, and the best of all rounds so far are imitated: with those of the last round alone the policy
-    soon draws few different ones. Arguments as for :class:`FlowGRPO`; ``noise``, ``level``, ``window`` and ``kl`` play no part.
-    """
-
-    def __init__(self, policy: DrawnPolicy, reward: RewardFunction, settings: RewardSettings, *, seed: int) -> None:
-        super().__init__(policy, reward, settings, seed=seed)
-        self._network = policy.network
-        self._best = torch.empty((0, *policy.shape)), torch.empty((0, 2), dtype=torch.long)
-
-    def step(self, number: int) -> Mapping[str, float | None]:
-        """Draw groups, have them rewarded, keep the best of each, and learn from what was kept; return ``reward``."""
-        settings, generator, prompts = self._settings, self._chance(number), self._asked(number)
-        drawn, pictures = draw_with(self.policy, prompts, self._start(len(prompts), generator), steps=settings.ways)
-        paid = self._paid(pictures, prompts, generator)
-        grouped = paid.reshape(-1, settings.group).nan_to_num(-math.inf)
-        best = grouped.argmax(1) + settings.group * torch.arange(len(grouped))
-        best = best[paid[best].isfinite()]
-        kept, words = self._best
-        self._best = torch.cat([kept, drawn[best].clamp(-1, 1)]), torch.cat([words, words_of(prompts)[best]])
-        if len(self._best[0]):
-            for _ in range(settings.updates):
-                chosen = torch.randint(len(self._best[0]), (len(paid),), generator=generator)
-                loss = flow_loss(self._network, self._best[0][chosen], self._best[1][chosen], generator)
-                self._update([loss], number)
-        return {"reward": mean_reward(paid)}
-
-    def state(self) -> dict[str, Any]:
-        """Return what a learner needs to continue, and the pictures that were kept."""
-        return super().state() | {"best": self._best}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a saved state."""
-        super().restore(state)
-        self._best = state["best"]
-
-
 def advantages(rewards: Tensor, group: int) -> Tensor:
     """Return each reward less the mean of its group, by the group's standard deviation; 0 for none or no difference.
 
@@ -432,3 +300,22 @@ def mean_reward(paid: Tensor) -> float | None:
     """Return the mean of the rewards that there are; None without any."""
     scored = paid[~paid.isnan()]
     return float(scored.mean()) if len(scored) else None
+
+
+def diversity(pictures: Tensor, prompts: Sequence[str]) -> float:
+    """Return the mean absolute difference of pixels between two pictures of one prompt: 0 (all alike) to 2.
+
+    Args:
+        pictures: shape (pictures, channels, height, width), values from -1 to 1.
+        prompts: of the pictures; each stands at least twice.
+
+    Example:
+        >>> diversity(torch.tensor([-1.0, 1.0, 0.5, 0.5]).reshape(4, 1, 1, 1), ["a", "a", "b", "b"])
+        1.0
+    """
+    means = []
+    for prompt in dict.fromkeys(prompts):
+        alike = pictures[[place for place, each in enumerate(prompts) if each == prompt]].flatten(1)
+        count, pixels = alike.shape
+        means.append(torch.cdist(alike, alike, p=1).sum() / (count * (count - 1) * pixels))
+    return float(torch.stack(means).mean())

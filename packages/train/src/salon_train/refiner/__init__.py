@@ -4,7 +4,6 @@
     train_warm_up, Lesson                         SFT on a teacher's replies before it
     PolicyVerifier, verdict_probabilities         the policy's certainty that a picture matches, for R_rect
     QuestionVerifier, CachingEditor               the alternative by questions; an editor that cannot end a run
-    run_study, Arm                                ``salon train refiner-demo``: Table 4 in small
 
 Nothing is imported before its first use (PEP 562).
 """
@@ -16,17 +15,13 @@ from salon_taxonomy.lazy_names import lazy_names
 if TYPE_CHECKING:
     from salon_train.refiner.rewards import CachingEditor, EditCounts
     from salon_train.refiner.rows import Lesson, RefinerRow
-    from salon_train.refiner.scene_evaluation import SceneEvaluation, evaluate_on_scenes
     from salon_train.refiner.settings import RefinementSettings, RefinerConfiguration, read_refiner_configuration
     from salon_train.refiner.small_scenes import draw_small_scenes
     from salon_train.refiner.stage import train_refiner, train_warm_up
-    from salon_train.refiner.study import Arm, ArmResult, StudySettings, run_study
     from salon_train.refiner.teacher import Habits, build_tiny_policy, teacher_reply
     from salon_train.refiner.verifiers import PolicyVerifier, QuestionVerifier, verdict_probabilities
 
 __all__ = [
-    "Arm",
-    "ArmResult",
     "CachingEditor",
     "EditCounts",
     "Habits",
@@ -36,13 +31,9 @@ __all__ = [
     "RefinementSettings",
     "RefinerConfiguration",
     "RefinerRow",
-    "SceneEvaluation",
-    "StudySettings",
     "build_tiny_policy",
     "draw_small_scenes",
-    "evaluate_on_scenes",
     "read_refiner_configuration",
-    "run_study",
     "teacher_reply",
     "train_refiner",
     "train_warm_up",
@@ -58,10 +49,6 @@ _BY_MODULE = {
         "Lesson",
         "RefinerRow",
     ),
-    "scene_evaluation": (
-        "SceneEvaluation",
-        "evaluate_on_scenes",
-    ),
     "settings": (
         "RefinementSettings",
         "RefinerConfiguration",
@@ -71,12 +58,6 @@ _BY_MODULE = {
     "stage": (
         "train_refiner",
         "train_warm_up",
-    ),
-    "study": (
-        "Arm",
-        "ArmResult",
-        "StudySettings",
-        "run_study",
     ),
     "teacher": (
         "Habits",

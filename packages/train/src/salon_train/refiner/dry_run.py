@@ -21,9 +21,8 @@ from salon_train.refiner.stage import STAGE
 from salon_train.run.dry_run import Checked, StageDryRun, ask_judges, first_unreadable, overlap, planned
 
 _INSTRUCTION: Final = "Make the picture a little brighter."
-_LOADED: Final = ("diffusers",)
-_UNTRIED: Final = (*_LOADED, "replay")
-"""Kinds of editors that are not tried: they would load weights, or know only what was recorded."""
+_LOADED: Final = "diffusers"
+"""The kind of editors that is not tried: it would load weights."""
 
 
 def dry_run(configuration: RefinerConfiguration, environment: Mapping[str, str]) -> StageDryRun:
@@ -95,11 +94,12 @@ def _edited(
     if section is None:
         raise InputError("stage II needs a section [editor]", key="editor")
     kind = section.name.partition(":")[0]
-    if kind in _UNTRIED:
-        absent = kind in _LOADED and find_spec(kind) is None
+    if kind == _LOADED:
+        absent = find_spec(kind) is None
         note = f"{kind} is not installed: uv pip install './packages/bench[{kind}]' in a clone of Salon. " if absent else ""
-        weights = " Its memory is not counted above." if kind in _LOADED else ""
-        return f"{section.name} (not tried)", (f"{note}The editor is opened with its first edit, and was not tried.{weights}",)
+        return f"{section.name} (not tried)", (
+            f"{note}The editor is opened with its first edit, and was not tried. Its memory is not counted above.",
+        )
     row = next((row for row in rows if not row.matches), rows[0])
 
     async def edit() -> tuple[CallOutcome, str]:

@@ -5,7 +5,6 @@
     settings     what a stage was told that others are not
     samples      completions of the first, a middle and the last step
     curve_table  the curves of each chart, and their titles
-    line_chart   one chart as inline SVG
     page         all of it as one HTML page; ``summary`` as JSON
 
 Import from the modules. The page needs ``salon-ranking[report]`` (``uv pip install './packages/train[report]'``).

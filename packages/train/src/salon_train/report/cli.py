@@ -72,7 +72,7 @@ def check_page_libraries() -> None:
     """Exit with what to install where a page cannot be made."""
     from importlib.util import find_spec
 
-    if any(find_spec(name) is None for name in ("salon_ranking", "altair", "jinja2", "vl_convert")):
+    if any(find_spec(name) is None for name in ("salon_ranking", "jinja2")):
         raise click.ClickException("the page needs more libraries: uv pip install './packages/train[report]'")
 
 

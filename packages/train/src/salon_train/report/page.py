@@ -8,12 +8,12 @@ import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from salon_console.page import Block, Fragment, PageSection, Table, page_template, render_page
-from salon_train.report import line_chart
+from salon_console.line_chart import Curve, LegendEntry, LineChart, Threshold, Upright, shown, value_text
+from salon_console.page import Block, Fragment, PageSection, Table, render_page
+from salon_console.templates import page_template, read_text
 from salon_train.report.curve_table import CurveGroup, colours, curve_groups
 from salon_train.report.folders import STAGES, ReportedRun, StageRun
 from salon_train.report.history import HELD_OUT, MONITOR, History, last_value
-from salon_train.report.line_chart import Curve, LegendEntry, LineChart, Threshold, Upright, shown, value_text
 from salon_train.report.samples import Sample, read_samples
 from salon_train.report.settings import is_usual, says, setting_text, settings_of
 from salon_train.report.thresholds import drawn_levels, thresholds_of
@@ -180,7 +180,7 @@ def _curves(runs: Sequence[ReportedRun], stage: str) -> Iterator[Block]:
         across += f" Upright lines: {words}{more}."
     yield across
     heading, said = "", False
-    charts: list[str] = []
+    charts: list[dict[str, Any]] = []
     quiet: list[str] = []
     for group in curve_groups(names):
         if group.heading != heading:
@@ -194,7 +194,9 @@ def _curves(runs: Sequence[ReportedRun], stage: str) -> Iterator[Block]:
         elif group.quiet and not any(known):
             quiet.append(f"{shown(group.title)}: 0 throughout.")
         else:
-            charts.append(line_chart.drawn(_chart(runs, present, group, reach, uprights)))
+            chart = _chart(runs, present, group, reach, uprights)
+            note = f"{group.left_out} more stand under the last numbers." if group.left_out else ""
+            charts.append({"title": chart.title, "note": note, "drawing": chart.html(), "numbers": chart.table()})
         said = True
     if charts or quiet:
         yield _fragment("curves", heading, charts, quiet)
@@ -222,8 +224,10 @@ def _chart(
         for number, (name, called) in enumerate(group.names.items()):
             if curve := of.history.curves.get(name):
                 label = called if not several else run.name if one else f"{called}, {run.name}"
-                alarms = of.history.alarms.get(name.removeprefix(MONITOR), {}) if name.startswith(MONITOR) else {}
-                lines.append(Curve(label, curve, place if one else colour_of[name], 0 if one else place + number // 8, alarms))
+                raised = of.history.alarms.get(name.removeprefix(MONITOR), {}) if name.startswith(MONITOR) else {}
+                alarms = {float(step): kind for step, kind in raised.items()}
+                points = {float(step): value for step, value in curve.items()}
+                lines.append(Curve(label, points, place if one else colour_of[name], 0 if one else place + number // 8, alarms))
     keys = (
         []
         if one
@@ -237,8 +241,7 @@ def _chart(
         held = [thresholds_of(of).get(monitor) for _, _, of in present]
         found = (Threshold(value, kind) for each in held if each for kind, value in drawn_levels(monitor, each))
         levels = list(dict.fromkeys(found))
-    left_out = f"{group.left_out} more stand under the last numbers." if group.left_out else ""
-    return LineChart(group.title, lines, keys, levels, uprights, (0, max(1, reach)), left_out)
+    return LineChart(group.title, lines, keys, levels, uprights, (0, max(1, reach)))
 
 
 def _pictures(runs: Sequence[ReportedRun]) -> Iterator[Block]:
@@ -303,4 +306,4 @@ def _last_numbers(runs: Sequence[ReportedRun]) -> Iterable[Block]:
 
 def _fragment(macro: str, *values: object) -> Fragment:
     html = getattr(page_template("salon_train.report", "report.html.jinja").module, macro)(*values)
-    return Fragment(str(html), style=line_chart.style())
+    return Fragment(str(html), style=read_text("salon_train.report", "report.css"))

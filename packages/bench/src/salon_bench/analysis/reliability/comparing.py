@@ -4,10 +4,9 @@ R³-Bench, appendix C.3 and Table 10: paired bootstrap over items with shared in
 intervals; 500 stratified subsamples per size, Kendall's τ against the full ranking, with and without ties.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from salon_bench.analysis.reliability.evaluators import competition_ranks
 from salon_bench.analysis.reliability.score_table import ScoreTable
 from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.shown_result import ResultView, ShownResult
@@ -64,6 +63,16 @@ class SubjectComparison(ShownResult):
         ]
         points = [PlotRow(f"{each.first} − {each.second}", each.value, each.ci_low, each.ci_high) for each in self.differences]
         return ResultView("", Table(columns, rows, frozenset(columns[2:5])), ForestPlot("Difference of means", points, 0.0))
+
+
+def competition_ranks(values: Mapping[str, float]) -> dict[str, int]:
+    """Ranks from 1, the highest value first; equal values share the better rank, and the next one is skipped.
+
+    Example:
+        >>> competition_ranks({"a": 0.62, "b": 0.62, "c": 0.58})
+        {'a': 1, 'b': 1, 'c': 3}
+    """
+    return {name: 1 + sum(other > value for other in values.values()) for name, value in values.items()}
 
 
 def compare(

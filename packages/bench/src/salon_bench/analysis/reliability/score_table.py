@@ -1,15 +1,13 @@
 """One number for each item and model, from rows of the store: what every analysis of this package starts from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from salon_bench.runs.view import RunView
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -80,22 +78,6 @@ def score_tables(scores: "pl.DataFrame", dimension: str, *, missing: Missing = "
     return [
         _table(mine.filter(pl.col("judge") == judge), dimension, judge, missing) for judge in sorted(mine["judge"].unique())
     ]
-
-
-def read_scores(store: StoreAddress, run_ids: Sequence[str]) -> "pl.DataFrame":
-    """The scores of some runs of a store.
-
-    Raises:
-        InputError: when a run has none; names the runs that do.
-    """
-    import polars as pl
-
-    views = [RunView(store, each) for each in dict.fromkeys(run_ids)]
-    for view in views:
-        if not view.scores.height:
-            allowed = view.read("scores").select(pl.col("run_id").unique()).collect()["run_id"].sort().to_list()
-            raise InputError("this run has no scores", source=store, value=view.run_id, allowed=allowed)
-    return pl.concat([view.scores for view in views])
 
 
 def _table(rows: "pl.DataFrame", dimension: str, judge: str, missing: Missing) -> ScoreTable:

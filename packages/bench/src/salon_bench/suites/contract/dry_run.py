@@ -46,7 +46,7 @@ def dry_run(suite: Suite, case: Case, replies: Iterable[str | Unscored]) -> Suit
             a reply that it cannot read is not asked for again, as the runner would.
     """
     waiting = iter(replies)
-    if case.context == RunContext("", "", ""):
+    if not case.context.run_id:
         case = replace(case, context=RunContext("dry-run", "dry-run", suite.version))
     inquiries: list[Inquiry[Any]] = []
     verdicts: list[Verdict[Any]] = []

@@ -26,7 +26,7 @@ from salon_judges.asking.asker import StopAskingError
 from salon_judges.asking.spending import RunLimits
 from salon_taxonomy.answers import R3Answer
 from salon_taxonomy.digest import digest
-from salon_taxonomy.protocols import LOST_EDITS, Editor
+from salon_taxonomy.protocols import Editor
 from salon_taxonomy.records import Prompt, Run
 from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -186,9 +186,7 @@ async def _made(space: Workspace, row: Staged, instruction: str, edit_runner: Ed
         seed=seed,
     )
     made = await edit_runner.make(task)
-    if isinstance(made, Scored):
-        return MADE, False
-    return made.reason.value, made.reason in LOST_EDITS
+    return MADE if isinstance(made.verdict, Scored) else made.verdict.reason.value, made.lost
 
 
 def _run_row(space: Workspace, editor: Editor, rows: Sequence[Staged], seed: int | None) -> Run:

@@ -76,7 +76,7 @@ class Workspace:
             InputError: the folder has no stages; says how they are started.
         """
         path = folder / "stages.json"
-        hint = "Begin with: salon bench r3-bench reflect --rows ROWS --policy SPEC --work DIR"
+        hint = "Begin with: salon bench r3-bench run --stage reflect --rows ROWS --policy SPEC --work DIR"
         try:
             found = json.loads(path.read_text("utf-8"))
             runs = {str(stage): str(run) for stage, run in found["runs"].items()}

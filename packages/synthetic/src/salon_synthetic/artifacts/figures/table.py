@@ -55,7 +55,7 @@ def draw_table(pen: Pen, palette: Palette, rng: Rng, difficulty: Difficulty, kin
         draw_small_thing(pen.moved(here), name, palette.thing, palette)
 
 
-def _inside(place: FigurePlace, x: float, base: float, side: float) -> FigurePlace:
+def _inside(box: FigurePlace, x: float, base: float, side: float) -> FigurePlace:
     """Return a square of this side whose lower edge stands on ``base``."""
-    corner = place.at(x - side / 2, base - side)
-    return FigurePlace(place.a * side, place.b * side, corner[0], place.d * side, place.e * side, corner[1])
+    corner = box.at(x - side / 2, base - side)
+    return FigurePlace(box.a * side, box.b * side, corner[0], box.d * side, box.e * side, corner[1])

@@ -1,0 +1,59 @@
+"""``salon view``: serve the pages of a store to this machine."""
+
+import asyncio
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import rich_click as click
+
+from salon_console.file_options import StorePath
+from salon_taxonomy.store_address import StoreAddress
+
+
+@click.command("view", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("store", type=StorePath(), default="results")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port; 0 takes a free one.")
+@click.option("--open/--no-open", "open_", default=True, show_default=True, help="Open the page in the browser.")
+def view(store: StoreAddress, port: int, open_: bool) -> None:
+    """Look at a store in the browser: runs while they go on, pictures with verdicts and replies, leaderboards.
+
+    Filters: model, category, question, verdict, why it is missing, label, disagreement of judges, words of the prompt, and
+    any condition in SQL. Runs can be seen side by side. An address holds everything that is chosen, so it can be kept.
+    Only this machine can open the page, and only with the token in its address. It changes nothing; Ctrl-C ends it.
+
+    \b
+    Example:
+      salon view results
+      salon view s3://bucket/results --port 0 --no-open
+    """
+    from aiohttp import web
+
+    from salon_bench.viewer.app import Viewer
+    from salon_bench.viewer.small_copies import SmallCopies
+    from salon_bench.viewer.store_tables import StoreTables
+    from salon_taxonomy.errors import InputError
+
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    viewer = Viewer(StoreTables(store), SmallCopies(cache / "salon" / "pictures"))
+
+    async def serve() -> None:
+        runner = web.AppRunner(viewer.app(), access_log=None)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", port).start()
+        except OSError as error:
+            hint = "Give another: --port 0 takes a free one."
+            raise InputError(f"cannot be listened on ({error.strerror})", source="--port", value=port, hint=hint) from error
+        address = f"http://127.0.0.1:{runner.addresses[0][1]}/{viewer.token}/"
+        click.echo(address)
+        if open_:
+            click.launch(address)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await runner.cleanup()
+
+    with suppress(KeyboardInterrupt):
+        asyncio.run(serve())
+    click.echo("Stopped.", err=True)

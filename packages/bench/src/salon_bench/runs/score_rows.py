@@ -1,0 +1,108 @@
+"""Read scores of judges and marks of people, from a result store or from tables."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+from pydantic import ValidationError
+
+from salon_bench.runs.view import RunView
+from salon_console.table_rows import TABLE_ENDINGS, TableRow, finite_number, table_rows
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Score
+from salon_taxonomy.store_address import StoreAddress, is_url
+
+
+def read_scores(sources: Sequence[str], store: StoreAddress) -> pl.DataFrame:
+    """Return the rows that sources name, each source once.
+
+    Args:
+        sources: runs' ids, or tables (CSV, JSON, JSON Lines, Parquet) with the columns of the store's ``scores``.
+        store: where runs are looked for.
+
+    Raises:
+        InputError: there is neither such a run nor such a file, the file has no row, or one that is no score.
+    """
+    return pl.concat([_of_source(source, store) for source in dict.fromkeys(sources)], how="diagonal_relaxed")
+
+
+def _of_source(source: str, store: StoreAddress) -> pl.DataFrame:
+    if source.lower().endswith(TABLE_ENDINGS):
+        rows = [_score(row) for row in table_rows(Path(source))]
+        if not rows:
+            raise InputError("there is no score", source=source)
+        return frame_of(rows)
+    view = RunView(store, source)
+    if view.scores.is_empty():
+        allowed = view.read("scores").select(pl.col("run_id").unique()).collect()["run_id"].sort().to_list()
+        hint = f"Give a run that has scores, or a table ({', '.join(TABLE_ENDINGS)})."
+        raise InputError("the store has no scores of the run", source=store, value=source, allowed=allowed, hint=hint)
+    return view.scores
+
+
+def frame_of(scores: Sequence[Score]) -> pl.DataFrame:
+    """Records as a frame with the columns of the store's ``scores``.
+
+    Example:
+        >>> frame_of([]).columns[:4]
+        ['run_id', 'suite', 'task', 'subject_model']
+    """
+    schema = {name: pl.Float64 if name == "value" else pl.String for name in Score.model_fields}
+    return pl.DataFrame([score.model_dump() for score in scores], schema=schema)
+
+
+def _score(row: TableRow) -> Score:
+    cells = {name: None if value == "" else value for name, value in row.cells.items() if name in Score.model_fields}
+    try:
+        return Score.model_validate(cells)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        column = str(first["loc"][0]) if first["loc"] else "value"
+        raise row.problem(f"is no score ({first['msg']}):", column, value=cells.get(column)) from error
+
+
+_NAMES = ("prompt_id", "model", "generation_id", "dimension")
+_SCHEMA = dict.fromkeys((*_NAMES, "rater_id"), pl.String) | {"value": pl.Float64}
+
+
+def read_marks(path: StoreAddress) -> pl.DataFrame:
+    """Read marks; a picture is named by ``generation_id``, or by ``prompt_id`` and ``model``.
+
+    Args:
+        path: a table (CSV, JSON, JSON Lines, Parquet), or a result store (a directory or a URL), whose ``ratings`` are read.
+
+    Returns:
+        Columns ``prompt_id``, ``model``, ``generation_id``, ``dimension``, ``rater_id`` (text; null where the table has none)
+        and ``value`` (float); a column that no row has is left out.
+
+    Raises:
+        InputError: the file cannot be read, a row names no picture or rater, a mark is no finite number, or no row is left.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "marks.csv"
+        >>> _ = path.write_text("prompt_id,model,rater_id,value\\nstyle-0,our-model,ann,7\\n")
+        >>> read_marks(path).rows()
+        [('style-0', 'our-model', 'ann', 7.0)]
+    """
+    if is_url(path) or Path(path).is_dir():
+        frame = _stored(path)
+    else:
+        frame = pl.DataFrame([_mark(row) for row in table_rows(Path(path))], schema=_SCHEMA)
+    if frame.is_empty():
+        raise InputError("there is no mark", source=path)
+    return frame.drop(name for name in _NAMES if frame[name].is_null().all())
+
+
+def _stored(store: StoreAddress) -> pl.DataFrame:
+    from salon_store import ResultStore
+
+    return ResultStore.open(store, create=False, read_only=True).read("ratings").select(*_SCHEMA).collect()
+
+
+def _mark(row: TableRow) -> dict[str, object]:
+    found: dict[str, object] = {name: row.optional_text(name) for name in _NAMES}
+    if found["generation_id"] is None:
+        row.text("prompt_id")
+        row.text("model")
+    return found | {"rater_id": row.text("rater_id"), "value": finite_number(row, "value")}

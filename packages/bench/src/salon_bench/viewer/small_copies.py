@@ -1,0 +1,60 @@
+"""Pictures made small once, kept by content on this machine, up to so many bytes."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from salon_bench.report.thumbnails import JudgedFile, NoThumbnail, small_copy, small_policy
+from salon_taxonomy.whole_files import write_whole
+
+SIDES: Final = {"small": 320, "large": 1600}
+_MOST_BYTES: Final = 1 << 30
+_SWEEP_EVERY: Final = 500
+"""Copies made between two looks at how large the folder is."""
+
+
+class SmallCopies:
+    """A folder of small copies.
+
+    Args:
+        folder: where.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._made = 0
+
+    def copy(self, source: JudgedFile, size: str, bases: Sequence[Path]) -> bytes | NoThumbnail:
+        """Return the copy of a judged file as WebP, from the folder or made now.
+
+        Args:
+            source: the file; its hash names the copy.
+            size: ``small`` or ``large``.
+            bases: where a relative path may start.
+        """
+        name = hashlib.sha256(f"{source.sha256} {SIDES[size]}".encode()).hexdigest()
+        path = self._folder / name[:2] / f"{name}.webp"
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            pass
+        made = small_copy(source, small_policy(SIDES[size]), bases)
+        if isinstance(made, NoThumbnail):
+            return made
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(path, made.content, parents=True)
+        self._made += 1
+        if self._made % _SWEEP_EVERY == 0:
+            self._sweep()
+        return made.content
+
+    def _sweep(self) -> None:
+        """Remove the copies that were made first, until the rest fits."""
+        files = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in self._folder.glob("??/*.webp"))
+        total = sum(size for _, size, _ in files)
+        for _, size, path in files:
+            if total <= _MOST_BYTES:
+                break
+            path.unlink(missing_ok=True)
+            total -= size

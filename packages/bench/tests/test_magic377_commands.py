@@ -1,0 +1,73 @@
+"""The commands of ``salon bench magic-bench-377``."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from salon_console import main
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two prompts, and empty pictures of two models."""
+    header = "prompt_id,prompt,labels,scenario,test_points\n"
+    rows = "gems,Three gems.,Quantity,Art,Quantity: =3 gems; State\npond,A pond.,Style,Film,\n"
+    (tmp_path / "prompts.csv").write_text(header + rows)
+    for model in "xy":
+        (tmp_path / model).mkdir()
+        for name in ("gems.0.png", "gems.1.png", "pond.png"):
+            (tmp_path / model / name).touch()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def salon(*words: object) -> Result:
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def bench(*words: object) -> Result:
+    return salon("bench", "magic-bench-377", *words)
+
+
+SUBJECTS = ("--model", "x", "--generations", "x", "--model", "y", "--generations", "y")
+
+
+def test_coverage_prints_a_table_csv_and_json(folder: Path) -> None:
+    shown = bench("coverage", "prompts.csv").output
+    assert "Functional Design" in shown
+    assert "2 prompts (2 en)" in shown
+    assert pl.read_csv(bench("coverage", "prompts.csv", "--format", "csv").stdout.encode()).height == 40
+    found = json.loads(bench("coverage", "prompts.csv", "--format", "json").stdout)
+    assert (found["prompts"], found["languages"], len(found["labels"])) == (2, {"en": 2}, 40)
+
+
+def test_draft_writes_a_file_with_battles_and_may_look_at_those_that_were_had(folder: Path) -> None:
+    first = bench("draft", "--prompts", "prompts.csv", *SUBJECTS, "--battles", 10, "--output", "drawn.jsonl")
+    assert "battles over 2 prompts in drawn.jsonl" in first.output
+    had = pl.DataFrame({"model_a": ["x"], "model_b": ["y"], "winner": ["model_a"]})
+    had.write_csv("had.csv")
+    again = bench(
+        *("draft", "--prompts", "drawn.jsonl", *SUBJECTS, "--battles", 10, "--output", "drawn2.jsonl"),
+        *("--before", "had.csv", "--rule", "information"),
+    )
+    assert again.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["coverage", "none.csv"], "there is no such file"),
+        (["coverage", "x/pond.png"], "unknown kind of file"),
+        (["draft", "--prompts", "prompts.csv", *SUBJECTS, "--battles", "5", "--output", "a.csv"], "JSON Lines"),
+        (["draft", "--prompts", "prompts.csv", *SUBJECTS[:4], "--battles", "5", "--output", "a.jsonl"], "2 to"),
+    ],
+)
+def test_a_mistake_is_explained_and_exits_two(folder: Path, words: list[str], said: str) -> None:
+    result = bench(*words)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())

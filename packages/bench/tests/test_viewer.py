@@ -1,0 +1,302 @@
+"""``salon view``: what a page shows is what the store and its journals hold; nothing else is reached, and nothing runs."""
+
+import asyncio
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import polars as pl
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from salon_bench.viewer.app import Viewer
+from salon_bench.viewer.cases import CaseFilter, choices, filtered, run_cases
+from salon_bench.viewer.pages import cases_page, runs_page
+from salon_bench.viewer.small_copies import SmallCopies
+from salon_bench.viewer.store_tables import StoreTables
+from salon_store import ResultStore
+from salon_store.recording import open_journal
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Score
+
+HOSTILE = "a\u202eb<script>alert(1)</script>\x1b[31m'\"&amp;"
+SHOWN = r"a\u202eb&lt;script&gt;"
+
+
+def score(
+    prompt: str, model: str, dimension: str, value: float | None, *, run: str = "one", judge: str = "j"
+) -> dict[str, Any]:
+    return {
+        "run_id": run,
+        "suite": "su",
+        "task": f"task {prompt[-1]}",
+        "subject_model": model,
+        "prompt_id": prompt,
+        "generation_id": f"{model}/{prompt}",
+        "dimension": dimension,
+        "value": value,
+        "unscored_reason": None if value is not None else "timeout",
+        "judge": judge,
+        "judge_version": "1",
+    }
+
+
+def run_row(name: str) -> dict[str, Any]:
+    return {"run_id": name, "suite": "su", "judge": "j", "judge_version": "1", "source": "made", "salon_version": "0.1"}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Two runs over the same four pictures: the judges differ on one; one verdict is missing; names are hostile."""
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    opened = ResultStore.open(tmp_path / "store")
+    models, prompts = ("brush", HOSTILE), ("p0", "p1")
+    generations = []
+    for number, (model, prompt) in enumerate((m, p) for m in models for p in prompts):
+        path = folder / f"{number}.png"
+        Image.new("RGB", (64, 48), (40 * number, 90, 120)).save(path)
+        generations.append(
+            {"generation_id": f"{model}/{prompt}", "prompt_id": prompt, "model": model, "sample": 0, "kind": "image",
+             "uri": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        )  # fmt: skip
+    opened.append("generations", pl.DataFrame(generations), run_id="one")
+    opened.append("runs", pl.DataFrame([run_row("one"), run_row("two")]), run_id="one")
+    first = [score(p, m, d, 1.0 if m == "brush" else 0.0) for m in models for p in prompts for d in ("subject", HOSTILE)]
+    first[0] = score("p0", "brush", "subject", None)
+    second = [score(p, m, "subject", 1.0, run="two", judge="k") for m in models for p in prompts]
+    opened.append("scores", pl.DataFrame(first + second, infer_schema_length=None), run_id="one")
+    text = [{"prompt_id": p, "suite": "su", "text": f"A {HOSTILE} cat, {p}", "prompt_key": "0" * 64} for p in prompts]
+    opened.append("prompts", pl.DataFrame(text), run_id="one")
+    call = {"call_id": "c", "run_id": "one", "judge": "j", "judge_version": "1", "generation_id": "brush/p0", "step": HOSTILE,
+            "request_sha256": "0" * 64, "attempt": 1, "status": "ok", "cached": False,
+            "response_text": f"I say {HOSTILE}"}  # fmt: skip
+    opened.append("judge_calls", pl.DataFrame([call]), run_id="one")
+    label = {"assessment_id": "a", "run_id": "one", "generation_id": "brush/p1", "taxonomy": "t", "label": HOSTILE,
+             "present": True, "judge": "j", "judge_version": "1", "explanation": HOSTILE}  # fmt: skip
+    opened.append("assessments", pl.DataFrame([label]), run_id="one")
+    return tmp_path / "store"
+
+
+def asked(viewer: Viewer, *requests: tuple[str, str, dict[str, str]]) -> list[tuple[int, str, dict[str, str]]]:
+    """The answers of a served viewer: status, text and headers."""
+
+    async def work() -> list[tuple[int, str, dict[str, str]]]:
+        answers = []
+        async with TestClient(TestServer(viewer.app(), host="127.0.0.1")) as client:
+            for method, path, headers in requests:
+                reply = await client.request(method, path, headers=headers)
+                answers.append((reply.status, (await reply.read()).decode("utf-8", "replace"), dict(reply.headers)))
+        return answers
+
+    return asyncio.run(work())
+
+
+def pages_of(store: Path, tmp_path: Path, *paths: str) -> list[str]:
+    viewer = Viewer(StoreTables(store), SmallCopies(tmp_path / "copies"), token="t")
+    return [text for _, text, _ in asked(viewer, *(("GET", f"/t/{path}", {}) for path in paths))]
+
+
+CASE_ADDRESS = "case?run_id=one&subject_model=brush&prompt_id=p0&generation_id=brush/p0"
+
+
+def test_every_page_shows_hostile_names_texts_and_replies_as_text(store: Path, tmp_path: Path) -> None:
+    for page in pages_of(store, tmp_path, "", "run?run=one", "run?run=one&run=two&beside=1", CASE_ADDRESS):
+        assert "<script>alert" not in page and "\u202e" not in page and "\x1b" not in page
+        assert re.findall(r"<script[^>]*>", page) == ['<script type="module" src="static/viewer.js">']
+    for page in pages_of(store, tmp_path, "run?run=one", CASE_ADDRESS):
+        assert SHOWN in page
+
+
+def test_without_the_token_or_under_another_name_there_is_nothing_and_nothing_can_be_sent(store: Path, tmp_path: Path) -> None:
+    viewer = Viewer(StoreTables(store), SmallCopies(tmp_path / "copies"))
+    assert len(viewer.token) >= 20
+    whole = f"/{viewer.token}/"
+    answers = asked(
+        viewer,
+        ("GET", "/", {}),
+        ("GET", "/run?run=one", {}),
+        ("GET", f"/{viewer.token[:-1]}/", {}),
+        ("GET", whole, {"Host": "evil.example:80"}),
+        ("POST", whole, {}),
+        ("DELETE", f"{whole}run", {}),
+        ("GET", f"{whole}static/../app.py", {}),
+        ("GET", f"{whole}static/app.py", {}),
+        ("GET", whole, {}),
+    )
+    assert [status for status, _, _ in answers] == [404, 404, 404, 421, 405, 405, 404, 404, 200]
+    for status, text, headers in answers:
+        assert "default-src 'none'" in headers["Content-Security-Policy"] and headers["Cache-Control"] == "private, no-store"
+        assert status == 200 or ("brush" not in text and viewer.token not in text)
+
+
+NAMES = st.sampled_from(
+    ["run", "runs", "model", "task", "question", "verdict", "reason", "label", "differs", "text", "where", "page", "beside",
+     "run_id", "prompt_id", "subject_model", "generation_id", "id", "group", "size", "f_run", "f_where", "f_page", "query"]
+)  # fmt: skip
+WORDS = st.one_of(
+    st.sampled_from(["one", "two", "brush", "p0", "brush/p0", "1", "0", "unscored", "1e400", "nan", "-5", "١"]),
+    st.sampled_from(["value > 0", "1) --", "') OR 1=1", "(SELECT 1)"]),
+    st.text(max_size=20),
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(["", "run", "case", "board", "picture"]), st.lists(st.tuples(NAMES, WORDS), max_size=6))
+def test_no_address_ends_in_a_defect(store: Path, page: str, query: list[tuple[str, str]]) -> None:
+    text = urlencode([(name, word.encode("utf-8", "replace").decode()) for name, word in query])
+    viewer = Viewer(StoreTables(store), SmallCopies(store.parent / "copies"), token="t")
+    [(status, answer, _)] = asked(viewer, ("GET", f"/t/{page}?{text}", {}))
+    assert status in (200, 404), (status, answer)
+
+
+@st.composite
+def filters(draw: st.DrawFn) -> CaseFilter:
+    pick = lambda *values: draw(st.sampled_from(("", *values)))  # noqa: E731
+    return CaseFilter(
+        model=draw(st.sampled_from([(), ("brush",), (HOSTILE,), ("brush", HOSTILE)])),
+        task=pick("task 0", "task 1", "other"),
+        question=pick("subject", HOSTILE, "other"),
+        verdict=pick("1", "0.0", "0.5", "unscored"),
+        reason=pick("timeout", "other"),
+        label=pick(HOSTILE, "other"),
+        differs=draw(st.booleans()),
+        text=pick("CAT, P0", "p1", "dog"),
+        where=pick("value = 1", "judge = 'k' OR value IS NULL"),
+    )
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(filters(), st.sampled_from([["one"], ["two"], ["one", "two"]]))
+def test_a_filter_lets_through_what_a_plain_reading_of_it_says(store: Path, wanted: CaseFilter, runs: list[str]) -> None:
+    tables = StoreTables(store)
+    cases = run_cases(tables, runs)
+
+    def holds(case: dict[str, Any]) -> bool:
+        def chip_fits(chip: dict[str, Any]) -> bool:
+            value = chip["value"]
+            fits = not wanted.task or chip["task"] == wanted.task
+            fits &= not wanted.question or chip["dimension"] == wanted.question
+            fits &= not wanted.reason or chip["reason"] == wanted.reason
+            if wanted.verdict:
+                fits &= value is None if wanted.verdict == "unscored" else value == float(wanted.verdict)
+            return fits
+
+        where = {
+            "": True,
+            "value = 1": any(chip["value"] == 1 for chip in case["chips"]),
+            "judge = 'k' OR value IS NULL": case["run_id"] == "two" or any(chip["value"] is None for chip in case["chips"]),
+        }[wanted.where]
+        return (
+            (not wanted.model or case["subject_model"] in wanted.model)
+            and any(map(chip_fits, case["chips"]))
+            and (not wanted.label or wanted.label in (case["labels"] or []))
+            and (not wanted.differs or case["differs"])
+            and (not wanted.text or wanted.text.lower() in f"{case['text']}\n{case['prompt_id']}".lower())
+            and where
+        )
+
+    expected = [case for case in cases.iter_rows(named=True) if holds(case)]
+    assert filtered(tables, cases, wanted).rows(named=True) == expected
+
+
+def test_cases_hold_every_score_once_and_say_where_judges_differ(store: Path) -> None:
+    tables = StoreTables(store)
+    cases = run_cases(tables, ["one"])
+    scores = ResultStore.open(store).read("scores").filter(pl.col("run_id") == "one").collect()
+    assert cases.height == 4 and cases["chips"].list.len().sum() == scores.height
+    differing = set(cases.filter("differs")["generation_id"])
+    assert differing == {f"{HOSTILE}/p0", f"{HOSTILE}/p1"}  # brush/p0 has one verdict and one that is missing
+    offered = choices(cases)
+    assert offered.models == [(HOSTILE, 2), ("brush", 2)] and offered.reasons == [("timeout", 1)] and offered.differing == 2
+
+
+def test_a_run_that_goes_on_is_seen_from_its_journal_and_counts_once_when_it_is_folded(store: Path) -> None:
+    tables = StoreTables(store)
+    assert run_cases(tables, ["one"]).height == 4
+    journal = open_journal(store, "one")
+    assert journal is not None
+    more = [
+        Score.model_validate(score("p2", "brush", "subject", 1.0)),
+        Score.model_validate(score("p1", "brush", "subject", 1.0)),
+    ]
+    journal.add("scores", more)
+    live = run_cases(tables, ["one"])
+    assert live.height == 5 and live.filter(prompt_id="p1", subject_model="brush")["chips"].list.len().item() == 2
+    assert "running" in runs_page(tables) and "data-live" in cases_page(tables, {"run": ["one"]})
+    journal.leave()
+    ResultStore.open(store)
+    assert run_cases(tables, ["one"]).drop("sample").equals(live.drop("sample"))
+    assert "data-live" not in cases_page(tables, {"run": ["one"]})
+
+
+def test_a_picture_is_the_one_that_was_judged_made_small_once(store: Path, tmp_path: Path) -> None:
+    viewer = Viewer(StoreTables(store), SmallCopies(tmp_path / "copies"), token="t")
+    first, again, unknown, odd = asked(
+        viewer,
+        ("GET", "/t/picture?id=brush/p0&size=small", {}),
+        ("GET", "/t/picture?id=brush/p0&size=small", {}),
+        ("GET", "/t/picture?id=nobody&size=small", {}),
+        ("GET", "/t/picture?id=brush/p0&size=huge", {}),
+    )
+    assert first[2]["Content-Type"] == "image/webp" and first[1] == again[1]
+    assert len(list((tmp_path / "copies").rglob("*.webp"))) == 1
+    assert "no such picture" in unknown[1] and odd[0] == 404
+    (tmp_path / "pictures" / "1.png").write_bytes((tmp_path / "pictures" / "0.png").read_bytes())
+    [changed] = asked(viewer, ("GET", "/t/picture?id=brush/p1&size=small", {}))
+    assert "has changed since it was judged" in changed[1] and changed[2]["Content-Type"].startswith("image/svg+xml")
+
+
+def test_the_folder_of_copies_keeps_to_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copies = SmallCopies(tmp_path)
+    for number in range(6):
+        (tmp_path / "aa").mkdir(exist_ok=True)
+        path = tmp_path / "aa" / f"{number}.webp"
+        path.write_bytes(b"x" * 100)
+        os.utime(path, (number, number))
+    monkeypatch.setattr("salon_bench.viewer.small_copies._MOST_BYTES", 250)
+    copies._sweep()
+    assert sorted(path.stem for path in tmp_path.rglob("*.webp")) == ["4", "5"]
+
+
+def test_wrong_addresses_say_what_is_wrong(store: Path, tmp_path: Path) -> None:
+    tables = StoreTables(store)
+    with pytest.raises(InputError, match="one to 8 runs"):
+        cases_page(tables, {})
+    with pytest.raises(InputError, match="there is no run"):
+        cases_page(tables, {"run": ["three"]})
+    with pytest.raises(InputError, match="is no number"):
+        cases_page(tables, {"run": ["one"], "verdict": ["good"]})
+    [page] = pages_of(store, tmp_path, "run?run=one&where=valu+%3C+1")
+    assert "valu" in page and "0 of 4 cases" in page and 'role="alert"' in page
+
+
+def test_runs_beside_each_other_have_a_column_for_each_model_and_run(store: Path) -> None:
+    page = cases_page(StoreTables(store), {"run": ["one", "two"], "beside": ["1"]})
+    assert page.count('<th scope="col"><bdi>') == 4 and page.count('<th scope="row">') == 2
+    assert page.count("<article") == 8
+
+
+@pytest.fixture
+def boards(tmp_path: Path) -> Iterator[Path]:
+    from salon_ranking import Battles, rank
+
+    votes = pl.DataFrame({"model_a": ["x"] * 9, "model_b": ["y"] * 9, "winner": ["model_a"] * 5 + ["model_b"] * 4})
+    board = rank(Battles.from_frame(votes), replicates=0)
+    ResultStore.open(tmp_path / "boards").append("leaderboards", board.records("mine"), run_id="r")
+    yield tmp_path / "boards"
+
+
+def test_leaderboards_are_pages_with_their_intervals(boards: Path, tmp_path: Path) -> None:
+    [front] = pages_of(boards, tmp_path, "")
+    found = re.search(r'href="(board\?[^"]*)"', front)
+    assert found is not None
+    [page] = pages_of(boards, tmp_path, found[1].replace("&amp;", "&"))
+    assert page.count("<circle") == 2 and "Elo" in page
