@@ -15,7 +15,7 @@ from salon_console.output import deliver
 from salon_console.shown_result import ResultView
 from salon_console.table_files import RESULT_ENDINGS, Maker, Table
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, seed_option, show
-from salon_ranking.cli.vote_options import counting_options, table_options
+from salon_ranking.cli.vote_options import WEIGHT, table_options, weight_of
 from salon_ranking.extras import drawing
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def mos(
 @CONFIDENCE
 @output_option(RESULT_ENDINGS)
 @FORMAT
-@counting_options
+@WEIGHT
 def drivers(
     battles: Path,
     ratings: Path,
@@ -183,7 +183,7 @@ def drivers(
     confidence: float,
     output: Path | None,
     format_: str,
-    votes: Mapping[str, Any],
+    weight: str | None,
 ) -> None:
     """What voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal.
 
@@ -200,7 +200,7 @@ def drivers(
     from salon_ranking.opinion.ratings import MosRatings
     from salon_ranking.opinion.weights import dimension_weights
 
-    cast = Battles.read(battles, **votes)
+    cast = Battles.read(battles, weight=weight_of(weight))
     has_mode = "mode" in cast.frame.collect_schema()
     found = dimension_weights(
         cast,

@@ -1,8 +1,8 @@
 """``salon votes next`` and ``salon votes simulate``: which models meet next, and how many matches a leaderboard will need."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
@@ -11,7 +11,6 @@ from salon_console.options import OUTPUT, output_option
 from salon_console.output import deliver, fitted
 from salon_console.table_files import RESULT_ENDINGS, Maker, Table
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, console, plain, progress, seed_option, show
-from salon_ranking.cli.vote_options import counting_options
 from salon_ranking.extras import drawing
 from salon_taxonomy.store_address import is_url
 
@@ -60,7 +59,6 @@ _MOST_SHOWN = 100
 @click.option("--seed", type=int, default=0, show_default=True, help="Same battles and seed, same plan.")
 @OUTPUT
 @FORMAT
-@counting_options
 def next_pairs(
     battles: Path,
     count: int,
@@ -73,7 +71,6 @@ def next_pairs(
     seed: int,
     output: Path | None,
     format_: str,
-    votes: Mapping[str, Any],
 ) -> None:
     """Plan the next battles to show: two models, a prompt, a sample of each, and who stands on the left.
 
@@ -92,7 +89,7 @@ def next_pairs(
     from salon_ranking.scheduling.state import ScheduleState
 
     names = _names(models)
-    found = Battles.read(battles, **votes)
+    found = Battles.read(battles)
     inventory = _inventory(battles, generations, prompts, samples, names or found.models)
     state = ScheduleState.of(found, models=names or None, inventory=inventory)
     plan = plan_pairs(state, count, rule=rule, streams=streams, seed=seed)
@@ -116,7 +113,6 @@ def next_pairs(
 @seed_option("plan")
 @output_option(RESULT_ENDINGS)
 @FORMAT
-@counting_options
 def simulate(
     battles: Path | None,
     models: int,
@@ -132,7 +128,6 @@ def simulate(
     seed: int,
     output: Path | None,
     format_: str,
-    votes: Mapping[str, Any],
 ) -> None:
     """Simulate schedules: how many matches until the leaderboard can be trusted, by rule.
 
@@ -153,7 +148,7 @@ def simulate(
         check_models(models)
         ratings = assumed_ratings(models, spread)
     else:
-        ratings = _fitted(battles, votes)
+        ratings = _fitted(battles)
     with progress() as stage:
         found = make_plan(
             ratings,
@@ -185,12 +180,12 @@ def simulate(
     deliver(lambda: _plan_cells(found), found.table, form=format_, output=output, show=lambda: _show_plan(found), made=made)
 
 
-def _fitted(battles: Path, votes: Mapping[str, Any]) -> "NDArray[np.float64]":
+def _fitted(battles: Path) -> "NDArray[np.float64]":
     """Return ratings of the models that have battles."""
     from salon_ranking.battles import Battles
     from salon_ranking.models.ratings import fit
 
-    return fit(Battles.read(battles, **votes), prior_ties=1.0).ratings
+    return fit(Battles.read(battles), prior_ties=1.0).ratings
 
 
 def _names(given: Sequence[str]) -> list[str]:
