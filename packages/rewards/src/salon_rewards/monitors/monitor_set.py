@@ -1,6 +1,6 @@
 """Run all monitors of a run: one call per step, one row for the log, one verdict."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +17,7 @@ from salon_rewards.monitors.template_reasoning import TemplateReasoning
 from salon_rewards.monitors.unreadable import Unreadable
 from salon_taxonomy.errors import InputError
 
-_COMMON: tuple[Callable[..., Monitor], ...] = (
+_COMMON: tuple[type[Any], ...] = (
     AlwaysNormal,
     AlwaysArtifact,
     TemplateReasoning,
@@ -25,7 +25,7 @@ _COMMON: tuple[Callable[..., Monitor], ...] = (
     RewardMetricDivergence,
     Unreadable,
 )
-MONITORS: Mapping[AnswerForm, tuple[Callable[..., Monitor], ...]] = MappingProxyType(
+MONITORS: Mapping[AnswerForm, tuple[type[Any], ...]] = MappingProxyType(
     {
         AnswerForm.MAGICMIRROR: (LabelFlooding, ReasoningContradiction, *_COMMON),
         AnswerForm.R3: (PromptEditing, ReasoningContradiction, *_COMMON),
