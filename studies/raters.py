@@ -208,7 +208,7 @@ def _width(board: Leaderboard) -> float:
 
 
 def _spread(board: Leaderboard) -> float:
-    return float(board.table["rating"].max() - board.table["rating"].min())  # type: ignore[operator, arg-type]
+    return float(np.ptp(board.table["rating"].drop_nulls().to_numpy()))
 
 
 def _ratings(board: Leaderboard) -> NDArray[np.float64]:

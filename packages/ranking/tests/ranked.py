@@ -14,6 +14,7 @@ from salon_ranking.models.options import FitOptions
 from salon_ranking.uncertainty.options import IntervalOptions
 from salon_ranking.uncertainty.resampling import uncertainties
 from salon_ranking.uncertainty.simultaneous import _inverse_of, _joint_quantile, _largest
+from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_tail
 from salon_ranking.uncertainty.uncertainty import Interval, Uncertainty
 
 _FIT = (
@@ -105,4 +106,6 @@ def _clustered(battles: Battles, components: str) -> Any:
 def critical_value(spread: Uncertainty, confidence: float, draws: int, seed: int) -> float:
     """The quantile of max over pairs of |(θ*_i - θ*_j) - (θ_i - θ_j)| / se_ij: the first step of ``certain``."""
     largest = _largest(spread.deviations(draws, seed), _inverse_of(spread.difference_errors()))
-    return spread.student_quantile(_joint_quantile([largest], confidence))
+    quantile = _joint_quantile([largest], confidence)
+    tail = two_sided_tail(np.array([quantile]), np.inf)[0]
+    return quantile if np.isinf(spread.degrees) or not quantile > 0.0 else two_sided_quantile(float(tail), spread.degrees)

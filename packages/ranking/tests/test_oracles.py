@@ -16,7 +16,7 @@ from salon_ranking.scheduling.simulation import SimulatedLeague
 from salon_ranking.uncertainty.quantiles import least_units
 from salon_ranking.uncertainty.sandwich import free_parameters, inverse_curvature, prior_of
 from salon_ranking.uncertainty.simultaneous import certain
-from salon_ranking.uncertainty.uncertainty import Uncertainty
+from salon_ranking.uncertainty.uncertainty import AnalyticUncertainty
 
 
 def votes(battles: int = 120, seed: int = 0) -> pl.DataFrame:
@@ -76,9 +76,9 @@ def test_the_least_number_of_units_is_the_first_whose_outermost_resample_is_rare
 
 @pytest.mark.parametrize("units", [1, 3, 4, 100])
 def test_too_few_units_make_no_pair_certain_however_far_apart(units: int):
-    apart = Uncertainty(np.arange(2), 1, np.array([50.0, 0.0]), covariance=np.eye(2) * 1e-4, units=units)
+    apart = AnalyticUncertainty(np.arange(2), 1, np.array([50.0, 0.0]), covariance=np.eye(2) * 1e-4, units=units)
     assert certain([apart], 0.95, 200, 0)[0].tolist() == [[False, units >= 4], [False, False]]
-    other = Uncertainty(np.arange(2), 1, np.array([5.0, 0.0]), covariance=np.eye(2) * 1e-4)
+    other = AnalyticUncertainty(np.arange(2), 1, np.array([5.0, 0.0]), covariance=np.eye(2) * 1e-4)
     assert certain([apart, other], 0.95, 200, 0)[1][0, 1], "a league that says nothing takes nothing from another"
 
 

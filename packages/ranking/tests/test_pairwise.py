@@ -7,7 +7,7 @@ from ranked import critical_value
 
 from salon_ranking import Battles, OptionError, differences, fit, rank
 from salon_ranking.uncertainty.simultaneous import rank_intervals
-from salon_ranking.uncertainty.uncertainty import Uncertainty
+from salon_ranking.uncertainty.uncertainty import AnalyticUncertainty, ResampledUncertainty
 
 
 def league(models: int = 6, battles: int = 3000, seed: int = 0, width: float = 1.0) -> pl.DataFrame:
@@ -115,7 +115,7 @@ def test_clear_gaps_give_certain_ranks_and_even_models_share_all_of_them():
 
 def test_the_critical_value_is_that_of_the_studentized_range():
     stats = pytest.importorskip("scipy.stats")
-    spread = Uncertainty(np.arange(6), 0, np.zeros(6), covariance=np.eye(6))
+    spread = AnalyticUncertainty(np.arange(6), 0, np.zeros(6), covariance=np.eye(6))
     expected = stats.studentized_range.ppf(0.95, 6, np.inf) / np.sqrt(2)
     assert critical_value(spread, 0.95, 40_000, 0) == pytest.approx(expected, rel=0.02)
 
@@ -124,7 +124,7 @@ def test_a_model_that_hardly_any_replicate_has_is_certain_of_no_rank():
     estimate = np.array([1.0, 0.0, -1.0])
     drawn = estimate + np.random.default_rng(0).normal(size=(200, 3)) * 0.01
     drawn[1:, 2] = np.nan
-    ((best, worst),) = rank_intervals([Uncertainty(np.arange(3), 0, estimate, drawn)], 0.95, 0, 0)
+    ((best, worst),) = rank_intervals([ResampledUncertainty(np.arange(3), 0, estimate, replicates=drawn)], 0.95, 0, 0)
     assert (best.tolist(), worst.tolist()) == ([1, 2, 1], [2, 3, 3])
 
 

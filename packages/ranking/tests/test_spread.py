@@ -15,7 +15,7 @@ from salon_ranking.uncertainty.sandwich import inverse_curvature, prior_curvatur
 from salon_ranking.uncertainty.simultaneous import certain as simultaneous
 from salon_ranking.uncertainty.simultaneous import rank_intervals
 from salon_ranking.uncertainty.two_way import FLOOR, TwoWay
-from salon_ranking.uncertainty.uncertainty import Uncertainty
+from salon_ranking.uncertainty.uncertainty import AnalyticUncertainty, ResampledUncertainty
 
 MODELS = 5
 BOTH = ("prompt", "rater")
@@ -106,7 +106,7 @@ def test_largest_gaps_are_those_of_the_twin(seed: int, models: int, with_nan: bo
 def test_stepping_down_only_adds_certain_pairs_and_contradicts_nothing(estimate: list[float], seed: int):
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(len(estimate), len(estimate)))
-    spread = Uncertainty(
+    spread = AnalyticUncertainty(
         np.arange(len(estimate)), 0, np.array(estimate), covariance=0.05 * root @ root.T + 0.01 * np.eye(len(root))
     )
     one_step = spread.estimate[:, None] - spread.estimate[None, :] > (
@@ -122,7 +122,7 @@ def test_stepping_down_only_adds_certain_pairs_and_contradicts_nothing(estimate:
 
 def test_stepping_down_finds_more_where_most_pairs_are_settled():
     apart = np.array([9.0, 6.0, 3.0, 0.372, 0.0])
-    spread = Uncertainty(np.arange(5), 4, apart, covariance=0.01 * np.eye(5))
+    spread = AnalyticUncertainty(np.arange(5), 4, apart, covariance=0.01 * np.eye(5))
     gap = 0.372 / spread.difference_errors()[3, 4]
     assert 2.6 < gap < critical_value(spread, 0.95, 4000, 0)
     (certain,) = simultaneous([spread], 0.95, 4000, 0)
@@ -131,7 +131,7 @@ def test_stepping_down_finds_more_where_most_pairs_are_settled():
 
 
 def test_nothing_is_certain_when_nothing_is_known():
-    spread = Uncertainty(np.arange(3), 0, np.array([5.0, 0.0, -5.0]), replicates=np.empty((0, 3)))
+    spread = ResampledUncertainty(np.arange(3), 0, np.array([5.0, 0.0, -5.0]), replicates=np.empty((0, 3)))
     assert not simultaneous([spread], 0.95, 10, 0)[0].any()
     assert [ends.tolist() for ends in rank_intervals([spread], 0.95, 10, 0)[0]] == [[1, 1, 1], [3, 3, 3]]
 
@@ -142,8 +142,8 @@ def test_few_clusters_make_intervals_wider_by_students_t(interval: str):
     battles = Battles.from_frame(frame, cluster_by="prompt")
     theta = fit(battles).log_strengths
     matrix = sandwich(plain(battles.cells, clustered=True), theta).covariance
-    wide = Uncertainty(np.arange(5), 4, theta, covariance=matrix, degrees=5.0)
-    normal = Uncertainty(np.arange(5), 4, theta, covariance=matrix)
+    wide = AnalyticUncertainty(np.arange(5), 4, theta, covariance=matrix, degrees=5.0)
+    normal = AnalyticUncertainty(np.arange(5), 4, theta, covariance=matrix)
     ratio = (wide.interval(0.95)[1] - theta + theta[4])[:4] / (normal.interval(0.95)[1] - theta + theta[4])[:4]
     assert ratio == pytest.approx(np.full(4, 2.5706 / 1.95996), rel=1e-4)
     table = rank(battles, interval=interval, cluster=True, replicates=2000, baseline="m4").table.sort("model").head(4)

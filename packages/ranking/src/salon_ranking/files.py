@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import polars as pl
 
@@ -69,7 +69,7 @@ def as_lazy(frame: object, source: str = "frame", error: type[RankingError] = Ba
         if hasattr(frame, "__arrow_c_stream__") or isinstance(frame, Mapping):
             return pl.DataFrame(frame).lazy()
         if hasattr(frame, "__dataframe__"):
-            return pl.from_dataframe(frame).lazy()  # type: ignore[arg-type]
+            return pl.from_dataframe(cast("Any", frame)).lazy()
     except (pl.exceptions.PolarsError, ImportError, TypeError, ValueError) as problem:
         raise error("cannot be read as a table:", source=source, value=str(problem)) from problem
     known = ["polars", "pandas", "pyarrow", "a table with __arrow_c_stream__ or __dataframe__", "a mapping of columns"]
@@ -209,7 +209,7 @@ def _csv(contents: list[_Content]) -> pl.LazyFrame:
         twice = [name for place, name in enumerate(names) if name.strip() and name in names[:place]]
         if twice:
             raise pl.exceptions.DuplicateError(f"the header has the column {twice[0]!r} twice; rename one of them")
-    rows = pl.scan_csv(contents, infer_schema=False, glob=False, separator=separator)  # type: ignore[arg-type]
+    rows = pl.scan_csv(cast("Any", contents), infer_schema=False, glob=False, separator=separator)
     return rows.with_columns(pl.all().str.replace(f"^'({FORMULA})", "$1"))  # as csv_text
 
 
@@ -219,7 +219,7 @@ def _separator(text: str) -> str:
 
 
 def _json_lines(contents: list[_Content]) -> pl.LazyFrame:
-    return pl.scan_ndjson(contents, infer_schema_length=None)  # type: ignore[arg-type]
+    return pl.scan_ndjson(cast("Any", contents), infer_schema_length=None)
 
 
 def _json(contents: list[_Content]) -> pl.LazyFrame:
@@ -230,7 +230,7 @@ def _json(contents: list[_Content]) -> pl.LazyFrame:
 
 
 def _parquet(contents: list[_Content]) -> pl.LazyFrame:
-    return pl.scan_parquet(contents, glob=False, extra_columns="ignore")  # type: ignore[arg-type]
+    return pl.scan_parquet(cast("Any", contents), glob=False, extra_columns="ignore")
 
 
 def _arrow(contents: list[_Content]) -> pl.LazyFrame:

@@ -222,10 +222,10 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     """Read ``K/N``."""
     if text is None:
         return None
-    place, _, count = text.partition("/")
-    if not (place.isdecimal() and count.isdecimal()):
+    part, _, count = text.partition("/")
+    if not (part.isdecimal() and count.isdecimal()):
         raise click.BadParameter(f"{text!r} is not K/N, such as 3/8", param_hint="--shard")
-    return int(place), int(count)
+    return int(part), int(count)
 
 
 @bench.command("resume")
@@ -355,7 +355,7 @@ def _judged(
             watcher=watcher,
             fold=fold_apart,
             on_start=announce_start,
-            on_result=lambda each: unreadable.extend(problem_of(each) if len(unreadable) <= MOST_NAMED else ()),
+            on_result=lambda result: unreadable.extend(problem_of(result) if len(unreadable) <= MOST_NAMED else ()),
         )
         try:
             outcome = asyncio.run(job)

@@ -31,9 +31,9 @@ def list_(form: str, output: Path | None) -> None:
     """
     from salon_bench.suites.contract.registry import suites
 
-    found = suites()
-    values = [{name: getattr(each, name) for name in type(each).__slots__} for each in found]
-    rows = [(each.name, each.package, each.problem or each.summary) for each in found]
+    installed = suites()
+    values = [{name: getattr(each, name) for name in type(each).__slots__} for each in installed]
+    rows = [(each.name, each.package, each.problem or each.summary) for each in installed]
     deliver(Table(("suite", "package", "what it is"), rows), values, form=form, output=output, json=lambda: as_json(values))
 
 
@@ -56,8 +56,8 @@ def runs(run_id: str | None, store: StoreAddress, form: str, output: Path | None
     if run_id is None:
         _deliver(run_statuses(store), form, output)
     else:
-        found = run_status(store, run_id)
-        _deliver([found], form, output, show=lambda: _say(found))
+        run = run_status(store, run_id)
+        _deliver([run], form, output, show=lambda: _say(run))
 
 
 def _say(run: "RunStatus") -> None:
@@ -70,32 +70,34 @@ def _say(run: "RunStatus") -> None:
             click.echo(f"  {words}")
 
 
-def _deliver(found: "Sequence[RunStatus]", form: str, output: Path | None, *, show: Callable[[], None] | None = None) -> None:
+def _deliver(
+    statuses: "Sequence[RunStatus]", form: str, output: Path | None, *, show: Callable[[], None] | None = None
+) -> None:
     """Print runs, and write them to a file; only JSON has their settings."""
-    table = Table(("run", "suite", "model", "judge", "version", "state", "cases"), [_line(each) for each in found])
-    document = [_fields(each) for each in found]
+    table = Table(("run", "suite", "model", "judge", "version", "state", "cases"), [_line(each) for each in statuses])
+    document = [_fields(each) for each in statuses]
     values = [{name: value for name, value in fields.items() if name != "settings"} for fields in document]
     deliver(table, values, form=form, output=output, show=show, json=lambda: as_json(document))
 
 
-def _fields(each: "RunStatus") -> dict[str, Any]:
-    plain = {name: getattr(each, name) for name in type(each).__slots__ if name not in ("settings", "finished")}
-    plain["settings"] = json.loads(each.settings) if each.settings and each.settings.startswith("{") else each.settings
+def _fields(status: "RunStatus") -> dict[str, Any]:
+    plain = {name: getattr(status, name) for name in type(status).__slots__ if name not in ("settings", "finished")}
+    plain["settings"] = json.loads(status.settings) if status.settings and status.settings.startswith("{") else status.settings
     return plain
 
 
-def _line(each: "RunStatus") -> list[str]:
+def _line(status: "RunStatus") -> list[str]:
     cases = (
         ""
-        if each.cases_done is None or (each.state.value == "finished" and not each.cases_total)
-        else f"{each.cases_done}/{each.cases_total}"
+        if status.cases_done is None or (status.state.value == "finished" and not status.cases_total)
+        else f"{status.cases_done}/{status.cases_total}"
     )
     return [
-        each.run_id,
-        each.suite,
-        each.subject_model or "",
-        each.judge or "",
-        each.judge_version or "",
-        each.state.value,
+        status.run_id,
+        status.suite,
+        status.subject_model or "",
+        status.judge or "",
+        status.judge_version or "",
+        status.state.value,
         cases,
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import rich_click as click
 
@@ -15,15 +15,18 @@ from salon_console.output import deliver
 from salon_console.shown_result import ResultView
 from salon_console.table_files import RESULT_ENDINGS, Maker, Table
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, seed_option, show
-from salon_ranking.cli.vote_options import counting_options, table_options
+from salon_ranking.cli.vote_options import WEIGHT, table_options, weight_of
 from salon_ranking.extras import drawing
 
 if TYPE_CHECKING:
     import polars as pl
 
     from salon_ranking.opinion.checks import Checks
+    from salon_ranking.opinion.design import Level
+    from salon_ranking.opinion.scores import Unit
+    from salon_ranking.opinion.significance import Test
     from salon_ranking.opinion.summary import MosSummary
-    from salon_ranking.opinion.weights import Weights
+    from salon_ranking.opinion.weights import Ties, Weights
 
 _MOST_COLUMNS = 8
 
@@ -91,10 +94,10 @@ _prompts = click.option(
 def mos(
     ratings: Path,
     prompts: Path | None,
-    test: str,
+    test: "Test | Literal['none']",
     alpha: float,
     by_scenario: bool,
-    unit: str,
+    unit: "Unit",
     gap: float,
     limit: float,
     scale: tuple[float, float] | None,
@@ -124,11 +127,11 @@ def mos(
     found = MosRatings.read(ratings, prompts=prompts, scale=scale, **spelled)
     summary = summarise(
         found,
-        test=test,  # type: ignore[arg-type]
+        test=test,
         alpha=alpha,
         by_scenario=by_scenario,
         confidence=confidence,
-        unit=unit,  # type: ignore[arg-type]
+        unit=unit,
         threshold=gap,
         correlation_limit=limit,
         replicates=replicates,
@@ -166,7 +169,7 @@ def mos(
 @CONFIDENCE
 @output_option(RESULT_ENDINGS)
 @FORMAT
-@counting_options
+@WEIGHT
 def drivers(
     battles: Path,
     ratings: Path,
@@ -174,13 +177,13 @@ def drivers(
     persona: str | None,
     by_scenario: bool,
     interactions: bool,
-    ties: str,
+    ties: "Ties",
     cluster: str | None,
-    level: str,
+    level: "Level",
     confidence: float,
     output: Path | None,
     format_: str,
-    votes: Mapping[str, Any],
+    weight: str | None,
 ) -> None:
     """What voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal.
 
@@ -197,7 +200,7 @@ def drivers(
     from salon_ranking.opinion.ratings import MosRatings
     from salon_ranking.opinion.weights import dimension_weights
 
-    cast = Battles.read(battles, **votes)
+    cast = Battles.read(battles, weight=weight_of(weight))
     has_mode = "mode" in cast.frame.collect_schema()
     found = dimension_weights(
         cast,
@@ -205,9 +208,9 @@ def drivers(
         persona=persona or ("mode" if has_mode else None),
         by_scenario=by_scenario,
         interactions=interactions,
-        ties=ties,  # type: ignore[arg-type]
+        ties=ties,
         cluster=cluster,
-        level=level,  # type: ignore[arg-type]
+        level=level,
         confidence=confidence,
     )
 

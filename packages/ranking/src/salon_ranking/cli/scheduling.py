@@ -1,8 +1,8 @@
 """``salon votes next`` and ``salon votes simulate``: which models meet next, and how many matches a leaderboard will need."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
@@ -11,7 +11,6 @@ from salon_console.options import OUTPUT, output_option
 from salon_console.output import deliver, fitted
 from salon_console.table_files import RESULT_ENDINGS, Maker, Table
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, console, plain, progress, seed_option, show
-from salon_ranking.cli.vote_options import counting_options
 from salon_ranking.extras import drawing
 from salon_taxonomy.store_address import is_url
 
@@ -21,9 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from salon_ranking.scheduling.inventory import Inventory
+    from salon_ranking.scheduling.pairs import Rule
     from salon_ranking.scheduling.planning import BattlePlan
 
-_RULES = ["proportional", "mef", "information", "uniform"]
+_RULES: "tuple[Rule, ...]" = ("proportional", "mef", "information", "uniform")
 _MOST_SHOWN = 100
 
 
@@ -59,11 +59,10 @@ _MOST_SHOWN = 100
 @click.option("--seed", type=int, default=0, show_default=True, help="Same battles and seed, same plan.")
 @OUTPUT
 @FORMAT
-@counting_options
 def next_pairs(
     battles: Path,
     count: int,
-    rule: str,
+    rule: "Rule",
     streams: int | None,
     models: tuple[str, ...],
     generations: Path | None,
@@ -72,7 +71,6 @@ def next_pairs(
     seed: int,
     output: Path | None,
     format_: str,
-    votes: Mapping[str, Any],
 ) -> None:
     """Plan the next battles to show: two models, a prompt, a sample of each, and who stands on the left.
 
@@ -91,10 +89,10 @@ def next_pairs(
     from salon_ranking.scheduling.state import ScheduleState
 
     names = _names(models)
-    found = Battles.read(battles, **votes)
+    found = Battles.read(battles)
     inventory = _inventory(battles, generations, prompts, samples, names or found.models)
     state = ScheduleState.of(found, models=names or None, inventory=inventory)
-    plan = plan_pairs(state, count, rule=rule, streams=streams, seed=seed)  # type: ignore[arg-type]
+    plan = plan_pairs(state, count, rule=rule, streams=streams, seed=seed)
     deliver(lambda: _pair_cells(plan), plan, form=format_, output=output, show=lambda: _show_pairs(plan))
 
 
@@ -115,14 +113,13 @@ def next_pairs(
 @seed_option("plan")
 @output_option(RESULT_ENDINGS)
 @FORMAT
-@counting_options
 def simulate(
     battles: Path | None,
     models: int,
     spread: float,
     ties: float,
     noise: float,
-    rules: tuple[str, ...],
+    rules: "tuple[Rule, ...]",
     width: float,
     power: float,
     gap: float,
@@ -131,7 +128,6 @@ def simulate(
     seed: int,
     output: Path | None,
     format_: str,
-    votes: Mapping[str, Any],
 ) -> None:
     """Simulate schedules: how many matches until the leaderboard can be trusted, by rule.
 
@@ -152,11 +148,11 @@ def simulate(
         check_models(models)
         ratings = assumed_ratings(models, spread)
     else:
-        ratings = _fitted(battles, votes)
+        ratings = _fitted(battles)
     with progress() as stage:
         found = make_plan(
             ratings,
-            rules=rules or _RULES,  # type: ignore[arg-type]
+            rules=rules or _RULES,
             voting=Voting(ties, noise),
             goals=Goals(width, power, confidence, gap),
             leagues=leagues,
@@ -184,12 +180,12 @@ def simulate(
     deliver(lambda: _plan_cells(found), found.table, form=format_, output=output, show=lambda: _show_plan(found), made=made)
 
 
-def _fitted(battles: Path, votes: Mapping[str, Any]) -> "NDArray[np.float64]":
+def _fitted(battles: Path) -> "NDArray[np.float64]":
     """Return ratings of the models that have battles."""
     from salon_ranking.battles import Battles
     from salon_ranking.models.ratings import fit
 
-    return fit(Battles.read(battles, **votes), prior_ties=1.0).ratings
+    return fit(Battles.read(battles), prior_ties=1.0).ratings
 
 
 def _names(given: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The options of every command that reads battles: what the file calls its columns, winners and models, and what counts."""
+"""The options of commands that read votes: what the file calls its columns, winners and models, and what counts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -59,18 +59,12 @@ _SPELLING_NAMES = ("format_of_votes", "columns", "winner_words", "names_file", "
 
 def vote_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of spelling and counting; the command gets them as ``votes``, the keywords of ``Battles.read``."""
-    return spelling_options(counting_options(command))
-
-
-def counting_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options on which battles count, and how much; the command gets them as ``votes``."""
 
     @wraps(command)
-    def called(weight: str | None, anchors: str, votes: Mapping[str, object] | None = None, **arguments: Any) -> None:
-        counted = {"weight": weight_of(weight), "anchors": anchors.replace("-", "_")}
-        command(votes={**(votes or {}), **counted}, **arguments)
+    def called(weight: str | None, anchors: str, votes: Mapping[str, object], **arguments: Any) -> None:
+        command(votes={**votes, "weight": weight_of(weight), "anchors": anchors.replace("-", "_")}, **arguments)
 
-    return decorated(called, _COUNTING)
+    return spelling_options(decorated(called, _COUNTING))
 
 
 def weight_of(column: str | None) -> str | bool:

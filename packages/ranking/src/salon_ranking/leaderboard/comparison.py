@@ -23,6 +23,7 @@ from salon_ranking.uncertainty.multiple_testing import holm
 from salon_ranking.uncertainty.options import IntervalOptions
 from salon_ranking.uncertainty.resampling import uncertainties
 from salon_ranking.uncertainty.student import two_sided_quantiles, two_sided_tail
+from salon_ranking.uncertainty.uncertainty import AnalyticUncertainty
 
 Floats = NDArray[np.float64]
 _MEAN = 1000.0
@@ -199,12 +200,12 @@ def _side(
     found = [one for league in uncertainties(ratings, asked) for one in league.strengths]
     one = found[0]
     place = np.searchsorted(one.members, chosen)
-    matrix = one.covariance
     is_known = len(found) == 1 and one.too_little(confidence) is None
-    if matrix is not None and is_known and (one.strong is None or len({*one.strong[place]}) == 1):  # all models can be compared
+    is_joined = one.strong is None or len({*one.strong[place]}) == 1  # so that all models can be compared
+    if isinstance(one, AnalyticUncertainty) and is_known and is_joined:
         contrasts = np.zeros((len(shared), len(one.members)))
         contrasts[:, place] = np.eye(len(shared)) - 1.0 / len(shared)
-        variance = np.maximum(((contrasts @ matrix) * contrasts).sum(axis=1), 0.0)
+        variance = np.maximum(((contrasts @ one.covariance) * contrasts).sum(axis=1), 0.0)
         degrees = one.degrees_of_contrasts(contrasts)
     return theta - theta.mean(), variance, degrees
 

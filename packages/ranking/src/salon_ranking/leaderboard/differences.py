@@ -25,7 +25,7 @@ from salon_ranking.uncertainty.multiple_testing import holm
 from salon_ranking.uncertainty.options import Interval
 from salon_ranking.uncertainty.resampling import uncertainties
 from salon_ranking.uncertainty.student import two_sided_tail
-from salon_ranking.uncertainty.uncertainty import Uncertainty
+from salon_ranking.uncertainty.uncertainty import ResampledUncertainty, Uncertainty
 
 Floats = NDArray[np.float64]
 
@@ -128,7 +128,7 @@ def differences_of(battles: Battles, options: EstimateOptions) -> Differences:
         or [pl.DataFrame(schema=dict.fromkeys(_COLUMNS))]
     )
     clustered_by = " and ".join(cluster_columns(battles.cluster_by)) if asked.clustered else None
-    is_drawn = asked.kind == "percentile" and any(one.replicates is not None for one in leagues)
+    is_drawn = asked.kind == "percentile" and any(isinstance(one, ResampledUncertainty) for one in leagues)
     kind = "percentile bootstrap" if is_drawn else "sandwich"
     by = f"clustered by {clustered_by}" if clustered_by else "over battles"
     degenerate = max((one.degenerate for one in leagues), default=0)

@@ -24,8 +24,7 @@ from salon_ranking import _core
 from salon_ranking.battles import Battles
 from salon_ranking.errors import OptionError
 from salon_ranking.leaderboard.board import Leaderboard
-from salon_ranking.models.covariate_likelihood import CovariateLikelihood
-from salon_ranking.models.likelihood import check_size
+from salon_ranking.models.likelihood import PairLikelihood, check_size
 from salon_ranking.models.ratings import POINTS_PER_UNIT, FittedLeague, Ratings, elo, fitted
 from salon_ranking.models.ties import TieLikelihood
 from salon_ranking.options import Range, checked
@@ -78,9 +77,9 @@ class _Refits:
     def __init__(self, league: FittedLeague, inverse: Floats, prior: Floats) -> None:
         likelihood = league.likelihood
         cells = likelihood.cells
-        if cells.clusters > 1 and not isinstance(likelihood, CovariateLikelihood):  # fewer cells without them
+        if cells.clusters > 1 and isinstance(likelihood, PairLikelihood | TieLikelihood):  # fewer cells without them
             without = _core.parts(cells, np.zeros(cells.clusters, dtype=np.uint32), False)[0][2]
-            likelihood = replace(likelihood, cells=without, clustered=False)  # type: ignore[type-var]
+            likelihood = replace(likelihood, cells=without, clustered=False)
         self.likelihood, self.inverse, self.prior = likelihood, inverse, prior
         self.values, self.base, self.models = league.estimate.values, league.base, len(league.log_strengths)
         self.ties = likelihood if isinstance(likelihood, TieLikelihood) and likelihood.size else None

@@ -18,7 +18,7 @@ from salon_ranking.uncertainty.options import Interval
 from salon_ranking.uncertainty.resampling import LeagueUncertainty, uncertainties
 from salon_ranking.uncertainty.simultaneous import rank_intervals
 from salon_ranking.uncertainty.student import two_sided_tail
-from salon_ranking.uncertainty.uncertainty import Uncertainty
+from salon_ranking.uncertainty.uncertainty import AnalyticUncertainty, ResampledUncertainty, Uncertainty
 
 Floats = NDArray[np.float64]
 
@@ -160,12 +160,12 @@ class _Intervals:
         self.low[found.members], self.high[found.members] = low, high
         self.error[found.members] = np.where(np.isnan(high - low), np.nan, POINTS_PER_UNIT * found.errors())
         self.used[found.members] = ends.used
-        if found.sandwich is not None and found.base is not None:
+        if isinstance(found, AnalyticUncertainty) and found.freedom is not None and found.base is not None:
             degrees = found.degrees_of(found.base)
             self.degrees[found.members] = np.where(np.isinf(degrees) | np.isnan(high - low), np.nan, degrees)
         self.degenerate = max(self.degenerate, found.degenerate)
         self.unconverged += found.unconverged
-        self.kinds.add(self.asked.kind if found.replicates is not None else "sandwich")
+        self.kinds.add(self.asked.kind if isinstance(found, ResampledUncertainty) else "sandwich")
         named = self.battles.models[found.members[found.base or 0]]
         where = f"component of {named}: " if len(self.ratings.baselines) > 1 else ""
         self.warnings += [where + said for said in found.warnings(self.battles.models, confidence, self.clustered_by, ends)]
@@ -231,7 +231,7 @@ class _Intervals:
 
 def _within_range(found: Uncertainty, edge: float, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return a tie parameter's interval; that of a sandwich is symmetric in ln(parameter - edge), and so above the edge."""
-    if found.replicates is not None:
+    if isinstance(found, ResampledUncertainty):
         return low, high
     above = found.estimate[:-1] - edge
     reach = np.exp((high - low) / (2.0 * above))

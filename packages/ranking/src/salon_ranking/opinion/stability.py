@@ -55,7 +55,7 @@ def self_comparison(
     # Eq. 4 with k = 1.
     single = pl.col("within").sum() / pl.len().cast(pl.Float64).pow(2)
     table = blocks.group_by("dimension", "model").agg(single=single).sort("dimension", "model")
-    up_to = most if most is not None else int(blocks["k"].max() or 0)  # type: ignore[arg-type]
+    up_to = most if most is not None else max(blocks["k"].to_list(), default=0)
     samples = pl.DataFrame({"samples": range(1, up_to + 1)}, schema={"samples": pl.Int64})
     table = table.join(samples, how="cross", maintain_order="left_right")
     spread = (2.0 * table["single"].to_numpy() / table["samples"].to_numpy()) ** 0.5

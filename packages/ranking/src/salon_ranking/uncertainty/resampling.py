@@ -14,8 +14,9 @@ import numpy as np
 
 from salon_ranking.errors import UnratableError
 from salon_ranking.models.league import default_baseline
-from salon_ranking.models.likelihood import MOST_MODELS, DrawPlan, Floats, Likelihood
+from salon_ranking.models.likelihood import MOST_MODELS, DrawPlan, Floats, Likelihood, PairLikelihood
 from salon_ranking.models.ratings import FittedLeague, Ratings
+from salon_ranking.models.ties import TieLikelihood
 from salon_ranking.options import workers
 from salon_ranking.uncertainty.options import IntervalOptions
 from salon_ranking.uncertainty.sandwich import (
@@ -28,7 +29,7 @@ from salon_ranking.uncertainty.sandwich import (
     still_models,
     two_way,
 )
-from salon_ranking.uncertainty.uncertainty import Uncertainty, settled, stretched
+from salon_ranking.uncertainty.uncertainty import Freedom, ResampledUncertainty, Uncertainty, stretched
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +64,13 @@ def uncertainties(ratings: Ratings, asked: IntervalOptions) -> Iterator[LeagueUn
 def _parts(league: FittedLeague) -> Iterator[tuple[FittedLeague, int | None]]:
     """Yield the parts of a league that are resampled each by itself, with the baseline's position in each."""
     joined = league.likelihood.cells.joined()
-    if league.likelihood.options.prior_ties == 0.0 or league.likelihood.size or not joined.any():
+    is_one = league.likelihood.options.prior_ties == 0.0 or league.likelihood.size or not joined.any()
+    if is_one or not isinstance(league.likelihood, PairLikelihood | TieLikelihood):
         yield league, league.base
         return
     for number in range(int(joined.max()) + 1):
         group = np.flatnonzero(joined == number)
-        likelihood = replace(league.likelihood, cells=league.likelihood.cells.among(group.tolist()))  # type: ignore[type-var]
+        likelihood = replace(league.likelihood, cells=league.likelihood.cells.among(group.tolist()))
         estimate = replace(league.estimate, values=league.log_strengths[group])
         base = np.flatnonzero(group == league.base)
         yield FittedLeague(league.members[group], 0, likelihood, estimate), int(base[0]) if len(base) else None
@@ -121,10 +123,10 @@ def _uncertainty(league: FittedLeague, base: int | None, asked: IntervalOptions)
     strengths, further = both.with_replicates(replicates, skew, drawn.degenerate, drawn.unconverged)
     analytic = cache(lambda: both.analytic(likelihood, values))
     concentrated = bool(counts) and models <= MOST_MODELS and _is_concentrated(likelihood, values, origin, counts)
-    strengths = settled(strengths, asked.confidence, lambda: analytic()[0], concentrated=concentrated)
-    if strengths.replicates is None and further is not None:
-        further = analytic()[1]
-    return strengths, further
+    settled = strengths.settled(asked.confidence, lambda: analytic()[0], concentrated=concentrated)
+    if settled is not strengths and further is not None:
+        return settled, analytic()[1]
+    return settled, further
 
 
 def _is_concentrated(likelihood: Likelihood, values: Floats, origin: int, counts: tuple[int, ...]) -> bool:
@@ -150,31 +152,25 @@ class _Both:
 
     def with_covariance(self, found: Sandwich) -> tuple[Uncertainty, Uncertainty | None]:
         """Return both with their parts of a covariance, and its degrees of freedom."""
-        matrix = found.covariance
-        own = found if found.columns and np.isfinite(matrix).all() else None
-        strengths = replace(self.strengths, covariance=matrix[: self.models, : self.models], sandwich=own)
+        matrix, models = found.covariance, self.models
+        has_own = bool(found.columns) and bool(np.isfinite(matrix).all())
+        own = Freedom(found, np.arange(models)) if has_own else None
+        strengths = self.strengths.analytic(matrix[:models, :models], own)
         if self.further is None:
             return strengths, None
-        numbers = np.append(np.arange(self.models, len(matrix)), -1)
-        rest = np.pad(matrix[self.models :, self.models :], (0, 1))
-        return strengths, replace(self.further, covariance=rest, sandwich=own, parameters=numbers)
+        rest = Freedom(found, np.append(np.arange(models, len(matrix)), -1)) if has_own else None
+        return strengths, self.further.analytic(np.pad(matrix[models:, models:], (0, 1)), rest)
 
     def with_replicates(
         self, replicates: Floats, skew: Floats | None, degenerate: int, unconverged: int
-    ) -> tuple[Uncertainty, Uncertainty | None]:
+    ) -> tuple[ResampledUncertainty, Uncertainty | None]:
         """Return both with their parts of replicates and accelerations."""
-        ended = {"degenerate": degenerate, "unconverged": unconverged}
-        strengths = replace(
-            self.strengths,
-            replicates=replicates[:, : self.models],
-            acceleration=None if skew is None else skew[: self.models],
-            **ended,  # type: ignore[arg-type]
-        )
+        models, lost = self.models, (degenerate, unconverged)
+        strengths = self.strengths.resampled(replicates[:, :models], None if skew is None else skew[:models], *lost)
         if self.further is None:
             return strengths, None
-        rest = np.column_stack([replicates[:, self.models :], np.zeros(len(replicates))])
-        skew = None if skew is None else np.append(skew[self.models :], 0.0)
-        return strengths, replace(self.further, replicates=rest, acceleration=skew, **ended)  # type: ignore[arg-type]
+        rest = np.column_stack([replicates[:, models:], np.zeros(len(replicates))])
+        return strengths, self.further.resampled(rest, None if skew is None else np.append(skew[models:], 0.0), *lost)
 
     def analytic(self, likelihood: Likelihood, values: Floats) -> tuple[Uncertainty, Uncertainty | None]:
         """Return both by a sandwich; without it, and with a note why, where there can be none."""

@@ -92,7 +92,8 @@ def rank_intervals(
         Per league, two arrays of shape (n,), from 1 to n.
 
     Example:
-        >>> apart = Uncertainty(np.arange(3), 2, np.array([5.0, 0.1, 0.0]), covariance=np.eye(3))
+        >>> from salon_ranking.uncertainty.uncertainty import AnalyticUncertainty
+        >>> apart = AnalyticUncertainty(np.arange(3), 2, np.array([5.0, 0.1, 0.0]), covariance=np.eye(3))
         >>> [ends.tolist() for ends in rank_intervals([apart], 0.95, draws=1000, seed=0)[0]]
         [[1, 2, 2], [1, 3, 3]]
     """

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import TypeVar
 
 from salon_synthetic.scenes.claims import Claim, Description
@@ -12,7 +13,7 @@ from salon_synthetic.scenes.scene import Item, Scene
 from salon_synthetic.scenes.vocabulary import Category, Colour, Relation, Shape, Size, Texture
 from salon_synthetic.scenes.wording import counted, indefinite, listed, noun, relation_phrase
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Enum)
 _SIDES = (Relation.LEFT, Relation.RIGHT, Relation.ABOVE, Relation.BELOW)
 
 
@@ -48,7 +49,7 @@ def compose(category: Category, generator: random.Random) -> ComposedScene:
 
 
 def _drawn(values: type[T], number: int, generator: random.Random) -> list[T]:
-    return generator.sample(list(values), number)  # type: ignore[call-overload]
+    return generator.sample(list(values), number)
 
 
 def _item(kind: Description) -> Item:

@@ -29,7 +29,7 @@ def thresholds_of(stage: StageRun) -> dict[str, Thresholds]:
     own = {key.removeprefix(_PREFIX): pair for key, pair in (stage.besides or {}).items() if key.startswith(_PREFIX)}
     found: dict[str, Thresholds] = {}
     for grammar in AnswerForm:
-        known = {build.name for build in MONITORS[grammar]}  # type: ignore[attr-defined]
+        known = {build.name for build in MONITORS[grammar]}
         found |= _held(stage, grammar, {name: pair for name, pair in own.items() if name in known})
     if stage.besides is None:
         for each in stage.history.warned:

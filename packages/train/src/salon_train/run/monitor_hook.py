@@ -46,7 +46,7 @@ def board_of(section: MonitorsSection, grammar: AnswerForm) -> MonitorBoard | No
     """
     if not section.on:
         return None
-    builders = {build.name: build for build in MONITORS[grammar]}  # type: ignore[attr-defined]
+    builders = {build.name: build for build in MONITORS[grammar]}
     for key, names in (("which", section.which or ()), ("thresholds", section.thresholds)):
         for name in names:
             if name not in builders:

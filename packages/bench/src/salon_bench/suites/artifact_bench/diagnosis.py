@@ -4,7 +4,7 @@ Beyond the benchmark's own exact match (Artifact-Bench, section 3.2), whose valu
 recall per label and family, the overlap of the two sets (Jaccard), the share of options judged rightly, and confusions.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -111,14 +111,14 @@ def confusion(found: Sequence[AidAnswer]) -> "pl.DataFrame":
     """
     import polars as pl
 
-    weight: Counter[tuple[str, str]] = Counter()
+    weight: defaultdict[tuple[str, str], float] = defaultdict(float)
     offered: Counter[tuple[str, str]] = Counter()
     for each in found:
         offered.update((one, other) for one in each.truth for other in each.wrong)
         if each.chosen is not None:
             pairs = [(one, other) for one in each.truth - each.chosen for other in each.chosen & each.wrong]
             for pair in pairs:
-                weight[pair] += 1 / len(pairs)  # type: ignore[assignment]  # a Counter holds fractions as well
+                weight[pair] += 1 / len(pairs)
     rows = [(*pair, float(value), offered[pair], value / offered[pair]) for pair, value in weight.items()]
     schema = {"missed": pl.String, "chosen": pl.String, "weight": pl.Float64, "offered": pl.Int64, "rate": pl.Float64}
     frame = pl.DataFrame(rows, schema=schema, orient="row")

@@ -191,10 +191,9 @@ def _winner(shown: Verdict[Shown], side: Side) -> Verdict[Winner]:
 
 def _final(first: Verdict[Winner], second: Verdict[Winner], rule: OrderRule) -> Verdict[Winner]:
     """What a battle comes to; without both showings it has no verdict."""
-    for each in (first, second):
-        if isinstance(each, Unscored):
-            return each
-    return combined(first.value, second.value, rule)  # type: ignore[union-attr]
+    if isinstance(first, Unscored):
+        return first
+    return second if isinstance(second, Unscored) else combined(first.value, second.value, rule)
 
 
 def _points_of(winner: Verdict[Winner]) -> Verdict[float]:
