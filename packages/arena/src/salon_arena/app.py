@@ -600,7 +600,7 @@ class _Whole(Response):
     """A file to send. That it was sent is on the disk before its last part leaves: an answer never comes earlier.
 
     Args:
-        data: the file.
+        content: of the file.
         kind: its media type.
         sent: notes that it was sent.
     """

@@ -282,7 +282,7 @@ class _Writer:
 
     Args:
         engine: makes the connection.
-        place: the database as messages call it.
+        name: the database as messages call it.
         file: of a SQLite database.
         link: the end of the chain.
     """

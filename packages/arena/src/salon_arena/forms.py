@@ -78,7 +78,7 @@ class FormTask(RoundsTask[FormItem]):
 
     Args:
         kind: ``panel`` or ``check``.
-        items: what is to be judged.
+        forms: what is to be judged.
         options: the values of an answer, and their words.
         material: where the files are from.
         raters: how many people judge each item.

@@ -275,7 +275,7 @@ class Growing(dict[str, I]):
 
     Args:
         new: makes an empty item.
-        items: to begin with.
+        states: to begin with.
     """
 
     def __init__(self, new: Callable[[], I], states: Mapping[str, I] | None = None) -> None:
