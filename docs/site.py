@@ -1,12 +1,13 @@
 """What the site shows of its sources: reasons in fences as captions; docstrings with code instead of Sphinx roles.
 
-In docstrings ``a, b: …`` are several arguments, and ``Example:`` is a section. ``mkdocs.yml`` names both extensions.
+In docstrings ``a, b: …`` are several arguments, and ``Example:`` is a section. Functions ``with_options`` show keywords.
+``mkdocs.yml`` names both extensions.
 """
 
 import re
 from typing import Any
 
-from griffe import Extension, Object
+from griffe import Extension, Function, Object, ParameterKind
 from markdown import Markdown
 from markdown.extensions import Extension as MarkdownExtension
 from markdown.preprocessors import Preprocessor
@@ -23,7 +24,12 @@ def _one_by_one(found: re.Match[str]) -> str:
 
 
 class SalonDocstrings(Extension):
-    """Rewrite each docstring before its sections are read."""
+    """Rewrite each docstring before its sections are read, and the parameters of functions that take an object of options."""
+
+    def on_function_instance(self, *, func: Function, **kwargs: Any) -> None:
+        """Show the last parameter of a function ``with_options`` as the keywords that callers write."""
+        if any(str(decorator.value).startswith("with_options(") for decorator in func.decorators):
+            func.parameters[-1].kind = ParameterKind.var_keyword
 
     def on_instance(self, *, obj: Object, **kwargs: Any) -> None:
         """Rewrite the docstring of one module, class, function or attribute."""

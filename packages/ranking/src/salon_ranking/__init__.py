@@ -45,13 +45,16 @@ if TYPE_CHECKING:
     from salon_ranking.leaderboard.explanation import explain
     from salon_ranking.leaderboard.groups import groups_of, rank_by
     from salon_ranking.leaderboard.listing import listing, match_effects
+    from salon_ranking.leaderboard.options import ComparisonOptions, ContributionOptions, EstimateOptions, RankOptions
     from salon_ranking.leaderboard.ranking import rank
     from salon_ranking.models.covariates import Covariate
     from salon_ranking.models.growing_league import GrowingLeague
     from salon_ranking.models.online_elo import OnlineElo, online_elo
+    from salon_ranking.models.options import FitOptions
     from salon_ranking.models.ratings import Ratings, fit
     from salon_ranking.models.ties import Chances
     from salon_ranking.uncertainty.multiple_testing import holm
+    from salon_ranking.uncertainty.options import IntervalOptions
     from salon_ranking.uncertainty.quantiles import bca_interval, percentile_interval
 
 __all__ = [
@@ -59,6 +62,8 @@ __all__ = [
     "BattleError",
     "Battles",
     "Chances",
+    "ComparisonOptions",
+    "ContributionOptions",
     "Contributions",
     "Covariate",
     "CovariateCollinearityError",
@@ -66,14 +71,18 @@ __all__ = [
     "CovariateSeparationError",
     "CycleReport",
     "Differences",
+    "EstimateOptions",
+    "FitOptions",
     "GoodnessOfFit",
     "GrowingLeague",
+    "IntervalOptions",
     "Leaderboard",
     "LogLoss",
     "MissingExtraError",
     "OnlineElo",
     "OptionError",
     "OrderError",
+    "RankOptions",
     "RankingError",
     "Ratings",
     "UnknownModelError",
@@ -121,13 +130,16 @@ _BY_MODULE = {
     "leaderboard.explanation": "explain",
     "leaderboard.groups": "groups_of rank_by",
     "leaderboard.listing": "listing match_effects",
+    "leaderboard.options": "ComparisonOptions ContributionOptions EstimateOptions RankOptions",
     "leaderboard.ranking": "rank",
     "models.growing_league": "GrowingLeague",
     "models.covariates": "Covariate",
     "models.online_elo": "OnlineElo online_elo",
+    "models.options": "FitOptions",
     "models.ratings": "Ratings fit",
     "models.ties": "Chances",
     "uncertainty.multiple_testing": "holm",
+    "uncertainty.options": "IntervalOptions",
     "uncertainty.quantiles": "bca_interval percentile_interval",
 }
 __getattr__, __dir__ = lazy_names(globals(), {module: tuple(names.split()) for module, names in _BY_MODULE.items()})

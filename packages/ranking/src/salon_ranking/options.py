@@ -355,21 +355,21 @@ def _array(
 ) -> "np.ndarray[tuple[int, ...], np.dtype[np.generic]]":
     """Return the numbers as an array of the wanted shape."""
     try:
-        found = np.asarray(value)
-        if found.dtype.kind not in "biuf":
-            found = found.astype(np.float64)
+        array = np.asarray(value)
+        if array.dtype.kind not in "biuf":
+            array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise OptionError(f"{name} must be numbers, not", value=repr(value)) from error
     known = dict(sizes)
-    fits = found.ndim == len(letters) and all(
-        known.setdefault(letter, size) == size for letter, size in zip(letters, found.shape, strict=True)
+    fits = array.ndim == len(letters) and all(
+        known.setdefault(letter, size) == size for letter, size in zip(letters, array.shape, strict=True)
     )
     if not fits or isinstance(value, str | bytes):
-        given = ", ".join(f"{letter} = {sizes[letter]}" for letter in dict.fromkeys(letters) if letter in sizes)
-        wanted = f"({', '.join(letters)}){f', with {given}' if given else ''}"
-        raise OptionError(f"{name} must have the shape {wanted}, not {found.shape}")
+        sizes_before = ", ".join(f"{letter} = {sizes[letter]}" for letter in dict.fromkeys(letters) if letter in sizes)
+        wanted = f"({', '.join(letters)}){f', with {sizes_before}' if sizes_before else ''}"
+        raise OptionError(f"{name} must have the shape {wanted}, not {array.shape}")
     sizes.update(known)
-    return found
+    return array
 
 
 def _number(name: str, value: object, *, whole: bool, allowed: Range | None) -> float:

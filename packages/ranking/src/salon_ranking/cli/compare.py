@@ -64,21 +64,21 @@ def compare(
         check_output(output)
     rated, _ = read_rated(battles, both_bad, cluster=cluster)
     if other is not None:
-        found = _sets(rated, read_rated(other, both_bad, cluster=cluster)[0], options)
+        comparison = _sets(rated, read_rated(other, both_bad, cluster=cluster)[0], options)
     elif by is not None:
-        found = _groups(rated, by, options)
+        comparison = _groups(rated, by, options)
     else:
         with progress() as stage:
-            found = _models(rated, options.into(RankOptions, progress=stage("differences")))
-    show_table(found, format_, output)
+            comparison = _models(rated, options.into(RankOptions, progress=stage("differences")))
+    show_table(comparison, format_, output)
 
 
 def _models(battles: "Battles", options: "RankOptions") -> "OtherTable":
     from salon_ranking.cli.other_table import OtherTable
     from salon_ranking.leaderboard.differences import differences_of
 
-    found = differences_of(battles, options)
-    return OtherTable(found.header, found.table)
+    pairs = differences_of(battles, options)
+    return OtherTable(pairs.header, pairs.table)
 
 
 def _groups(battles: "Battles", column: str, options: "RankOptions") -> "OtherTable":
@@ -98,5 +98,5 @@ def _sets(battles: "Battles", other: "Battles", options: "RankOptions") -> "Othe
     from salon_ranking.leaderboard.comparison import votes_compared
     from salon_ranking.leaderboard.options import ComparisonOptions
 
-    found = votes_compared(battles, other, options.into(ComparisonOptions))
-    return OtherTable(found.header, found.table, charts=found.view().makers())
+    comparison = votes_compared(battles, other, options.into(ComparisonOptions))
+    return OtherTable(comparison.header, comparison.table, charts=comparison.view().makers())

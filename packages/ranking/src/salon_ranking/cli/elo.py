@@ -60,7 +60,7 @@ def elo(
 
     rated, acceptable = read_rated(battles, both_bad, weight=weight_of(weight))
     with progress() as stage:
-        found = online_elo(
+        ratings = online_elo(
             rated,
             k=k,
             order_by=order_by,
@@ -71,7 +71,7 @@ def elo(
             progress=stage("random orders"),
         )
     made = made_of(
-        found,
+        ratings,
         battles=rated.count,
         source=rated.source,
         weight=rated.weight,
@@ -81,7 +81,7 @@ def elo(
         excluded=None,
     )
     further = {} if acceptable is None else {"acceptability": acceptable}
-    table = OtherTable(found.header, found.table, made, further, cells=_cells, warnings=rated.unrated_note)
+    table = OtherTable(ratings.header, ratings.table, made, further, cells=_cells, warnings=rated.unrated_note)
     show_table(table, format_, output)
 
 

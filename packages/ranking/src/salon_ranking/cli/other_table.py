@@ -52,28 +52,28 @@ def check_output(output: Path | None) -> None:
         check_ending(output, TABLE_ENDINGS, "output of this command")
 
 
-def show_table(found: OtherTable, form: str, output: Path | None) -> None:
+def show_table(result: OtherTable, form: str, output: Path | None) -> None:
     """Print a table in the wanted format, and write it to the file that is named."""
     from salon_ranking.cli.terminal import MOST_SHOWN, more_rows
 
     def show() -> None:
         terminal = console(width=WIDTH)
-        terminal.print(plain(found.header), style="dim")
+        terminal.print(plain(result.header), style="dim")
         if not is_quiet(output):
-            terminal.print(fitted(found.cells(found.table.head(MOST_SHOWN))))
-            more = more_rows(found.table.height)
+            terminal.print(fitted(result.cells(result.table.head(MOST_SHOWN))))
+            more = more_rows(result.table.height)
             if more is not None:
                 terminal.print(more)
-        for warning in found.warnings:
+        for warning in result.warnings:
             terminal.print(f"Warning: {plain(warning)}")
-        show_tables({}, found.further, terminal)
+        show_tables({}, result.further, terminal)
 
     deliver(
-        lambda: found.cells(found.table),
-        found.table,
+        lambda: result.cells(result.table),
+        result.table,
         form=form,
         output=output,
         show=show,
-        json=found.document,
-        made=found.charts,
+        json=result.document,
+        made=result.charts,
     )

@@ -112,7 +112,7 @@ def compare_votes(battles: Battles, other: Battles, options: ComparisonOptions) 
     sets, and they are not the same votes; otherwise there are no intervals and the header says why. Without the column
     ``battle_id`` in both, votes are taken as different ones. Degrees of freedom are those of Welch and Satterthwaite.
 
-    The keywords are the fields of :class:`salon_ranking.leaderboard.options.ComparisonOptions`.
+    The keywords are the fields of :class:`salon_ranking.ComparisonOptions`.
 
     Raises:
         OptionError: fewer than two models are in both; or as those options.

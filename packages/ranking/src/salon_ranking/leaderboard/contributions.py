@@ -69,7 +69,7 @@ class Contributions:
 def contributions(battles: Battles, options: ContributionOptions) -> Contributions:
     """Return the contribution of every value of ``column`` to every model's rating.
 
-    The keywords are the fields of :class:`salon_ranking.leaderboard.options.ContributionOptions`.
+    The keywords are the fields of :class:`salon_ranking.ContributionOptions`.
 
     Raises:
         BattleError: the column is missing, or a battle has no value in it.

@@ -43,7 +43,7 @@ def rank(battles: Battles, options: RankOptions) -> Leaderboard:
     chain of battles, or that so beat the baseline: neither kind knows how far such a rating may reach. Clusters count in the
     intervals; the reduction is that of independent battles.
 
-    The keywords are the fields of :class:`salon_ranking.leaderboard.options.RankOptions`; for other errors see
+    The keywords are the fields of :class:`salon_ranking.RankOptions`; for other errors see
     :func:`salon_ranking.fit`.
 
     Raises:

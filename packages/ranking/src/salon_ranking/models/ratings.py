@@ -169,7 +169,7 @@ def chances_of(ratings: Ratings, first: NDArray[np.int64], second: NDArray[np.in
 def fit(battles: Battles, options: FitOptions) -> Ratings:
     """Rate all models, by Bradley-Terry, a tie model, or at equal covariates.
 
-    The keywords are the fields of :class:`salon_ranking.models.options.FitOptions`.
+    The keywords are the fields of :class:`salon_ranking.FitOptions`.
 
     Raises:
         BattleError: there are no battles.

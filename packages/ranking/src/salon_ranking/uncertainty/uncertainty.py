@@ -131,11 +131,11 @@ class Uncertainty:
 
     def among(self, chosen: NDArray[np.int64]) -> Self:
         """Return the uncertainty of some of the models, given by position; without the baseline no rating has an interval."""
-        place, given_up = np.flatnonzero(chosen == self.base), self.given_up
+        base, given_up = np.flatnonzero(chosen == self.base), self.given_up
         return replace(
             self,
             members=self.members[chosen],
-            base=int(place[0]) if len(place) else None,
+            base=int(base[0]) if len(base) else None,
             estimate=self.estimate[chosen],
             strong=None if self.strong is None else self.strong[chosen],
             still=None if self.still is None else self.still[chosen],
@@ -454,12 +454,12 @@ class ResampledUncertainty(Uncertainty):
             why = "have no finite estimate, as a group of models wins or loses everything in them"
         which = f"{unknown:,} of {counted(drawn, 'replicate')} {why}" if too_many else "few clusters hold most of what is known"
         note = f"{which}: these intervals are sandwiches instead"
-        found = analytic()
+        sandwiches = analytic()
         # Degenerate replicates have no value at all; where others have none for a model, no battle joins it to the rest.
         known = self.replicates[~np.isnan(self.replicates).all(axis=1)]
         unjoined = np.isnan(known).sum(axis=0) > tail * (drawn - 1)
         given_up = GivenUp(self.used, unjoined, self.degenerate, self.unconverged)
-        return replace(found, given_up=given_up, notes=(note, *found.notes))
+        return replace(sandwiches, given_up=given_up, notes=(note, *sandwiches.notes))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
