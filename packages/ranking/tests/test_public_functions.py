@@ -125,6 +125,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "Checks.read": {"path": path.with_name("checks.csv")},
         "Checks.shares": {"self": Checks.from_frame(CHECKS)},
         "Covariate.parse": {"text": "length"},
+        "Leaderboard.plot": {"self": board, "names": {"x": "X"}},
         "Leaderboard.records": {"self": board},
         "RaterPolicy": {},
         "Ratings.chances": {"self": salon_ranking.fit(battles), "model": "x", "opponent": "y"},
