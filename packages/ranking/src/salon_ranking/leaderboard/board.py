@@ -11,6 +11,7 @@ from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.numbers import counted
 from salon_console.shown_result import ResultView, ShownResult
 from salon_console.table_files import Table
+from salon_ranking.errors import OptionError
 from salon_ranking.leaderboard.excluded import ExcludedRaters
 from salon_ranking.leaderboard.options import RankOptions
 from salon_ranking.models.covariates import SHOWN_LEFT
@@ -105,12 +106,17 @@ class Leaderboard(ShownResult):
         Args:
             names: what to call the models; default: as the table does.
 
+        Raises:
+            OptionError: the names are no mapping.
+
         Example:
             >>> from salon_ranking import Battles, rank
             >>> votes = pl.DataFrame({"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["tie", "tie"]})
             >>> [row.name for row in rank(Battles.from_frame(votes), replicates=0).plot().rows]
             ['x', 'y']
         """
+        if names is not None and not isinstance(names, Mapping):
+            raise OptionError("names must be a mapping, not", value=names)
         rated = self.table.filter(pl.col("rating").is_not_null()).sort("rating", descending=True, maintain_order=True)
         rows = [
             PlotRow((names or {}).get(model, model), *ends)
