@@ -368,7 +368,7 @@ def test_a_path_that_is_missing_or_of_the_wrong_kind_is_named_with_what_is_there
         assert done.stderr.startswith(f"Error: {problem}"), done.stderr
         assert hints.get(path, "") in done.stderr
         assert not isinstance(parameter, click.Option) or parameter.opts[0] in done.stderr
-    assert len(READ) > 90
+    assert len(READ) > 80
 
 
 HOSTILE = {"empty": b"", "binary": bytes(range(256)) * 40, "damaged gzip": b"\x1f\x8b\x08\x00no", "prose": b"what is this?\n"}

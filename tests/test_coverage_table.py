@@ -51,7 +51,6 @@ SOURCES = {
     "bench/src/salon_bench/suites/magicbench/scoring.py": "prism.summarize: a track",
     "bench/src/salon_bench/analysis/agreement.py": "label_statistics: Cohen κ",
     "bench/src/salon_bench/suites/prism/scoring.py": "prism.summarize: a track",
-    "bench/src/salon_bench/suites/prism/text_check/check.py": "ratio_with_interval",
     "bench/src/salon_bench/suites/r3_bench/scoring.py": "mean_with_interval",
     "curate/src/salon_curate/audits.py": "salon_curate.audits",
     "curate/src/salon_curate/drift.py": "mean_with_interval",

@@ -39,7 +39,7 @@ def test_charts_are_drawn_without_script_without_a_complaint_and_without_the_net
     assert page.locator("script").count() == 0
     board, agreement, *tracks = page.locator(".chart").all_text_contents()
     assert board.count("FLUX.1") >= 3 and "PRISM-Bench" in agreement and len(tracks) >= 6
-    assert page.locator(".forest circle").count() == page.locator(".forest tbody tr").count() >= 40
+    assert page.locator(".forest circle").count() == page.locator(".forest tbody tr").count() - 1 >= 40
     assert report.stat().st_size < 400_000
     page.close()
 

@@ -152,6 +152,15 @@ def test_people_are_counted_and_how_far_they_agree_is_noted_or_why_it_is_not_kno
     assert "Fleiss' kappa none" in uneven and "number of raters" in uneven
 
 
+def test_an_interval_of_few_models_ends_where_coefficients_do():
+    for orders in (((0, 1, 2, 3, 4, 5), (0, 2, 1, 4, 3, 5)), ((0, 1, 2, 3, 4, 5, 6), (1, 0, 2, 3, 4, 6, 5))):
+        values = [{(f"m{place}", "p"): (float(value), 0.0) for place, value in enumerate(order)} for order in orders]
+        scores = pl.concat([scores_of(each, judge=judge) for judge, each in zip("jk", values, strict=True)])
+        [row] = agreement(scores, dimensions=["alignment"]).table.iter_rows(named=True)
+        assert -1 <= row["spearman_low"] < row["spearman"] <= row["spearman_high"] <= 1
+        assert -1 <= row["kendall_low"] < row["kendall"] <= row["kendall_high"] <= 1
+
+
 def test_what_does_not_exist_is_null_with_its_reason():
     judged = scores_of({("m", f"p{number}"): (5.0, 5.0) for number in range(5)})
     people = marks_of({("m", f"p{number}"): {"ann": number} for number in range(5)})

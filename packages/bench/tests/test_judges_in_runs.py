@@ -87,9 +87,9 @@ def test_a_second_run_with_a_cache_pays_for_nothing_and_has_the_same_scores(pict
         third = run(pictures, "--judge", f"cache:replies=vllm:mock@{server.url}", "--store", "three")
     assert json.loads(third.stdout)[0]["models"] == reports[0]["models"]
     assert "6 damaged entries of the cache were not used" in third.stderr
-    shown = json.loads(salon("cache", "show", "replies", "--format", "json").stdout)
+    shown = json.loads(salon("cache", "replies", "--format", "json").stdout)
     assert shown["entries"] == 6
-    assert "6 replies deleted" in salon("cache", "prune", "replies", "--most-mb", 0).stdout
+    assert "6 replies deleted" in salon("cache", "replies", "--most-mb", 0).stdout
 
 
 def test_a_recorded_run_is_replayed_under_the_same_name_without_a_server(pictures: Path) -> None:
@@ -255,8 +255,6 @@ def test_a_collected_run_stands_under_the_plan_of_the_judge_behind_the_server(
 def test_every_command_says_what_it_does() -> None:
     for words in (
         ["cache"],
-        ["cache", "show"],
-        ["cache", "prune"],
         ["batch"],
         ["batch", "write"],
         ["batch", "ingest"],

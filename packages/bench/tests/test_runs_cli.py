@@ -74,14 +74,14 @@ def test_work_that_is_left_is_exit_code_one_and_can_be_resumed(pictures: Path) -
         assert stopped.exit_code == 1
         run_id = json.loads(stopped.stdout)[0]["run_id"]
         assert f"salon bench resume {run_id}" in stopped.stderr
-        shown = salon("status")
+        shown = salon("runs", run_id)
         assert (shown.exit_code, run_id in shown.stdout) == (0, True)
-        assert json.loads(salon("status", run_id, "--format", "json").stdout)[0]["state"] == "unfinished"
+        assert json.loads(salon("runs", run_id, "--format", "json").stdout)[0]["state"] == "unfinished"
         done = salon("resume", run_id)
         assert done.exit_code == 0, done.output
         assert server.stats.paid_again == 0
     assert " 6.00 " in done.stdout
-    assert "Every run is finished" in salon("status").stderr
+    assert "finished, 4 of 4 cases" in salon("runs", run_id).stdout
     assert run_id in salon("runs").stdout
 
 
@@ -262,7 +262,7 @@ def test_a_server_that_comes_back_is_asked_for_the_rest(pictures: Path) -> None:
         (["run", "numbers", "--model", "a", "--model", "b", "--generations", ".", "--judge", "vllm:m@h:1"], "2 --model"),
         (["resume", "nothing", "--store", "results"], "no such store"),
         (["runs", "--store", "pictures"], "no store"),
-        (["status", "x", "--store", "empty"], "there is no run"),
+        (["runs", "x", "--store", "empty"], "there is no run"),
         (["rescore", "imported", "--store", "empty"], "were imported"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import math
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -114,6 +115,23 @@ def test_a_row_without_a_value_keeps_its_name_and_a_plot_without_rows_is_drawn()
     html = ForestPlot("Elo", [PlotRow("x", None), PlotRow("y", math.nan, 1.0, 2.0)]).html()
     assert "<circle" not in html and "x: no value" in html and "<bdi>y</bdi>" in html
     assert "<table" in ForestPlot("Elo", []).html()
+
+
+def test_a_value_without_an_interval_among_others_is_hollow_and_alone_it_is_not() -> None:
+    some = ForestPlot("Elo", [PlotRow("x", 2.0, 1.0, 3.0), PlotRow("y", 2.5)])
+    none = ForestPlot("Elo", [PlotRow("x", 2.0), PlotRow("y", 2.5)])
+    assert ["hollow" in circle.get("class", "") for circle in elements(some.html(), "circle")] == [False, True]
+    assert "hollow" not in none.html()
+    assert (some.svg().count('fill="none" stroke='), none.svg().count('fill="none" stroke=')) == (1, 0)
+
+
+def test_a_chart_is_saved_by_the_ending_of_its_name(tmp_path: Path) -> None:
+    plot = ForestPlot("Elo", [PlotRow("x", 2.0, 1.0, 3.0)])
+    plot.save(tmp_path / "plot.svg")
+    assert (tmp_path / "plot.svg").read_text() == plot.svg()
+    with pytest.raises(InputError, match="unknown ending"):
+        plot.save(tmp_path / "plot.gif")
+    assert [path.name for path in tmp_path.iterdir()] == ["plot.svg"]
 
 
 def test_names_of_strangers_are_text_in_every_chart() -> None:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salon_bench.suites.prism import Language, Track, read_prompts
-from salon_bench.suites.prism.text_check import quoted_texts
 from salon_curate.construction.prism_prompts import compose
 from salon_curate.construction.prism_prompts.draws import Draws
 from salon_curate.construction.prism_prompts.pools import in_language, pool, pools
+from salon_judges.scorers.text_matching import quoted_texts
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_json_lines
 

@@ -17,10 +17,10 @@ def salon(*words: str) -> Result:
 
 
 def test_list_names_every_table_with_its_size() -> None:
-    result = salon("list")
+    result = salon("show")
     assert result.exit_code == 0
     assert all(each.id in result.stdout for each in tables())
-    about = json.loads(salon("list", "--format", "json").stdout)
+    about = json.loads(salon("show", "--format", "json").stdout)
     assert about[0] | {"caption": ""} == {
         "id": "magicmirror:1",
         "paper": "MagicMirror",
@@ -34,7 +34,7 @@ def test_list_names_every_table_with_its_size() -> None:
 
 def test_numbers_of_a_listing_and_of_a_check_are_flush_right(tmp_path: Path) -> None:
     for words, ruler in (
-        (["list"], "| --- | --- | --- | ---: | ---: |"),
+        (["show"], "| --- | --- | --- | ---: | ---: |"),
         (["check", "prism:3", "--all"], "| --- | --- | --- | --- | ---: | ---: | --- |"),
     ):
         assert salon(*words, "--output", str(tmp_path / "table.md")).exit_code == 0

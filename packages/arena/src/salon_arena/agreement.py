@@ -95,43 +95,43 @@ def progress_facts(connection: Connection) -> dict[str, Any]:
 
 def agreement(connection: Connection) -> list[Agreement]:
     """Compute the agreement of all settled answers; empty where no item was judged twice."""
-    given: dict[tuple[str, Scale], dict[Hashable, list[Hashable]]] = {}
+    values_of: dict[tuple[str, Scale], dict[Hashable, list[Hashable]]] = {}
     for row in connection.execute(_ANSWERED):
-        for what, scale, item, value in _VALUES[row.kind](row, json.loads(row.payload)):
-            given.setdefault((what, scale), {}).setdefault(item, []).append(value)
-    found = []
-    for (what, scale), items in given.items():
-        several = [values for values in items.values() if len(values) >= _FEWEST]
+        for what, scale, rated, value in _VALUES[row.kind](row, json.loads(row.payload)):
+            values_of.setdefault((what, scale), {}).setdefault(rated, []).append(value)
+    statistics = []
+    for (what, scale), ratings in values_of.items():
+        several = [values for values in ratings.values() if len(values) >= _FEWEST]
         if several:
-            found += [_alpha(what, scale, several), _fleiss(what, several)]
-    return found
+            statistics += [_alpha(what, scale, several), _fleiss(what, several)]
+    return statistics
 
 
-def _alpha(what: str, scale: Scale, items: list[list[Hashable]]) -> Agreement:
-    codes = _codes(items)
-    values = [codes[value] if scale == "nominal" else float(str(value)) for values in items for value in values]
-    things = np.repeat(np.arange(len(items)), [len(values) for values in items])
-    return _defined(what, f"Krippendorff's α ({scale})", lambda: alpha_of_ratings(things, values, level=scale).value, items)
+def _alpha(what: str, scale: Scale, ratings: list[list[Hashable]]) -> Agreement:
+    codes = _codes(ratings)
+    values = [codes[value] if scale == "nominal" else float(str(value)) for values in ratings for value in values]
+    things = np.repeat(np.arange(len(ratings)), [len(values) for values in ratings])
+    return _defined(what, f"Krippendorff's α ({scale})", lambda: alpha_of_ratings(things, values, level=scale).value, ratings)
 
 
-def _fleiss(what: str, items: list[list[Hashable]]) -> Agreement:
-    raters = FIRST if any(len(values) >= FIRST for values in items) else _FEWEST
-    first = [values[:raters] for values in items if len(values) >= raters]
+def _fleiss(what: str, ratings: list[list[Hashable]]) -> Agreement:
+    raters = FIRST if any(len(values) >= FIRST for values in ratings) else _FEWEST
+    first = [values[:raters] for values in ratings if len(values) >= raters]
     codes = _codes(first)
     counts = [[sum(codes[value] == code for value in values) for code in range(len(codes))] for values in first]
     return _defined(what, f"Fleiss' κ (first {raters} raters)", lambda: fleiss_kappa(counts), first)
 
 
-def _defined(what: str, statistic: str, compute: Callable[[], float], items: list[list[Hashable]]) -> Agreement:
-    size = {"items": len(items), "answers": sum(map(len, items))}
+def _defined(what: str, statistic: str, compute: Callable[[], float], ratings: list[list[Hashable]]) -> Agreement:
+    size = {"items": len(ratings), "answers": sum(map(len, ratings))}
     try:
         return Agreement(what, statistic, compute(), "", **size)
     except UndefinedError as error:
         return Agreement(what, statistic, None, str(error).splitlines()[0], **size)
 
 
-def _codes(items: Iterable[list[Hashable]]) -> dict[Hashable, int]:
-    return {value: code for code, value in enumerate(dict.fromkeys(value for values in items for value in values))}
+def _codes(ratings: Iterable[list[Hashable]]) -> dict[Hashable, int]:
+    return {value: code for code, value in enumerate(dict.fromkeys(value for values in ratings for value in values))}
 
 
 _Values = Iterator[tuple[str, Scale, Hashable, Hashable]]
@@ -145,8 +145,8 @@ def _battle(row: Any, payload: Any) -> _Values:
 def _form(row: Any, payload: Any) -> _Values:
     for file, answers in zip(payload["files"][payload["rated_from"] :], json.loads(row.choice), strict=True):
         for (name, _), value in zip(payload["questions"], answers, strict=True):
-            item = (payload["prompt_id"], file["model"], file["sample"], name)
-            yield (name, "ordinal", item, value) if row.kind == "panel" else ("checks", "nominal", item, value)
+            rated = (payload["prompt_id"], file["model"], file["sample"], name)
+            yield (name, "ordinal", rated, value) if row.kind == "panel" else ("checks", "nominal", rated, value)
 
 
 def _label(row: Any, _: Any) -> _Values:
@@ -164,8 +164,8 @@ def _question(row: Any, payload: Any) -> _Values:
 
 
 def _verdict(row: Any, _: Any) -> _Values:
-    said = json.loads(row.choice)
-    yield "verdicts", "nominal", row.subject, "discard" if said["discard"] else said["aligned"]
+    verdict = json.loads(row.choice)
+    yield "verdicts", "nominal", row.subject, "discard" if verdict["discard"] else verdict["aligned"]
 
 
 _VALUES: Final = {

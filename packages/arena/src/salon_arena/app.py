@@ -297,22 +297,22 @@ class _Routes:
 
     async def board_page(self, request: Request) -> Response:
         scenario = request.query_params.get("scenario") or None
-        found, scenarios = await run_in_threadpool(self._ranked, scenario, await self._board(request))
+        ranked, scenarios = await run_in_threadpool(self._ranked, scenario, await self._board(request))
         beside = None if self._beside is None else await run_in_threadpool(self._beside.ranked, scenario)
         words = {"mode": self._service.database.mode, "scenario": scenario, "scenarios": scenarios, "title": "Board"}
-        page = await run_in_threadpool(lambda: _template("board.html.jinja", board=found, beside=beside, **words))
+        page = await run_in_threadpool(lambda: _template("board.html.jinja", board=ranked, beside=beside, **words))
         return HTMLResponse(page)
 
     async def own_board_page(self, request: Request) -> Response:
         rater = await self._rater(request)
-        found = await run_in_threadpool(self._published_board().personal, rater)
+        own = await run_in_threadpool(self._published_board().personal, rater)
         words: dict[str, object] = {"mode": "", "scenario": None, "scenarios": [], "title": "Your own board"}
-        return HTMLResponse(await run_in_threadpool(lambda: _template("board.html.jinja", board=found, **words)))
+        return HTMLResponse(await run_in_threadpool(lambda: _template("board.html.jinja", board=own, **words)))
 
     async def board(self, request: Request) -> Response:
         scenario = request.query_params.get("scenario") or None
-        found, _ = await run_in_threadpool(self._ranked, scenario, await self._board(request))
-        words = {"votes": found.votes, "left_out": found.left_out, "reason": found.reason, "models": found.rows}
+        ranked, _ = await run_in_threadpool(self._ranked, scenario, await self._board(request))
+        words = {"votes": ranked.votes, "left_out": ranked.left_out, "reason": ranked.reason, "models": ranked.rows}
         return JSONResponse(words)
 
     def _published_board(self) -> PublishedBoard:
@@ -341,10 +341,10 @@ class _Routes:
 
     async def static(self, request: Request) -> Response:
         name = request.path_params["name"]
-        found = _static_files().get(name)
-        if found is None:
+        content = _static_files().get(name)
+        if content is None:
             raise RefusedError(404, "unknown_file")
-        return Response(found, media_type=_STATIC_TYPES[name[name.rfind(".") :]])
+        return Response(content, media_type=_STATIC_TYPES[name[name.rfind(".") :]])
 
     async def no_icon(self, _: Request) -> Response:
         return Response(status_code=204)
@@ -439,8 +439,8 @@ class _Routes:
         """The page that the provider sends people back to; it posts what it was given, for nothing changes on GET."""
         if self._oidc is None:
             raise RefusedError(404, "unknown_page")
-        given = {name: request.query_params.get(name, "")[:2000] for name in ("code", "state")}
-        return HTMLResponse(_template("login.html.jinja", passwords=False, oidc=True, **given))
+        returned = {name: request.query_params.get(name, "")[:2000] for name in ("code", "state")}
+        return HTMLResponse(_template("login.html.jinja", passwords=False, oidc=True, **returned))
 
     async def oidc_finish(self, request: Request) -> Response:
         _check_origin(request)
@@ -475,19 +475,19 @@ class _Routes:
 
     async def media(self, request: Request) -> Response:
         rater = await self._rater(request)
-        task, place = _task_of(request), request.path_params["place"]
-        found = await run_in_threadpool(self._service.files, rater, task)
-        if place not in map(str, range(len(found.media))):
+        task, number = _task_of(request), request.path_params["place"]
+        blind = await run_in_threadpool(self._service.files, rater, task)
+        if number not in map(str, range(len(blind.media))):
             raise RefusedError(404, "unknown_file")
-        data = found.media[int(place)]
+        content = blind.media[int(number)]
         if request.method == "HEAD":
-            return Response(media_type=found.type, headers={"content-length": str(len(data))})
-        return _Whole(data, found.type, lambda: self._service.sent(rater, task, found, int(place)))
+            return Response(media_type=blind.type, headers={"content-length": str(len(content))})
+        return _Whole(content, blind.type, lambda: self._service.sent(rater, task, blind, int(number)))
 
     async def frames(self, request: Request) -> Response:
         rater = await self._rater(request)
-        found = await run_in_threadpool(self._service.files, rater, _task_of(request))
-        return JSONResponse({"frames": found.frames})
+        blind = await run_in_threadpool(self._service.files, rater, _task_of(request))
+        return JSONResponse({"frames": blind.frames})
 
     async def models(self, request: Request) -> Response:
         rater = await self._rater(request)
@@ -544,18 +544,18 @@ def _check_origin(request: Request) -> None:
 
 async def _model(request: Request, kind: type[M]) -> M:
     """The body of a request, at most 128 KiB of JSON."""
-    data = b""
+    content = b""
     async for chunk in request.stream():
-        data += chunk
-        if len(data) > _MOST_BODY:
+        content += chunk
+        if len(content) > _MOST_BODY:
             raise RefusedError(413, "too_large")
     try:
-        found = kind.model_validate_json(data)
+        body = kind.model_validate_json(content)
     except ValidationError as error:
         raise RefusedError(422, "bad_body") from error
-    if _has_nul(found.model_dump()):  # Postgres has no such text
+    if _has_nul(body.model_dump()):  # Postgres has no such text
         raise RefusedError(422, "bad_body")
-    return found
+    return body
 
 
 def _has_nul(value: object) -> bool:
@@ -600,14 +600,14 @@ class _Whole(Response):
     """A file to send. That it was sent is on the disk before its last part leaves: an answer never comes earlier.
 
     Args:
-        data: the file.
+        content: of the file.
         kind: its media type.
         sent: notes that it was sent.
     """
 
-    def __init__(self, data: bytes, kind: str, sent: Callable[[], "Future[None]"]) -> None:
-        super().__init__(data, media_type=kind)
-        self._data = data
+    def __init__(self, content: bytes, kind: str, sent: Callable[[], "Future[None]"]) -> None:
+        super().__init__(content, media_type=kind)
+        self._data = content
         self._sent = sent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -88,16 +88,16 @@ class BattleTask:
         if self._must_qualify(connection, rater, now):
             return self._tests(connection, rater, missing, random)
         anchors: dict[int, Draft] = {}
-        taken: set[str] = set()
-        for place in range(missing):
-            anchor = self._anchor(connection, rater, taken, random) if random.random() < ANCHOR_SHARE else None
+        used: set[str] = set()
+        for position in range(missing):
+            anchor = self._anchor(connection, rater, used, random) if random.random() < ANCHOR_SHARE else None
             if anchor is not None:
-                anchors[place] = anchor
-                taken.add(anchor.subject)
-        battles = self._planner.draw(connection, rater.rater_id, missing - len(anchors), taken, now)
+                anchors[position] = anchor
+                used.add(anchor.subject)
+        battles = self._planner.draw(connection, rater.rater_id, missing - len(anchors), used, now)
         dealt = [Draft("battle", planned.pair, self._payload(planned)) for planned in battles]
-        for place, anchor in anchors.items():
-            dealt.insert(place, anchor)
+        for position, anchor in anchors.items():
+            dealt.insert(position, anchor)
         return dealt
 
     def shown(self, payload: Payload) -> dict[str, Any]:
@@ -115,12 +115,12 @@ class BattleTask:
             return False
         return not quality.certified(connection, rater.rater_id, now, self.rules.certified_days)
 
-    def _anchor(self, connection: Connection, rater: Rater, taken: set[str], random: Random) -> Draft | None:
+    def _anchor(self, connection: Connection, rater: Rater, used: set[str], random: Random) -> Draft | None:
         """A random anchor that the rater has not had; tried among at most 64."""
         if not self.rules.anchors:
             return None
         some = random.sample(self.rules.anchors, min(_TRIED, len(self.rules.anchors)))
-        seen = seen_among(connection, rater.rater_id, [known.pair for known in some]) | taken
+        seen = seen_among(connection, rater.rater_id, [known.pair for known in some]) | used
         known = next((known for known in some if known.pair not in seen), None)
         return None if known is None else self._known("anchor", known, known.pair, random)
 
@@ -128,14 +128,14 @@ class BattleTask:
         """The pairs of the test that this round has not had, in the order of the file."""
         number = quality.rounds(connection, rater.rater_id) + 1
         subjects = {f"qualification\x1f{number}\x1f{known.pair}": known for known in self.rules.qualification}
-        left = unseen(connection, rater.rater_id, list(subjects.items()), lambda item: item[0], missing)
+        left = unseen(connection, rater.rater_id, list(subjects.items()), lambda pair: pair[0], missing)
         test = {"pairs_of_test": len(subjects), "suspended_days": self.rules.suspended_days}
         return [self._known("qualification", known, subject, random, **test) for subject, known in left]
 
     def _known(self, kind: str, known: KnownPair, subject: str, random: Random, **more: Any) -> Draft:
-        shown = random.choice(list(Side))
-        a_left = shown is Side.LEFT
-        planned = Planned(*((known.a, known.b) if a_left else (known.b, known.a)), shown, None, None)
+        side = random.choice(list(Side))
+        a_left = side is Side.LEFT
+        planned = Planned(*((known.a, known.b) if a_left else (known.b, known.a)), side, None, None)
         return Draft(kind, subject, self._payload(planned, expected=known.winner.value, **more))
 
     def _payload(self, planned: Planned, **more: Any) -> dict[str, Any]:

@@ -91,31 +91,31 @@ class BlindMedia:
             return self._prepared_videos(files)
         sources: list[_Source] = []
         for file in files:
-            found = self._sources.get(_version(file), partial(_source, file))
-            if isinstance(found, Unscored):
-                return found
-            sources.append(found)
+            source = self._sources.get(_version(file), partial(_source, file))
+            if isinstance(source, Unscored):
+                return source
+            sources.append(source)
         side = min(LONGEST_SIDE, *(source.side for source in sources))
-        made: list[bytes] = []
+        contents: list[bytes] = []
         for file in files:
-            data = self._pictures.get((_version(file), side), partial(_picture, file, side))
-            if isinstance(data, Unscored):
-                return data
-            made.append(data)
-        length = -(-max(map(len, made)) // BUCKET) * BUCKET
-        padded = tuple(data.ljust(length, b"\0") for data in made)
+            content = self._pictures.get((_version(file), side), partial(_picture, file, side))
+            if isinstance(content, Unscored):
+                return content
+            contents.append(content)
+        length = -(-max(map(len, contents)) // BUCKET) * BUCKET
+        padded = tuple(data.ljust(length, b"\0") for data in contents)
         return BlindSet(padded, PICTURE_TYPE, tuple(source.digest for source in sources))
 
     def _prepared_videos(self, files: Sequence[Generated]) -> BlindSet | Unscored:
-        found: list[_Video] = []
+        videos: list[_Video] = []
         for file in files:
             video = self._videos.get(_version(file), partial(_video, file))
             if isinstance(video, Unscored):
                 return video
-            found.append(video)
-        made = filled([video.blind for video in found], BUCKET)
-        digests = tuple(video.digest for video in found)
-        return BlindSet(tuple(one.data for one in made), VIDEO_TYPE, digests, tuple(one.frames for one in made))
+            videos.append(video)
+        padded = filled([video.blind for video in videos], BUCKET)
+        digests = tuple(video.digest for video in videos)
+        return BlindSet(tuple(one.data for one in padded), VIDEO_TYPE, digests, tuple(one.frames for one in padded))
 
 
 def is_video(file: Generated) -> bool:
@@ -124,27 +124,27 @@ def is_video(file: Generated) -> bool:
 
 
 def _source(file: Generated) -> _Source | Unscored:
-    data = read_inside(file.path, file.root, DEFAULT_LIMITS.most_bytes)
-    if isinstance(data, Unscored):
-        return data
-    seen = decode(data, checked_only=True)
-    return seen if isinstance(seen, Unscored) else _Source(hashlib.sha256(data).hexdigest(), max(seen.width, seen.height))
+    content = read_inside(file.path, file.root, DEFAULT_LIMITS.most_bytes)
+    if isinstance(content, Unscored):
+        return content
+    seen = decode(content, checked_only=True)
+    return seen if isinstance(seen, Unscored) else _Source(hashlib.sha256(content).hexdigest(), max(seen.width, seen.height))
 
 
 def _picture(file: Generated, side: int) -> bytes | Unscored:
-    data = read_inside(file.path, file.root, DEFAULT_LIMITS.most_bytes)
-    if isinstance(data, Unscored):
-        return data
-    prepared = prepare_bytes(data, PicturePolicy(longest_side=side, encoding=Encoding.JPEG, quality=QUALITY))
+    content = read_inside(file.path, file.root, DEFAULT_LIMITS.most_bytes)
+    if isinstance(content, Unscored):
+        return content
+    prepared = prepare_bytes(content, PicturePolicy(longest_side=side, encoding=Encoding.JPEG, quality=QUALITY))
     return prepared if isinstance(prepared, Unscored) else prepared.media.data or b""
 
 
 def _video(file: Generated) -> _Video | Unscored:
-    data = read_inside(file.path, file.root, DEFAULT_LIMITS.most_bytes)
-    if isinstance(data, Unscored):
-        return data
-    made = blind_video(data)
-    return made if isinstance(made, Unscored) else _Video(hashlib.sha256(data).hexdigest(), made)
+    content = read_inside(file.path, file.root, DEFAULT_LIMITS.most_bytes)
+    if isinstance(content, Unscored):
+        return content
+    blind = blind_video(content)
+    return blind if isinstance(blind, Unscored) else _Video(hashlib.sha256(content).hexdigest(), blind)
 
 
 def _version(file: Generated) -> _Version:
@@ -159,13 +159,13 @@ def _version(file: Generated) -> _Version:
 # What cannot be shown weighs more than a cache holds: it is read again the next time, as the reason may be gone.
 
 
-def _count(found: _Source | Unscored) -> int:
-    return _MOST_SOURCES + 1 if isinstance(found, Unscored) else 1
+def _count(source: _Source | Unscored) -> int:
+    return _MOST_SOURCES + 1 if isinstance(source, Unscored) else 1
 
 
-def _bytes(data: bytes | Unscored) -> int:
-    return _CACHE_BYTES + 1 if isinstance(data, Unscored) else len(data)
+def _bytes(content: bytes | Unscored) -> int:
+    return _CACHE_BYTES + 1 if isinstance(content, Unscored) else len(content)
 
 
-def _video_bytes(made: _Video | Unscored) -> int:
-    return _CACHE_BYTES + 1 if isinstance(made, Unscored) else len(made.blind.data)
+def _video_bytes(video: _Video | Unscored) -> int:
+    return _CACHE_BYTES + 1 if isinstance(video, Unscored) else len(video.blind.data)

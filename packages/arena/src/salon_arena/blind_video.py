@@ -44,16 +44,16 @@ class BlindVideo:
     frames: tuple[float, ...]
 
 
-def blind_video(data: bytes) -> BlindVideo | Unscored:
+def blind_video(content: bytes) -> BlindVideo | Unscored:
     """Encode a video again: one codec, profile, level, distance of key frames and set of colour tags for all.
 
     Returns ``Unscored`` for what is no video that can be read. Never raises for what the bytes are.
     """
-    seen = outline(data, VideoLimits())
+    seen = outline(content, VideoLimits())
     if isinstance(seen, Unscored):
         return seen
     try:
-        return BlindVideo(*_without_notes(*_encoded(data)))
+        return BlindVideo(*_without_notes(*_encoded(content)))
     except video_failures() as error:
         return Unscored(Reason.BAD_MEDIA, f"the video cannot be written again ({type(error).__name__})")
 
@@ -64,13 +64,13 @@ def filled(videos: Sequence[BlindVideo], bucket: int) -> tuple[BlindVideo, ...]:
     return tuple(BlindVideo(_filled(video.data, length), video.frames) for video in videos)
 
 
-def _without_notes(data: bytes, stamps: tuple[float, ...]) -> tuple[bytes, tuple[float, ...]]:
+def _without_notes(content: bytes, stamps: tuple[float, ...]) -> tuple[bytes, tuple[float, ...]]:
     """Leave out what the encoder says about itself within the stream."""
     import av
     from av.bitstream import BitStreamFilterContext
 
     out = BytesIO()
-    with opened(data) as source, av.open(out, "w", format="mp4", options=_OPTIONS) as target:
+    with opened(content) as source, av.open(out, "w", format="mp4", options=_OPTIONS) as target:
         video = source.streams.video[0]
         stream = target.add_stream_from_template(video)
         cleaner = BitStreamFilterContext(_NOTES, video)
@@ -82,13 +82,13 @@ def _without_notes(data: bytes, stamps: tuple[float, ...]) -> tuple[bytes, tuple
     return out.getvalue(), stamps
 
 
-def _encoded(data: bytes) -> tuple[bytes, tuple[float, ...]]:
+def _encoded(content: bytes) -> tuple[bytes, tuple[float, ...]]:
     import av
     from av.video.frame import PictureType
 
     out = BytesIO()
     stamps: list[Fraction] = []
-    with opened(data) as source, av.open(out, "w", format="mp4", options=_OPTIONS) as target:
+    with opened(content) as source, av.open(out, "w", format="mp4", options=_OPTIONS) as target:
         stream: Any = None
         for frame in source.decode(video=0):
             if stream is None:
@@ -111,15 +111,15 @@ def _encoded(data: bytes) -> tuple[bytes, tuple[float, ...]]:
 
 
 def _forget_tags(target: Any) -> None:
-    for place in (target, *target.streams):
-        place.metadata.clear()
+    for tagged in (target, *target.streams):
+        tagged.metadata.clear()
 
 
 def _seconds(stamps: Sequence[Fraction]) -> tuple[float, ...]:
     return tuple(float(stamp) for stamp in sorted(stamps))
 
 
-def _filled(data: bytes, length: int) -> bytes:
+def _filled(content: bytes, length: int) -> bytes:
     """The file with a ``free`` box of zeros behind it, which players pass over."""
-    box = length - len(data)
-    return data + box.to_bytes(4, "big") + b"free" + b"\0" * (box - 8)
+    box = length - len(content)
+    return content + box.to_bytes(4, "big") + b"free" + b"\0" * (box - 8)

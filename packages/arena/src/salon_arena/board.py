@@ -74,9 +74,9 @@ class _Tally:
 
     def without(self, excluded: frozenset[str]) -> "_Tally":
         """Return the same battles without those of other raters, counted from the start."""
-        found = _Tally(self._database, self._counted, excluded)
-        found.read()
-        return found
+        tally = _Tally(self._database, self._counted, excluded)
+        tally.read()
+        return tally
 
     def read(self) -> tuple[Battles, int, int]:
         """Read the newly settled votes.
@@ -170,14 +170,14 @@ def raters_left_out(connection: Connection, anchors_first: int) -> dict[str, str
         connection: of the arena's database.
         anchors_first: a rater's votes count after so many answered anchors.
     """
-    found: dict[str, str] = {}
+    reason_of: dict[str, str] = {}
     if anchors_first:
         anchors = func.sum(case((SETTLED.c.kind == "anchor", 1), else_=0))
         few = select(SETTLED.c.rater_id).group_by(SETTLED.c.rater_id).having(anchors < anchors_first)
-        found = dict.fromkeys(connection.execute(few).scalars(), "too few anchors")
+        reason_of = dict.fromkeys(connection.execute(few).scalars(), "too few anchors")
     for rater_id, reason in connection.execute(select(FLAGS.c.rater_id, FLAGS.c.reason).order_by(FLAGS.c.reason)):
-        found[rater_id] = f"{found[rater_id]}, {reason}" if rater_id in found else reason
-    return found
+        reason_of[rater_id] = f"{reason_of[rater_id]}, {reason}" if rater_id in reason_of else reason
+    return reason_of
 
 
 def anchors_wanted(connection: Connection, mode: str) -> int:

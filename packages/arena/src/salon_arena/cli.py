@@ -213,13 +213,13 @@ def serve(
         hint = "Put a proxy with HTTPS in front of it, and name its host: --trusted-proxy arena.example.org."
         raise InputError("votes would cross the network unprotected", source="--host", value=host, allowed=LOOPBACK, hint=hint)
     proxies = _proxies(proxies, trusted_proxy)
-    given = {
+    options = {
         "--reference": reference,
         "--hidden-reference": hidden_reference,
         "--anchors": anchors,
         "--qualification": qualification,
     }
-    for option, value in given.items():
+    for option, value in options.items():
         if value is not None and task not in _TASKS_OF[option]:
             raise InputError("is not for this --task:", source=option, value=task, allowed=_TASKS_OF[option])
     material, work, what = _work(task, folder, prompts, reference, hidden_reference, taxonomy, raters)
@@ -285,8 +285,8 @@ def _work(
     elif task == "labels":
         work = LabelTask(material, Taxonomy.open(taxonomy))
     elif task == "realism":
-        made = realism_questions(material, real=reference)
-        work, what = BenchQuestionTask(made), f"{len(made):,} questions"
+        drawn_questions = realism_questions(material, real=reference)
+        work, what = BenchQuestionTask(drawn_questions), f"{len(drawn_questions):,} questions"
     return material, work, what
 
 
@@ -456,19 +456,19 @@ def people(
         opened.write(work).result()  # all or none
         if forgotten:
             opened.empty_log()
-        found = opened.read(lambda connection: overview(connection, now))
+        known = opened.read(lambda connection: overview(connection, now))
     rows = [
         (each.rater_id, each.role, f"{each.settled:,}", each.test, f"{each.met} of {each.audited}", each.suspended,
          ", ".join(each.flags))
-        for each in found
+        for each in known
     ]  # fmt: skip
-    values = [{**asdict(each), "flags": list(each.flags)} for each in found]
+    values = [{**asdict(each), "flags": list(each.flags)} for each in known]
     deliver(
         Table(("rater", "role", "settled", "test", "audits that agree", "suspended until", "flags"), rows),
         values,
         form=form,
         output=output,
-        show=lambda: print_parts(*(visible(each.line) for each in found)),
+        show=lambda: print_parts(*(visible(each.line) for each in known)),
         json=lambda: as_json(values),
     )
 
@@ -609,12 +609,12 @@ def verify(database: Path | str, head: str | None) -> None:
     from salon_taxonomy.errors import IncompleteError
 
     with _existing(database) as opened:
-        found = verify_answers(opened, head=head)
-    click.echo(f"{found.answers:,} answers; head {found.head or '(none)'}")
-    for problem in found.problems[:20]:
+        verification = verify_answers(opened, head=head)
+    click.echo(f"{verification.answers:,} answers; head {verification.head or '(none)'}")
+    for problem in verification.problems[:20]:
         click.echo(problem, err=True)
-    if found.problems:
-        raise IncompleteError(f"{len(found.problems):,} rows do not fit")
+    if verification.problems:
+        raise IncompleteError(f"{len(verification.problems):,} rows do not fit")
 
 
 @arena.command()
@@ -661,18 +661,18 @@ def _existing(path: Path | str) -> "ArenaDatabase":
     return ArenaDatabase.open(path, make=False)
 
 
-def _proxies(given: Sequence[str], host: str | None) -> tuple[str, ...]:
+def _proxies(addresses: Sequence[str], host: str | None) -> tuple[str, ...]:
     """Whose ``X-Forwarded-For`` is believed: the addresses given, else this machine; none without a proxy."""
     from ipaddress import ip_network
 
     if host is None:
-        if given:
-            raise InputError("needs --trusted-proxy with the public host name", source="--proxy-address", value=given[0])
+        if addresses:
+            raise InputError("needs --trusted-proxy with the public host name", source="--proxy-address", value=addresses[0])
         return ()
     if not _HOST_NAME.fullmatch(host):
         hint = "Name the host alone: arena.example.org."
         raise InputError("is no host name", source="--trusted-proxy", value=host, hint=hint)
-    for value in given:
+    for value in addresses:
         try:
             network = ip_network(value, strict=False)
         except ValueError as error:
@@ -680,7 +680,7 @@ def _proxies(given: Sequence[str], host: str | None) -> tuple[str, ...]:
         if network.prefixlen == 0:
             hint = "Everybody could then choose the address that limits are kept by."
             raise InputError("trusts every address:", source="--proxy-address", value=value, hint=hint)
-    return tuple(given) or ("127.0.0.1", "::1")
+    return tuple(addresses) or ("127.0.0.1", "::1")
 
 
 def _board_of(database: "ArenaDatabase") -> "LiveBoard":
@@ -692,36 +692,36 @@ def _board_of(database: "ArenaDatabase") -> "LiveBoard":
 
 def _text(path: Path) -> str:
     try:
-        found = path.read_text(encoding="utf-8").strip()
+        text = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read as UTF-8 text ({error})", source=path) from error
-    if not found:
+    if not text:
         raise InputError("has no text", source=path)
-    return found
+    return text
 
 
-def _provider(issuer: str | None, client: str | None, secret: Path | None, place: str) -> "OidcSettings | None":
+def _provider(issuer: str | None, client: str | None, secret: Path | None, host: str) -> "OidcSettings | None":
     """Where people sign in; None where they do not."""
     from salon_arena.signin import OidcSettings
 
-    given = {"--oidc-issuer": issuer, "--oidc-client": client, "--oidc-secret-file": secret}
-    missing = [name for name, value in given.items() if value is None]
-    if len(missing) == len(given):
+    options = {"--oidc-issuer": issuer, "--oidc-client": client, "--oidc-secret-file": secret}
+    missing = [name for name, value in options.items() if value is None]
+    if len(missing) == len(options):
         return None
     if issuer is None or client is None or secret is None:
         raise InputError("sign-in through a provider needs all three options; missing:", value=missing)
-    scheme = "http" if place.startswith(("127.0.0.1", "localhost")) else "https"
-    return OidcSettings(issuer, client, _text(secret), f"{scheme}://{place}/oidc/callback")
+    scheme = "http" if host.startswith(("127.0.0.1", "localhost")) else "https"
+    return OidcSettings(issuer, client, _text(secret), f"{scheme}://{host}/oidc/callback")
 
 
 def _sign_in(service: "WorkService", passwords: bool, provider: "OidcSettings | None") -> dict[str, Any]:
     """How people sign in, as options of ``create_app``."""
     from salon_arena.signin import Oidc, Passwords
 
-    found: dict[str, Any] = {"passwords": Passwords(service.database)} if passwords else {}
+    ways: dict[str, Any] = {"passwords": Passwords(service.database)} if passwords else {}
     if provider is None:
-        return found
-    return {**found, "oidc": Oidc(service.database, provider, invited=service.people.invited)}
+        return ways
+    return {**ways, "oidc": Oidc(service.database, provider, invited=service.people.invited)}
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -44,9 +44,9 @@ def convert(connection: Connection, source: str, version: str) -> None:
     connection.execute(update(SETTINGS).where(SETTINGS.c.key == "schema_version").values(value=version))
     rows: list[list[str | None]] = [[HEAD, head, None] for head in heads]
     for table in BOUND:
-        found = connection.execute(select(table).order_by(*table.primary_key.columns))
+        stored = connection.execute(select(table).order_by(*table.primary_key.columns))
         rows += [
-            [table.name, key, row_digest(row)] for row in found if (key := key_of(row, table.name)) not in UNBOUND_SETTINGS
+            [table.name, key, row_digest(row)] for row in stored if (key := key_of(row, table.name)) not in UNBOUND_SETTINGS
         ]
     add_link(connection, FIRST, rows)
 
@@ -86,9 +86,9 @@ def earlier_heads(connection: Connection, claimed: Sequence[str]) -> list[str]:
     return heads
 
 
-def _value(before: str, row: Row[Any], shown: str | None) -> str:
+def _value(before: str, row: Row[Any], digests: str | None) -> str:
     """The value of the old chain at an answer; the first ones did not commit to what was shown."""
-    linked = [getattr(row, name) for name in _LINKED] + ([shown] if shown is not None else [])
+    linked = [getattr(row, name) for name in _LINKED] + ([digests] if digests is not None else [])
     return hashlib.sha256(before.encode() + json.dumps(linked, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
 
 

@@ -76,23 +76,23 @@ class ArenaDatabase:
     """
 
     def __init__(
-        self, place: str, settings: Mapping[str, str], worker: int, writer: Engine, reader: Engine, link: ChainLink
+        self, name: str, settings: Mapping[str, str], worker: int, writer: Engine, reader: Engine, link: ChainLink
     ) -> None:
-        self.place = place
+        self.place = name
         self.arena_id = settings["arena_id"]
         self.mode = settings["mode"]
         self.worker = worker
         self._secret = settings["secret"]
         self._reader = reader
-        self._file = None if writer.dialect.name == POSTGRES else OpenFile(Path(place))
-        self._writer = _Writer(writer, place, self._file, link)
+        self._file = None if writer.dialect.name == POSTGRES else OpenFile(Path(name))
+        self._writer = _Writer(writer, name, self._file, link)
 
     @classmethod
-    def open(cls, place: Path | str, *, mode: str | None = None, make: bool = True) -> "ArenaDatabase":
+    def open(cls, address: Path | str, *, mode: str | None = None, make: bool = True) -> "ArenaDatabase":
         """Open a database; make it if missing.
 
         Args:
-            place: a file, whose folder must exist; or ``postgresql://user@host/name`` of a database that exists. A password
+            address: a file, whose folder must exist; or ``postgresql://user@host/name`` of a database that exists. A password
                 is better given in ``PGPASSWORD`` or ``~/.pgpass``.
             mode: ``public`` or ``expert``. None: as the database says, ``public`` for a new one.
             make: make it if missing or empty; False: raise.
@@ -109,12 +109,12 @@ class ArenaDatabase:
         """
         if mode is not None and mode not in MODES:
             raise InputError("unknown mode", value=mode, allowed=MODES)
-        url = _url(place)
-        name = _shown(url) if is_address(place) else str(place)
-        if not is_address(place):
-            _check_file(Path(place), make)
+        url = _url(address)
+        name = _shown(url) if is_address(address) else str(address)
+        if not is_address(address):
+            _check_file(Path(address), make)
             if make:
-                _make_private(Path(place))
+                _make_private(Path(address))
         writer = _engine(url, writes=True)
         try:
             with writer.begin() as connection:
@@ -204,14 +204,14 @@ class ArenaDatabase:
         """
 
         def noted(connection: Connection) -> str:
-            found = connection.execute(select(SETTINGS.c.value).where(SETTINGS.c.key == _WORK)).scalar_one_or_none()
-            if found is None:
+            known = connection.execute(select(SETTINGS.c.value).where(SETTINGS.c.key == _WORK)).scalar_one_or_none()
+            if known is None:
                 note_setting(connection, _WORK, work)
-            return work if found is None else found
+            return work if known is None else known
 
-        if (found := self.write(noted).result()) != work:
+        if (known := self.write(noted).result()) != work:
             hint = "Each kind of work has a database of its own: name another one with --database."
-            raise InputError("is an arena of other work:", source=self.place, value=found, allowed=[work], hint=hint)
+            raise InputError("is an arena of other work:", source=self.place, value=known, allowed=[work], hint=hint)
 
     def setting(self, key: str) -> str | None:
         """Return a setting; None if it was never noted."""
@@ -282,14 +282,14 @@ class _Writer:
 
     Args:
         engine: makes the connection.
-        place: the database as messages call it.
+        name: the database as messages call it.
         file: of a SQLite database.
         link: the end of the chain.
     """
 
-    def __init__(self, engine: Engine, place: str, file: OpenFile | None, link: ChainLink) -> None:
+    def __init__(self, engine: Engine, name: str, file: OpenFile | None, link: ChainLink) -> None:
         self._engine = engine
-        self._place = place
+        self._place = name
         self._file = file
         self.link = link
         """The end of the chain after the last commit of this process."""
@@ -382,8 +382,8 @@ class _Writer:
             raise StorageError(_other_content(self._place))
 
 
-def _other_content(place: str) -> str:
-    return f"{place} lacks what was committed to it; a backup was restored under the server. Restart the server."
+def _other_content(name: str) -> str:
+    return f"{name} lacks what was committed to it; a backup was restored under the server. Restart the server."
 
 
 def _result(work: Callable[[Connection], Any], connection: Connection) -> Any:
@@ -394,21 +394,21 @@ def _result(work: Callable[[Connection], Any], connection: Connection) -> Any:
         return refusal
 
 
-def is_address(place: Path | str) -> bool:
+def is_address(where: Path | str) -> bool:
     """Whether a place is the address of a server, not a file.
 
     Example:
         >>> is_address("postgresql://arena@localhost/arena"), is_address(Path("arena.db"))
         (True, False)
     """
-    return isinstance(place, str) and place.startswith((f"{POSTGRES}://", "postgres://"))
+    return isinstance(where, str) and where.startswith((f"{POSTGRES}://", "postgres://"))
 
 
-def _url(place: Path | str) -> URL:
-    if not is_address(place):
-        return URL.create("sqlite", database=str(place))
+def _url(where: Path | str) -> URL:
+    if not is_address(where):
+        return URL.create("sqlite", database=str(where))
     try:
-        return make_url(str(place)).set(drivername=f"{POSTGRES}+psycopg")
+        return make_url(str(where)).set(drivername=f"{POSTGRES}+psycopg")
     except (ArgumentError, ValueError) as error:
         raise InputError("is no address of a database", value="postgresql://…", hint="postgresql://user@host/name") from error
 
@@ -481,7 +481,7 @@ def _allow_changes(connection: Connection, table: str) -> None:
             connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS no_{change}_of_{table}")
 
 
-def _prepared(connection: Connection, place: str, mode: str | None) -> tuple[dict[str, str], int]:
+def _prepared(connection: Connection, address: str, mode: str | None) -> tuple[dict[str, str], int]:
     """The settings of the database, and the number of this server; makes the tables that are missing."""
     begin_binding(connection)
     tables = set(inspect(connection).get_table_names())
@@ -491,12 +491,12 @@ def _prepared(connection: Connection, place: str, mode: str | None) -> tuple[dic
         version = settings.get("schema_version")
         if version not in (EARLIER, SCHEMA_VERSION):
             problem = "has a schema version that this Salon does not read:"
-            raise InputError(problem, source=place, value=version, allowed=[SCHEMA_VERSION])
+            raise InputError(problem, source=address, value=version, allowed=[SCHEMA_VERSION])
     METADATA.create_all(connection)
     if settings.get("schema_version") == EARLIER:
         for name in tables.intersection(INSERT_ONLY):
             _allow_changes(connection, name)
-        convert(connection, place, SCHEMA_VERSION)
+        convert(connection, address, SCHEMA_VERSION)
         tables.difference_update(INSERT_ONLY)
     for name in INSERT_ONLY:
         if name not in tables:
@@ -508,7 +508,7 @@ def _prepared(connection: Connection, place: str, mode: str | None) -> tuple[dic
             note_setting(connection, key, value)
     if mode is not None and settings["mode"] != mode:
         hint = "Experts and the public vote in databases of their own: name another one with --database."
-        raise InputError("is an arena of another mode:", source=place, value=settings["mode"], allowed=[mode], hint=hint)
+        raise InputError("is an arena of another mode:", source=address, value=settings["mode"], allowed=[mode], hint=hint)
     return settings, _worker(connection, settings)
 
 
@@ -520,12 +520,12 @@ def note_setting(connection: Connection, key: str, value: str) -> None:
         bind(connection, SETTINGS, key)
 
 
-def _check_tables(tables: Collection[str], place: str, make: bool) -> None:
+def _check_tables(tables: Collection[str], name: str, make: bool) -> None:
     """Refuse a database of something else, and unless one may be made an empty one."""
     if tables and SETTINGS.name not in tables:
-        raise InputError("is a database, but not of an arena", source=place, hint="Name another one with --database.")
+        raise InputError("is a database, but not of an arena", source=name, hint="Name another one with --database.")
     if not tables and not make:
-        raise InputError("holds no arena", source=place, hint="`salon arena serve` makes one; name it with --database.")
+        raise InputError("holds no arena", source=name, hint="`salon arena serve` makes one; name it with --database.")
 
 
 def _check_file(path: Path, make: bool) -> None:
@@ -540,11 +540,11 @@ def _check_file(path: Path, make: bool) -> None:
         raise _cannot_open(error, str(path)) from error
 
 
-def _cannot_open(error: BaseException | None, place: str) -> SalonError:
+def _cannot_open(error: BaseException | None, name: str) -> SalonError:
     """Return the error for a file that cannot be opened: the disk refuses it, or it is no database."""
     if getattr(error, "sqlite_errorname", "").startswith(_REFUSED):
-        return StorageError.of(OSError(errno.ENOSPC, str(error)), Path(place))
-    return InputError(f"cannot be opened as an arena's database ({error})", source=place)
+        return StorageError.of(OSError(errno.ENOSPC, str(error)), Path(name))
+    return InputError(f"cannot be opened as an arena's database ({error})", source=name)
 
 
 def _make_private(path: Path) -> None:

@@ -58,11 +58,11 @@ def draw_demo(folder: Path, *, prompts: int = 24, seed: int = 0) -> tuple[Path, 
             category = _CATEGORIES[number % len(_CATEGORIES)]
             row = {"prompt_id": f"demo-{number:03d}", "prompt": compose(category, generator).prompt, "language": "en"}
             rows.append({**row, "scenario": category.value})
-            for place, (model, strength) in enumerate(STRENGTHS.items()):
+            for nth, (model, strength) in enumerate(STRENGTHS.items()):
                 slips = _WORST_SLIPS * (best - strength) / (best - worst)
                 path = folder / "pictures" / model / f"demo-{number:03d}.png"
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(png(imagine(row["prompt"], seed=seed * len(STRENGTHS) + place, slips=slips)))
+                path.write_bytes(png(imagine(row["prompt"], seed=seed * len(STRENGTHS) + nth, slips=slips)))
         file = folder / "prompts.jsonl"
         file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     except OSError as error:
@@ -86,9 +86,9 @@ def simulate_votes(service: WorkService, votes: int, *, seed: int = 0) -> int:
     """
     generator = random.Random(f"arena votes {seed}")  # noqa: S311 - simulated answers, no secret
     raters = [service.people.join().result().rater_id for _ in range(_RATERS)]
-    given = 0
-    while raters and given < votes:
-        rater = raters[given % len(raters)]
+    cast = 0
+    while raters and cast < votes:
+        rater = raters[cast % len(raters)]
         waiting = service.lease(rater).result()["tasks"]
         if not waiting:
             raters.remove(rater)
@@ -102,8 +102,8 @@ def simulate_votes(service: WorkService, votes: int, *, seed: int = 0) -> int:
             answer_id=answer_id, assignment=pair["assignment"], choice=choice, elapsed_ms=0, supersedes=pair["supersedes"]
         )
         service.answer(rater, body).result()
-        given += 1
-    return given
+        cast += 1
+    return cast
 
 
 def simulated_choice(generator: random.Random, left: float, right: float) -> str:

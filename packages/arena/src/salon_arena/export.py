@@ -131,10 +131,10 @@ def _answers_to_forms(
         payload = json.loads(row.payload)
         prompt_id = payload["prompt_id"]
         prompts[prompt_id] = _prompt(payload)
-        made = list(_generations(row, payload))
-        generations.update({each.generation_id: each for each in made})
+        rated = list(_generations(row, payload))
+        generations.update({each.generation_id: each for each in rated})
         values = [int(value) for value in payload["options"]]
-        for generation, answers in zip(made[payload["rated_from"] :], json.loads(row.choice), strict=True):
+        for generation, answers in zip(rated[payload["rated_from"] :], json.loads(row.choice), strict=True):
             for (name, _), value in zip(payload["questions"], answers, strict=True):
                 about = {"prompt_id": prompt_id, "generation_id": generation.generation_id, "dimension": name, "value": value}
                 if row.kind == "check":
@@ -142,9 +142,9 @@ def _answers_to_forms(
                     scores.append(Score(run_id=f"arena-{database.arena_id}", **about, **judge))
                 else:
                     key = {"arena": database.arena_id, "assignment": row.assignment_id}
-                    place = {"generation": generation.generation_id, "dimension": name}
+                    which = {"generation": generation.generation_id, "dimension": name}
                     scale = {"scale_min": min(values), "scale_max": max(values), "answered_at": instant(row.received_at)}
-                    who = {"rating_id": digest("rating", {**key, **place}), "model": generation.model, "rater_id": row.rater_id}
+                    who = {"rating_id": digest("rating", {**key, **which}), "model": generation.model, "rater_id": row.rater_id}
                     ratings.append(Rating(**who, **about, **scale))
     return ratings, scores
 
@@ -153,32 +153,37 @@ def _answers_to_labels(
     database: ArenaDatabase, prompts: dict[str, Prompt], generations: dict[str, Generation]
 ) -> list[Assessment]:
     """Return one row per label of each rater; and, by the judge ``agreed``, per accepted label."""
-    found: dict[str, Assessment] = {}
+    assessments: dict[str, Assessment] = {}
     states = database.read(label_states)
     for row in database.read(lambda connection: list(connection.execute(_LABELS))):
         payload = json.loads(row.payload)
         prompts[payload["prompt_id"]] = _prompt(payload)
-        [made] = _generations(row, payload)
-        generations[made.generation_id] = made
+        [generation] = _generations(row, payload)
+        generations[generation.generation_id] = generation
         marks = json.loads(row.choice)["marks"] or [{"label": NORMAL}]
-        said: list[tuple[str, str, str | None]] = [
+        labelled: list[tuple[str, str, str | None]] = [
             (row.rater_id, mark["label"], json.dumps(mark, ensure_ascii=False)) for mark in marks
         ]
         state = states[row.subject]
         if state.state == "accepted":
-            said += [(AGREED, label, None) for label in sorted(state.agreed or {NORMAL})]
-        for judge, label, words in said:
-            name = {"arena": database.arena_id, "generation": made.generation_id, "judge": judge, "label": label}
+            labelled += [(AGREED, label, None) for label in sorted(state.agreed or {NORMAL})]
+        for judge, label, words in labelled:
+            name = {"arena": database.arena_id, "generation": generation.generation_id, "judge": judge, "label": label}
             key = digest("assessment", name)
-            about = {"generation_id": made.generation_id, "taxonomy": payload["taxonomy"], "label": label, "present": True}
+            about = {
+                "generation_id": generation.generation_id,
+                "taxonomy": payload["taxonomy"],
+                "label": label,
+                "present": True,
+            }
             run_id = f"arena-{database.arena_id}"
-            found[key] = Assessment(assessment_id=key, run_id=run_id, judge=judge, explanation=words, **about)
-    return list(found.values())
+            assessments[key] = Assessment(assessment_id=key, run_id=run_id, judge=judge, explanation=words, **about)
+    return list(assessments.values())
 
 
 def _answers_to_questions(database: ArenaDatabase) -> list[Score]:
     """Whether each person answered the rows of Artifact-Bench rightly: the people's line beside those of ``salon bench``."""
-    found = []
+    scores = []
     for row in database.read(lambda connection: list(connection.execute(_QUESTIONS))):
         payload = json.loads(row.payload)
         question = payload["question"]
@@ -188,8 +193,8 @@ def _answers_to_questions(database: ArenaDatabase) -> list[Score]:
         about = {"suite": BENCH, "task": question["task"], "subject_model": BENCH, "prompt_id": payload["prompt_id"]}
         right = float(chosen_of(row.choice) == known)
         run_id = f"arena-{database.arena_id}"
-        found.append(Score(run_id=run_id, **about, dimension=CORRECT, value=right, judge=row.rater_id))
-    return found
+        scores.append(Score(run_id=run_id, **about, dimension=CORRECT, value=right, judge=row.rater_id))
+    return scores
 
 
 _ANSWERED: Final = (
@@ -221,8 +226,8 @@ def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], gene
     prompt_id, a_shown = payload["prompt_id"], payload["side_a_shown"]
     labels = tuple(payload["labels"])
     prompts[prompt_id] = _prompt(payload)
-    made = dict(zip(Side, _generations(row, payload), strict=True)) if row.digests else {}
-    generations.update({each.generation_id: each for each in made.values()})
+    generation_of = dict(zip(Side, _generations(row, payload), strict=True)) if row.digests else {}
+    generations.update({each.generation_id: each for each in generation_of.values()})
     b_shown = Side.RIGHT if a_shown == Side.LEFT else Side.LEFT
     answered = instant(row.received_at)
     return Battle(
@@ -236,8 +241,8 @@ def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], gene
         mode=Mode(mode),
         scenario=payload["scenario"],
         labels=labels,
-        generation_a=made[Side(a_shown)].generation_id if made else None,
-        generation_b=made[b_shown].generation_id if made else None,
+        generation_a=generation_of[Side(a_shown)].generation_id if generation_of else None,
+        generation_b=generation_of[b_shown].generation_id if generation_of else None,
         side_a_shown=Side(a_shown),
         started_at=answered - timedelta(milliseconds=row.elapsed_ms),
         answered_at=answered,

@@ -78,7 +78,7 @@ class FormTask(RoundsTask[FormItem]):
 
     Args:
         kind: ``panel`` or ``check``.
-        items: what is to be judged.
+        forms: what is to be judged.
         options: the values of an answer, and their words.
         material: where the files are from.
         raters: how many people judge each item.
@@ -91,7 +91,7 @@ class FormTask(RoundsTask[FormItem]):
     def __init__(
         self,
         kind: str,
-        items: Sequence[_Item],
+        forms: Sequence[_Item],
         options: dict[int, str],
         material: Material,
         *,
@@ -99,7 +99,7 @@ class FormTask(RoundsTask[FormItem]):
         rated_from: int = 0,
         hidden: str | None = None,
     ) -> None:
-        self._forms = {item.subject: item for item in items}
+        self._forms = {item.subject: item for item in forms}
         self._options = options
         self._material = material
         self._rated_from = rated_from
@@ -162,16 +162,16 @@ def panel_task(
     panels: dict[tuple[str, int], list[Generated]] = {}
     for file in material.files:
         panels.setdefault((file.prompt_id, file.sample), []).append(file)
-    items = []
+    forms = []
     for (prompt_id, sample), files in panels.items():
         ordered = sorted(files, key=lambda file: file.model != needed)
         if len(files) < 2 or (needed is not None and ordered[0].model != needed):
             continue
-        items.append(_Item(f"panel\x1f{prompt_id}\x1f{sample}", tuple(ordered), tuple(DIMENSIONS.items())))
-    if not items:
+        forms.append(_Item(f"panel\x1f{prompt_id}\x1f{sample}", tuple(ordered), tuple(DIMENSIONS.items())))
+    if not forms:
         raise InputError("no prompt has files of two models (or of a model and the reference)")
     shown_first = int(reference is not None)
-    return FormTask("panel", items, LEVELS, material, raters=raters, rated_from=shown_first, hidden=hidden)
+    return FormTask("panel", forms, LEVELS, material, raters=raters, rated_from=shown_first, hidden=hidden)
 
 
 def check_task(material: Material, *, raters: int = RATERS_PER_ITEM) -> FormTask:
@@ -184,11 +184,11 @@ def check_task(material: Material, *, raters: int = RATERS_PER_ITEM) -> FormTask
     Raises:
         InputError: no prompt has test points.
     """
-    items = list(_checks(material))
-    if not items:
+    forms = list(_checks(material))
+    if not forms:
         hint = 'Add a column test_points: ["Quantity: three cats", "Colour: the cats are black"].'
         raise InputError("no prompt has test points", column="test_points", hint=hint)
-    return FormTask("check", items, YES_NO, material, raters=raters)
+    return FormTask("check", forms, YES_NO, material, raters=raters)
 
 
 def _checks(material: Material) -> Iterator[_Item]:

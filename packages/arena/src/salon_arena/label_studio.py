@@ -101,8 +101,8 @@ def exported_tasks(answers: Sequence[tuple[Any, str]], taxonomy: Taxonomy) -> li
     for answered, path in answers:
         [file] = answered.payload["files"]
         about = {"prompt_id": answered.payload["prompt_id"], "model": file["model"], "sample": file["sample"]}
-        data = {"media": path, "prompt": answered.payload["prompt"], **about}
-        task = tasks.setdefault(answered.subject, {"id": len(tasks) + 1, "data": data, "annotations": []})
+        fields = {"media": path, "prompt": answered.payload["prompt"], **about}
+        task = tasks.setdefault(answered.subject, {"id": len(tasks) + 1, "data": fields, "annotations": []})
         annotation = {
             "id": sum(len(each["annotations"]) for each in tasks.values()) + 1,
             "completed_by": people.setdefault(answered.rater_id, len(people) + 1),
@@ -118,18 +118,18 @@ def exported_tasks(answers: Sequence[tuple[Any, str]], taxonomy: Taxonomy) -> li
 def _results(answer: Labelled, taxonomy: Taxonomy) -> list[dict[str, Any]]:
     labels = [mark.label for mark in answer.marks] or ([NORMAL] if NORMAL in taxonomy else [])
     paths = [[each.id for each in taxonomy.path(label)] for label in labels]
-    found = [_result(LABELS, "taxonomy", {"taxonomy": paths})] if paths else []
+    results = [_result(LABELS, "taxonomy", {"taxonomy": paths})] if paths else []
     for mark in answer.marks:
         for left, top, right, bottom in mark.boxes:
             box = {"x": left, "y": top, "width": right - left, "height": bottom - top}
             value = {name: side * _PERCENT for name, side in box.items()} | {"rotation": 0, "rectanglelabels": [mark.label]}
-            found.append(_result(BOXES, "rectanglelabels", value))
+            results.append(_result(BOXES, "rectanglelabels", value))
         if mark.frames is not None:
             ranges = {"ranges": [{"start": mark.frames[0], "end": mark.frames[1]}], "timelinelabels": [mark.label]}
-            found.append(_result(FRAMES, "timelinelabels", ranges))
+            results.append(_result(FRAMES, "timelinelabels", ranges))
     words = [f"{mark.label}: {mark.where}" for mark in answer.marks if mark.where]
-    found += [_result(WORDS, "textarea", {"text": words})] if words else []
-    return found + ([_result(LEVEL, "choices", {"choices": [answer.level]})] if answer.level else [])
+    results += [_result(WORDS, "textarea", {"text": words})] if words else []
+    return results + ([_result(LEVEL, "choices", {"choices": [answer.level]})] if answer.level else [])
 
 
 def _result(name: str, kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,13 +170,15 @@ def read_annotations(path: Path, material: Material, task: LabelTask) -> tuple[U
         if not isinstance(annotations, list):
             raise row.problem("must be a list, not", "annotations", value=type(annotations).__name__)
         found = []
-        for each in annotations:
-            if not isinstance(each, Mapping):
-                raise row.problem("contains an entry that is not an annotation:", "annotations", value=type(each).__name__)
-            if each.get("was_cancelled") is True:
+        for annotation in annotations:
+            if not isinstance(annotation, Mapping):
+                raise row.problem(
+                    "contains an entry that is not an annotation:", "annotations", value=type(annotation).__name__
+                )
+            if annotation.get("was_cancelled") is True:
                 cancelled += 1
                 continue
-            found.append(_annotation(row, each, file, task))
+            found.append(_annotation(row, annotation, file, task))
         keys = [(label_subject(file), one.who) for one in found]
         if len(set(keys)) < len(keys) or seen & set(keys):
             raise row.problem("one person labelled the file twice", "annotations")

@@ -132,25 +132,25 @@ class LabelTask(RoundsTask[LabelItem]):
         if "proposed" in payload:
             return json.dumps({"accept": accepts(choice)})
         try:
-            found = Labelled.model_validate(choice)
+            labelled = Labelled.model_validate(choice)
         except ValidationError as error:
             raise RefusedError(422, "bad_answer") from error
-        if not self.fits(found):
+        if not self.fits(labelled):
             raise RefusedError(422, "bad_answer")
-        return found.model_dump_json()
+        return labelled.model_dump_json()
 
-    def fits(self, found: Labelled) -> bool:
+    def fits(self, labelled: Labelled) -> bool:
         """Whether an answer can be stored.
 
         Labels must be known, each there once and not too many, boxes within the picture, and a level given if one is wanted.
         """
-        names = [mark.label for mark in found.marks]
-        places = [box for mark in found.marks for box in mark.boxes]
+        names = [mark.label for mark in labelled.marks]
+        places = [box for mark in labelled.marks for box in mark.boxes]
         fits = len(set(names)) == len(names) and self._names.keys() >= set(names)
         fits = fits and (self._most is None or len(names) <= self._most)
         fits = fits and all(0 <= left < right <= 1 and 0 <= top < bottom <= 1 for left, top, right, bottom in places)
-        fits = fits and all(mark.frames is None or 0 <= mark.frames[0] <= mark.frames[1] for mark in found.marks)
-        return fits and (found.level is not None) == bool(self._levels)
+        fits = fits and all(mark.frames is None or 0 <= mark.frames[0] <= mark.frames[1] for mark in labelled.marks)
+        return fits and (labelled.level is not None) == bool(self._levels)
 
 
 def label_subject(file: Generated) -> str:

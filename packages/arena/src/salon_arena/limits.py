@@ -49,9 +49,9 @@ def network_of(address: str) -> str:
         ('203.0.113.0', '2001:db8:1::', 'testclient')
     """
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return address
-    kept = 24 if found.version == 4 else 48
-    width = found.max_prefixlen
-    return str(type(found)(int(found) >> (width - kept) << (width - kept)))
+    kept = 24 if parsed.version == 4 else 48
+    width = parsed.max_prefixlen
+    return str(type(parsed)(int(parsed) >> (width - kept) << (width - kept)))

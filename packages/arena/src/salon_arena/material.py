@@ -94,10 +94,10 @@ def read_material(folder: Path, prompts: Path) -> Material:
         raise missing_path(folder, "folder", meaning="Give a folder with one sub-folder for each model.")
     models = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     if len(models) < 2:
-        found = [entry.name for entry in models]
+        names = [entry.name for entry in models]
         hint = "Put the pictures of each model into a sub-folder of its own."
         raise InputError(
-            "a battle needs two models; sub-folders here:", source=folder, value=len(found), found=found, hint=hint
+            "a battle needs two models; sub-folders here:", source=folder, value=len(names), found=names, hint=hint
         )
     files: list[Generated] = []
     left_out = 0
@@ -171,7 +171,7 @@ def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
             unknown.
     """
     files = {(file.prompt_id, file.model, file.sample): file for file in material.files}
-    found: list[KnownPair] = []
+    pairs: list[KnownPair] = []
     for row in table_rows(path):
         pair: list[Generated] = []
         for side in ("a", "b"):
@@ -181,10 +181,10 @@ def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
             if file is None:
                 raise row.problem("has no file for this prompt and sample:", f"model_{side}", value=model)
             pair.append(file)
-        found.append(KnownPair(pair[0], pair[1], Winner(row.text("winner", allowed=tuple(Winner)))))
-    if not found:
+        pairs.append(KnownPair(pair[0], pair[1], Winner(row.text("winner", allowed=tuple(Winner)))))
+    if not pairs:
         raise InputError("there is no pair in the file", source=path)
-    return tuple(found)
+    return tuple(pairs)
 
 
 def _read_prompts(path: Path) -> UsableRows[tuple[Prompt, Mapping[str, str]]]:
@@ -194,16 +194,16 @@ def _read_prompts(path: Path) -> UsableRows[tuple[Prompt, Mapping[str, str]]]:
 
     columns = next((set(row[1]) for row in read_each(path, lambda row: row.cells) if not isinstance(row, BadRow)), set())
     if "prompt_t2i" in columns:
-        return magicbench.read_prompts(path).map(lambda made: (made.prompt, {}))
+        return magicbench.read_prompts(path).map(lambda row: (row.prompt, {}))
     if columns & set(magic_bench_377.RELEASED_TEXTS.values()):
-        return magic_bench_377.read_prompts(path).map(lambda made: (made.prompt, _released_points(made)))
+        return magic_bench_377.read_prompts(path).map(lambda row: (row.prompt, _released_points(row)))
     return unique_rows(path, _prompt_row, lambda row: row[0].prompt_id, "prompt_id", what="prompt")
 
 
-def _released_points(made: SuitePrompt) -> dict[str, str]:
+def _released_points(prompt: SuitePrompt) -> dict[str, str]:
     from salon_judges.formats.magic_bench_377_labels import points
 
-    listed = cast("list[list[str]]", made.facts["test_points"])
+    listed = cast("list[list[str]]", prompt.facts["test_points"])
     return {points()[point].name: demand or points()[point].name for point, demand in listed}
 
 

@@ -127,12 +127,12 @@ class People:
     def rater_of(self, token: str) -> str | None:
         """Return the rater of a session; None if it has ended or the present consent text is not agreed to."""
         hashed = token_hash(token)
-        found = self._database.read(lambda connection: self._agreed_rater(connection, hashed))
-        if found is not None:
+        rater = self._database.read(lambda connection: self._agreed_rater(connection, hashed))
+        if rater is not None:
             if len(self._known) >= _MOST_REMEMBERED:
                 self._known.clear()
-            self._known[hashed] = (self._clock() + _REMEMBERED, found)
-        return found
+            self._known[hashed] = (self._clock() + _REMEMBERED, rater)
+        return rater
 
     def remembered(self, token: str) -> str | None:
         """As :meth:`rater_of`, without asking the database; None where it would have to be asked."""

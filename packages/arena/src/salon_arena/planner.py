@@ -73,34 +73,34 @@ class Planner:
         self._draws = draws
         self._plan: deque[Planned] = deque()
 
-    def draw(self, connection: Connection, rater_id: str, missing: int, taken: Set[str], now: int) -> list[Planned]:
-        """Take the first ``missing`` planned pairs that are new to the rater and not in ``taken``.
+    def draw(self, connection: Connection, rater_id: str, missing: int, used: Set[str], now: int) -> list[Planned]:
+        """Take the first ``missing`` planned pairs that are new to the rater and not in ``used``.
 
         Returns fewer if the rater has had all others. The pairs passed over stay planned for other raters.
         """
-        found = self._take(connection, rater_id, missing, taken)
-        if len(found) < missing:
+        drawn = self._take(connection, rater_id, missing, used)
+        if len(drawn) < missing:
             self._refill(connection, now)
-            found += self._take(connection, rater_id, missing - len(found), {*taken, *(each.pair for each in found)})
-        if len(found) < missing:
+            drawn += self._take(connection, rater_id, missing - len(drawn), {*used, *(each.pair for each in drawn)})
+        if len(drawn) < missing:
             mine = select(ASSIGNMENTS.c.subject).where(ASSIGNMENTS.c.rater_id == rater_id)
-            seen = {*connection.execute(mine).scalars(), *taken, *(each.pair for each in found)}
-            found += islice((planned for planned in self._all_pairs() if planned.pair not in seen), missing - len(found))
-        return found
+            seen = {*connection.execute(mine).scalars(), *used, *(each.pair for each in drawn)}
+            drawn += islice((planned for planned in self._all_pairs() if planned.pair not in seen), missing - len(drawn))
+        return drawn
 
-    def _take(self, connection: Connection, rater_id: str, missing: int, taken: Set[str]) -> list[Planned]:
-        found: dict[str, Planned] = {}
+    def _take(self, connection: Connection, rater_id: str, missing: int, used: Set[str]) -> list[Planned]:
+        drawn: dict[str, Planned] = {}
         passed: list[Planned] = []
-        while self._plan and len(found) < missing:
+        while self._plan and len(drawn) < missing:
             some = [self._plan.popleft() for _ in range(min(_TRIED, len(self._plan)))]
-            seen = seen_among(connection, rater_id, [planned.pair for planned in some]) | taken
+            seen = seen_among(connection, rater_id, [planned.pair for planned in some]) | used
             for planned in some:
-                if len(found) < missing and planned.pair not in seen and planned.pair not in found:
-                    found[planned.pair] = planned
+                if len(drawn) < missing and planned.pair not in seen and planned.pair not in drawn:
+                    drawn[planned.pair] = planned
                 else:
                     passed.append(planned)
         self._plan.extendleft(reversed(passed))
-        return list(found.values())
+        return list(drawn.values())
 
     def _refill(self, connection: Connection, now: int) -> None:
         counts = self._settled()
@@ -115,18 +115,18 @@ class Planner:
         self._plan = deque(planned for pair in zip(*plans, strict=True) for planned in pair)
 
     def _matrix(self, waiting: Mapping[tuple[str, str], int]) -> NDArray[np.float64]:
-        place = {name: number for number, name in enumerate(self._material.models)}
-        matches = np.zeros((len(place), len(place)))
+        row_of = {name: number for number, name in enumerate(self._material.models)}
+        matches = np.zeros((len(row_of), len(row_of)))
         for (one, other), count in waiting.items():
-            if one in place and other in place:
-                matches[place[one], place[other]] += count
-                matches[place[other], place[one]] += count
+            if one in row_of and other in row_of:
+                matches[row_of[one], row_of[other]] += count
+                matches[row_of[other], row_of[one]] += count
         return matches
 
     def _planned(self, row: dict[str, Any], stream: int) -> Planned:
         a, b = (self._material.files[int(row[name])] for name in ("generation_a", "generation_b"))
-        shown = Side(row["side_a_shown"])
-        return Planned(*((a, b) if shown is Side.LEFT else (b, a)), shown, RULE, stream)
+        side = Side(row["side_a_shown"])
+        return Planned(*((a, b) if side is Side.LEFT else (b, a)), side, RULE, stream)
 
     def _all_pairs(self) -> Iterator[Planned]:
         """Every pair once, prompts and sides at random."""
@@ -140,8 +140,8 @@ class Planner:
                 models.setdefault(file.model, []).append(file)
             for one, other in combinations(models.values(), 2):
                 for left, right in product(one, other):
-                    shown = random.choice(list(Side))
-                    yield Planned(*((left, right) if shown is Side.LEFT else (right, left)), shown, None, None)
+                    side = random.choice(list(Side))
+                    yield Planned(*((left, right) if side is Side.LEFT else (right, left)), side, None, None)
 
 
 def _open_leases(connection: Connection, now: int) -> dict[int, dict[tuple[str, str], int]]:
@@ -149,9 +149,9 @@ def _open_leases(connection: Connection, now: int) -> dict[int, dict[tuple[str, 
     names = [payload_value(name) for name in ("plan_stream", "model_a", "model_b")]
     leased = (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > now)
     live = (ASSIGNMENTS.c.kind == "battle") & ((ASSIGNMENTS.c.state == "answered") | leased)
-    found: dict[int, dict[tuple[str, str], int]] = {}
+    counts: dict[int, dict[tuple[str, str], int]] = {}
     query = select(names[0], names[1], names[2], func.count()).where(live).group_by(*names)
     for stream, one, other, count in connection.execute(query):
         if stream is not None:
-            found.setdefault(int(stream), {})[one, other] = count
-    return found
+            counts.setdefault(int(stream), {})[one, other] = count
+    return counts

@@ -118,8 +118,8 @@ class PromptItem(RatedItem):
         """The prompt in its final wording; None unless it was accepted."""
         if self.inspected is None or not self.inspected.accept:
             return None
-        found = Written.model_validate_json(self.said[0])
-        return found if self.inspected.prompt is None else found.model_copy(update={"prompt": self.inspected.prompt})
+        written = Written.model_validate_json(self.said[0])
+        return written if self.inspected.prompt is None else written.model_copy(update={"prompt": self.inspected.prompt})
 
     def wanted(self, role: str) -> int:
         """One contributor; one inspector once it is written."""
@@ -209,16 +209,16 @@ class Accepted:
 def written(connection: Connection) -> list[tuple[str, Accepted | None]]:
     """Return each slot that has a prompt, with the accepted prompt or None."""
     groups: dict[str, str | None] = dict(connection.execute(select(RATERS.c.rater_id, RATERS.c.occupation)).all())
-    found: list[tuple[str, Accepted | None]] = []
-    for subject, item in prompt_states(connection).items():
-        text = item.accepted
+    prompts: list[tuple[str, Accepted | None]] = []
+    for subject, state in prompt_states(connection).items():
+        text = state.accepted
         if text is None:
-            found.append((subject, None))
+            prompts.append((subject, None))
             continue
         labels = tuple(taxonomy().find(each).name for each in text.labels)
         about = (text.prompt, text.language, labels, scenarios()[text.scenario].name, text.test_points)
-        found.append((subject, Accepted(*about, groups.get(item.raters[0]))))
-    return found
+        prompts.append((subject, Accepted(*about, groups.get(state.raters[0]))))
+    return prompts
 
 
 def prompt_states(connection: Connection) -> dict[str, PromptItem]:
@@ -246,13 +246,13 @@ def slots(count: int) -> list[tuple[str, str]]:
 def _shared(shares: Mapping[str, float], count: int) -> list[str]:
     """Names in turn, the one that is furthest behind its share first."""
     whole = sum(shares.values())
-    given = dict.fromkeys(shares, 0)
-    found = []
+    counts = dict.fromkeys(shares, 0)
+    names = []
     for number in range(1, count + 1):
-        name = max(shares, key=lambda each: shares[each] * number / whole - given[each])
-        given[name] += 1
-        found.append(name)
-    return found
+        name = max(shares, key=lambda share: shares[share] * number / whole - counts[share])
+        counts[name] += 1
+        names.append(name)
+    return names
 
 
 @cache

@@ -66,10 +66,10 @@ def certify(connection: Connection, rater_id: str, wanted: int, now: int, suspen
     answers = _test_answers(connection, rater_id, number)
     if len(answers) < wanted:
         return
-    given, expected = zip(*answers, strict=True)
+    answered, expected = zip(*answers, strict=True)
     agreement = sum(one == other for one, other in answers) / len(answers)
     try:
-        kappa = cohen_kappa(list(given), list(expected))
+        kappa = cohen_kappa(list(answered), list(expected))
     except UndefinedError:
         kappa = None
     passed = agreement >= POLICY.qualification_share and kappa is not None and kappa > POLICY.qualification_kappa
@@ -120,9 +120,9 @@ def audits(
         if row.subject in {draft.subject for draft in drafts} or seen_among(connection, auditor, [row.subject]):
             continue
         payload = json.loads(row.payload)
-        shown = _mirrored(payload) if random.random() < 0.5 else payload
+        turned = _mirrored(payload) if random.random() < 0.5 else payload
         more = {"audits": assignment_id, "audited_rater": rater_id, "suspended_days": suspended_days}
-        drafts.append(Draft("audit", row.subject, {**shown, **more}))
+        drafts.append(Draft("audit", row.subject, {**turned, **more}))
         if len(drafts) == missing:
             break
     return drafts
@@ -164,14 +164,14 @@ def audit_agreement(connection: Connection, after: Mapping[str, int] | None = No
         .where(again.c.kind == "audit")
         .order_by(again.c.number)
     )
-    found: dict[str, tuple[int, int]] = {}
+    met_of: dict[str, tuple[int, int]] = {}
     judged = set()
     for number, rater_id, at, same in connection.execute(query):
         if number not in judged and at > (after or {}).get(rater_id, -1):
             judged.add(number)
-            count, met = found.get(rater_id, (0, 0))
-            found[rater_id] = (count + 1, met + same)
-    return found
+            count, met = met_of.get(rater_id, (0, 0))
+            met_of[rater_id] = (count + 1, met + same)
+    return met_of
 
 
 def judge_audits(connection: Connection, rater_id: str, now: int, suspended_days: float) -> None:
@@ -282,8 +282,8 @@ def overview(connection: Connection, now: int) -> list[Person]:
         words = f"{'passed' if test.passed else 'failed'} test {test.round} with {test.agreement:.0%}" if test else ""
         audited, met = audits.get(row.rater_id, (0, 0))
         until = f"{instant(row.suspended_until):%Y-%m-%d}" if row.suspended_until > now else ""
-        found = (row.rater_id, row.role, answered.get(row.rater_id, 0), words, audited, met, until)
-        people.append(Person(*found, reasons.get(row.rater_id, {})))
+        about = (row.rater_id, row.role, answered.get(row.rater_id, 0), words, audited, met, until)
+        people.append(Person(*about, reasons.get(row.rater_id, {})))
     return people
 
 
@@ -317,15 +317,15 @@ def _votes_after(connection: Connection, last: int) -> list[tuple[int, dict[str,
         .where((SETTLED.c.number > last) & SETTLED.c.kind.in_(["battle", "anchor"]))
         .order_by(SETTLED.c.number)
     )
-    found = []
+    votes = []
     for row in connection.execute(query):
         payload = json.loads(row.payload)
         answered = instant(row.received_at)
-        made = [f"{file['model']}\x1f{file['sample']}" if row.digests else None for file in payload["files"]]
-        a, b = made if payload["side_a_shown"] == Side.LEFT.value else reversed(made)
+        pictures = [f"{file['model']}\x1f{file['sample']}" if row.digests else None for file in payload["files"]]
+        a, b = pictures if payload["side_a_shown"] == Side.LEFT.value else reversed(pictures)
         vote = {name: payload[name] for name in ("prompt_id", "model_a", "model_b", "side_a_shown")}
         vote |= {"rater_id": row.rater_id, "winner": row.winner, "generation_a": a, "generation_b": b}
         vote |= {"is_anchor": row.kind == "anchor", "expected_winner": payload.get("expected")}
         vote |= {"started_at": answered - timedelta(milliseconds=row.elapsed_ms), "answered_at": answered}
-        found.append((row.number, vote))
-    return found
+        votes.append((row.number, vote))
+    return votes

@@ -114,14 +114,14 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
 
     def payload(self, subject: str, item: QuestionItem, kind: str) -> Payload:
         """The question, the sides at random; for auditors what is agreed, for adjudicators what each rater said."""
-        found = self._questions[subject]
-        turned = len(found.files) == len(_SIDES) and self._draws.new().random() < 0.5
-        files = found.files[::-1] if turned else found.files
-        prompt = found.prompt or Prompt(prompt_id=files[0].prompt_id, suite=BENCH, text=ASKED[found.task])
-        question: dict[str, Any] = {"task": found.task.value, "sample_id": found.sample_id, "turned": turned}
-        question |= {"options": list(found.options), "values": list(found.values), "answer": found.answer, "level": found.level}
+        asked = self._questions[subject]
+        turned = len(asked.files) == len(_SIDES) and self._draws.new().random() < 0.5
+        files = asked.files[::-1] if turned else asked.files
+        prompt = asked.prompt or Prompt(prompt_id=files[0].prompt_id, suite=BENCH, text=ASKED[asked.task])
+        question: dict[str, Any] = {"task": asked.task.value, "sample_id": asked.sample_id, "turned": turned}
+        question |= {"options": list(asked.options), "values": list(asked.values), "answer": asked.answer, "level": asked.level}
         payload = {**prompt_payload(prompt, files), "question": question}
-        if found.prompt is None:
+        if asked.prompt is None:
             payload["prompt"] = ""
         if kind == KINDS["auditor"]:
             payload |= {"proposed": sorted(item.agreed or ()), "proposed_level": item.level}
@@ -139,11 +139,11 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
         about = {"asked": ASKED[QuestionTask(question["task"])], "several": bool(question["options"])}
         about["choices"] = [[value, words[value]] for value in question["values"]]
         about["levels"] = [] if question["level"] else list(get_args(Level))
-        said = [{**each, "answer": _turned(each["answer"], question)} for each in payload.get("said", ())]
+        answers = [{**each, "answer": _turned(each["answer"], question)} for each in payload.get("said", ())]
         proposed = [words[value] for value in _turned(payload["proposed"], question)] if "proposed" in payload else None
         if proposed is not None and payload["proposed_level"] is not None:
             proposed.append(payload["proposed_level"])
-        more = {"proposed": proposed, "said": said if "said" in payload else None}
+        more = {"proposed": proposed, "said": answers if "said" in payload else None}
         return {"media_kind": "video" if video else "picture", **about, **more}
 
     def check(self, payload: Payload, choice: JsonValue) -> str:
@@ -152,14 +152,14 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
             return json.dumps({"accept": accepts(choice)})
         question = payload["question"]
         try:
-            found = Chosen.model_validate(choice)
+            chosen = Chosen.model_validate(choice)
         except ValidationError as error:
             raise RefusedError(422, "bad_answer") from error
-        fits = set(found.answer) <= set(question["values"]) and len(set(found.answer)) == len(found.answer)
-        fits = fits and (bool(question["options"]) or len(found.answer) == 1)
-        if not fits or (found.level is None) != (question["level"] is not None):
+        fits = set(chosen.answer) <= set(question["values"]) and len(set(chosen.answer)) == len(chosen.answer)
+        fits = fits and (bool(question["options"]) or len(chosen.answer) == 1)
+        if not fits or (chosen.level is None) != (question["level"] is not None):
             raise RefusedError(422, "bad_answer")
-        return found.model_copy(update={"answer": tuple(sorted(_turned(found.answer, question)))}).model_dump_json()
+        return chosen.model_copy(update={"answer": tuple(sorted(_turned(chosen.answer, question)))}).model_dump_json()
 
 
 def _turned(answer: Sequence[str], question: Payload) -> list[str]:
@@ -220,8 +220,8 @@ def read_questions(rows: Path, folder: Path) -> tuple[list[BenchQuestion], tuple
     """
     if not folder.is_dir():
         raise missing_path(folder, "folder", meaning="Give the folder below which the videos are.")
-    found = read_rows(rows)
-    return [_of_row(row, folder) for row in found], tuple(found.remarks())
+    read = read_rows(rows)
+    return [_of_row(row, folder) for row in read], tuple(read.remarks())
 
 
 def _of_row(row: BenchRow, folder: Path) -> BenchQuestion:

@@ -130,13 +130,15 @@ def release(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("is there already", source=folder, hint="Name a new folder.")
     settle_due(database, time.time_ns() // 1000).result()
-    made = _Release(database, folder, real, taxonomy, seed)
-    rows = FORMS[form](made)
+    releasing = _Release(database, folder, real, taxonomy, seed)
+    rows = FORMS[form](releasing)
     if not rows:
         hint = "Answers count 10 s after they were given; labels once two auditors accepted them."
-        problem = "has no settled answers for the form" if not made.left_out else "has none that can be released in the form"
-        raise InputError(problem, source=database.place, value=form, hint=made.left_out[0] if made.left_out else hint)
-    return Released(folder, rows, tuple(made.left_out), made.public_plan)
+        problem = (
+            "has no settled answers for the form" if not releasing.left_out else "has none that can be released in the form"
+        )
+        raise InputError(problem, source=database.place, value=form, hint=releasing.left_out[0] if releasing.left_out else hint)
+    return Released(folder, rows, tuple(releasing.left_out), releasing.public_plan)
 
 
 class _Release:
@@ -158,8 +160,8 @@ class _Release:
         """Rows of MagicData: ``images``, ``response``, ``prompt``."""
         taxonomy = Taxonomy.load("magicmirror")
         rows = []
-        for file, answered, item in self._accepted_labels(taxonomy.name):
-            answer = magicmirror_answer(taxonomy, item.agreed or frozenset())
+        for file, answered, state in self._accepted_labels(taxonomy.name):
+            answer = magicmirror_answer(taxonomy, state.agreed or frozenset())
             about = {"prompt_id": file.prompt_id, "model": file.model, "sample": file.sample}
             response = {"response": magicmirror_json(answer), "prompt": answered.payload["prompt"]}
             if (path := self._copy(file, answered)) is not None:
@@ -170,34 +172,34 @@ class _Release:
         """Rows of tasks 1 (with ``real``) and 3 from labels; of each task from answers to its questions."""
         taxonomy = Taxonomy.load(LEVELLED)
         tasks: dict[int, list[dict[str, Any]]] = {number: [] for number in TASK_TYPES}
-        for file, answered, item in self._accepted_labels(taxonomy.name):
+        for file, answered, state in self._accepted_labels(taxonomy.name):
             path = self._copy(file, answered)
-            if path is None or item.level is None:
+            if path is None or state.level is None:
                 continue
             sample_id = digest("sample", [file.prompt_id, file.model, file.sample])[:16]
-            row = {"sample_id": sample_id, "video_path": [path], "level": LEVEL_WORDS[item.level]}
+            row = {"sample_id": sample_id, "video_path": [path], "level": LEVEL_WORDS[state.level]}
             if self._real is not None:
                 tasks[1].append({"task_type": 1, **row, "answer": "no" if file.model == self._real else "yes"})
-            if not 0 < len(item.agreed or ()) < OPTIONS:
+            if not 0 < len(state.agreed or ()) < OPTIONS:
                 continue  # normal, or no room for a wrong option: no question of task 3
-            options = offer(sorted(item.agreed or ()), seed=self._seed, sample_id=sample_id)
+            options = offer(sorted(state.agreed or ()), seed=self._seed, sample_id=sample_id)
             tasks[3].append({"task_type": 3, **row, "option": list(options.texts), "answer": options.answer})
         for answered, judged in self._accepted("question", self._database.read(question_states)):
             if (question := self._question_row(answered, judged)) is not None:
                 tasks[question["task_type"]].append(question)
         return sum(self._write_lines(f"task{number}_meta.jsonl", rows) for number, rows in tasks.items() if rows)
 
-    def _question_row(self, answered: _Answered, item: QuestionItem) -> dict[str, Any] | None:
+    def _question_row(self, answered: _Answered, state: QuestionItem) -> dict[str, Any] | None:
         """Return a question with its accepted answer in the form of its task; a known answer of ``rvac`` stays."""
         question = answered.payload["question"]
         paths = [self._copy(file, answered, place) for place, file in enumerate(files_of(answered.payload))]
-        level = question["level"] or item.level
+        level = question["level"] or state.level
         if None in paths or level is None:
             return None
         [number] = [number for number, task in TASK_TYPES.items() if task == question["task"]]
-        said = ",".join(sorted(item.agreed or ()))
-        answer = {QuestionTask.RVAC: question["answer"] or said, QuestionTask.PVRC: f"<Video {said}>"}.get(
-            QuestionTask(question["task"]), said
+        letters = ",".join(sorted(state.agreed or ()))
+        answer = {QuestionTask.RVAC: question["answer"] or letters, QuestionTask.PVRC: f"<Video {letters}>"}.get(
+            QuestionTask(question["task"]), letters
         )
         row = {"task_type": number, "sample_id": question["sample_id"], "level": LEVEL_WORDS[level], "answer": answer}
         row["video_path"] = paths[::-1] if question["turned"] else paths
@@ -207,23 +209,23 @@ class _Release:
         """Rows of R³-Bench, discarded ones left out."""
         rows = []
         answered = {each.subject: each for each in self._answers("verdict")}
-        items = self._database.read(verdict_states)
-        for subject, item in items.items():
-            found = answered.get(subject)
-            agreed = item.agreed
-            if found is None or agreed is None or agreed.discard:
+        states = self._database.read(verdict_states)
+        for subject, state in states.items():
+            answer_of = answered.get(subject)
+            agreed = state.agreed
+            if answer_of is None or agreed is None or agreed.discard:
                 continue
-            [file] = files_of(found.payload)
-            path = self._copy(file, found)
+            [file] = files_of(answer_of.payload)
+            path = self._copy(file, answer_of)
             if path is None:
                 continue
-            known = found.payload["row"]
+            known = answer_of.payload["row"]
             kept = [pair for pair in zip(known["questions"], agreed.questions, strict=True) if pair[1].relevant]
             answers = ["yes" if question.answer else "no" for _, question in kept]
             asked = {"yn_question_list": [text for text, _ in kept], "yn_answer_list": answers}
             row = {
                 "idx": file.prompt_id,
-                "original_prompt": found.payload["prompt"],
+                "original_prompt": answer_of.payload["prompt"],
                 "bad_image": path,
                 "answer": agreed.aligned,
             }
@@ -253,12 +255,12 @@ class _Release:
             rated = files_of(payload)[payload["rated_from"] :]
             hidden = payload.get("hidden")
             against = next((marks for file, marks in zip(rated, answered.choice, strict=True) if file.model == hidden), None)
-            for place, (file, marks) in enumerate(zip(rated, answered.choice, strict=True)):
-                path = self._copy(file, answered, payload["rated_from"] + place)
+            for position, (file, marks) in enumerate(zip(rated, answered.choice, strict=True)):
+                path = self._copy(file, answered, payload["rated_from"] + position)
                 about = {"prompt_id": file.prompt_id, "generation_id": path, "model": file.model}
                 about["scenario"] = payload["scenario"]
                 for number, ((name, _), value) in enumerate(zip(payload["questions"], marks, strict=True)):
-                    key = digest("rating", [self._database.arena_id, answered.assignment_id, place, name])
+                    key = digest("rating", [self._database.arena_id, answered.assignment_id, position, name])
                     marked = {"dimension": name, "value": value, **scale}
                     who = {"rater_id": answered.rater_id, "answered_at": answered.answered_at.isoformat()}
                     if path is not None:
@@ -338,50 +340,50 @@ class _Release:
         """The taxonomy of the labels, which must be the one that they were given with."""
         hint = "Name the file that the arena was served with: --taxonomy labels.toml."
         try:
-            found = Taxonomy.open(self._taxonomy or name)
+            opened = Taxonomy.open(self._taxonomy or name)
         except InputError as error:
             if self._taxonomy is not None:
                 raise
             raise InputError("labels are of a taxonomy that Salon does not have:", value=name, hint=hint) from error
-        if found.name != name:
-            raise InputError("labels are of another taxonomy:", source=self._taxonomy, value=found.name, allowed=[name])
-        return found
+        if opened.name != name:
+            raise InputError("labels are of another taxonomy:", source=self._taxonomy, value=opened.name, allowed=[name])
+        return opened
 
     def _answers(self, *kinds: str) -> list[_Answered]:
-        found = self._database.read(_settled_answers)
-        return [each for each in found if not kinds or each.kind in kinds]
+        answers = self._database.read(_settled_answers)
+        return [each for each in answers if not kinds or each.kind in kinds]
 
-    def _accepted(self, kind: str, items: Mapping[str, V]) -> Iterator[tuple[_Answered, V]]:
+    def _accepted(self, kind: str, states: Mapping[str, V]) -> Iterator[tuple[_Answered, V]]:
         """Yield the first answer of each accepted item with its state, in order of first answers."""
         first = {each.subject: each for each in reversed(self._answers(kind))}
         for subject, answered in reversed(first.items()):
-            if items[subject].state == "accepted":
-                yield answered, items[subject]
+            if states[subject].state == "accepted":
+                yield answered, states[subject]
 
     def _accepted_labels(self, taxonomy: str) -> Iterator[tuple[Generated, _Answered, LabelItem]]:
-        for answered, item in self._accepted("label", self._database.read(label_states)):
+        for answered, state in self._accepted("label", self._database.read(label_states)):
             if answered.payload["taxonomy"] == taxonomy:
-                yield files_of(answered.payload)[0], answered, item
+                yield files_of(answered.payload)[0], answered, state
 
-    def _copy(self, file: Generated, answered: _Answered, place: int = 0) -> str | None:
+    def _copy(self, file: Generated, answered: _Answered, number: int = 0) -> str | None:
         """Copy a file below the folder and return its path there; None, noted, for a changed file."""
-        shown = None if answered.digests is None else answered.digests[place]
-        key = (file.path, shown)
+        digest_shown = None if answered.digests is None else answered.digests[number]
+        key = (file.path, digest_shown)
         if key not in self._copied:
-            self._copied[key] = self._copy_once(file, shown)
+            self._copied[key] = self._copy_once(file, digest_shown)
         return self._copied[key]
 
-    def _copy_once(self, file: Generated, shown: str | None) -> str | None:
+    def _copy_once(self, file: Generated, digest_shown: str | None) -> str | None:
         name = f"{file.prompt_id} of {file.model}, sample {file.sample}"
         try:
             inside = file.path.resolve().relative_to(file.root.resolve())
-            found = file_sha256(file.path)
-            if shown is not None and found != shown:
+            sha256 = file_sha256(file.path)
+            if digest_shown is not None and sha256 != digest_shown:
                 self.left_out.append(f"{name}: the file is not the one that people saw.")
                 return None
             target = self._folder / MEDIA / file.model / inside
-            if target.exists() and file_sha256(target) != found:  # of another folder that the arena was served with
-                target = target.with_name(f"{target.stem}.{found[:8]}{target.suffix}")
+            if target.exists() and file_sha256(target) != sha256:  # of another folder that the arena was served with
+                target = target.with_name(f"{target.stem}.{sha256[:8]}{target.suffix}")
         except (OSError, ValueError) as error:
             self.left_out.append(
                 f"{name}: the file cannot be read ({getattr(error, 'strerror', None) or 'outside its folder'})."
@@ -463,14 +465,14 @@ def magicmirror_answer(taxonomy: Taxonomy, labels: frozenset[str]) -> MagicMirro
         >>> magicmirror_answer(Taxonomy.load("magicmirror"), frozenset(["hand-structure-deformity"])).labels
         {'L2: Abnormal Human Anatomy': ('L3: Hand Structure Deformity',)}
     """
-    found: dict[str, list[str]] = {}
+    main_labels: dict[str, list[str]] = {}
     for label in taxonomy.walk():
         if label.id in labels - {NORMAL}:
             parent = taxonomy.parent(label)
             above = label if taxonomy.tier_of(label) == "L2" or parent is None else parent
-            below = found.setdefault(above.answer or above.name, [])
+            below = main_labels.setdefault(above.answer or above.name, [])
             below += [] if above is label else [label.answer or label.name]
-    return MagicMirrorAnswer(not found, tuple(Artifact(l2, tuple(l3)) for l2, l3 in found.items()))
+    return MagicMirrorAnswer(not main_labels, tuple(Artifact(l2, tuple(l3)) for l2, l3 in main_labels.items()))
 
 
 def _settled_answers(connection: Connection) -> list[_Answered]:
@@ -517,18 +519,18 @@ def _write_dataset(folder: Path, rows: Sequence[Mapping[str, Any]], pictures: bo
     """Write Parquet with the files inside, and the card that tells ``datasets`` what the columns are."""
     import polars as pl
 
-    made = []
+    released = []
     for row in rows:
         inside = [{"bytes": (folder / path).read_bytes(), "path": Path(path).name} for path in row["files"]]
-        made.append({**row, "files": inside} if pictures else dict(row))
+        released.append({**row, "files": inside} if pictures else dict(row))
     texts = dict.fromkeys(("kind", "prompt_id", "prompt", "language", "scenario", "winner", "answer", "rater_id"), pl.String())
     schema: dict[str, Any] = {**texts, "occupation": pl.String(), "answered_at": pl.String(), "elapsed_ms": pl.Int64()}
     schema |= dict.fromkeys(("labels", "models"), pl.List(pl.String()))
     schema["files"] = pl.List(pl.Struct({"bytes": pl.Binary(), "path": pl.String()}) if pictures else pl.String())
-    frame = pl.DataFrame(made, schema=schema)
-    data = folder / "data"
-    data.mkdir(exist_ok=True)
-    frame.write_parquet(data / "train-00000-of-00001.parquet")
+    frame = pl.DataFrame(released, schema=schema)
+    inner = folder / "data"
+    inner.mkdir(exist_ok=True)
+    frame.write_parquet(inner / "train-00000-of-00001.parquet")
     kinds = {name: "int64" if kind == pl.Int64() else "string" for name, kind in schema.items()}
     lines = ["---", "configs:", "- config_name: default", "  data_files: data/*.parquet", "dataset_info:", "  features:"]
     for name, kind in kinds.items():

@@ -98,15 +98,15 @@ class VotedItem(RatedItem):
         """The values that hold; None while people have yet to settle them."""
         if self.final:
             return self.values(self.final[0])
-        found = [(self.values(choice), level_of(choice)) for choice in self._counted]
-        if len(found) >= ROUND and len(set(found[:ROUND])) == 1:
-            return found[0][0]
-        if len(found) < ROUND + MORE:
+        votes = [(self.values(choice), level_of(choice)) for choice in self._counted]
+        if len(votes) >= ROUND and len(set(votes[:ROUND])) == 1:
+            return votes[0][0]
+        if len(votes) < ROUND + MORE:
             return None
-        counts = Counter(value for values, _ in found for value in values)
-        held = frozenset(value for value, count in counts.items() if count > len(found) / 2)
-        chosen = sum(bool(values) for values, _ in found) > len(found) / 2
-        return None if (chosen and not held) or (self.level is None and found[0][1] is not None) else held
+        counts = Counter(value for values, _ in votes for value in values)
+        held = frozenset(value for value, count in counts.items() if count > len(votes) / 2)
+        chosen = sum(bool(values) for values, _ in votes) > len(votes) / 2
+        return None if (chosen and not held) or (self.level is None and votes[0][1] is not None) else held
 
     @property
     def level(self) -> str | None:
@@ -189,10 +189,10 @@ class RoundsTask(ABC, Generic[I]):
     def _note(self, subjects: Iterable[str]) -> None:
         """Keep, of the items of these subjects, which role they need an answer of and whether they are disputed."""
         for subject in subjects:
-            item = self._items[subject]
+            state = self._items[subject]
             for role, wanting in self._open.items():
-                _set(wanting, subject, len(item.of(role)) < item.wanted(role))
-            _set(self._disputed, subject, item.state == "disputed")
+                _set(wanting, subject, len(state.of(role)) < state.wanted(role))
+            _set(self._disputed, subject, state.state == "disputed")
 
     def draw(self, connection: Connection, rater: Rater, missing: int, now: int) -> list[Draft]:
         """Items that need a further answer of the rater's role, disputed ones first."""
@@ -204,7 +204,7 @@ class RoundsTask(ABC, Generic[I]):
         self._last, changed = fold(connection, self._items, self._kinds, self._last)
         self._note({*changed, *self.refresh(changed)})
         pending = {row[1]: row[2] for row in connection.execute(_PENDING, {"now": now, "kind": kind})}
-        new = unseen(connection, rater.rater_id, self._wanted(rater, kind, pending), lambda each: each[0], missing)
+        new = unseen(connection, rater.rater_id, self._wanted(rater, kind, pending), lambda wanted: wanted[0], missing)
         return [Draft(kind, key, self.payload(subject, self._items[subject], kind)) for key, subject in new]
 
     def _wanted(self, rater: Rater, kind: str, pending: Mapping[str, int]) -> Iterator[tuple[str, str]]:
@@ -214,8 +214,8 @@ class RoundsTask(ABC, Generic[I]):
         first = [subject for subject in self._disputed if subject in wanting]
         rest = (subject for subject in wanting if subject not in self._disputed)
         for subject in chain(first, rest):
-            item, key = self._items[subject], subject_of(kind, subject, role)
-            if len(item.of(role)) + pending.get(key, 0) < item.wanted(role) and rater.rater_id not in item.raters:
+            state, key = self._items[subject], subject_of(kind, subject, role)
+            if len(state.of(role)) + pending.get(key, 0) < state.wanted(role) and rater.rater_id not in state.raters:
                 yield key, subject
 
     def _forget(self, _: Connection) -> None:
@@ -245,7 +245,7 @@ def subject_of(kind: str, subject: str, role: str) -> str:
     return subject if role == "rater" else f"{kind}{_SEPARATOR}{subject}"
 
 
-def fold(connection: Connection, items: Mapping[str, I], kinds: Mapping[str, str], last: int = 0) -> tuple[int, set[str]]:
+def fold(connection: Connection, states: Mapping[str, I], kinds: Mapping[str, str], last: int = 0) -> tuple[int, set[str]]:
     """Add the answers settled after number ``last`` to their items; returns the last number, and the items' subjects."""
     roles = {kind: role for role, kind in kinds.items()}
     changed = set()
@@ -253,12 +253,12 @@ def fold(connection: Connection, items: Mapping[str, I], kinds: Mapping[str, str
         last = number
         role = roles[kind]
         about = subject if role == "rater" else subject.removeprefix(f"{kind}{_SEPARATOR}")
-        item = items.get(about)
-        if item is not None:  # None: no longer among the items
+        state = states.get(about)
+        if state is not None:  # None: no longer among the items
             changed.add(about)
-            item.of(role).append(choice)
+            state.of(role).append(choice)
             if role == "rater":
-                item.raters.append(rater_id)
+                state.raters.append(rater_id)
     return last, changed
 
 
@@ -275,11 +275,11 @@ class Growing(dict[str, I]):
 
     Args:
         new: makes an empty item.
-        items: to begin with.
+        states: to begin with.
     """
 
-    def __init__(self, new: Callable[[], I], items: Mapping[str, I] | None = None) -> None:
-        super().__init__(items or {})
+    def __init__(self, new: Callable[[], I], states: Mapping[str, I] | None = None) -> None:
+        super().__init__(states or {})
         self._new = new
 
     def get(self, subject: str, default: Any = None) -> Any:
@@ -311,17 +311,17 @@ def level_of(choice: str) -> str | None:
 
 def states(connection: Connection, new: Callable[[], I], kinds: Mapping[str, str]) -> dict[str, I]:
     """What people have said of each item that has a settled answer of a rater, by subject."""
-    found = Growing(new)
-    fold(connection, found, kinds)
-    return {subject: item for subject, item in found.items() if item.said}  # auditors' kinds are those of other work, too
+    growing = Growing(new)
+    fold(connection, growing, kinds)
+    return {subject: item for subject, item in growing.items() if item.said}  # auditors' kinds are those of other work, too
 
 
-def counted(items: Iterable[RatedItem]) -> list[str]:
+def counted(rated_items: Iterable[RatedItem]) -> list[str]:
     """How many items are in each state, a line each."""
-    found: dict[str, int] = {}
-    for item in items:
-        found[item.state] = found.get(item.state, 0) + 1
-    return [f"{count:,} {state}" for state, count in sorted(found.items())]
+    counts: dict[str, int] = {}
+    for rated in rated_items:
+        counts[rated.state] = counts.get(rated.state, 0) + 1
+    return [f"{count:,} {state}" for state, count in sorted(counts.items())]
 
 
 def most(values: Sequence[Any]) -> Any | None:

@@ -56,12 +56,12 @@ def screen_raters(marks: pl.DataFrame) -> pl.DataFrame:
         >>> screen_raters(marks).select("rater_id", "bias", "rejected").rows()
         [('ann', -0.5, None), ('ben', 0.5, None)]
     """
-    found = [
+    frames = [
         _screened(part).with_columns(dimension=pl.lit(name))
         for (name,), part in marks.group_by("dimension", maintain_order=True)
     ]
     columns = ["dimension", "rater_id", "marks", "bias", "inconsistency", "far_above", "far_below", "screened", "rejected"]
-    return pl.concat(found).select(columns) if found else pl.DataFrame(schema=dict.fromkeys(columns, pl.Null))
+    return pl.concat(frames).select(columns) if frames else pl.DataFrame(schema=dict.fromkeys(columns, pl.Null))
 
 
 def _screened(marks: pl.DataFrame) -> pl.DataFrame:

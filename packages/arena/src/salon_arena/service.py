@@ -196,21 +196,21 @@ class WorkService:
             raise RefusedError(404, "unknown_file")
         if row.state not in ("open", "answered"):
             raise RefusedError(410, "task_closed")
-        made = self._media.prepared(files_of(json.loads(row.payload)))
-        if isinstance(made, Unscored):
+        prepared = self._media.prepared(files_of(json.loads(row.payload)))
+        if isinstance(prepared, Unscored):
             self.database.write(lambda connection: _void(connection, assignment_id))
             raise RefusedError(410, "task_closed")
-        return made
+        return prepared
 
-    def sent(self, rater_id: str, assignment_id: str, files: BlindSet, place: int) -> "Future[None]":
+    def sent(self, rater_id: str, assignment_id: str, files: BlindSet, number: int) -> "Future[None]":
         """Note that a file of a task was sent whole to its rater. The task can be answered once all were.
 
         While the database cannot be written, this process remembers it.
         """
         if len(self._sent) >= _MOST_REMEMBERED:
             self._sent.clear()
-        self._sent[assignment_id, place] = files.digests[place]
-        return self.database.write(lambda connection: _note_sent(connection, rater_id, assignment_id, files.digests, place))
+        self._sent[assignment_id, number] = files.digests[number]
+        return self.database.write(lambda connection: _note_sent(connection, rater_id, assignment_id, files.digests, number))
 
     def look(self, rater_id: str, assignment_id: str) -> None:
         """Fetch all files of a task as a page does. For simulations.
@@ -219,8 +219,8 @@ class WorkService:
             RefusedError: as :meth:`files`.
         """
         files = self.files(rater_id, assignment_id)
-        for place in range(len(files.media)):
-            self.sent(rater_id, assignment_id, files, place).result()
+        for number in range(len(files.media)):
+            self.sent(rater_id, assignment_id, files, number).result()
 
     # Answers
 
@@ -250,12 +250,12 @@ class WorkService:
         if _ended(connection):
             raise RefusedError(409, "ended")
         payload = json.loads(row.payload)
-        shown: list[str | None] = json.loads(row.digests) if row.digests else [None] * len(payload["files"])
-        if None in shown:
-            shown = [digest or self._sent.get((body.assignment, place)) for place, digest in enumerate(shown)]
-        if None in shown:
+        sent_digests: list[str | None] = json.loads(row.digests) if row.digests else [None] * len(payload["files"])
+        if None in sent_digests:
+            sent_digests = [digest or self._sent.get((body.assignment, place)) for place, digest in enumerate(sent_digests)]
+        if None in sent_digests:
             raise RefusedError(409, "not_shown")
-        digests = json.dumps(shown) if shown else None
+        digests = json.dumps(sent_digests) if sent_digests else None
         before = None if body.supersedes is None else str(body.supersedes)
         undoing = body.choice == UNDO
         if row.state != ("answered" if undoing else "open") or row.answer_id != before:
@@ -299,10 +299,10 @@ class WorkService:
         query = select(ASSIGNMENTS.c.payload).where(
             this & (ASSIGNMENTS.c.state == "settled") & ASSIGNMENTS.c.kind.in_(["battle", "anchor"])
         )
-        found = self.database.read(lambda connection: connection.execute(query).scalar_one_or_none())
-        if found is None or not self.reveal:
+        payload = self.database.read(lambda connection: connection.execute(query).scalar_one_or_none())
+        if payload is None or not self.reveal:
             return None
-        return [file["model"] for file in json.loads(found)["files"]]
+        return [file["model"] for file in json.loads(payload)["files"]]
 
     def payload_of(self, assignment_id: str) -> dict[str, Any]:
         """What was shown. For simulations: no page asks for it."""
@@ -322,13 +322,13 @@ def _void(connection: Connection, assignment_id: str) -> None:
         bind(connection, ASSIGNMENTS, assignment_id)
 
 
-def _note_sent(connection: Connection, rater_id: str, assignment_id: str, digests: Sequence[str], place: int) -> None:
+def _note_sent(connection: Connection, rater_id: str, assignment_id: str, digests: Sequence[str], number: int) -> None:
     row = connection.execute(_TASK, {"task": assignment_id, "rater": rater_id}).first()
     if row is None or row.state != "open" or row.answer_id is not None:
         return  # what was answered before it was undone stays what was shown
     known: list[str | None] = json.loads(row.digests) if row.digests else [None] * len(digests)
-    if known[place] != digests[place]:
-        known[place] = digests[place]
+    if known[number] != digests[number]:
+        known[number] = digests[number]
         connection.execute(_SENT, {"task": assignment_id, "known": json.dumps(known)})
         bind(connection, ASSIGNMENTS, assignment_id)
 

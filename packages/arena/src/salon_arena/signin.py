@@ -200,17 +200,17 @@ class Oidc:
             with self._client() as client:
                 token = client.fetch_token(provider["token_endpoint"], code=code, code_verifier=kept["verifier"])
                 keys = client.request("GET", provider["jwks_uri"], withhold_token=True).raise_for_status().json()
-            found = jwt.decode(token["id_token"], KeySet.import_key_set(keys), algorithms=list(_SIGNED_WITH))
+            token_read = jwt.decode(token["id_token"], KeySet.import_key_set(keys), algorithms=list(_SIGNED_WITH))
             jwt.JWTClaimsRegistry(
                 iss={"essential": True, "value": self._settings.issuer},
                 aud={"essential": True, "value": self._settings.client_id},
                 nonce={"essential": True, "value": kept["nonce"]},
                 sub={"essential": True},
                 exp={"essential": True},
-            ).validate(found.claims)
+            ).validate(token_read.claims)
         except (OAuthError, HTTPError, JoseError, KeyError, TypeError, ValueError) as error:
             raise RefusedError(403, "provider") from error
-        return dict(found.claims)
+        return dict(token_read.claims)
 
     def _session(self, connection: Connection, person: str, invite: str | None, now: int) -> Session:
         rater = connection.execute(select(ACCOUNTS.c.rater_id).where(ACCOUNTS.c.key == person)).scalar_one_or_none()
@@ -240,14 +240,14 @@ class Oidc:
             if self._found is None:
                 address = f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration"
                 try:
-                    found = httpx.get(address, timeout=_TIMEOUT_S).raise_for_status().json()
-                    fits = found["issuer"] == self._settings.issuer
-                    fits = fits and all(isinstance(found[name], str) for name in _ENDPOINTS)
+                    configuration = httpx.get(address, timeout=_TIMEOUT_S).raise_for_status().json()
+                    fits = configuration["issuer"] == self._settings.issuer
+                    fits = fits and all(isinstance(configuration[name], str) for name in _ENDPOINTS)
                 except (httpx.HTTPError, KeyError, TypeError, ValueError) as error:
                     raise RefusedError(503, "provider") from error
                 if not fits:
                     raise RefusedError(503, "provider")
-                self._found = found
+                self._found = configuration
             return self._found
 
 

@@ -143,12 +143,12 @@ def unseen(connection: Connection, rater_id: str, wanted: Iterable[T], subject: 
         subject: returns the subject of an item.
         missing: the most items to return; 0 or more.
     """
-    found: list[T] = []
-    items = iter(wanted)
-    while len(found) < missing and (some := list(islice(items, _TRIED))):
+    fresh: list[T] = []
+    candidates = iter(wanted)
+    while len(fresh) < missing and (some := list(islice(candidates, _TRIED))):
         seen = seen_among(connection, rater_id, [subject(item) for item in some])
-        found += [item for item in some if subject(item) not in seen]
-    return found[:missing]
+        fresh += [item for item in some if subject(item) not in seen]
+    return fresh[:missing]
 
 
 def instant(microseconds: int) -> datetime:

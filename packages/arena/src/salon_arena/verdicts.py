@@ -91,16 +91,16 @@ class VerdictItem(RatedItem):
         """
         if self.final:
             return Verdict.model_validate_json(self.final[0])
-        found = self.answers[:EXPERTS]  # a later one, to a lease that ran out, changes nothing that was agreed
-        if len(found) < EXPERTS or len({_compared(each) for each in found}) > 1:
+        first = self.answers[:EXPERTS]  # a later one, to a lease that ran out, changes nothing that was agreed
+        if len(first) < EXPERTS or len({_compared(each) for each in first}) > 1:
             return None
         questions = []
-        for several in zip(*(each.questions for each in found), strict=True):
+        for several in zip(*(each.questions for each in first), strict=True):
             yes = sum(each.answer for each in several)
             answer = several[-1].answer if yes * 2 == len(several) else yes * 2 > len(several)
             questions.append(CheckedQuestion(relevant=all(each.relevant for each in several), answer=answer))
-        if found[-1].aligned or found[-1].discard or not questions or any(each.relevant for each in questions):
-            return found[-1].model_copy(update={"questions": tuple(questions)})
+        if first[-1].aligned or first[-1].discard or not questions or any(each.relevant for each in questions):
+            return first[-1].model_copy(update={"questions": tuple(questions)})
         return None
 
     def wanted(self, role: str) -> int:
@@ -156,17 +156,17 @@ class VerdictTask(RoundsTask[VerdictItem]):
     def check(self, payload: Payload, choice: JsonValue) -> str:
         """A :class:`Verdict` with an entry for each question."""
         try:
-            found = Verdict.model_validate(choice)
+            verdict = Verdict.model_validate(choice)
         except ValidationError as error:
             raise RefusedError(422, "bad_answer") from error
-        if len(found.questions) != len(payload["row"]["questions"]):
+        if len(verdict.questions) != len(payload["row"]["questions"]):
             raise RefusedError(422, "bad_answer")
-        return found.model_dump_json()
+        return verdict.model_dump_json()
 
 
-def _compared(said: Verdict) -> tuple[bool, bool, int]:
+def _compared(verdict: Verdict) -> tuple[bool, bool, int]:
     """What experts must have in common; the number of questions differs when the row was generated again in between."""
-    return said.discard, said.discard or said.aligned, len(said.questions)
+    return verdict.discard, verdict.discard or verdict.aligned, len(verdict.questions)
 
 
 def verdict_subject(idx: str) -> str:
@@ -185,8 +185,8 @@ def read_verdict_rows(rows: Path, pictures: Path) -> tuple[list[R3Row], tuple[st
     Raises:
         InputError: the file cannot be read, or none of its rows can be used.
     """
-    found = read_items(rows, pictures)
-    return list(found), tuple(found.remarks())
+    usable = read_items(rows, pictures)
+    return list(usable), tuple(usable.remarks())
 
 
 def material_of(rows: Sequence[R3Row]) -> Material:

@@ -77,10 +77,10 @@ def _damage(connection: Connection) -> list[str]:
     if connection.dialect.name == POSTGRES:
         return []
     try:
-        found = connection.execute(text("PRAGMA integrity_check(20)")).scalars().all()
+        lines = connection.execute(text("PRAGMA integrity_check(20)")).scalars().all()
     except DBAPIError as error:
         return [f"the file is damaged: {error.orig}"]
-    return [f"the file is damaged: {line}" for line in found if line != "ok"]
+    return [f"the file is damaged: {line}" for line in lines if line != "ok"]
 
 
 class _Chain:

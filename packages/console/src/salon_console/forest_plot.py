@@ -5,10 +5,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import Final, NamedTuple, TypeGuard
 
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
+from salon_taxonomy.whole_files import write_whole
 
 _SVG: Final = "http://www.w3.org/2000/svg"
 _EDGE: Final = 2.0
@@ -40,7 +42,8 @@ class PlotRow(NamedTuple):
 class ForestPlot:
     """Values with their intervals, one row below the other.
 
-    An interval that reaches much farther than the others would press them flat: its bar ends at the edge with an arrow.
+    An interval that reaches much farther than the others would press them flat: its bar ends at the edge with an arrow. A value
+    without an interval among others that have one is hollow, so that it does not look the surest.
 
     Attributes:
         title: what the horizontal axis shows, with its unit.
@@ -81,7 +84,7 @@ class ForestPlot:
             parts.append(_line(x(self.reference), _MARGIN, x(self.reference), bottom, f'stroke="{ink}" stroke-dasharray="3 3"'))
         for number, row in enumerate(self.rows):
             drawn_row = row._replace(name=_whole_name(row), low=_within(row.low, ticks), high=_within(row.high, ticks))
-            parts += _row(drawn_row, _MARGIN + _ROW * (number + 0.5), left, x)
+            parts += _row(drawn_row, _MARGIN + _ROW * (number + 0.5), left, x, hollow=self._hollow(row))
             for end, sign in ((row.low, "‹"), (row.high, "›")):
                 if _beyond(end, ticks):
                     parts.append(_text(x(_within(end, ticks) or 0.0), _MARGIN + _ROW * (number + 0.5) + 4, sign, "middle"))
@@ -111,6 +114,7 @@ class ForestPlot:
                 "span": len(group),
                 "colour": series[row.series],
                 "value": x(row.value),
+                "hollow": self._hollow(row),
                 "ends": ends if all(ends) else None,
                 "beyond": [end for end, known in zip(ends, (row.low, row.high), strict=True) if _beyond(known, ticks)],
                 "words": _words(row, digits),
@@ -129,6 +133,22 @@ class ForestPlot:
             series=series if len(series) > 1 else {},
             rows=rows,
         )
+
+    def save(self, path: Path | str) -> None:
+        """Write the plot as a picture: ``.svg`` or ``.png``.
+
+        Raises:
+            InputError: the file has another ending or cannot be written, or what draws a PNG is not installed.
+        """
+        path = Path(path)
+        drawings: dict[str, Callable[[], str | bytes]] = {".svg": self.svg, ".png": self.png}
+        if path.suffix.lower() not in drawings:
+            raise InputError("has an unknown ending", source=path, value=path.suffix, allowed=drawings)
+        write_whole(path, drawings[path.suffix.lower()]())
+
+    def _hollow(self, row: PlotRow) -> bool:
+        """Return whether a row lacks the interval that others have."""
+        return not _known(row.low) and any(_known(other.low) for other in self.rows)
 
     def png(self) -> bytes:
         """Return the plot as a PNG, two pixels for each unit of the SVG.
@@ -193,14 +213,15 @@ def _words(row: PlotRow, digits: int) -> str:
     return f"{_whole_name(row)}: {text(row.value)}{interval}"
 
 
-def _row(row: PlotRow, y: float, left: float, x: Callable[[float], float]) -> Iterator[str]:
+def _row(row: PlotRow, y: float, left: float, x: Callable[[float], float], *, hollow: bool) -> Iterator[str]:
     """Yield the name, the bar and the point of one row."""
     yield _text(left - _MARGIN, y + 4, row.name, "end")
     if _known(row.low) and _known(row.high):
         look = f'stroke="{_POINT}" stroke-width="5" stroke-linecap="round" opacity="0.45"'
         yield _line(x(row.low), y, x(row.high), y, look)
     if _known(row.value):
-        yield f'<circle cx="{x(row.value):.1f}" cy="{y:.1f}" r="4" fill="{_POINT}"/>'
+        look = f'fill="none" stroke="{_POINT}" stroke-width="1.5"' if hollow else f'fill="{_POINT}"'
+        yield f'<circle cx="{x(row.value):.1f}" cy="{y:.1f}" r="4" {look}/>'
 
 
 def _beyond(end: float | None, ticks: Sequence[float]) -> bool:

@@ -141,18 +141,20 @@ class CommandGenerator(Closing):
                 return Edit(None, CallStatus.TIMEOUT, self.version, latency_ms, problem)
             data = read_inside(output, Path(folder), _MOST_BYTES)
             if code or isinstance(data, Unscored):
-                said = log.read_bytes()[-_LAST_WORDS:].decode("utf-8", "replace").strip()
+                last_words = log.read_bytes()[-_LAST_WORDS:].decode("utf-8", "replace").strip()
                 lacks = f"the command wrote no picture ({data.detail})" if isinstance(data, Unscored) else ""
                 what = f"the command ended with {code}" if code else lacks
-                return Edit(None, CallStatus.REJECTED, self.version, latency_ms, f"{what}: {said}" if said else what)
+                return Edit(
+                    None, CallStatus.REJECTED, self.version, latency_ms, f"{what}: {last_words}" if last_words else what
+                )
         return Edit(Media.from_bytes(data), version=self.version, latency_ms=latency_ms)
 
     async def _run(self, words: list[str], log: Path) -> int | None:
         """Return the exit code; None after a time-out."""
-        with log.open("wb") as said:
+        with log.open("wb") as log_file:
             try:
                 process = await asyncio.create_subprocess_exec(
-                    *words, stdin=asyncio.subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+                    *words, stdin=asyncio.subprocess.DEVNULL, stdout=log_file, stderr=log_file, start_new_session=True
                 )
             except OSError as error:  # no picture can be made
                 raise InputError(f"cannot be run ({error.strerror})", source=words[0], hint="Is it a program?") from error
@@ -215,9 +217,9 @@ def open_generator(
     return OpenAICompatibleGenerator(settings.model_copy(update={"extra_body": body}), environment)
 
 
-def _refuse_unused(specification: str, given: Mapping[str, object]) -> None:
+def _refuse_unused(specification: str, options: Mapping[str, object]) -> None:
     """Refuse an option that would be ignored."""
-    for option, value in given.items():
+    for option, value in options.items():
         if value:
             problem = "has no effect on the generator"
             raise InputError(problem, source=option, value=without_credentials(specification), hint=f"Leave {option} out.")

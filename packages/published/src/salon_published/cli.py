@@ -34,41 +34,15 @@ def papers() -> None:
     """Tables that five papers printed, as data, checked against themselves.
 
     \b
-    salon papers list                          what there is
+    salon papers show                            what there is
     salon papers show prism:1                    one table
     salon papers show prism:1 --format csv       the same, digit for digit as printed
     salon papers check                         recompute what follows from other cells
     """
 
 
-@papers.command("list")
-@OUTPUT
-@FORMAT
-def list_tables(form: str, output: Path | None) -> None:
-    """List the tables: paper, caption, size, and how many cells follow from others.
-
-    \b
-    salon papers list
-    salon papers list --format json
-    """
-    from salon_published import tables
-
-    all_tables = tables()
-    values = [_about(each) for each in all_tables]
-    header = ["id", "paper", "caption", "rows × columns", "derived"]
-    sizes = [(each, f"{len(each.names)} × {len(each.columns)}", str(len(each.derived()))) for each in all_tables]
-    lines = [[each.id, each.paper.citation, each.caption, size, derived] for each, size, derived in sizes]
-    deliver(
-        Table(tuple(header), lines, frozenset(header[-2:])),
-        values,
-        form=form,
-        output=output,
-        json=lambda: as_json(values),
-    )
-
-
 @papers.command("show")
-@click.argument("table_id", metavar="TABLE")
+@click.argument("table_id", metavar="[TABLE]", required=False)
 @click.option(
     "--format",
     "form",
@@ -78,15 +52,19 @@ def list_tables(form: str, output: Path | None) -> None:
     help="How to print. csv and markdown keep every printed digit; json has numbers.",
 )
 @OUTPUT
-def show(table_id: str, form: str, output: Path | None) -> None:
-    """Show one table, named by paper and number.
+def show(table_id: str | None, form: str, output: Path | None) -> None:
+    """Show one table, named by paper and number, or list all: paper, caption, size, how many cells follow from others.
 
     \b
+    salon papers show
     salon papers show magicmirror:3
     salon papers show r3:9a --format markdown
     """
     from salon_published import table
 
+    if table_id is None:
+        _list_tables(form, output)
+        return
     published = table(table_id)
     header = [*published.spec.keys, *published.columns]
     body = [
@@ -108,6 +86,19 @@ def show(table_id: str, form: str, output: Path | None) -> None:
         json=lambda: as_json({"id": published.id, "caption": published.caption, "rows": published.frame().to_dicts()}),
         csv=printed,
     )
+
+
+def _list_tables(form: str, output: Path | None) -> None:
+    from salon_published import tables
+
+    all_tables = tables()
+    values = [_about(each) for each in all_tables]
+    header = ("id", "paper", "caption", "rows × columns", "derived")
+    sizes = [(each, f"{len(each.names)} × {len(each.columns)}", str(len(each.derived()))) for each in all_tables]
+    lines = [[each.id, each.paper.citation, each.caption, size, derived] for each, size, derived in sizes]
+    cells = Table(header, lines, frozenset(header[-2:]))
+    markdown = (lambda: click.echo(cells.markdown(), nl=False)) if form == "markdown" else None
+    deliver(cells, values, form=form, output=output, show=markdown, json=lambda: as_json(values))
 
 
 @papers.command("check")

@@ -10,7 +10,7 @@ from salon_console.heat_table import HeatCell, HeatTable
 from salon_console.page import Code, Figure, PageSection, Table, render_page
 from salon_published.benchmark_agreement import FEWEST_IN_COMMON
 from salon_published.consensus import BASELINE, Consensus
-from salon_ranking.report.leaderboard import how_it_was_made, interval_plot
+from salon_ranking.report.leaderboard import how_it_was_made
 
 _LEAD = (
     "Image generators ranked by what five papers published about them. Every benchmark, track and judge counts as one rater "
@@ -19,8 +19,9 @@ _LEAD = (
     "that the pictures differ much."
 )
 _HOW_TO_READ = (
-    "Points are Elo ratings, bars their intervals. The bars say how far whole benchmarks disagree, so the bar of a "
-    "model that few benchmarks rate is wide: look at the column of benchmarks."
+    "Points are Elo ratings, bars their intervals: they say how far whole benchmarks disagree, so the bar of a model that few "
+    "benchmarks rate is wide. Hollow points have no interval: too few benchmarks rate them. The numbers below say by "
+    "how many benchmarks each is rated."
 )
 
 
@@ -78,7 +79,7 @@ def _leaderboard(result: Consensus, board: pl.DataFrame) -> Figure:
         "Benchmarks",
     )
     table = Table(columns, rows, frozenset(columns) - {"Model"}, "Consensus leaderboard")
-    return Figure(interval_plot(result.board, names=result.names), _HOW_TO_READ, table)
+    return Figure(result.board.plot(names=result.names), _HOW_TO_READ, table)
 
 
 def _agreement(pairs: pl.DataFrame) -> Figure:

@@ -156,7 +156,7 @@ def table(table_id: str) -> PublishedTable:
     known = {each.id: each for each in tables()}
     if table_id not in known:
         close = get_close_matches(table_id, known, n=5, cutoff=0.5)
-        hint = "`salon papers list` shows them all."
+        hint = "`salon papers show` lists them all."
         raise InputError("no such published table", value=table_id, allowed=close or known, hint=hint)
     return known[table_id]
 

@@ -85,8 +85,8 @@ class Batch:
             )
             raise InputError("the reward needs a column that is not there", column=name, hint=hint)
         if not _is_list(values) or len(values) != len(self.texts):
-            found = len(values) if _is_list(values) else type(values).__name__
-            raise InputError(f"needs a list of {len(self.texts)} values, one for each completion", column=name, value=found)
+            length = len(values) if _is_list(values) else type(values).__name__
+            raise InputError(f"needs a list of {len(self.texts)} values, one for each completion", column=name, value=length)
         return values  # type: ignore[no-any-return]
 
     def said(self, grammar: str) -> list[Outcome[Any]]:
@@ -161,10 +161,10 @@ class Batch:
 
     def remembered(self, key: tuple[str, ...], make: Callable[[], list[Any]]) -> list[Any]:
         """What ``make`` gives, made once for this batch and key."""
-        found = self._read.get(key)
-        if found is None:
-            found = self._read[key] = make()
-        return found
+        kept = self._read.get(key)
+        if kept is None:
+            kept = self._read[key] = make()
+        return kept
 
 
 def labels_of(value: object) -> Outcome[MagicMirrorAnswer]:

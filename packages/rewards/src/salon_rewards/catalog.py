@@ -139,11 +139,11 @@ def _opened(judge: str) -> Judge:
 
 
 def _from_source(brought: str, inner: str, parameters: Mapping[str, Any]) -> RewardFunction:
-    found = [entry for entry in entry_points(group=SOURCES) if entry.name == brought]
-    if not found:
+    entries = [entry for entry in entry_points(group=SOURCES) if entry.name == brought]
+    if not entries:
         brings = "salon-bench brings suite:NAME for every suite; in a clone of Salon: uv pip install ./packages/bench"
         hint = brings if brought == "suite" else None
         allowed = source_names() or ("none",)
         raise InputError("no installed package brings rewards of", value=brought, allowed=allowed, hint=hint)
-    source: Source = found[0].load()
+    source: Source = entries[0].load()
     return source(inner, parameters)

@@ -147,9 +147,9 @@ def _shown(verdict: Verdict[float]) -> str:
     return f"{verdict.value:g}" if isinstance(verdict, Scored) else f"unscored ({verdict.reason})"
 
 
-def _truth(given: str) -> MagicMirrorAnswer:
+def _truth(option_text: str) -> MagicMirrorAnswer:
     """The truth, as bare JSON or as a whole reply."""
-    text = _text(given, "--truth")
+    text = _text(option_text, "--truth")
     outcome = labels_of(text)
     if isinstance(outcome, Unparsed):
         raise InputError(
@@ -161,22 +161,22 @@ def _truth(given: str) -> MagicMirrorAnswer:
     return outcome.answer
 
 
-def _text(given: str, option: str) -> str:
+def _text(value: str, option: str) -> str:
     """Return the text of an option that takes FILE, TEXT or -."""
-    if given == "-":
+    if value == "-":
         return _decoded(sys.stdin.buffer.read(), "standard input")
-    if not given or set(given) & set("{<\n\0"):
-        return given
+    if not value or set(value) & set("{<\n\0"):
+        return value
     try:
-        return _decoded(Path(given).read_bytes(), given)
+        return _decoded(Path(value).read_bytes(), value)
     except FileNotFoundError as error:
-        if " " in given:
-            return given
-        raise InputError("there is no such file, and it is no answer either", source=option, value=given) from error
+        if " " in value:
+            return value
+        raise InputError("there is no such file, and it is no answer either", source=option, value=value) from error
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            return given
-        raise InputError(f"cannot be read ({error.strerror})", source=option, value=given) from error
+            return value
+        raise InputError(f"cannot be read ({error.strerror})", source=option, value=value) from error
 
 
 def _decoded(data: bytes, source: str) -> str:

@@ -128,14 +128,14 @@ class Composition(Sequence[Paid]):
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
     @overload
-    def __getitem__(self, place: int) -> Paid: ...
+    def __getitem__(self, index: int) -> Paid: ...
 
     @overload
-    def __getitem__(self, place: slice) -> tuple[Paid, ...]: ...
+    def __getitem__(self, index: slice) -> tuple[Paid, ...]: ...
 
-    def __getitem__(self, place: int | slice) -> Paid | tuple[Paid, ...]:
+    def __getitem__(self, index: int | slice) -> Paid | tuple[Paid, ...]:
         """Return the total of a completion."""
-        return self.components[-1].paid[place]
+        return self.components[-1].paid[index]
 
     def __len__(self) -> int:
         """Return the number of completions."""
@@ -206,11 +206,11 @@ class _Composed:
                     log_metric(f"{self.called}/{component.name}/abstained", 1 - len(numbers) / len(component.paid))
         return plain(composition)
 
-    def _one(self, weights: Sequence[float], given: Sequence[Paid]) -> Paid:
+    def _one(self, weights: Sequence[float], values: Sequence[Paid]) -> Paid:
         """The total of one completion."""
         earned = present = wanted = 0.0
         open_ = True
-        for part, weight, paid in zip(self.parts, weights, given, strict=True):
+        for part, weight, paid in zip(self.parts, weights, values, strict=True):
             value = paid
             if isinstance(value, Unscored):
                 if self.missing is Missing.ABSTAIN:
@@ -347,9 +347,9 @@ def reward_rows(composition: Composition, batch: Batch, *, run_id: str, number: 
     """
     step = composition.step or 0
     own, prompts = (_column(batch, names) for names in (("completion_id",), ("prompt_id", "example_id")))
-    place: dict[str, Digestible] = {"run": run_id, "step": step, "batch": number}
+    name: dict[str, Digestible] = {"run": run_id, "step": step, "batch": number}
     keys = own or [
-        digest("completion", {**place, "row": row, "prompt": str(prompts[row]) if prompts else None, "text": said})
+        digest("completion", {**name, "row": row, "prompt": str(prompts[row]) if prompts else None, "text": said})
         for row, said in enumerate(batch.texts)
     ]
     return [

@@ -44,7 +44,7 @@ class Abstention(StrEnum):
     """It alone; for trainers that leave a missing reward out of the group's mean."""
 
 
-def abstention_of(given: Abstention | str) -> Abstention:
+def abstention_of(rule: Abstention | str) -> Abstention:
     """Who abstains, also by name.
 
     Raises:
@@ -54,9 +54,9 @@ def abstention_of(given: Abstention | str) -> Abstention:
         >>> abstention_of("alone")
         <Abstention.ALONE: 'alone'>
     """
-    if given not in tuple(Abstention):
-        raise InputError("unknown abstention", column="abstention", value=given, allowed=Abstention)
-    return Abstention(given)
+    if rule not in tuple(Abstention):
+        raise InputError("unknown abstention", column="abstention", value=rule, allowed=Abstention)
+    return Abstention(rule)
 
 
 def together(paid: Sequence[Paid], groups: Iterable[Iterable[int]]) -> list[Paid]:

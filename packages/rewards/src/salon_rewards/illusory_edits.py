@@ -73,8 +73,8 @@ def _folded(text: str) -> str:
 def _english_letters(text: str) -> str:
     """The text with look-alike letters of other alphabets, digits within words and spelled-out words as Latin letters."""
     latin = text if text.isascii() else text.translate(_LOOK_ALIKES)
-    latin = _DIGIT.sub(lambda found: _DIGITS[found[0]], latin)
-    return _SPELLED_OUT.sub(lambda found: re.sub(r"[ .\-]", "", found[0]), latin)
+    latin = _DIGIT.sub(lambda match: _DIGITS[match[0]], latin)
+    return _SPELLED_OUT.sub(lambda match: re.sub(r"[ .\-]", "", match[0]), latin)
 
 
 def _english(text: str) -> IllusoryFinding | None:
@@ -85,9 +85,9 @@ def _english(text: str) -> IllusoryFinding | None:
         return None
     for sentence in map(_without_writing, _SENTENCE_END.split(text)):
         asked = _without_reasons(sentence)
-        given = _SUPPOSED.search(sentence) or _NEW_PROMPT.search(asked)
-        if given is not None:
-            return IllusoryFinding("new_prompt", given[0].strip())
+        description = _SUPPOSED.search(sentence) or _NEW_PROMPT.search(asked)
+        if description is not None:
+            return IllusoryFinding("new_prompt", description[0].strip())
         for rule, pairs in _RULES:
             for starts, ends, barrier in pairs:
                 words = _reached(asked, starts, ends, barrier)
@@ -100,12 +100,12 @@ def _without_writing(sentence: str) -> str:
     """Replace the words for writing in the picture: "text" that is not the prompt's, "the caption on the wall"."""
     of_the_prompt = _TEXT_OF_THE_PROMPT.search(sentence) is not None
 
-    def kept(found: re.Match[str]) -> str:
-        before, behind = sentence[max(0, found.start() - 40) : found.start()], sentence[found.end() : found.end() + 60]
+    def kept(match: re.Match[str]) -> str:
+        before, behind = sentence[max(0, match.start() - 40) : match.start()], sentence[match.end() : match.end() + 60]
         if _WRITTEN_BEFORE.search(before) or _WRITTEN_BEHIND.match(behind):
             return "letters"
-        prompt = not found[0].startswith("text") or of_the_prompt or _PROMPTS_OWN.search(before)
-        return found[0] if prompt else "letters"
+        prompt = not match[0].startswith("text") or of_the_prompt or _PROMPTS_OWN.search(before)
+        return match[0] if prompt else "letters"
 
     return _ALSO_WRITTEN.sub(kept, sentence)
 

@@ -31,8 +31,8 @@ def check_judge(judge: object) -> None:
         hint = (
             'Give make_reward(…, judge="vllm:MODEL@URL") a text, or open it: salon_judges.clients.open_judge("vllm:MODEL@URL").'
         )
-        shown = judge if isinstance(judge, str) else type(judge).__name__
-        raise InputError("a judge is an object with a method ask, not", column="judge", value=shown, hint=hint)
+        kind = judge if isinstance(judge, str) else type(judge).__name__
+        raise InputError("a judge is an object with a method ask, not", column="judge", value=kind, hint=hint)
 
 
 def check_limits(**limits: float | None) -> None:

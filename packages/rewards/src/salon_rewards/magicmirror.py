@@ -51,15 +51,15 @@ class ConsistencyMode(StrEnum):
     """An inconsistent completion earns nothing at all ("nullified", appendix A.4); a consistent one what it earned."""
 
     @classmethod
-    def named(cls, given: "ConsistencyMode | str") -> "ConsistencyMode":
+    def named(cls, mode: "ConsistencyMode | str") -> "ConsistencyMode":
         """A mode, also by its name.
 
         Raises:
             InputError: for another name.
         """
-        if given not in tuple(cls):
-            raise InputError("unknown mode of consistency", column="mode", value=given, allowed=cls)
-        return cls(given)
+        if mode not in tuple(cls):
+            raise InputError("unknown mode of consistency", column="mode", value=mode, allowed=cls)
+        return cls(mode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,30 +206,30 @@ def reasoning_flaw(answer: Parsed[MagicMirrorAnswer], rule: ReasoningRule) -> st
     return "the reasoning holds no words" if len(letters) < LEAST_LETTERS or len(set(letters)) == 1 else None
 
 
-def reasoning_rule(given: str) -> ReasoningRule:
+def reasoning_rule(rule: str) -> ReasoningRule:
     """Check the name of a rule.
 
     Raises:
         InputError: for another name.
     """
-    if given not in REASONING_RULES:
-        raise InputError("unknown rule for the reasoning", column="reasoning", value=given, allowed=REASONING_RULES)
-    return cast("ReasoningRule", given)
+    if rule not in REASONING_RULES:
+        raise InputError("unknown rule for the reasoning", column="reasoning", value=rule, allowed=REASONING_RULES)
+    return cast("ReasoningRule", rule)
 
 
-def magicmirror_levels(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> tuple[float, float, float, float]:
+def magicmirror_levels(answer: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> tuple[float, float, float, float]:
     """Format, L1, L2 and L3 of an answer that follows the grammar; the gates between them are applied.
 
     Example:
         >>> magicmirror_levels(MagicMirrorAnswer(True), MagicMirrorAnswer(True))
         (1.0, 1.0, 0.0, 0.0)
     """
-    if given.normal != truth.normal:
+    if answer.normal != truth.normal:
         return 1.0, 0.0, 0.0, 0.0
     if truth.normal:
         return 1.0, 1.0, 0.0, 0.0
-    l2 = _l2(given, truth)
-    return 1.0, 1.0, l2, _l3(given, truth) if l2 else 0.0
+    l2 = _l2(answer, truth)
+    return 1.0, 1.0, l2, _l3(answer, truth) if l2 else 0.0
 
 
 def label_score(correct: int, missed: int, extra: int) -> float:
@@ -254,21 +254,21 @@ def label_score(correct: int, missed: int, extra: int) -> float:
     return min(max(_CORRECT_TENTHS * correct - _WRONG_TENTHS * wrong, 0), 10) / 10
 
 
-def _l2(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> float:
+def _l2(answer: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> float:
     """The L2 reward of an answer that is right about normal or not."""
-    found, true = given.labels.keys(), truth.labels.keys()
-    return label_score(len(found & true), len(true - found), len(found - true))
+    labels, true = answer.labels.keys(), truth.labels.keys()
+    return label_score(len(labels & true), len(true - labels), len(labels - true))
 
 
-def _l3(given: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> float:
+def _l3(answer: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> float:
     """Return the L3 reward: labels pooled over the L2 that both name; 0 where these have no L3 labels."""
     correct = missed = extra = 0
-    for l2 in given.labels.keys() & truth.labels.keys():
+    for l2 in answer.labels.keys() & truth.labels.keys():
         if MAGICMIRROR_MENU[l2]:
-            found, true = set(given.labels[l2]), set(truth.labels[l2])
-            correct += len(found & true)
-            missed += len(true - found)
-            extra += len(found - true)
+            labels, true = set(answer.labels[l2]), set(truth.labels[l2])
+            correct += len(labels & true)
+            missed += len(true - labels)
+            extra += len(labels - true)
     return label_score(correct, missed, extra)
 
 
@@ -296,8 +296,8 @@ def with_consistency(earned: float, judged: Paid, mode: ConsistencyMode, weight:
 def _total(earned: float, judged: Verdict[float] | None, mode: ConsistencyMode, weights: MagicMirrorWeights) -> Verdict[float]:
     if judged is None:
         return Scored(earned)
-    given = judged.value if isinstance(judged, Scored) else judged
-    total = with_consistency(earned, given, mode, weights.consistency)
+    consistency = judged.value if isinstance(judged, Scored) else judged
+    total = with_consistency(earned, consistency, mode, weights.consistency)
     if isinstance(total, Unscored):
         return Unscored(total.reason, f"no verdict on consistency: {total.detail or total.reason}", total.raw)
     return Scored(total)

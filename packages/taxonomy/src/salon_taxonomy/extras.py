@@ -13,13 +13,13 @@ def extra(module: str, name: str, package: str) -> ModuleType:
         InputError: when it is not installed; says what to type.
 
     Example:
-        >>> extra("json", "ocr", "salon-bench").loads("[1]")
+        >>> extra("json", "ocr", "salon-judges").loads("[1]")
         [1]
         >>> try:
-        ...     extra("no_such_module", "ocr", "salon-bench")
+        ...     extra("no_such_module", "ocr", "salon-judges")
         ... except InputError as error:
         ...     print(error.hint)
-        In a clone of Salon: uv pip install './packages/bench[ocr]'
+        In a clone of Salon: uv pip install './packages/judges[ocr]'
     """
     try:
         return importlib.import_module(module)

@@ -76,8 +76,11 @@ def check() -> MachineCheck:
     """
     from salon_train.doctor import diagnose
 
-    found = diagnose()
-    libraries = [["python", found.python, ""], *([each.name, each.found or "none", each.wanted] for each in found.requirements)]
+    diagnosis = diagnose()
+    libraries = [
+        ["python", diagnosis.python, ""],
+        *([each.name, each.found or "none", each.wanted] for each in diagnosis.requirements),
+    ]
     steps = [
         [
             step.device,
@@ -85,15 +88,15 @@ def check() -> MachineCheck:
             "" if step.memory_gib is None else f"{step.memory_gib:.1f} GiB",
             *(number_text(value) for value in (step.loss_before, step.loss_after, step.seconds)),
         ]
-        for step in found.steps
+        for step in diagnosis.steps
     ]
     return MachineCheck(
         done="train",
         tables=[
             (["library", "found", "wanted"], libraries),
             (["device", "name", "memory", "loss before", "after one step", "seconds"], steps),
-            (["processors", "torch threads"], [[str(found.cpus), str(found.threads or 0)]]),
+            (["processors", "torch threads"], [[str(diagnosis.cpus), str(diagnosis.threads or 0)]]),
         ],
-        fields=asdict(found),
-        problems=found.missing,
+        fields=asdict(diagnosis),
+        problems=diagnosis.missing,
     )

@@ -177,11 +177,11 @@ def _requirement(name: str) -> Requirement:
     wanted = [Wanted(text) for text in metadata.requires(_DISTRIBUTION) or ()]
     specifier = next((item.specifier for item in wanted if item.name == name), None)
     try:
-        found = metadata.version(name)
+        version = metadata.version(name)
     except metadata.PackageNotFoundError:
         return Requirement(name, str(specifier or ""), None, fits=False)
-    fits = specifier is None or specifier.contains(found, prereleases=True)
-    return Requirement(name, str(specifier or ""), found, fits)
+    fits = specifier is None or specifier.contains(version, prereleases=True)
+    return Requirement(name, str(specifier or ""), version, fits)
 
 
 def _advice(requirement: Requirement) -> str:

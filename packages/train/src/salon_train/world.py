@@ -92,9 +92,9 @@ def sheet(output: Path, count: int, columns: int, seed: int, **settings: Any) ->
     from salon_synthetic.artifacts.sheet import example_sheet
 
     source, _ = _source(seed, **settings)
-    data = example_sheet(list(source(count, start=0)), columns=columns)
+    content = example_sheet(list(source(count, start=0)), columns=columns)
     try:
-        output.write_bytes(data)
+        output.write_bytes(content)
     except OSError as error:
         raise cannot_write(error, output) from error
     click.echo(f"{count} pictures: {output}")
@@ -178,12 +178,12 @@ def _write(output: Path, source: "PictureSource", count: int, workers: int, desc
     with _progress() as watch:
         described = {**described, "pillow": PIL.__version__}
         drawn = write_examples(output, source, count, settings=described, workers=workers, watch=watch)
-    found: Counter[str] = Counter()
+    labels: Counter[str] = Counter()
     for row in magicdata_rows(output / "examples.jsonl"):
         if isinstance(row, MagicDataRow):
-            found.update(["normal"] if row.answer.normal else list(row.answer.labels))
+            labels.update(["normal"] if row.answer.normal else list(row.answer.labels))
     click.echo(f"{count} pictures, {drawn} of them drawn now: {output / 'examples.jsonl'}")
-    for name, number in found.most_common():
+    for name, number in labels.most_common():
         click.echo(f"{number:>8}  {name}")
 
 

@@ -8,7 +8,7 @@ Intervals are percentile intervals of a seeded bootstrap, in which pictures of o
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
 from typing import Final, Literal
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES
 from salon_console.numbers import frame_cells
+from salon_console.output import number_text
 from salon_console.shown_result import ResultView, ShownResult
 from salon_ranking.agreement import AgreementError, UndefinedError, alpha, fleiss_counts, fleiss_kappa, kendall, spearman
 from salon_ranking.uncertainty.quantiles import expanded_interval
@@ -75,8 +76,14 @@ class JudgeAgreement(ShownResult):
     notes: tuple[str, ...] = ()
 
     def view(self) -> ResultView:
-        """Return the table without columns that have no value."""
-        return ResultView("", frame_cells(_without_empty(self.table)), notes=self.notes)
+        """Return the table with intervals in brackets, without columns that have no value."""
+        shown = self.table.with_columns(
+            pl.struct(name, f"{name}_low", f"{name}_high").map_elements(_with_interval, pl.String, skip_nulls=False).alias(name)
+            for name in _COEFFICIENTS
+        )
+        kept = [name for name in shown.columns if not name.endswith(("_low", "_high")) and not shown[name].is_null().all()]
+        cells = frame_cells(shown.select(kept))
+        return ResultView("", replace(cells, numeric=cells.numeric | _COEFFICIENTS.keys()), notes=self.notes)
 
 
 def agreement(
@@ -296,7 +303,8 @@ def _coefficients(
         low, high = expanded_interval(drawn, np.array(list(values.values())), len(begins), CONFIDENCE)
         for place, name in enumerate(_COEFFICIENTS):
             ends = {"low": low[place], "high": high[place]}
-            found |= {f"{name}_{end}": None if np.isnan(value) else float(value) for end, value in ends.items()}
+            # An interval is made wider for few clusters, and a coefficient has no value beyond 1.
+            found |= {f"{name}_{end}": None if np.isnan(value) else float(np.clip(value, -1, 1)) for end, value in ends.items()}
     return found
 
 
@@ -318,5 +326,6 @@ def _refuse_repeated(frame: pl.DataFrame, key: list[str], problem: str) -> None:
         raise InputError(problem, value=list(repeated.select(key).row(0)))
 
 
-def _without_empty(table: pl.DataFrame) -> pl.DataFrame:
-    return table.drop(name for name in table.columns if table[name].is_null().all() and name not in _COEFFICIENTS)
+def _with_interval(ends: Mapping[str, float | None]) -> str:
+    value, low, high = ends.values()
+    return number_text(value, ".3f") + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")

@@ -91,7 +91,7 @@ def compare(
 def _side(view: RunView, model: str | None) -> tuple[ComparedSide, pl.DataFrame]:
     models = view.models
     if not models:
-        raise InputError("the run holds no scores yet", value=view.run_id, hint="salon bench status says how far it is.")
+        raise InputError("the run holds no scores yet", value=view.run_id, hint="salon bench runs says how far it is.")
     if model is None and len(models) > 1:
         hint = "Say whose rows: --model-a NAME, --model-b NAME."
         raise InputError("the run has several models", value=view.run_id, allowed=models, hint=hint)

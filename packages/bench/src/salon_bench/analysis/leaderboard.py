@@ -147,7 +147,7 @@ def leaderboards(
             source=store,
             value=suite.name,
             allowed=sorted({each.suite for each in every}) or None,
-            hint=f"{len(runs)} are begun: salon bench status --store {store}" if runs else "salon bench run starts one.",
+            hint=f"{len(runs)} are begun: salon bench runs --store {store}" if runs else "salon bench run starts one.",
         )
     newest: dict[tuple[str, str], datetime] = {}
     for each in done:

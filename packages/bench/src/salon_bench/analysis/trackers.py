@@ -64,7 +64,7 @@ def tracked_runs(store: StoreAddress, run_ids: Sequence[str]) -> list[TrackedRun
             key = digest("tracked run", [facts, sorted(numbers.items())], length=16)
             found.append(TrackedRun(f"{run_id} {each.model}", key, facts, numbers, started))
     if not found:
-        raise InputError("the run holds no scores yet", value=run_ids[0], hint="salon bench status says how far it is.")
+        raise InputError("the run holds no scores yet", value=run_ids[0], hint="salon bench runs says how far it is.")
     return found
 
 

@@ -19,54 +19,27 @@ _MILLION = 1_000_000
 _FOLDER = click.argument("folder", type=InputPath(file_okay=False))
 
 
-@click.group(context_settings=_HELP)
-def cache() -> None:
-    """Look after a folder of replies, as `--judge cache:FOLDER=JUDGE` keeps them.
+@click.command(context_settings=_HELP)
+@_FOLDER
+@click.option("--most-mb", type=click.IntRange(min=0), help="Delete until so many millions of bytes are left.")
+@FORMAT
+def cache(folder: Path, most_mb: int | None, form: str) -> None:
+    """Say how many replies FOLDER holds, as `--judge cache:FOLDER=JUDGE` keeps them, or delete those used longest ago.
 
     \b
     Example:
       salon bench run prism --model ours --generations a/ --judge cache:replies=vllm:qwen2.5-vl@localhost:8000
-      salon bench cache show replies
-    """
-
-
-@cache.command("show")
-@_FOLDER
-@FORMAT
-def show(folder: Path, form: str) -> None:
-    """Say how many replies FOLDER holds, and how many bytes.
-
-    \b
-    Example:
-      salon bench cache show replies
+      salon bench cache replies
+      salon bench cache replies --most-mb 500
     """
     from salon_judges.clients.cache import ResponseCache
 
-    size = ResponseCache(folder).size()
+    opened = ResponseCache(folder)
+    size = opened.size() if most_mb is None else opened.prune(most_mb * _MILLION)
     if form == "json":
-        print_json({"entries": size.entries, "bytes": size.size_bytes})
+        print_json({"entries" if most_mb is None else "deleted": size.entries, "bytes": size.size_bytes})
     else:
-        click.echo(f"{size.entries} replies, {size.size_bytes / _MILLION:.1f} MB")
-
-
-@cache.command("prune")
-@_FOLDER
-@click.option("--most-mb", type=click.IntRange(min=0), required=True, help="How much may stay, in millions of bytes.")
-@FORMAT
-def prune(folder: Path, most_mb: int, form: str) -> None:
-    """Delete the replies of FOLDER that were used longest ago until the others fit.
-
-    \b
-    Example:
-      salon bench cache prune replies --most-mb 500
-    """
-    from salon_judges.clients.cache import ResponseCache
-
-    size = ResponseCache(folder).prune(most_mb * _MILLION)
-    if form == "json":
-        print_json({"deleted": size.entries, "bytes": size.size_bytes})
-    else:
-        click.echo(f"{size.entries} replies deleted, {size.size_bytes / _MILLION:.1f} MB")
+        click.echo(f"{size.entries} replies{'' if most_mb is None else ' deleted'}, {size.size_bytes / _MILLION:.1f} MB")
 
 
 @click.group(context_settings=_HELP)

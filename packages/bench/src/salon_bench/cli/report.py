@@ -71,7 +71,7 @@ def compare(
     """
     from salon_bench.analysis.compare import compare as compared
 
-    found = compared(
+    comparison = compared(
         store,
         run_a,
         run_b,
@@ -85,16 +85,16 @@ def compare(
     def page() -> str:
         from salon_bench.report.comparison_page import comparison_page
 
-        return comparison_page(store, found)
+        return comparison_page(store, comparison)
 
-    view = found.view()
+    view = comparison.view()
     deliver(
         view.table,
-        [asdict(gap) for gap in found.gaps],
+        [asdict(gap) for gap in comparison.gaps],
         form=form,
         output=output,
-        show=lambda: _show_comparison(found),
-        json=lambda: as_json({**asdict(found), "across_versions": found.across_versions}),
+        show=lambda: _show_comparison(comparison),
+        json=lambda: as_json({**asdict(comparison), "across_versions": comparison.across_versions}),
         made={**view.makers(), ".html": page},
     )
 
@@ -246,28 +246,28 @@ def _board_fields(board: "SuiteBoard") -> dict[str, object]:
     return {**named, "notes": [*board.notes, *suite_notes(board)], "rows": board.table().to_dicts()}
 
 
-def _show_comparison(found: "Comparison") -> None:
+def _show_comparison(comparison: "Comparison") -> None:
     from salon_bench.report.comparison_page import move_names
     from salon_bench.report.gallery import plain, value_text
 
-    for mark, side in (("A", found.a), ("B", found.b)):
+    for mark, side in (("A", comparison.a), ("B", comparison.b)):
         click.echo(f"{mark}  {plain(str(side))}  (run {side.run_id})")
-    click.echo(f"{found.prompts} prompts, {found.changed} with a difference\n")
-    cells = found.view().table
+    click.echo(f"{comparison.prompts} prompts, {comparison.changed} with a difference\n")
+    cells = comparison.view().table
     print_table(cells.columns, cells.rows, right=cells.numeric)
-    if found.changes:
+    if comparison.changes:
         click.echo("\nBiggest changes")
         moves = [
             "; ".join(f"{plain(name)} {value_text(a)} | {value_text(b)}" for name, a, b in move_names(change))
-            for change in found.changes
+            for change in comparison.changes
         ]
         lines = [
             [plain(each.prompt_id), plain(", ".join(each.categories)), said]
-            for each, said in zip(found.changes, moves, strict=True)
+            for each, said in zip(comparison.changes, moves, strict=True)
         ]
         print_table(["prompt", "of", "A | B"], lines)
     click.echo()
-    for note in found.notes:
+    for note in comparison.notes:
         click.echo(plain(note))
 
 

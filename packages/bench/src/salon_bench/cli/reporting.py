@@ -35,14 +35,14 @@ def report_of(suite: Suite, store: StoreAddress, run_id: str, outcome: SessionRe
     }
 
 
-def _numbers(each: SubjectSummary) -> dict[str, Any]:
-    table = each.summary.table.to_dicts()
+def _numbers(summary: SubjectSummary) -> dict[str, Any]:
+    table = summary.summary.table.to_dicts()
     return {
-        "model": each.model,
-        "scored": each.scored,
-        "unscored": each.unscored,
+        "model": summary.model,
+        "scored": summary.scored,
+        "unscored": summary.unscored,
         "table": table,
-        "notes": list(each.summary.notes),
+        "notes": list(summary.summary.notes),
     }
 
 

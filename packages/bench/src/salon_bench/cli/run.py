@@ -34,7 +34,8 @@ _COMMANDS = {
         "Ask through a vendor's batch files: questions are written, submitted elsewhere, and what comes back is taken in.",
     ),
     "cache": LazyCommand(
-        "salon_bench.cli.judges:cache", "Look after a folder of replies, as `--judge cache:FOLDER=JUDGE` keeps them."
+        "salon_bench.cli.judges:cache",
+        "Say how many replies FOLDER holds, as `--judge cache:FOLDER=JUDGE` keeps them, or delete those used longest ago.",
     ),
     "contact-sheet": LazyCommand(
         "salon_bench.cli.media:contact_sheet_", "Show VIDEO as one picture: five frames of each second, each with its time."
@@ -62,9 +63,8 @@ _COMMANDS = {
     ),
     "runs": LazyCommand(
         "salon_bench.cli.runs:runs",
-        "List the runs of a store, oldest first, with the version of judge and suite that made each.",
+        "List the runs of a store, oldest first, with their state and the version of judge and suite; or say how far a RUN is.",
     ),
-    "status": LazyCommand("salon_bench.cli.runs:status", "Say how far a RUN is, or all that are not finished."),
 }
 """Commands in files of their own; imported when they are called."""
 
@@ -222,10 +222,10 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     """Read ``K/N``."""
     if text is None:
         return None
-    place, _, count = text.partition("/")
-    if not (place.isdecimal() and count.isdecimal()):
+    part, _, count = text.partition("/")
+    if not (part.isdecimal() and count.isdecimal()):
         raise click.BadParameter(f"{text!r} is not K/N, such as 3/8", param_hint="--shard")
-    return int(place), int(count)
+    return int(part), int(count)
 
 
 @bench.command("resume")
@@ -355,7 +355,7 @@ def _judged(
             watcher=watcher,
             fold=fold_apart,
             on_start=announce_start,
-            on_result=lambda each: unreadable.extend(problem_of(each) if len(unreadable) <= MOST_NAMED else ()),
+            on_result=lambda result: unreadable.extend(problem_of(result) if len(unreadable) <= MOST_NAMED else ()),
         )
         try:
             outcome = asyncio.run(job)

@@ -1,4 +1,4 @@
-"""``salon bench list``, ``runs`` and ``status``: parse, ask the store, print."""
+"""``salon bench list`` and ``runs``: parse, ask the store, print."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -31,93 +31,73 @@ def list_(form: str, output: Path | None) -> None:
     """
     from salon_bench.suites.contract.registry import suites
 
-    found = suites()
-    values = [{name: getattr(each, name) for name in type(each).__slots__} for each in found]
-    rows = [(each.name, each.package, each.problem or each.summary) for each in found]
+    installed = suites()
+    values = [{name: getattr(each, name) for name in type(each).__slots__} for each in installed]
+    rows = [(each.name, each.package, each.problem or each.summary) for each in installed]
     deliver(Table(("suite", "package", "what it is"), rows), values, form=form, output=output, json=lambda: as_json(values))
 
 
 @click.command("runs", context_settings=_HELP)
+@click.argument("run_id", metavar="[RUN]", required=False)
 @STORE
 @OUTPUT
 @FORMAT
-def runs(store: StoreAddress, form: str, output: Path | None) -> None:
-    """List the runs of a store, oldest first, with the version of judge and suite that made each.
+def runs(run_id: str | None, store: StoreAddress, form: str, output: Path | None) -> None:
+    """List the runs of a store, oldest first, with their state and the version of judge and suite; or say how far a RUN is.
 
     \b
     Example:
       salon bench runs
       salon bench runs --store other-results --format json
+      salon bench runs prism-our-model-qwen-1a2b3c4d
     """
-    from salon_bench.runs.status import run_statuses
+    from salon_bench.runs.status import run_status, run_statuses
 
-    found = run_statuses(store)
-    _deliver(found, form, output)
-
-
-@click.command("status", context_settings=_HELP)
-@click.argument("run_id", metavar="[RUN]", required=False)
-@STORE
-@OUTPUT
-@FORMAT
-def status(run_id: str | None, store: StoreAddress, output: Path | None, form: str) -> None:
-    """Say how far a RUN is, or all that are not finished.
-
-    \b
-    Example:
-      salon bench status
-      salon bench status prism-our-model-qwen-1a2b3c4d --format json
-    """
-    from salon_bench.runs.status import RunState, run_status, run_statuses
-
-    open_ = (
-        [each for each in run_statuses(store) if each.state in (RunState.RUNNING, RunState.UNFINISHED)]
-        if run_id is None
-        else []
-    )
-    found = open_ if run_id is None else [run_status(store, run_id)]
-    _deliver(found, form, output, show=lambda: _say(found))
+    if run_id is None:
+        _deliver(run_statuses(store), form, output)
+    else:
+        run = run_status(store, run_id)
+        _deliver([run], form, output, show=lambda: _say(run))
 
 
-def _say(found: "Sequence[RunStatus]") -> None:
-    """Print two or three lines about each run."""
-    if not found:
-        click.echo("Every run is finished.", err=True)
-    for each in found:
-        cases = f"{each.cases_done or 0} of {each.cases_total or '?'} cases"
-        more = f"; {each.waiting} more questions have their reply in the journal" if each.waiting else ""
-        click.echo(f"{each.run_id}: {each.state.value}, {cases}, {each.calls or 0} calls{more}")
-        for words in (None if each.cost_usd is None else f"${each.cost_usd:.4f}", each.detail):
-            if words:
-                click.echo(f"  {words}")
+def _say(run: "RunStatus") -> None:
+    """Print two or three lines about a run."""
+    cases = f"{run.cases_done or 0} of {run.cases_total or '?'} cases"
+    more = f"; {run.waiting} more questions have their reply in the journal" if run.waiting else ""
+    click.echo(f"{run.run_id}: {run.state.value}, {cases}, {run.calls or 0} calls{more}")
+    for words in (None if run.cost_usd is None else f"${run.cost_usd:.4f}", run.detail):
+        if words:
+            click.echo(f"  {words}")
 
 
-def _deliver(found: "Sequence[RunStatus]", form: str, output: Path | None, *, show: Callable[[], None] | None = None) -> None:
+def _deliver(
+    statuses: "Sequence[RunStatus]", form: str, output: Path | None, *, show: Callable[[], None] | None = None
+) -> None:
     """Print runs, and write them to a file; only JSON has their settings."""
-    table = Table(("run", "suite", "model", "judge", "version", "state", "cases"), [_line(each) for each in found])
-    document = [_fields(each) for each in found]
+    table = Table(("run", "suite", "model", "judge", "version", "state", "cases"), [_line(each) for each in statuses])
+    document = [_fields(each) for each in statuses]
     values = [{name: value for name, value in fields.items() if name != "settings"} for fields in document]
     deliver(table, values, form=form, output=output, show=show, json=lambda: as_json(document))
 
 
-def _fields(each: "RunStatus") -> dict[str, Any]:
-    plain = {name: getattr(each, name) for name in type(each).__slots__ if name not in ("settings", "finished")}
-    plain["settings"] = json.loads(each.settings) if each.settings and each.settings.startswith("{") else each.settings
+def _fields(status: "RunStatus") -> dict[str, Any]:
+    plain = {name: getattr(status, name) for name in type(status).__slots__ if name not in ("settings", "finished")}
+    plain["settings"] = json.loads(status.settings) if status.settings and status.settings.startswith("{") else status.settings
     return plain
 
 
-def _line(each: "RunStatus") -> list[str]:
+def _line(status: "RunStatus") -> list[str]:
     cases = (
         ""
-        if each.cases_done is None or (each.state.value == "finished" and not each.cases_total)
-        else f"{each.cases_done}/{each.cases_total}"
+        if status.cases_done is None or (status.state.value == "finished" and not status.cases_total)
+        else f"{status.cases_done}/{status.cases_total}"
     )
     return [
-        each.run_id,
-        each.suite,
-        each.subject_model or "",
-        each.judge or "",
-        each.judge_version or "",
-        each.state.value,
+        status.run_id,
+        status.suite,
+        status.subject_model or "",
+        status.judge or "",
+        status.judge_version or "",
+        status.state.value,
         cases,
     ]

@@ -153,7 +153,7 @@ def gather(
 def _gallery(suite: str, runs: Sequence[RunView], most: int, longest_reply: int, side: int) -> SuiteGallery:
     for each in runs:
         if not each.scores.height:
-            raise InputError("the run holds no scores yet", value=each.run_id, hint="salon bench status says how far it is.")
+            raise InputError("the run holds no scores yet", value=each.run_id, hint="salon bench runs says how far it is.")
     columns = [column for each in runs for column in _columns(each)]
     places = {(each.run.run_id, each.model): number for number, each in enumerate(columns)}
     rows = pl.concat([each.scores for each in runs]).filter(pl.col("prompt_id").is_not_null())

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Any, Final, TypeAlias, Unpack
+from typing import Any, TypeAlias, Unpack
 
 from salon_bench.analysis.compare import compare
 from salon_bench.report.gallery import column_names, gallery_fragment, plain
@@ -15,7 +15,6 @@ from salon_console.page import Block, Figure, PageSection, Table, render_page
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
 
-_MOST_CHARTS: Final = 6
 _LEAD = (
     "What was judged, picture by picture, with the judges' own words. A missing verdict is no score: it is "
     "counted as unscored, with its reason."
@@ -146,7 +145,7 @@ def _partial_mean(found: Mapping[tuple[str, str | None], Mapping[str, Any]], met
 
 
 def _charts(rows: _Numbers, keys: Sequence[tuple[str, str | None]]) -> list[Block]:
-    """Return a chart of the groups of each of the first metrics that have an interval."""
+    """Return a chart of the groups of each metric; a lone number without an interval is in the table."""
     drawn: dict[str, list[PlotRow]] = {}
     for metric, group in keys:
         for name, found in rows.items():
@@ -154,13 +153,13 @@ def _charts(rows: _Numbers, keys: Sequence[tuple[str, str | None]]) -> list[Bloc
             if row.get("value") is not None:
                 ends = (row.get("ci_low"), row.get("ci_high"))
                 drawn.setdefault(metric, []).append(PlotRow(group or "all", row["value"], *ends, name if len(rows) > 1 else ""))
-    with_interval = [metric for metric, points in drawn.items() if any(point.low is not None for point in points)]
     return [
         Figure(
-            ForestPlot(plain(metric), drawn[metric]),
+            ForestPlot(plain(metric), points),
             f"{plain(metric)}: points are values, bars are 95% intervals; the numbers are in the table below.",
         )
-        for metric in with_interval[:_MOST_CHARTS]
+        for metric, points in drawn.items()
+        if len(points) > 1 or points[0].low is not None
     ]
 
 

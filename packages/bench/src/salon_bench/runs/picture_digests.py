@@ -54,14 +54,14 @@ class PictureDigests:
 
     def of(self, paths: Sequence[Path]) -> list[str]:
         """Return the SHA-256 of every file, 64 hex digits; :data:`NO_FILE` for one that cannot be read."""
-        found = [self._looked_up(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - Path.absolute takes ten times as long
-        missing = [number for number, sha256 in enumerate(found) if sha256 is None]
+        digests = [self._looked_up(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - Path.absolute takes ten times as long
+        missing = [number for number, sha256 in enumerate(digests) if sha256 is None]
         self.read += len(missing)
         with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1), thread_name_prefix="salon-digests") as pool:
             computed = pool.map(self._computed, [os.path.abspath(paths[number]) for number in missing])  # noqa: PTH100
             for number, sha256 in zip(missing, computed, strict=True):
-                found[number] = sha256
-        return [sha256 or NO_FILE for sha256 in found]
+                digests[number] = sha256
+        return [sha256 or NO_FILE for sha256 in digests]
 
     def save(self) -> None:
         """Write what was computed into the store's cache. A cache that cannot be written is left as it is."""
@@ -103,7 +103,7 @@ def _mark(status: os.stat_result) -> list[int]:
 def _kept(path: Path | None) -> dict[str, tuple[list[int], str]]:
     """Return the digests of a cache; none for one that cannot be read."""
     try:
-        found = {} if path is None else json.loads(path.read_bytes())
-        return {str(name): (list(mark), str(sha256)) for name, (mark, sha256) in found.items()}
+        stored = {} if path is None else json.loads(path.read_bytes())
+        return {str(name): (list(mark), str(sha256)) for name, (mark, sha256) in stored.items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return {}

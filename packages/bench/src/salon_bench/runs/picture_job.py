@@ -163,29 +163,31 @@ def _opened(manifest: Path) -> tuple[LineFile, dict[tuple[str, int], dict[str, A
 def _lines(manifest: Path) -> Iterator[dict[str, Any]]:
     for line in lines_of(manifest, _LONGEST_LINE):
         try:
-            found = json.loads(line.content)
+            entry = json.loads(line.content)
         except ValueError as error:
             raise InputError("is no JSON", source=manifest, line=line.number) from error
-        lacking = [name for name in ("prompt_id", "path", "sample", *_SAME) if not isinstance(found, dict) or name not in found]
+        lacking = [name for name in ("prompt_id", "path", "sample", *_SAME) if not isinstance(entry, dict) or name not in entry]
         if lacking:
             raise InputError("a line of another program; it lacks the key", source=manifest, line=line.number, key=lacking[0])
-        yield found
+        yield entry
 
 
-def _is_there(each: _Wanted, known: dict[tuple[str, int], dict[str, Any]], manifest: Path) -> bool:
+def _is_there(wanted: _Wanted, known: dict[tuple[str, int], dict[str, Any]], manifest: Path) -> bool:
     """Return whether a picture was made before.
 
     Raises:
         InputError: another one was made in its place.
     """
-    line = known.get((each.prompt_id, each.sample))
+    line = known.get((wanted.prompt_id, wanted.sample))
     if line is None:
         return False
     for name in _SAME:
-        if line[name] != getattr(each, name):
-            problem = f"sample {each.sample} of the prompt {each.prompt_id!r} was made with another {name.replace('_', ' ')}:"
+        if line[name] != getattr(wanted, name):
+            problem = (
+                f"sample {wanted.sample} of the prompt {wanted.prompt_id!r} was made with another {name.replace('_', ' ')}:"
+            )
             hint = "Give another --output, or delete this folder."
-            raise InputError(problem, source=manifest, value=line[name], allowed=[getattr(each, name)], hint=hint)
+            raise InputError(problem, source=manifest, value=line[name], allowed=[getattr(wanted, name)], hint=hint)
     return True
 
 
@@ -220,9 +222,9 @@ class _Job:
         return self._counts
 
     async def _work(self, waiting: Iterator[_Wanted], kept: int) -> None:
-        for each in waiting:
-            made = await self._generator.generate(each.prompt, seed=each.seed)
-            problem = await asyncio.to_thread(self._keep, each, made)
+        for wanted in waiting:
+            edit = await self._generator.generate(wanted.prompt, seed=wanted.seed)
+            problem = await asyncio.to_thread(self._keep, wanted, edit)
             counts = self._counts
             if problem is None:
                 counts.made += 1
@@ -231,26 +233,27 @@ class _Job:
                 counts.in_a_row += 1
                 counts.failed[problem.reason] += 1
                 if len(counts.problems) < _MOST_PROBLEMS:
-                    counts.problems.append(f"{each.prompt_id}, sample {each.sample}: {problem.detail}")
+                    counts.problems.append(f"{wanted.prompt_id}, sample {wanted.sample}: {problem.detail}")
             self._report(kept)
             if counts.in_a_row >= MOST_FAILURES_IN_A_ROW:
                 return
 
-    def _keep(self, each: _Wanted, made: Edit) -> Unscored | None:
+    def _keep(self, wanted: _Wanted, edit: Edit) -> Unscored | None:
         """Write a picture and its line; returns the reason of a failure."""
-        if made.image is None:
-            return made.problem()
-        data = _data(made.image)
+        if edit.image is None:
+            return edit.problem()
+        data = _data(edit.image)
         checked = decode(data, checked_only=True)
         if isinstance(checked, Unscored):
             return checked
         kind = format_of(data)
         ending = (kind.media_type if kind else "image/png").rpartition("/")[2]
-        plain = _PLAIN.fullmatch(each.prompt_id) and each.prompt_id.casefold() not in self._alike  # file systems fold capitals
-        stem = each.prompt_id if plain else digest("prompt file", each.prompt_id)
-        path = f"{stem}.{each.sample}.{ending}"
+        # file systems fold capitals
+        plain = _PLAIN.fullmatch(wanted.prompt_id) and wanted.prompt_id.casefold() not in self._alike
+        stem = wanted.prompt_id if plain else digest("prompt file", wanted.prompt_id)
+        path = f"{stem}.{wanted.sample}.{ending}"
         write_whole(self._folder / path, data, flushed=True)
-        self._file.append(json.dumps(each.line(path, data), ensure_ascii=False).encode())
+        self._file.append(json.dumps(wanted.line(path, data), ensure_ascii=False).encode())
         return None
 
     def _report(self, kept: int) -> None:

@@ -229,17 +229,17 @@ def planned(
     usable = suite.prompts(prompts)
     kept = whole = drawn(usable, limit, seed)
     if shard is not None:
-        place, count = shard
-        if not 1 <= place <= count or not kept[place - 1 :: count]:
-            raise InputError("a shard is 1/N to N/N, with N at most the number of prompts, not", value=f"{place}/{count}")
-        kept = kept[place - 1 :: count]
+        part, count = shard
+        if not 1 <= part <= count or not kept[part - 1 :: count]:
+            raise InputError("a shard is 1/N to N/N, with N at most the number of prompts, not", value=f"{part}/{count}")
+        kept = kept[part - 1 :: count]
     ids = [item.prompt.prompt_id for item in kept]
-    found = [suite.generations(subject.generations, subject.name, whole) for subject in subjects]
-    files = [file for one in found for name in one.models for prompt_id in ids for file in one.of(prompt_id, name)]
+    tables = [suite.generations(subject.generations, subject.name, whole) for subject in subjects]
+    files = [file for one in tables for name in one.models for prompt_id in ids for file in one.of(prompt_id, name)]
     digests = digests or PictureDigests()
     sums = digests.of([file.path for file in files])
     files = [replace(file, sha256=sha256) for file, sha256 in zip(files, sums, strict=True)]
-    generations = Generations(files, left_out=[path for one in found for path in one.left_out])
+    generations = Generations(files, left_out=[path for one in tables for path in one.left_out])
     suite.cases(kept, generations)  # a suite that cannot judge these subjects says so before anything is written
     file = file_of(suite)
     plan = RunPlan(
@@ -310,8 +310,8 @@ def drawn(prompts: Sequence[SuitePrompt], limit: int | None, seed: int) -> Seque
     return [prompts[place] for place in sorted(chosen)]
 
 
-def _facts(item: SuitePrompt) -> Mapping[str, Digestible]:
-    return {"prompt": item.prompt.model_dump(mode="json"), "facts": item.facts}
+def _facts(prompt: SuitePrompt) -> Mapping[str, Digestible]:
+    return {"prompt": prompt.prompt.model_dump(mode="json"), "facts": prompt.facts}
 
 
 def _listing(generations: Generations, ids: Sequence[str]) -> list[Digestible]:

@@ -246,9 +246,9 @@ def _keyed(prompt: Prompt) -> Prompt:
 async def opened_models(*models: Judge | Editor | None) -> AsyncIterator[None]:
     """Enter every judge and editor that is an asynchronous context manager, each once, and leave them at the end."""
     async with AsyncExitStack() as stack:
-        for each in {id(one): one for one in models}.values():
-            if isinstance(each, AbstractAsyncContextManager):
-                await stack.enter_async_context(each)
+        for model in {id(one): one for one in models}.values():
+            if isinstance(model, AbstractAsyncContextManager):
+                await stack.enter_async_context(model)
         yield
 
 

@@ -110,24 +110,24 @@ def run_statuses(store: StoreAddress) -> list[RunStatus]:
         .select("run_id", "kind", "at", "cases_done", "cases_total", "detail")
     )
     joined = runs.join(latest, on="run_id", how="left").join(spent, on="run_id", how="left")
-    found = [
+    statuses = [
         _status(store, row) for row in joined.sort("started_at", "run_id", nulls_last=False).collect().iter_rows(named=True)
     ]
-    return _with_shards([replace(each, waiting=replies[file_stem(each.run_id)]) for each in found])
+    return _with_shards([replace(each, waiting=replies[file_stem(each.run_id)]) for each in statuses])
 
 
-def _with_shards(found: list[RunStatus]) -> list[RunStatus]:
+def _with_shards(statuses: list[RunStatus]) -> list[RunStatus]:
     """Runs and shards, and the runs that shards make together."""
     groups: dict[str, dict[int, RunStatus]] = {}
     counts: dict[str, int] = {}
-    for number, each in enumerate(found):
-        if each.settings is not None and '"whole_id": "' in each.settings:
-            plan = json.loads(each.settings)
-            whole_id, (place, count) = plan["whole_id"], plan["shard"]
-            found[number] = replace(each, part_of=whole_id)
-            groups.setdefault(whole_id, {})[place] = found[number]
+    for number, status in enumerate(statuses):
+        if status.settings is not None and '"whole_id": "' in status.settings:
+            plan = json.loads(status.settings)
+            whole_id, (part, count) = plan["whole_id"], plan["shard"]
+            statuses[number] = replace(status, part_of=whole_id)
+            groups.setdefault(whole_id, {})[part] = statuses[number]
             counts[whole_id] = count
-    return found + [_together(name, counts[name], shards) for name, shards in groups.items()]
+    return statuses + [_together(name, counts[name], shards) for name, shards in groups.items()]
 
 
 def _together(run_id: str, count: int, shards: dict[int, RunStatus]) -> RunStatus:
@@ -175,10 +175,10 @@ def _replies(path: Path) -> int:
 def _noted(path: Path) -> dict[str, list[Record]]:
     """What a journal says of its run; nothing when it was folded meanwhile."""
     try:
-        found = read_journal(path).records
+        records = read_journal(path).records
     except FileNotFoundError:
-        found = {}
-    return {table: found.get(table, []) for table in ("runs", "run_events")}
+        records = {}
+    return {table: records.get(table, []) for table in ("runs", "run_events")}
 
 
 def _with(stored: "pl.LazyFrame", table: str, waiting: list[list[Record]]) -> "pl.LazyFrame":
@@ -199,12 +199,12 @@ def run_status(store: StoreAddress, run_id: str) -> RunStatus:
     Raises:
         InputError: when the store has no such run; names those there are.
     """
-    found = run_statuses(store)
-    for each in found:
+    statuses = run_statuses(store)
+    for each in statuses:
         if each.run_id == run_id:
             return each
-    hint = None if found else "A run appears here once it was stopped or is finished."
-    raise InputError("there is no run", source=store, value=run_id, allowed=[each.run_id for each in found], hint=hint)
+    hint = None if statuses else "A run appears here once it was stopped or is finished."
+    raise InputError("there is no run", source=store, value=run_id, allowed=[each.run_id for each in statuses], hint=hint)
 
 
 def known_run(store: StoreAddress, run_id: str) -> RunStatus | None:

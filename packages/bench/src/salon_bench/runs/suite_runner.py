@@ -115,9 +115,9 @@ class CaseRunner:
             if case.problem is not None:
                 verdict: Verdict[Any] = case.problem
             else:
-                given = await self._asker.answer(inquiry, replies)
-                verdict = given.verdict
-                if given.lost and isinstance(verdict, Unscored):
+                result = await self._asker.answer(inquiry, replies)
+                verdict = result.verdict
+                if result.lost and isinstance(verdict, Unscored):
                     lost.append(verdict)
             verdicts.append(verdict)
             return verdict

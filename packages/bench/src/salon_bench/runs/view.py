@@ -149,10 +149,10 @@ class RunView:
             return suite_named(self.status.suite)
         if Path(file).resolve() != Path(file):  # a link could lead to code of someone else's
             raise InputError("the suite file of the run is a link now; its code is not run", source=file, value=self.run_id)
-        found = suite_named(file)
-        if found.name != self.status.suite:
-            raise InputError("the suite file of the run defines another suite:", source=file, value=found.name)
-        return found
+        suite = suite_named(file)
+        if suite.name != self.status.suite:
+            raise InputError("the suite file of the run defines another suite:", source=file, value=suite.name)
+        return suite
 
     @cached_property
     def scores(self) -> "pl.DataFrame":
@@ -169,10 +169,10 @@ class RunView:
         """Its rows of ``judge_calls``; a rescored run has those of the run whose replies were read again."""
         import polars as pl
 
-        found = self.rows("judge_calls")
+        rows = self.rows("judge_calls")
         first, again, _ = self.run_id.partition(RESCORED)
-        if found.height or not again:
-            return found
+        if rows.height or not again:
+            return rows
         return RunView(self.store, first).calls.with_columns(run_id=pl.lit(self.run_id))
 
     @cached_property
@@ -211,8 +211,8 @@ class RunView:
 
     def read(self, table: str) -> "pl.LazyFrame":
         """Return a whole table of the store."""
-        found: pl.LazyFrame = self._opened.read(table)
-        return found
+        frame: pl.LazyFrame = self._opened.read(table)
+        return frame
 
     def rows(self, table: str) -> "pl.DataFrame":
         """Return its rows of a table; scores and assessments in a fixed order."""
@@ -243,7 +243,7 @@ class RunView:
         )
         models = generations.select("generation_id", "model").unique("generation_id").collect()
         labelled = self.assessments.join(models, on="generation_id", how="left")
-        found = []
+        summaries = []
         for model in self.models:
             mine = self.of(model)
             labels = labelled.filter(pl.col("model") == model).drop("model")
@@ -251,8 +251,8 @@ class RunView:
             unscored = mine.height - scored
             summary = asked.aggregate(mine, labels)
             notes = (*summary.notes, *_warnings(scored, unscored), *self._left_out)
-            found.append(SubjectSummary(model, replace(summary, notes=notes), scored, unscored))
-        return found
+            summaries.append(SubjectSummary(model, replace(summary, notes=notes), scored, unscored))
+        return summaries
 
     def planned(self, judge: Judge, extractor: Judge | None = None, *, suite: Suite | None = None) -> LoadedPlan:
         """Return the plan with its prompts and pictures as the files are now.
@@ -310,16 +310,16 @@ def run_numbers(store: StoreAddress, run_ids: Sequence[str]) -> "tuple[ResultVie
 
     if not run_ids:
         raise InputError("name a run", hint="salon bench runs lists them.")
-    found = [(run_id, each) for run_id in dict.fromkeys(run_ids) for each in RunView(store, run_id).summaries()]
-    if not found:
-        raise InputError("the run holds no scores yet", value=run_ids[0], hint="salon bench status says how far it is.")
+    summaries = [(run_id, each) for run_id in dict.fromkeys(run_ids) for each in RunView(store, run_id).summaries()]
+    if not summaries:
+        raise InputError("the run holds no scores yet", value=run_ids[0], hint="salon bench runs says how far it is.")
     several = len(set(run_ids)) > 1
-    names = [f"{each.model} ({run_id})" if several else each.model for run_id, each in found]
+    names = [f"{each.model} ({run_id})" if several else each.model for run_id, each in summaries]
     values = [
         each.summary.table.select(pl.lit(run_id).alias("run_id"), pl.lit(each.model).alias("model"), pl.all())
-        for run_id, each in found
+        for run_id, each in summaries
     ]
-    return joined_views([each.view() for _, each in found], names), pl.concat(values, how="diagonal_relaxed")
+    return joined_views([each.view() for _, each in summaries], names), pl.concat(values, how="diagonal_relaxed")
 
 
 def refuse_another_run(run_id: str, before: RunPlan, now: RunPlan) -> None:

@@ -67,14 +67,14 @@ def invention(answer: object, restated: str, reply: str) -> str | None:
         restated: the restatement.
         reply: what the judge said.
     """
-    said = _Said(reply)
+    reply_words = _Said(reply)
     leaves = list(_leaves(answer))
     told = [leaf for leaf in leaves if not isinstance(leaf, str) or leaf.strip()]
-    missing = [_named(leaf) for leaf in told if not said.holds(leaf)]
+    missing = [_named(leaf) for leaf in told if not reply_words.holds(leaf)]
     if all(isinstance(leaf, bool) for leaf in told):
         heard = restated.rpartition("</think>")[2]
-        missing += [word for word in _words(heard) if word not in _GRAMMAR and not said.holds_word(word)]
-        missing += ["one of two"] if said.both_ways else []
+        missing += [word for word in _words(heard) if word not in _GRAMMAR and not reply_words.holds_word(word)]
+        missing += ["one of two"] if reply_words.both_ways else []
     return missing[0][:60] if missing else None
 
 
@@ -125,15 +125,15 @@ def _leaves(value: object) -> Iterator[Any]:
     elif isinstance(value, str | bool | int | float):
         yield value
     elif is_dataclass(value) and not isinstance(value, type):
-        for each in fields(value):
-            yield from _leaves(getattr(value, each.name))
+        for member in fields(value):
+            yield from _leaves(getattr(value, member.name))
     elif isinstance(value, Mapping):
-        for key, item in value.items():
+        for key, element in value.items():
             yield from _leaves(key)
-            yield from _leaves(item)
+            yield from _leaves(element)
     elif isinstance(value, tuple | list | AbstractSet):
-        for item in value:
-            yield from _leaves(item)
+        for element in value:
+            yield from _leaves(element)
 
 
 def _words(text: str) -> list[str]:

@@ -164,14 +164,14 @@ class Spending:
             reply: the last attempt.
             metered: whether a reply without tokens or cost breaks a limit on them; not that of an editor, which has none.
         """
-        for each in (*reply.earlier, reply):
+        for attempt in (*reply.earlier, reply):
             self.attempts += 1
-            self.cached += each.cached
-            self.failed_attempts += each.problem() is not None
-            self.prompt_tokens += each.usage.prompt_tokens or 0
-            self.completion_tokens += each.usage.completion_tokens or 0
-            if each.usage.cost_usd is not None:
-                self.cost_usd = (self.cost_usd or 0.0) + each.usage.cost_usd
+            self.cached += attempt.cached
+            self.failed_attempts += attempt.problem() is not None
+            self.prompt_tokens += attempt.usage.prompt_tokens or 0
+            self.completion_tokens += attempt.usage.completion_tokens or 0
+            if attempt.usage.cost_usd is not None:
+                self.cost_usd = (self.cost_usd or 0.0) + attempt.usage.cost_usd
         asked = metered and reply.answered and not reply.cached
         self.uncounted += asked and None in (reply.usage.prompt_tokens, reply.usage.completion_tokens)
         self.unpriced += asked and reply.usage.cost_usd is None

@@ -167,10 +167,10 @@ class BatchFolder:
     def finish(self) -> list[Path]:
         """Give the request files their names; returns the new ones."""
         done = self._files.finish()
-        for each in done:
-            self._note_written(each)
+        for request_file in done:
+            self._note_written(request_file)
         self._open.clear()
-        return [each.path for each in done]
+        return [request_file.path for request_file in done]
 
     def ingest(self, files: Iterable[str | Path]) -> Ingested:
         """Read output and error files, in any order and any number of times; a request is settled once.
@@ -178,12 +178,12 @@ class BatchFolder:
         Raises:
             InputError: for a file that cannot be read.
         """
-        found = Ingested()
+        counts = Ingested()
         for file in files:
             for line in lines_of(Path(file), _LONGEST_LINE):
-                self._take(line.content, f"{file}, line {line.number}", found)
-        found.waiting = sum(request.waiting for request in self._requests.values())
-        return found
+                self._take(line.content, f"{file}, line {line.number}", counts)
+        counts.waiting = sum(request.waiting for request in self._requests.values())
+        return counts
 
     def counts(self) -> Counter[str]:
         """How many requests are ``waiting``, ``answered`` and ``failed``."""
@@ -203,23 +203,23 @@ class BatchFolder:
         finally:
             self._log.close()
 
-    def _take(self, line: bytes, where: str, found: Ingested) -> None:
+    def _take(self, line: bytes, where: str, counts: Ingested) -> None:
         read = read_batch_line(line)
         if isinstance(read, NoBatchReply):
-            found.malformed += 1
-            if len(found.problems) < _MOST_PROBLEMS:
-                found.problems.append(f"{where}: {read.problem}")
+            counts.malformed += 1
+            if len(counts.problems) < _MOST_PROBLEMS:
+                counts.problems.append(f"{where}: {read.problem}")
             return
         request = self._requests.get(read.custom_id)
         if request is None:
-            found.unknown += 1
+            counts.unknown += 1
         elif not request.waiting:
-            found.repeated += 1
+            counts.repeated += 1
         else:
             self._append(_Settled(custom_id=read.custom_id, reply=ReplyDocument.of(read.reply)))
             answered = read.reply.answered
-            found.replies += answered
-            found.failures += not answered
+            counts.replies += answered
+            counts.failures += not answered
 
     def _replayed(self) -> set[str]:
         """Read the log; returns the names of the request files that it knows."""

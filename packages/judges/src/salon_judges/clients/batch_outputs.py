@@ -65,12 +65,12 @@ def _answered(response: dict[str, Any]) -> Reply:
     if status != 200:
         problem = f"HTTP {status or 'without a status'}: {read_error(body).problem}"
         return Reply("", CallStatus.REJECTED, http_status=status, error=one_line(problem))
-    found = read_completion(body)
-    if isinstance(found, NoCompletion):
-        problem = f"HTTP 200, but no chat completion: {found.problem}"
+    chat = read_completion(body)
+    if isinstance(chat, NoCompletion):
+        problem = f"HTTP 200, but no chat completion: {chat.problem}"
         return Reply("", CallStatus.UNREACHABLE, http_status=200, error=one_line(problem))
-    usage = Usage(found.prompt_tokens, found.completion_tokens)
-    return Reply(found.text, finish=found.finish, usage=usage, tokens=found.tokens, http_status=200)
+    usage = Usage(chat.prompt_tokens, chat.completion_tokens)
+    return Reply(chat.text, finish=chat.finish, usage=usage, tokens=chat.tokens, http_status=200)
 
 
 def _not_done(error: dict[str, Any]) -> Reply:

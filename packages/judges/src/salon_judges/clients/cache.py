@@ -1,4 +1,4 @@
-"""Replies on disk by judge version and question: a judge that is not asked twice, its folder, and its replay without the judge.
+"""Replies on disk by judge version and question: a judge that is not asked twice, and its replay.
 
     replies/replies.sqlite3        key, SHA-256 of the reply, the reply as JSON, when it was last used; names of the judges
 
@@ -128,14 +128,14 @@ class ResponseCache:
             now = int(time.time())
             if not 0 <= now - row[2] < _USE_NOTED_S:  # pruning takes those that were used longest ago
                 self._note_use(database, key, now)
-            found = _reply(row[0], row[1])
+            entry = _reply(row[0], row[1])
         except (sqlite3.Error, TypeError) as error:
-            found = f"cannot be read ({error})"
+            entry = f"cannot be read ({error})"
             self._close_and_set_aside(error)
-        if isinstance(found, Reply):
-            return found if failures or is_whole(found) else None
+        if isinstance(entry, Reply):
+            return entry if failures or is_whole(entry) else None
         if len(self.counts.damaged) < _MOST_DAMAGE_TOLD:
-            self.counts.damaged.append(DamagedEntry(self._path, found))
+            self.counts.damaged.append(DamagedEntry(self._path, entry))
         return None
 
     def keep(self, version: str, request_sha256: str, reply: Reply, judge: str = "") -> bool:
@@ -330,7 +330,7 @@ class CachedJudge(WrappedJudge):
 
     @classmethod
     def replay(cls, folder: str | Path, judge: str | None = None, version: str | None = None, name: str | None = None) -> Self:
-        """Return the judge of a folder: it gives every kept reply back, failures too, and asks nobody.
+        """Return the judge of a folder: it gives back every stored reply, failures too, and no judge is asked.
 
         Args:
             folder: of a cache.
@@ -342,16 +342,16 @@ class CachedJudge(WrappedJudge):
             InputError: when there is no reply of that judge, or several judges' replies.
         """
         here = ResponseCache(folder).judges() if Path(folder).is_dir() else []
-        found = [each for each in here if judge in (None, each[0]) and version in (None, each[1])]
-        if not found:
+        matching = [each for each in here if judge in (None, each[0]) and version in (None, each[1])]
+        if not matching:
             hint = f"cache:{folder}=JUDGE keeps replies."
             raise InputError("there is no reply of this judge" if here else "there is no reply", source=folder, hint=hint)
-        if len(found) > 1:
+        if len(matching) > 1:
             hint = "Choose one with `judge` and `judge_version` in a TOML file of kind replay."
-            named = [" ".join(each) for each in found]
+            named = [" ".join(each) for each in matching]
             raise InputError("there are replies of several judges or versions", source=folder, allowed=named, hint=hint)
         why = f"this question has no reply in {Path(folder).name}"
-        return cls(AbsentJudge(*found[0], why), ResponseCache(folder), name)
+        return cls(AbsentJudge(*matching[0], why), ResponseCache(folder), name)
 
     async def close(self) -> None:
         """Close the cache's file, and the judge within."""
@@ -370,10 +370,10 @@ class CachedJudge(WrappedJudge):
             if reply is not None:
                 self.cache.counts.hits += 1
                 return _shared(reply)
-        found = self.cache.find(self.version, request, failures=self._replays)
-        if found is not None:
+        stored = self.cache.find(self.version, request, failures=self._replays)
+        if stored is not None:
             self.cache.counts.hits += 1
-            return found
+            return stored
         self.cache.counts.misses += 1
         flight = self._flights[request] = asyncio.get_running_loop().create_future()
         landed: Reply | None = None

@@ -192,19 +192,21 @@ def _count(value: Any) -> int | None:
 def _tokens(logprobs: Any) -> tuple[Token, ...]:
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     tokens = []
-    for item in content if isinstance(content, list) else ():
-        pair = _pair(item)
+    for entry in content if isinstance(content, list) else ():
+        pair = _pair(entry)
         if pair is None:
             return ()
-        others = item.get("top_logprobs")
+        others = entry.get("top_logprobs")
         pairs = [_pair(other) for other in others] if isinstance(others, list) else []
-        alternatives = sorted((found for found in pairs if found is not None), key=lambda found: -found[1])
+        alternatives = sorted(
+            (alternative for alternative in pairs if alternative is not None), key=lambda alternative: -alternative[1]
+        )
         tokens.append(Token(*pair, tuple(alternatives)))
     return tuple(tokens)
 
 
-def _pair(item: Any) -> tuple[str, float] | None:
-    token, logprob = (item.get("token"), item.get("logprob")) if isinstance(item, dict) else (None, None)
+def _pair(entry: Any) -> tuple[str, float] | None:
+    token, logprob = (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
     if not isinstance(token, str) or not isinstance(logprob, int | float) or isinstance(logprob, bool):
         return None
     try:

@@ -132,33 +132,33 @@ class Endpoint:
         )
 
     def _completed(self, content: bytes, latency_ms: float) -> Attempt:
-        found = self._read(content)
-        if isinstance(found, NoCompletion):  # as broken as a broken connection; some gateways put an error's status here
-            code = int(found.code) if found.code.isdecimal() and len(found.code) == 3 else 200
+        completion = self._read(content)
+        if isinstance(completion, NoCompletion):  # as broken as a broken connection; some gateways put an error's status here
+            code = int(completion.code) if completion.code.isdecimal() and len(completion.code) == 3 else 200
             if code >= 400:
-                problem, retry = f"HTTP 200 with error {code}: {found.problem}", code in RETRIED_STATUSES
+                problem, retry = f"HTTP 200 with error {code}: {completion.problem}", code in RETRIED_STATUSES
                 congested = code in CONGESTED_STATUSES
                 return self._refused(CallStatus.REJECTED, problem, 200, latency_ms, retry=retry, congested=congested)
-            problem = f"HTTP 200, but {found.problem}" if found.final else f"HTTP 200, but no chat completion: {found.problem}"
-            return self._refused(CallStatus.UNREACHABLE, problem, 200, latency_ms, retry=not found.final)
-        read, written = found.prompt_tokens, found.completion_tokens
+            problem = f"HTTP 200, but {'' if completion.final else 'no chat completion: '}{completion.problem}"
+            return self._refused(CallStatus.UNREACHABLE, problem, 200, latency_ms, retry=not completion.final)
+        read, written = completion.prompt_tokens, completion.completion_tokens
         cost = None if self._prices is None else self._prices.cost_usd(read, written)
-        text = self._secrets.hide(found.text)
+        text = self._secrets.hide(completion.text)
         reply = Reply(
             text,
             version=self._version,
-            finish=found.finish,
+            finish=completion.finish,
             latency_ms=latency_ms,
             usage=Usage(read, written, cost),
-            tokens=found.tokens if text == found.text and not self._leaking(found) else (),
+            tokens=completion.tokens if text == completion.text and not self._leaking(completion) else (),
             http_status=200,
         )
         return Attempt(reply, outcome=Congestion.ANSWERED)
 
-    def _leaking(self, found: Completion) -> bool:
+    def _leaking(self, completion: Completion) -> bool:
         """Whether tokens, one after the other or among the alternatives, contain a secret that the text does not."""
-        alternatives = (text for token in found.tokens for text, _ in token.alternatives)
-        joined = "".join(token.text for token in found.tokens)
+        alternatives = (text for token in completion.tokens for text, _ in token.alternatives)
+        joined = "".join(token.text for token in completion.tokens)
         return bool(joined) and self._secrets.holds("\0".join((joined, *alternatives)))
 
     def _refused(
@@ -172,15 +172,15 @@ class Endpoint:
         congested: bool = False,
         retry_after: float | None = None,
     ) -> Attempt:
-        shown = one_line(self._secrets.hide(problem))
-        reply = Reply("", status, self._version, latency_ms=latency_ms, http_status=_recordable(http_status), error=shown)
+        line = one_line(self._secrets.hide(problem))
+        reply = Reply("", status, self._version, latency_ms=latency_ms, http_status=_recordable(http_status), error=line)
         return Attempt(reply, retry, Congestion.CONGESTED if congested else Congestion.UNKNOWN, retry_after)
 
     def _failed(self, status: CallStatus, problem: str, began: float) -> Attempt:
         """Nothing that could be read came back."""
-        shown = one_line(self._secrets.hide(problem))
+        line = one_line(self._secrets.hide(problem))
         latency_ms = (perf_counter() - began) * 1000
-        return Attempt(Reply("", status, self._version, latency_ms=latency_ms, error=shown), retry=True)
+        return Attempt(Reply("", status, self._version, latency_ms=latency_ms, error=line), retry=True)
 
 
 class _Pieces(aiohttp.Payload):

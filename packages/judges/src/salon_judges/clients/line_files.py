@@ -92,8 +92,8 @@ def _whole_length(path: Path) -> int:
         while end:
             start = max(0, end - _TAIL_STEP)
             file.seek(start)
-            found = file.read(end - start).rfind(b"\n")
-            if found >= 0:
-                return start + found + 1
+            end_of_line = file.read(end - start).rfind(b"\n")
+            if end_of_line >= 0:
+                return start + end_of_line + 1
             end = start
     return 0

@@ -83,19 +83,19 @@ class LocalModel:
 
         prompts = [self.prompt_text(question) for question in questions]
         pictures = [[opened(media) for media in question.media] for question in questions]
-        given: dict[str, Any] = {"text": prompts, "padding": True, "return_tensors": "pt"}
+        arguments: dict[str, Any] = {"text": prompts, "padding": True, "return_tensors": "pt"}
         if any(pictures):
-            given["images"] = pictures if all(pictures) else [each for some in pictures for each in some]
-        inputs = self.processor(**given).to(self.model.device)
+            arguments["images"] = pictures if all(pictures) else [each for some in pictures for each in some]
+        inputs = self.processor(**arguments).to(self.model.device)
         if "pixel_values" in inputs:
             inputs["pixel_values"] = inputs["pixel_values"].to(self.model.dtype)
         with torch.inference_mode(), _seeded(decoding, self.model.device):
-            made = self.model.generate(**inputs, **self._drawing(decoding))
+            generated = self.model.generate(**inputs, **self._drawing(decoding))
         start = inputs["input_ids"].shape[1]
         read = inputs["attention_mask"].sum(dim=1).tolist()
-        logits = torch.stack(made.logits, dim=1).float().log_softmax(-1) if decoding.top_logprobs else None
+        logits = torch.stack(generated.logits, dim=1).float().log_softmax(-1) if decoding.top_logprobs else None
         return [
-            self._reply(made.sequences[row, start:].tolist(), None if logits is None else logits[row], read[row], decoding)
+            self._reply(generated.sequences[row, start:].tolist(), None if logits is None else logits[row], read[row], decoding)
             for row in range(len(questions))
         ]
 
@@ -153,10 +153,10 @@ class LocalModel:
     def _reply(self, written: list[int], logprobs: "torch.Tensor | None", read: int, decoding: Decoding) -> Reply:
         tokenizer = self.processor.tokenizer
         ends = self._ends()
-        length = next((place for place, token in enumerate(written) if token in ends), len(written))
+        length = next((position for position, token in enumerate(written) if token in ends), len(written))
         ended = length < len(written)
         text = tokenizer.decode(written[:length], skip_special_tokens=True)
-        stops = [place for stop in decoding.stop if (place := text.find(stop)) >= 0]
+        stops = [position for stop in decoding.stop if (position := text.find(stop)) >= 0]
         stopped = bool(stops)
         if stopped:
             text, ended = text[: min(stops)], False
@@ -166,8 +166,8 @@ class LocalModel:
 
     def _ends(self) -> set[int]:
         end = self.model.generation_config.eos_token_id
-        found = set(end) if isinstance(end, list) else {end}
-        return {each for each in (*found, self.processor.tokenizer.eos_token_id) if each is not None}
+        ends = set(end) if isinstance(end, list) else {end}
+        return {each for each in (*ends, self.processor.tokenizer.eos_token_id) if each is not None}
 
     def _tokens(self, written: list[int], logprobs: "torch.Tensor", top: int) -> tuple[Token, ...]:
         tokenizer = self.processor.tokenizer

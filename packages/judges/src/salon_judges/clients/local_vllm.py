@@ -85,7 +85,7 @@ class _Engine:
         return [_reply(output, decoding) for output, (_, decoding) in zip(outputs, asked, strict=True)]
 
     def _drawing(self, question: Question, decoding: Decoding) -> Any:
-        given: dict[str, Any] = {
+        options: dict[str, Any] = {
             "temperature": decoding.temperature,
             "top_p": decoding.top_p,
             "max_tokens": decoding.max_tokens,
@@ -95,8 +95,8 @@ class _Engine:
         }
         if question.response_schema is not None:
             structured = import_module("vllm.sampling_params").StructuredOutputsParams
-            given["structured_outputs"] = structured(json=dict(question.response_schema))
-        return self.vllm.SamplingParams(**given)
+            options["structured_outputs"] = structured(json=dict(question.response_schema))
+        return self.vllm.SamplingParams(**options)
 
 
 def messages_of(question: Question) -> list[dict[str, Any]]:
@@ -123,20 +123,20 @@ def _picture(media: Media) -> dict[str, Any]:
 
 
 def _reply(output: Any, decoding: Decoding) -> Reply:
-    made = output.outputs[0]
-    usage = Usage(len(output.prompt_token_ids or ()), len(made.token_ids), 0.0)
-    finish = _FINISHES.get(made.finish_reason, Finish.UNKNOWN)
-    tokens = _tokens(made, decoding.top_logprobs) if made.logprobs and decoding.top_logprobs else ()
-    return Reply(made.text, finish=finish, usage=usage, tokens=tokens)
+    completion = output.outputs[0]
+    usage = Usage(len(output.prompt_token_ids or ()), len(completion.token_ids), 0.0)
+    finish = _FINISHES.get(completion.finish_reason, Finish.UNKNOWN)
+    tokens = _tokens(completion, decoding.top_logprobs) if completion.logprobs and decoding.top_logprobs else ()
+    return Reply(completion.text, finish=finish, usage=usage, tokens=tokens)
 
 
-def _tokens(made: Any, top: int) -> tuple[Token, ...]:
-    found = []
-    for token, row in zip(made.token_ids, made.logprobs, strict=False):
-        ranked = sorted(row.values(), key=lambda each: -each.logprob)[:top]
-        others = tuple((each.decoded_token or "", float(each.logprob)) for each in ranked)
-        found.append(Token(row[token].decoded_token or "", float(row[token].logprob), others))
-    return tuple(found)
+def _tokens(completion: Any, top: int) -> tuple[Token, ...]:
+    tokens = []
+    for token, row in zip(completion.token_ids, completion.logprobs, strict=False):
+        ranked = sorted(row.values(), key=lambda candidate: -candidate.logprob)[:top]
+        others = tuple((candidate.decoded_token or "", float(candidate.logprob)) for candidate in ranked)
+        tokens.append(Token(row[token].decoded_token or "", float(row[token].logprob), others))
+    return tuple(tokens)
 
 
 def _line(error: BaseException) -> str:

@@ -71,11 +71,11 @@ class MicroBatches(Generic[Q, A]):
         answers = await asyncio.gather(
             loop.run_in_executor(self._pool, self._answer, [question for question, _ in group]), return_exceptions=True
         )
-        found = answers[0]
-        for place, (_, answer) in enumerate(group):
+        outcome = answers[0]
+        for row, (_, answer) in enumerate(group):
             if answer.done():
                 continue
-            if isinstance(found, BaseException):
-                answer.set_exception(found)
+            if isinstance(outcome, BaseException):
+                answer.set_exception(outcome)
             else:
-                answer.set_result(found[place])
+                answer.set_result(outcome[row])

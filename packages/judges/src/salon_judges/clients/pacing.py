@@ -95,12 +95,12 @@ class AdaptiveLimit:
         if self.in_flight < int(self.limit) and not self._waiting:
             self.in_flight += 1
             return self._storm
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
         try:
-            await place
+            await turn
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled():  # the place was given just when its owner left
+            if turn.done() and not turn.cancelled():  # the place was given just when its owner left
                 self.in_flight -= 1
                 self._admit()
             raise
@@ -118,10 +118,10 @@ class AdaptiveLimit:
 
     def _admit(self) -> None:
         while self._waiting and self.in_flight < int(self.limit):
-            place = self._waiting.popleft()
-            if not place.done():
+            turn = self._waiting.popleft()
+            if not turn.done():
                 self.in_flight += 1
-                place.set_result(None)
+                turn.set_result(None)
 
 
 class Rate:

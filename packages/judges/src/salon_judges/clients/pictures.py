@@ -44,17 +44,17 @@ class PictureParts:
             InputError: for a video, for media that are on the network, and for a file that cannot be read or is no longer
                 what it was.
         """
-        found = self._kept.get(media.sha256)
-        if found is not None:
+        kept = self._kept.get(media.sha256)
+        if kept is not None:
             self._kept.move_to_end(media.sha256)
-            return found
+            return kept
         if media.kind != MediaKind.IMAGE:
             raise InputError("this is a video, not a picture:", value=media.uri, hint="Ask about it as a video.")
         data = media.data if media.data is not None else await asyncio.to_thread(file_bytes, media)
         head = b'{"type":"image_url","image_url":{"url":"data:%b;base64,' % _mime(data)
-        made = b"".join((head, base64.b64encode(data), b'"}}'))
-        self._keep(media.sha256, made)
-        return made
+        encoded = b"".join((head, base64.b64encode(data), b'"}}'))
+        self._keep(media.sha256, encoded)
+        return encoded
 
     def _keep(self, sha256: str, part: bytes) -> None:
         if len(part) > self._most or sha256 in self._kept:

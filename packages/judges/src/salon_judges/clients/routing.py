@@ -71,8 +71,8 @@ class RoutedJudge(Closing):
             raise InputError("a routed judge needs at least one route")
         self.routes = dict(routes)
         settings: list[Any] = [getattr(judge, "settings", None) for judge in routes.values()]
-        limited = [each for each in settings if hasattr(each, "limits")]
-        self.settings = max(limited, key=lambda each: each.limits.concurrency, default=None)
+        limited = [route for route in settings if hasattr(route, "limits")]
+        self.settings = max(limited, key=lambda route: route.limits.concurrency, default=None)
         self.unused = set(self.routes) - {ELSE}
         self._name = name or title_of({step: judge.name for step, judge in routes.items()})
         self._version = version_of({step: judge.version for step, judge in routes.items()})

@@ -157,16 +157,16 @@ class ScorerJudge(Closing):
                 runner.run(self.scorer.function.close())
 
     def _written(self, verdict: Verdict[float]) -> str:
-        said: dict[str, Any] = {
+        document: dict[str, Any] = {
             "name": self.name,
             "range": [end if math.isfinite(end) else None for end in self.scorer.range],
             "higher_is_better": self.scorer.higher_is_better,
         }
         if isinstance(verdict, Scored):
-            said["score"] = verdict.value
+            document["score"] = verdict.value
         else:
-            said |= {"unscored": verdict.reason.value, "detail": verdict.detail}
-        return json.dumps({**said, _SEAL: digest(_SEAL, said)}, ensure_ascii=False)
+            document |= {"unscored": verdict.reason.value, "detail": verdict.detail}
+        return json.dumps({**document, _SEAL: digest(_SEAL, document)}, ensure_ascii=False)
 
     def _answer(self, asked: Sequence[tuple[Media, str]]) -> Sequence[Verdict[float]]:
         """Score a batch, in the thread of the batches; its loop lives until :meth:`close`, with a scorer's connections."""
@@ -182,9 +182,9 @@ def parse_score(text: str) -> Outcome[ScoreAnswer]:
         >>> parse_score('{"justification": "All there.", "score": 9}').answer
         ScoreAnswer(verdict=Scored(value=9.0), scaled=0.9, lower_is_better=False)
     """
-    said = _said(text)
-    if said is not None:
-        return Parsed(said)
+    answer = _said(text)
+    if answer is not None:
+        return Parsed(answer)
     outcome = parse_prism(text)
     if isinstance(outcome, Unparsed):
         return outcome
@@ -197,10 +197,10 @@ def _said(text: str) -> ScoreAnswer | None:
     if not text.startswith(_BEGINNING):
         return None
     try:
-        said = strict_json(text)
+        document = strict_json(text)
     except JsonError:
         return None
-    members = dict(said) if isinstance(said, dict) else {}
+    members = dict(document) if isinstance(document, dict) else {}
     seal = members.pop(_SEAL, None)
     try:
         if seal != digest(_SEAL, members):
@@ -226,9 +226,9 @@ def _said(text: str) -> ScoreAnswer | None:
 def _completed(document: dict[str, Any]) -> dict[str, Any]:
     """With files and folders absolute, so that a run is resumed from any folder."""
     text = str(document.get("scorer", ""))
-    place, colon, function = text.rpartition(":")
-    if place.endswith(".py"):
-        return {**document, "scorer": f"{Path(place).absolute()}{colon}{function}"}
+    source, colon, function = text.rpartition(":")
+    if source.endswith(".py"):
+        return {**document, "scorer": f"{Path(source).absolute()}{colon}{function}"}
     name, colon, settings = text.partition(":")
     if not colon or name not in installed(SCORERS):
         return document
@@ -238,19 +238,19 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
 def _absolute(setting: str) -> str:
     """Return ``value``, ``key=value`` or a judge with the files and folders that it names here absolute."""
     *before, last = setting.split("=")
-    kind, colon, place = last.partition(":")
+    kind, colon, path = last.partition(":")
     if colon and kind in _READING:
-        last = f"{kind}:{_found(place)}"
+        last = f"{kind}:{_found(path)}"
     return "=".join([*map(_kept, before), _found(last)])
 
 
-def _found(place: str) -> str:
-    return str(Path(place).absolute()) if place and Path(place).exists() else place
+def _found(path: str) -> str:
+    return str(Path(path).absolute()) if path and Path(path).exists() else path
 
 
 def _kept(part: str) -> str:
-    kind, colon, place = part.partition(":")
-    return f"{kind}:{Path(place).absolute()}" if colon and kind in _KEEPING else part
+    kind, colon, path = part.partition(":")
+    return f"{kind}:{Path(path).absolute()}" if colon and kind in _KEEPING else part
 
 
 def _open(settings: ScorerSettings, environment: Mapping[str, str]) -> ManagedJudge:

@@ -122,7 +122,10 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _in_base64(secret: bytes) -> Iterator[bytes]:
-    """The secret in both alphabets, from each place in a group of three, without the character that depends on what follows."""
+    """Yield the secret in both alphabets, from each place in a group of three bytes.
+
+    The last character is left out where it depends on what follows.
+    """
     for part in (secret, secret[1:], secret[2:]):
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             yield encode(part)[: len(part) * 8 // 6]

@@ -288,12 +288,12 @@ class ChatSettings(JudgeSettings):
     @field_validator("extra_body")
     @classmethod
     def _additions(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        taken = sorted(_OWN_KEYS & value.keys())
-        if taken:
-            raise ValueError(f"{', '.join(taken)} cannot be set here")
-        if (found := _secret_field(value)) is not None:
+        reserved = sorted(_OWN_KEYS & value.keys())
+        if reserved:
+            raise ValueError(f"{', '.join(reserved)} cannot be set here")
+        if (field := _secret_field(value)) is not None:
             raise ValueError(
-                f"{found} looks like a secret, and these fields are stored; keep it in an environment variable "
+                f"{field} looks like a secret, and these fields are stored; keep it in an environment variable "
                 "that api_key_env or secret_headers name"
             )
         return value
@@ -317,8 +317,8 @@ def without_credentials(text: str) -> str:
         ('vllm:m@host/v1;…', '/runs/[masked]/judge.toml')
     """
     text = re.sub(r"([?#;]).*", r"\1…", text, flags=re.DOTALL)
-    if (found := _CREDENTIAL.search(text)) is not None:
-        text = f"{text[: found.start()]}…"
+    if (credential := _CREDENTIAL.search(text)) is not None:
+        text = f"{text[: credential.start()]}…"
     before, at, _ = text.partition("@")
     scheme, slashes, _ = before.partition("://")
     if at and slashes:
@@ -339,13 +339,13 @@ def without_opaque(text: str) -> str:
         >>> without_opaque("The model `meta-llama/Llama-3.1-8B-Instruct` does not exist (LlamaForCausalLM).")
         'The model `meta-llama/Llama-3.1-8B-Instruct` does not exist (LlamaForCausalLM).'
     """
-    return _LONG_RUN.sub(lambda found: _masked(found[0]), text)
+    return _LONG_RUN.sub(lambda match: _masked(match[0]), text)
 
 
 def _masked(run: str) -> str:
     if not _opaque(run):
         return run
-    inner = _QUOTED_RUN.sub(lambda found: "[masked]" if _opaque(found[0]) else found[0], run)
+    inner = _QUOTED_RUN.sub(lambda match: "[masked]" if _opaque(match[0]) else match[0], run)
     return "[masked]" if _opaque(inner) else inner
 
 
@@ -367,7 +367,7 @@ def _secret_field(value: JsonValue, path: str = "") -> str | None:
         return path if suspicious or _CREDENTIAL.search(value) or without_opaque(value) != value else None
     named = ((f"{path}.{key}".strip("."), item) for key, item in value.items()) if isinstance(value, dict) else ()
     listed = ((path, item) for item in value) if isinstance(value, list) else ()
-    return next((found for name, item in (*named, *listed) if (found := _secret_field(item, name)) is not None), None)
+    return next((suspect for name, item in (*named, *listed) if (suspect := _secret_field(item, name)) is not None), None)
 
 
 def _check_header(name: str) -> None:

@@ -98,11 +98,11 @@ def read_judges(specifications: Sequence[str]) -> list[JudgeSettings]:
         >>> [settings.title for settings in read_judges(["vllm:small", "vllm:large"])]
         ['small', 'large']
     """
-    taken = [step_and_judge(text) for text in specifications]
-    if all(step is None for step, _ in taken):
+    routed = [step_and_judge(text) for text in specifications]
+    if all(step is None for step, _ in routed):
         return [read_settings(text) for text in specifications]
     routes: dict[str, JudgeSettings] = {}
-    for step, text in taken:
+    for step, text in routed:
         if (step or ELSE) in routes:
             hint = "Name one judge for each step; a panel of routed judges is several runs."
             raise InputError("two judges for one step", value=step or "all other steps", hint=hint)
@@ -156,21 +156,21 @@ def _chat_text(text: str, *, bare_host: bool) -> dict[str, Any]:
     """``MODEL``, ``MODEL@http://…`` or, where a host may stand alone, ``MODEL@host:port``; models may hold colons."""
     match = _WITH_URL.fullmatch(text)
     if match:
-        model, place = match["model"], match["url"]
+        model, url = match["model"], match["url"]
     elif bare_host:
         model, at, host = text.partition("@")
-        place = f"http://{host}" if at else ""
+        url = f"http://{host}" if at else ""
     else:
-        model, place = text, ""
+        model, url = text, ""
         host = text.rpartition("@")[2] if "@" in text else ""
         if ":" in host or "/" in host:
             raise InputError("the address needs http:// or https://", value=without_credentials(host), hint=_HINT)
     if not model or "://" in model:  # neither is shown: an address may hold a password
         raise InputError("no model is named before the address", hint=_HINT)
-    if not place:
+    if not url:
         return {"model": model}
-    pathless = "/" not in place.partition("://")[2].rstrip("/")
-    return {"model": model, "base_url": f"{place.rstrip('/')}/v1" if pathless else place}
+    pathless = "/" not in url.partition("://")[2].rstrip("/")
+    return {"model": model, "base_url": f"{url.rstrip('/')}/v1" if pathless else url}
 
 
 def _chat_completed(document: dict[str, Any], *, base_url: str) -> dict[str, Any]:
@@ -361,8 +361,8 @@ def _explained(error: ValidationError, source: str | Path, lines: TomlLines | No
 def _line(path: list[str], lines: TomlLines | None) -> int | None:
     if lines is None or not path:
         return None
-    found = lines.of(path[0], 0, path[1]) if len(path) > 1 else lines.of(None, 0, path[0])
-    return found or lines.of(path[0])
+    number = lines.of(path[0], 0, path[1]) if len(path) > 1 else lines.of(None, 0, path[0])
+    return number or lines.of(path[0])
 
 
 def _shown(source: str | Path) -> str:

@@ -30,8 +30,8 @@ async def video_parts(media: Media, settings: VideoInput, pictures: PictureParts
     """
     if settings.send == "video_url":
         return [await asyncio.to_thread(_whole, media)]
-    shown = await asyncio.to_thread(as_frames, media, settings)
-    return [_text(part) if isinstance(part, str) else await pictures.part(part) for part in shown]
+    parts = await asyncio.to_thread(as_frames, media, settings)
+    return [_text(part) if isinstance(part, str) else await pictures.part(part) for part in parts]
 
 
 def as_frames(media: Media, settings: VideoInput) -> list[str | Media]:
@@ -48,10 +48,10 @@ def as_frames(media: Media, settings: VideoInput) -> list[str | Media]:
     if film is None or _too_large(media, settings):
         film = _sampled(media, settings)
     frames = thinned(film.frames, settings.most_frames)
-    shown: list[str | Media] = [f"A video of {film.duration_s:.1f} seconds, as {len(frames)} frames in their order:"]
+    parts: list[str | Media] = [f"A video of {film.duration_s:.1f} seconds, as {len(frames)} frames in their order:"]
     for frame in frames:
-        shown += [f"[{frame.at_s:.1f} s]", frame.image] if settings.time_stamps else [frame.image]
-    return shown
+        parts += [f"[{frame.at_s:.1f} s]", frame.image] if settings.time_stamps else [frame.image]
+    return parts
 
 
 def _too_large(media: Media, settings: VideoInput) -> bool:

@@ -128,9 +128,9 @@ def within(document: dict[str, Any], kind: str) -> dict[str, Any]:
     Raises:
         InputError: when it is missing or no table.
     """
-    found = document.get("judge")
-    if isinstance(found, dict):
-        return found
+    settings = document.get("judge")
+    if isinstance(settings, dict):
+        return settings
     raise InputError(f"{kind} needs the settings of the judge within", key="judge", hint="Write them under [judge].")
 
 
@@ -161,7 +161,7 @@ def remarks_of(judge: object) -> list[str]:
 def _remarks(judge: object) -> Iterator[str]:
     counts = getattr(getattr(judge, "cache", None), "counts", None)
     if counts is not None and counts.damaged:
-        named = ", ".join(f"{each.path} {each.problem}" for each in counts.damaged[:_MOST_NAMED])
+        named = ", ".join(f"{entry.path} {entry.problem}" for entry in counts.damaged[:_MOST_NAMED])
         yield f"{len(counts.damaged)} damaged entries of the cache were not used: {named}"
     if counts is not None and counts.not_kept:
         yield f"a reply could not be kept in the cache: {counts.not_kept}"
@@ -173,6 +173,6 @@ def _remarks(judge: object) -> Iterator[str]:
         yield f"{missing} questions had no reply in the cache"
     for step in sorted(getattr(judge, "unused", ())):
         yield f"the suite asked nothing at step {step!r}: the judge that was named for it was not used"
-    for each in (getattr(judge, "judge", None), *getattr(judge, "routes", {}).values()):
-        if each is not None:
-            yield from _remarks(each)
+    for inner in (getattr(judge, "judge", None), *getattr(judge, "routes", {}).values()):
+        if inner is not None:
+            yield from _remarks(inner)

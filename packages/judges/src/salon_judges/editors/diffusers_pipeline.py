@@ -83,15 +83,15 @@ class LocalPipeline(Closing):
             pipeline = await asyncio.to_thread(self._loaded)
             began = perf_counter()
             called = in_thread(partial(self._called, pipeline, seed, inputs))
-            [made] = await asyncio.gather(called, return_exceptions=True)  # pipelines raise anything on bad calls
+            [outcome] = await asyncio.gather(called, return_exceptions=True)  # pipelines raise anything on bad calls
             latency_ms = (perf_counter() - began) * 1000
-        if isinstance(made, bytes):
-            return Edit(Media.from_bytes(made), version=self.version, latency_ms=latency_ms)
-        if not isinstance(made, Exception):
-            raise made
-        failed = f"the pipeline failed ({type(made).__name__}: {str(made)[:200]})"
+        if isinstance(outcome, bytes):
+            return Edit(Media.from_bytes(outcome), version=self.version, latency_ms=latency_ms)
+        if not isinstance(outcome, Exception):
+            raise outcome
+        failed = f"the pipeline failed ({type(outcome).__name__}: {str(outcome)[:200]})"
         full = isinstance(
-            made, MemoryError | import_module("torch").OutOfMemoryError
+            outcome, MemoryError | import_module("torch").OutOfMemoryError
         )  # says nothing of the picture or the words
         return Edit(None, CallStatus.UNREACHABLE if full else CallStatus.REJECTED, self.version, latency_ms, failed)
 

@@ -123,11 +123,11 @@ def read_rows(*paths: Path) -> UsableRows[BenchRow]:
     seen: set[str] = set()
 
     def first_of_its_id(row: TableRow) -> BenchRow:
-        made = _row(row)
-        if made.prompt_id in seen:
-            raise row.problem(f"stands twice among the questions of {made.task}:", "sample_id", value=made.sample_id)
-        seen.add(made.prompt_id)
-        return made
+        question = _row(row)
+        if question.prompt_id in seen:
+            raise row.problem(f"stands twice among the questions of {question.task}:", "sample_id", value=question.sample_id)
+        seen.add(question.prompt_id)
+        return question
 
     def every_row() -> Iterator[tuple[int, BenchRow] | BadRow]:
         for file in files:
@@ -140,10 +140,10 @@ def _files(path: Path) -> list[Path]:
     """The file itself, or the released files of a folder."""
     if not path.is_dir():
         return [path]
-    found = sorted(path.glob("task*_meta.jsonl"))
-    if not found:
+    files = sorted(path.glob("task*_meta.jsonl"))
+    if not files:
         raise InputError("the folder has none of the released files", source=path, allowed=("task1_meta.jsonl", "…"))
-    return found
+    return files
 
 
 def _row(row: TableRow) -> BenchRow:
@@ -193,10 +193,10 @@ def _list(row: TableRow, column: str) -> list[str]:
             value = json.loads(value)
         except (ValueError, RecursionError) as error:
             raise row.problem("is no list in JSON:", column, value=value[:40]) from error
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, list) or not items:
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not texts:
         raise row.problem("must be a list of texts, not", column, value=None if value is None else type(value).__name__)
-    return [TableRow(row.source, row.number, {column: item}).text(column) for item in items]
+    return [TableRow(row.source, row.number, {column: item}).text(column) for item in texts]
 
 
 def _path(row: TableRow, text: str) -> str:
@@ -209,12 +209,12 @@ def _path(row: TableRow, text: str) -> str:
 
 def _leaf(row: TableRow, option: str) -> str:
     name = option.partition(":")[0].strip()
-    found = _tree().matches(name, tier="leaf")
-    if len(found) != 1:
+    labels = _tree().matches(name, tier="leaf")
+    if len(labels) != 1:
         allowed = tuple(label.name for label in _tree().tier("leaf"))
         hint = "An option is written as 'Name: definition'; `salon taxonomy show artifact-bench` lists the names."
         raise row.problem("no such artifact", "option", value=name[:80], allowed=allowed, hint=hint)
-    return found[0].id
+    return labels[0].id
 
 
 def _answer(row: TableRow, task: QuestionTask, options: int) -> str:
@@ -224,10 +224,10 @@ def _answer(row: TableRow, task: QuestionTask, options: int) -> str:
             raise row.problem("unknown answer", "answer", value=text[:40], allowed=("yes", "no"))
         return text.lower()
     if task is QuestionTask.PVRC:
-        found = _VIDEO.fullmatch(text)
-        if found is None:
+        match = _VIDEO.fullmatch(text)
+        if match is None:
             raise row.problem("unknown answer", "answer", value=text[:40], allowed=("<Video A>", "<Video B>"))
-        return found[1].upper()
+        return match[1].upper()
     letters: Sequence[str] = [each.strip().upper() for each in text.split(",")]
     offered = LETTERS[:options]
     if len(set(letters)) < len(letters) or not all(len(each) == 1 and each in offered for each in letters):

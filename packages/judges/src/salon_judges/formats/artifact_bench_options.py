@@ -72,9 +72,9 @@ def offer(correct: Collection[str], *, seed: int, sample_id: str, options: int =
     wrong = wrong[: options - len(right)]
     families = {_parent(tree, leaf).id for leaf in right}
     near = sum(_parent(tree, leaf).id in families for leaf in wrong)
-    shown = [*right, *wrong]
-    drawing.shuffle(shown)
-    return Offer(tuple(shown), ",".join(LETTERS[place] for place, leaf in enumerate(shown) if leaf in right), near)
+    menu = [*right, *wrong]
+    drawing.shuffle(menu)
+    return Offer(tuple(menu), ",".join(LETTERS[place] for place, leaf in enumerate(menu) if leaf in right), near)
 
 
 def _rings(tree: Taxonomy, right: list[str]) -> Iterator[list[str]]:

@@ -50,8 +50,8 @@ def read_table(source: Path, *, absolute_paths: bool = False) -> Iterator[Genera
     if source.suffix.lower() == ".csv":
         _check_header(source)
     folder = source.parent
-    for found in table_rows(source):
-        row, where = found.cells, _Where(source, found.number)
+    for record in table_rows(source):
+        row, where = record.cells, _Where(source, record.number)
         prompt_id = _text(row, "prompt_id", where)
         if len(prompt_id) > _LONGEST_ID:
             raise where.wrong(f"an id has at most {_LONGEST_ID} characters", "prompt_id", prompt_id)

@@ -77,9 +77,9 @@ class Generations:
             if file.model not in self.models:
                 self.models += (file.model,)
             self._files.setdefault((file.prompt_id, file.model), []).append(file)
-        for found in self._files.values():
-            found.sort(key=lambda each: each.sample)
-            for one, other in pairwise(found):
+        for pictures in self._files.values():
+            pictures.sort(key=lambda picture: picture.sample)
+            for one, other in pairwise(pictures):
                 if one.sample == other.sample:
                     raise InputError(
                         f"two files for sample {one.sample} of one prompt by {one.model!r}, this and",

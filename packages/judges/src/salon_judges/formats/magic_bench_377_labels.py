@@ -61,8 +61,8 @@ def capability(text: str) -> Label | None:
 
 def point(text: str) -> Label | None:
     """Return the test point with this id, name or alias, or None."""
-    found = capability(text)
-    return found if found is not None and found.id in points() else None
+    label = capability(text)
+    return label if label is not None and label.id in points() else None
 
 
 def scenario(text: str) -> Label | None:
@@ -88,5 +88,5 @@ def counted_as(label: Label) -> Label:
 
 
 def _only(text: str, tiers: tuple[str, ...]) -> Label | None:
-    found = [label for tier in tiers for label in taxonomy().matches(text.strip(), tier=tier)]
-    return found[0] if len(found) == 1 else None
+    labels = [label for tier in tiers for label in taxonomy().matches(text.strip(), tier=tier)]
+    return labels[0] if len(labels) == 1 else None

@@ -44,11 +44,11 @@ def listed_battles(row: TableRow) -> list[Pair] | None:
     return [_battle(row, each) for each in cell]
 
 
-def _battle(row: TableRow, item: Any) -> Pair:
-    if not isinstance(item, dict):
-        raise row.problem("is no battle:", "battles", value=type(item).__name__, hint=_HINT)
-    names = [item.get(key) for key in _MODELS]
-    samples = [item.get(key, 0) for key in _SAMPLES]
+def _battle(row: TableRow, battle: Any) -> Pair:
+    if not isinstance(battle, dict):
+        raise row.problem("is no battle:", "battles", value=type(battle).__name__, hint=_HINT)
+    names = [battle.get(key) for key in _MODELS]
+    samples = [battle.get(key, 0) for key in _SAMPLES]
     for key, name in zip(_MODELS, names, strict=True):
         if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST_NAME:
             raise row.problem(f"{key} must be a name, not", "battles", value=str(name)[:80], hint=_HINT)

@@ -71,13 +71,13 @@ def read_prompts(path: Path, language: str | None = None) -> UsableRows[SuitePro
     """
     if language is not None and language not in LANGUAGES:
         raise InputError("unknown language", value=language, allowed=LANGUAGES)
-    found = unique_rows(
-        path, lambda row: _prompt(row, language), lambda made: made.prompt.prompt_id, "prompt_id", what="prompt"
+    prompts = unique_rows(
+        path, lambda row: _prompt(row, language), lambda prompt: prompt.prompt.prompt_id, "prompt_id", what="prompt"
     )
-    kept = [each for each in found if language in (None, each.prompt.language)]
+    kept = [each for each in prompts if language in (None, each.prompt.language)]
     if not kept:
         raise InputError("there is no prompt in the language", source=path, value=language, allowed=LANGUAGES)
-    return UsableRows(path, kept, found.left_out)
+    return UsableRows(path, kept, prompts.left_out)
 
 
 def _prompt(row: TableRow, language: str | None) -> SuitePrompt:
@@ -143,11 +143,11 @@ def _known_label(row: TableRow, column: str, name: object) -> Label:
 
 
 def _scenario(row: TableRow, column: str) -> str:
-    found = scenario(row.text(column))
-    if found is None:
+    match = scenario(row.text(column))
+    if match is None:
         allowed = tuple(label.name for label in scenarios().values())
         raise row.problem("unknown scenario", column, value=row.cells[column], allowed=allowed)
-    return found.name
+    return match.name
 
 
 def _labels(row: TableRow) -> list[Label]:
@@ -164,33 +164,33 @@ def _checks(row: TableRow, labels: Sequence[Label]) -> list[list[str]]:
     """Ids of test points and what each demands, in the row's order."""
     if _blank(row.cells.get("test_points")):
         return [[label.id, ""] for label in labels if label.id in points()]
-    found: dict[str, str] = {}
-    for item in _items(row, "test_points"):
-        name, demand = _point_and_demand(row, item)
+    demands: dict[str, str] = {}
+    for entry in _items(row, "test_points"):
+        name, demand = _point_and_demand(row, entry)
         found_point = point(name)
         if found_point is None:
             allowed = tuple(label.name for label in points().values())
             raise row.problem("unknown test point", "test_points", value=_shown(name), allowed=allowed)
-        if found_point.id in found:
+        if found_point.id in demands:
             hint = "Write everything that is to be checked into one demand."
             raise row.problem("the test point is given twice:", "test_points", value=found_point.name, hint=hint)
         if len(demand) > LONGEST_PROMPT:
             raise row.problem(f"has more than {LONGEST_PROMPT} characters:", "test_points", value=demand[:80])
-        found[found_point.id] = demand
-    return [[point_id, demand] for point_id, demand in found.items()]
+        demands[found_point.id] = demand
+    return [[point_id, demand] for point_id, demand in demands.items()]
 
 
-def _point_and_demand(row: TableRow, item: Any) -> tuple[str, str]:
-    if isinstance(item, dict):
-        name, demand = item.get("point"), item.get("demand")
-    elif isinstance(item, str):
-        head, _, tail = item.partition(":")
+def _point_and_demand(row: TableRow, entry: Any) -> tuple[str, str]:
+    if isinstance(entry, dict):
+        name, demand = entry.get("point"), entry.get("demand")
+    elif isinstance(entry, str):
+        head, _, tail = entry.partition(":")
         name, demand = head.strip(), tail.strip()
     else:
         name, demand = None, None
     if not isinstance(name, str) or not isinstance(demand, str | None):
         hint = 'Write "Quantity", "Quantity: three gems", or {"point": "Quantity", "demand": "three gems"}.'
-        raise row.problem("is no test point:", "test_points", value=_shown(item), hint=hint)
+        raise row.problem("is no test point:", "test_points", value=_shown(entry), hint=hint)
     return name, (demand or "").strip()
 
 

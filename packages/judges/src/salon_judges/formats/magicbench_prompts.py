@@ -37,7 +37,7 @@ def read_prompts(path: Path) -> UsableRows[SuitePrompt]:
         >>> prompt.prompt.prompt_id, prompt.facts["subject"]
         ('0001', 'kettle')
     """
-    return unique_rows(path, _prompt, lambda made: made.prompt.prompt_id, "prompt_id", what="prompt")
+    return unique_rows(path, _prompt, lambda prompt: prompt.prompt.prompt_id, "prompt_id", what="prompt")
 
 
 def _prompt(row: TableRow) -> SuitePrompt:

@@ -120,15 +120,13 @@ def _id(row: TableRow) -> str:
 
 
 def _qa(row: TableRow, *, needed: bool) -> tuple[tuple[str, ...], tuple[bool, ...]]:
-    found = row.cells.get("generated_qa")
-    if found is None and not needed:
+    cell = row.cells.get("generated_qa")
+    if cell is None and not needed:
         return (), ()
-    if not isinstance(found, Mapping):
-        raise row.problem(
-            "must be an object with yn_question_list and yn_answer_list, not", "generated_qa", value=_named(found)
-        )
-    questions, answers = _list(found.get("yn_question_list")), _list(found.get("yn_answer_list"))
-    if not needed and "yn_question_list" not in found and "yn_answer_list" not in found:
+    if not isinstance(cell, Mapping):
+        raise row.problem("must be an object with yn_question_list and yn_answer_list, not", "generated_qa", value=_named(cell))
+    questions, answers = _list(cell.get("yn_question_list")), _list(cell.get("yn_answer_list"))
+    if not needed and "yn_question_list" not in cell and "yn_answer_list" not in cell:
         return (), ()
     if questions is None or answers is None or len(questions) != len(answers):
         raise row.problem("yn_question_list and yn_answer_list must be lists of one length", "generated_qa")

@@ -57,9 +57,9 @@ def contact_sheet(film: Film, *, columns: int = 5, width: int = 1280, most_frame
     rows = math.ceil(len(frames) / columns)
     sheet = Image.new("RGB", (width, _GAP + rows * (height + _LABEL + _GAP)), _GROUND)
     draw = ImageDraw.Draw(sheet)
-    for place, frame in enumerate(frames):
-        x = _GAP + place % columns * (cell + _GAP)
-        y = _GAP + place // columns * (height + _LABEL + _GAP)
+    for position, frame in enumerate(frames):
+        x = _GAP + position % columns * (cell + _GAP)
+        y = _GAP + position // columns * (height + _LABEL + _GAP)
         sheet.paste(open_picture(frame.image.data or b"").resize((cell, height)), (x, y))
         draw.text((x + 2, y + height + 1), f"{frame.at_s:.1f} s", fill=_INK)
     stream = BytesIO()

@@ -64,7 +64,7 @@ class PicturePolicy:
             scale = min(scale, (self.most_pixels / (width * height)) ** 0.5)
         if scale == 1.0:
             return width, height
-        shown = (max(1, int(width * scale + 1e-9)), max(1, int(height * scale + 1e-9)))
-        if self.most_pixels is not None and shown[0] * shown[1] > self.most_pixels:  # a line: one side could not shrink below 1
-            shown = (min(shown[0], self.most_pixels), 1) if width > height else (1, min(shown[1], self.most_pixels))
-        return shown
+        size = (max(1, int(width * scale + 1e-9)), max(1, int(height * scale + 1e-9)))
+        if self.most_pixels is not None and size[0] * size[1] > self.most_pixels:  # a line: one side could not shrink below 1
+            size = (min(size[0], self.most_pixels), 1) if width > height else (1, min(size[1], self.most_pixels))
+        return size

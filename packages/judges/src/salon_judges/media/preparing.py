@@ -84,31 +84,31 @@ def prepare_bytes(
     decoded = decode(data, limits, checked_only=may_stay)
     if isinstance(decoded, Unscored):
         return decoded
-    shown = policy.fitting(decoded.width, decoded.height)
-    stays = may_stay and not decoded.changed and shown == (decoded.width, decoded.height)
+    size = policy.fitting(decoded.width, decoded.height)
+    stays = may_stay and not decoded.changed and size == (decoded.width, decoded.height)
     if stays and (decoded.kind is PNG or (policy.encoding is Encoding.KEEP and decoded.kind.sendable)):
         media = Media(sha256, data=data)
-        return PreparedPicture(media, *shown, sha256, decoded.width, decoded.height, decoded.notes)
+        return PreparedPicture(media, *size, sha256, decoded.width, decoded.height, decoded.notes)
     if not decoded.whole:
         decoded = decode(data, limits)
         if isinstance(decoded, Unscored):
             return decoded
-    return _encoded(decoded, policy, shown, sha256)
+    return _encoded(decoded, policy, size, sha256)
 
 
-def _encoded(decoded: Decoded, policy: PicturePolicy, shown: tuple[int, int], sha256: str) -> PreparedPicture | Unscored:
+def _encoded(decoded: Decoded, policy: PicturePolicy, size: tuple[int, int], sha256: str) -> PreparedPicture | Unscored:
     from PIL.Image import Resampling
 
     notes = decoded.notes
     try:
         image = decoded.image.convert("RGB")
-        if shown != image.size:
-            image = image.resize(shown, Resampling.LANCZOS)
+        if size != image.size:
+            image = image.resize(size, Resampling.LANCZOS)
             notes = (*notes, "made smaller")
         media = Media.from_bytes(_written(image, policy))
     except picture_failures() as error:
         return bad_media(f"the picture cannot be encoded ({str(error) or type(error).__name__})")
-    return PreparedPicture(media, *shown, sha256, decoded.width, decoded.height, notes)
+    return PreparedPicture(media, *size, sha256, decoded.width, decoded.height, notes)
 
 
 def _written(image: "Image", policy: PicturePolicy) -> bytes:

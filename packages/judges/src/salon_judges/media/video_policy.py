@@ -88,16 +88,16 @@ def times_at(frames_per_second: float, duration_s: float) -> list[float]:
     return [number / frames_per_second for number in range(count)]
 
 
-def thinned(items: Sequence[T], most: int | None) -> list[T]:
-    """Return at most so many items, evenly spread, with the first and the last; for one, the middle.
+def thinned(values: Sequence[T], most: int | None) -> list[T]:
+    """Return at most so many values, evenly spread, with the first and the last; for one, the middle.
 
     Example:
         >>> thinned(range(11), 3), thinned(range(10), 4), thinned(range(5), 1), thinned(range(3), None)
         ([0, 5, 10], [0, 3, 6, 9], [2], [0, 1, 2])
     """
-    count = len(items)
+    count = len(values)
     if most is None or count <= most:
-        return list(items)
+        return list(values)
     if most == 1:
-        return [items[(count - 1) // 2]]
-    return [items[round(place * (count - 1) / (most - 1))] for place in range(most)]
+        return [values[(count - 1) // 2]]
+    return [values[round(place * (count - 1) / (most - 1))] for place in range(most)]

@@ -50,10 +50,10 @@ def aesthetic(settings: Mapping[str, str]) -> Score:
     layers = _linear_layers(Path(settings["head"]), clip.model.config.projection_dim)
 
     def score(images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
-        found = clip.pictures(images).cpu()
+        features = clip.pictures(images).cpu()
         for weight, bias in layers:
-            found = torch.nn.functional.linear(found, weight, bias)
-        return _numbers(found[:, 0])
+            features = torch.nn.functional.linear(features, weight, bias)
+        return _numbers(features[:, 0])
 
     return score
 
@@ -68,8 +68,8 @@ def hpsv2(settings: Mapping[str, str]) -> Score:
 
     device = _device(settings)
     options = {"precision": "fp32", "device": device, "output_dict": True, "image_resize_mode": "longest"}
-    made = open_clip.create_model_and_transforms(settings["architecture"], **options)
-    model, prepare = made[0], made[2]
+    created = open_clip.create_model_and_transforms(settings["architecture"], **options)
+    model, prepare = created[0], created[2]
     state = torch.load(settings["checkpoint"], map_location="cpu", weights_only=True)
     model.load_state_dict(state.get("state_dict", state))
     model = model.to(getattr(torch, settings["dtype"])).eval()
@@ -78,9 +78,9 @@ def hpsv2(settings: Mapping[str, str]) -> Score:
     def score(images: Sequence[Any], prompts: Sequence[str]) -> list[float]:
         pixels = torch.stack([prepare(image) for image in images]).to(device, next(model.parameters()).dtype)
         with torch.inference_mode():
-            shown = model.encode_image(pixels, normalize=True).float()
-            said = model.encode_text(tokenizer(list(prompts)).to(device), normalize=True).float()
-        return _numbers((shown * said).sum(dim=-1))
+            picture_vectors = model.encode_image(pixels, normalize=True).float()
+            text_vectors = model.encode_text(tokenizer(list(prompts)).to(device), normalize=True).float()
+        return _numbers((picture_vectors * text_vectors).sum(dim=-1))
 
     return score
 
@@ -116,16 +116,16 @@ class _Clip:
         longest = self.model.config.text_config.max_position_embeddings
         options = {"padding": True, "truncation": True, "max_length": longest, "return_tensors": "pt"}
         inputs = self._processor(text=list(texts), **options).to(self.model.device)
-        said = self._unit(self.model.get_text_features, **inputs)
-        found: torch.Tensor = (self.pictures(images) * said).sum(dim=-1)
-        return found
+        text_vectors = self._unit(self.model.get_text_features, **inputs)
+        cosines: torch.Tensor = (self.pictures(images) * text_vectors).sum(dim=-1)
+        return cosines
 
     def _unit(self, embed: Callable[..., Any], **inputs: Any) -> "torch.Tensor":
         import torch
 
         with torch.inference_mode():
-            found = embed(**inputs)
-        vectors: torch.Tensor = getattr(found, "pooler_output", found).float()
+            features = embed(**inputs)
+        vectors: torch.Tensor = getattr(features, "pooler_output", features).float()
         unit: torch.Tensor = vectors / vectors.norm(dim=-1, keepdim=True)
         return unit
 

@@ -107,18 +107,18 @@ def settings_of(published: Published, text: str) -> dict[str, str]:
         >>> settings_of(PUBLISHED["clip-score"], "laion/clip,device=cuda")["model"]
         'laion/clip'
     """
-    given: dict[str, str] = {}
-    for each in filter(None, text.split(",")):
-        key, equals, value = each.partition("=")
+    chosen: dict[str, str] = {}
+    for setting in filter(None, text.split(",")):
+        key, equals, value = setting.partition("=")
         if not equals:
-            key, value = published.main, each
-        given[key] = value
+            key, value = published.main, setting
+        chosen[key] = value
     allowed = (*published.defaults, *_SHARED)
-    unknown = sorted(given.keys() - set(allowed))
+    unknown = sorted(chosen.keys() - set(allowed))
     if unknown:
         raise InputError("unknown setting of a scorer", source=published.name, key=unknown[0], allowed=allowed)
-    settings = {"device": "auto", "dtype": "float32"} | {k: v for k, v in published.defaults.items() if v is not None} | given
-    if "processor" not in given and any((Path(settings.get("model", "")) / file).is_file() for file in _PROCESSOR):
+    settings = {"device": "auto", "dtype": "float32"} | {k: v for k, v in published.defaults.items() if v is not None} | chosen
+    if "processor" not in chosen and any((Path(settings.get("model", "")) / file).is_file() for file in _PROCESSOR):
         settings.pop("processor", None)  # the model's folder has its own
     if settings["dtype"] not in _DTYPES:
         raise InputError("must be one of", source=published.name, key="dtype", value=settings["dtype"], allowed=_DTYPES)

@@ -97,11 +97,29 @@ class Leaderboard(ShownResult):
 
     def view(self) -> ResultView:
         """Return the header, the table as people read it, and the ratings with their intervals as a chart."""
-        columns = ("model", "rating", "ci_low", "ci_high")
-        rated = self.table.filter(pl.col("rating").is_not_null())
+        return ResultView(self.header, self._cells(), self.plot(), tuple(f"Warning: {said}" for said in self.warnings))
+
+    def plot(self, *, names: Mapping[str, str] | None = None) -> ForestPlot:
+        """Return ratings as points and their intervals as bars, best on top; models without an interval stand below the others.
+
+        Args:
+            names: what to call the models; default: as the table does.
+
+        Example:
+            >>> from salon_ranking import Battles, rank
+            >>> votes = pl.DataFrame({"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["tie", "tie"]})
+            >>> [row.name for row in rank(Battles.from_frame(votes), replicates=0).plot().rows]
+            ['x', 'y']
+        """
+        rated = self.table.filter(pl.col("rating").is_not_null()).sort("rating", descending=True, maintain_order=True)
+        rows = [
+            PlotRow((names or {}).get(model, model), *ends)
+            for model, *ends in rated.select("model", "rating", "ci_low", "ci_high").iter_rows()
+        ]
+        known, unknown = ([row for row in rows if (row.low is None) == missing] for missing in (False, True))
+        between = [PlotRow("No interval is known:", None)] if known and unknown else []
         reference = self.options.baseline_rating if self.baselines else None
-        chart = ForestPlot("Elo", [PlotRow(*row) for row in rated.select(columns).iter_rows()], reference, self.ci_method or "")
-        return ResultView(self.header, self._cells(), chart, tuple(f"Warning: {said}" for said in self.warnings))
+        return ForestPlot("Elo", [*known, *between, *unknown], reference, self.ci_method or "")
 
     def _cells(self) -> Table:
         """Return one row per model, with columns for components, ranks and listing where there are."""

@@ -1,11 +1,10 @@
 """The page of one or more leaderboards: an interval plot each, the numbers beneath, and how they were made above."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from salon_console import numbers
-from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.numbers import counted
 from salon_console.page import Block, Figure, PageSection, Table, render_page
 from salon_ranking.battles import Battles
@@ -69,18 +68,6 @@ def how_it_was_made(board: Leaderboard) -> list[tuple[str, str]]:
     return facts
 
 
-def interval_plot(board: Leaderboard, *, names: Mapping[str, str] | None = None) -> ForestPlot:
-    """Return ratings as points and their intervals as bars, best on top, with a line at the baseline.
-
-    Args:
-        board: the leaderboard.
-        names: what to call its models; default: as it does.
-    """
-    rated = board.table.sort("rating", descending=True, nulls_last=True).select("model", "rating", "ci_low", "ci_high")
-    rows = [PlotRow((names or {}).get(model, model), *ends) for model, *ends in rated.iter_rows()]
-    return ForestPlot("Elo", rows, board.options.baseline_rating)
-
-
 def leaderboard_page(
     boards: Sequence[Leaderboard],
     *,
@@ -139,5 +126,5 @@ def _board(board: Leaderboard, *, alone: bool) -> tuple[Block, ...]:
     ]
     caption = f"{board.table.height:,} models, best on top." if board.components == 1 else "Each component by itself."
     table = Table(columns, rows, frozenset(columns) - {"Model"}, board.group or "Leaderboard")
-    figure = Figure(interval_plot(board), caption, table)
+    figure = Figure(board.plot(), caption, table)
     return (figure,) if alone else (board.header, *(f"Warning: {said}" for said in board.warnings), figure)

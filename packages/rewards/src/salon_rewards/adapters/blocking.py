@@ -22,8 +22,8 @@ _ONE_AT_A_TIME: Final = Lock()
 
 def called(reward: RewardFunction, completions: Sequence[Any], **columns: Any) -> list[float | None]:
     """What the reward pays; a coroutine is run to its end, in the thread for those."""
-    given = reward(completions, **columns)
-    return list(waited(given) if inspect.iscoroutine(given) else given)
+    rewards = reward(completions, **columns)
+    return list(waited(rewards) if inspect.iscoroutine(rewards) else rewards)
 
 
 def waited(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -80,13 +80,13 @@ class PictureReward:
             InputError: the pictures cannot be taken, or a column has another length.
             UnscoredError: a score is missing, and the policy is ``raise``.
         """
-        shown = pictures_of(images)
+        pictures = pictures_of(images)
         texts = [str(prompt) for prompt in prompts]
-        if len(texts) != len(shown):
-            raise InputError(f"needs {len(shown)} values, one for each picture, not", column="prompts", value=len(texts))
-        given = {**columns, "images": shown, "prompts": texts}
-        found = waited(each_paid(self.reward, [""] * len(shown), given))
-        return settled(found, texts, self.on_unscored), [each if isinstance(each, Unscored) else None for each in found]
+        if len(texts) != len(pictures):
+            raise InputError(f"needs {len(pictures)} values, one for each picture, not", column="prompts", value=len(texts))
+        arguments = {**columns, "images": pictures, "prompts": texts}
+        paid = waited(each_paid(self.reward, [""] * len(pictures), arguments))
+        return settled(paid, texts, self.on_unscored), [each if isinstance(each, Unscored) else None for each in paid]
 
 
 @dataclass(frozen=True)
@@ -221,8 +221,8 @@ def flow_factory_reward(reward: RewardFunction, on_unscored: str | float = "mean
 
     def call(self: Any, prompt: Sequence[str], image: Any = None, **columns: Any) -> Any:
         """Return the rewards of a batch."""
-        given = {key: value for key, value in columns.items() if isinstance(value, list) and len(value) == len(prompt)}
-        scores, why = adapter.paid(image if image is not None else [], prompt, given)
+        lists = {key: value for key, value in columns.items() if isinstance(value, list) and len(value) == len(prompt)}
+        scores, why = adapter.paid(image if image is not None else [], prompt, lists)
         return RewardModelOutput(rewards=scores, extra_info={"unscored": reasons(why)})
 
     body = {"required_fields": ("prompt", "image"), "use_tensor_inputs": False, "__call__": call, "__doc__": call.__doc__}
@@ -232,7 +232,7 @@ def flow_factory_reward(reward: RewardFunction, on_unscored: str | float = "mean
 # ------------------------------------------------------------------------------------------------------------ the pieces
 
 
-def settled(found: Sequence[Paid], prompts: Sequence[str], on_unscored: str | float) -> list[float]:
+def settled(paid: Sequence[Paid], prompts: Sequence[str], on_unscored: str | float) -> list[float]:
     """Return a number for each picture, by the policy where it has none of its own.
 
     Raises:
@@ -243,26 +243,26 @@ def settled(found: Sequence[Paid], prompts: Sequence[str], on_unscored: str | fl
         >>> settled([1.0, Unscored(Reason.EMPTY), 3.0, 8.0], ["a", "a", "a", "b"], "mean")
         [1.0, 2.0, 3.0, 8.0]
     """
-    missing = [each for each in found if isinstance(each, Unscored)]
+    missing = [each for each in paid if isinstance(each, Unscored)]
     if not missing:
-        return [each for each in found if not isinstance(each, Unscored)]
+        return [each for each in paid if not isinstance(each, Unscored)]
     if on_unscored == "raise":
-        words = f"{len(missing)} of {len(found)} pictures have no reward; the first: {missing[0].reason} ({missing[0].detail})"
+        words = f"{len(missing)} of {len(paid)} pictures have no reward; the first: {missing[0].reason} ({missing[0].detail})"
         raise UnscoredError(words)
     if on_unscored != "mean":
         number = math.nan if on_unscored == "nan" else float(on_unscored)
-        return [number if isinstance(each, Unscored) else each for each in found]
+        return [number if isinstance(each, Unscored) else each for each in paid]
     by_prompt: dict[str, list[float]] = {}
-    for prompt, each in zip(prompts, found, strict=True):
+    for prompt, each in zip(prompts, paid, strict=True):
         if not isinstance(each, Unscored):
             by_prompt.setdefault(prompt, []).append(each)
     everything = [score for scores in by_prompt.values() for score in scores]
     if not everything:
-        raise UnscoredError(f"none of {len(found)} pictures has a reward; the first: {missing[0].reason} ({missing[0].detail})")
+        raise UnscoredError(f"none of {len(paid)} pictures has a reward; the first: {missing[0].reason} ({missing[0].detail})")
     means = {prompt: math.fsum(scores) / len(scores) for prompt, scores in by_prompt.items()}
     whole = math.fsum(everything) / len(everything)
     return [
-        means.get(prompt, whole) if isinstance(each, Unscored) else each for prompt, each in zip(prompts, found, strict=True)
+        means.get(prompt, whole) if isinstance(each, Unscored) else each for prompt, each in zip(prompts, paid, strict=True)
     ]
 
 
@@ -342,9 +342,9 @@ def _picture(image: Any, row: int) -> Any:
         lowest, highest = float(image.min()), float(image.max())
         if not (lowest >= -_TOLERANCE and highest <= 1 + _TOLERANCE):  # also for NaN
             hint = "Pictures from -1 to 1: pass images / 2 + 0.5."
-            shown = f"{lowest:g} to {highest:g}"
+            bounds = f"{lowest:g} to {highest:g}"
             raise InputError(
-                "a picture's numbers are bytes, or from 0 to 1, not", row=row, column="images", value=shown, hint=hint
+                "a picture's numbers are bytes, or from 0 to 1, not", row=row, column="images", value=bounds, hint=hint
             )
         image = (image * 255).round().clip(0, 255).astype(np.uint8)
     return Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image)

@@ -99,9 +99,9 @@ class VerlBatchScore(_ForVerl):
         """
         count = len(solution_strs)
         infos = [dict(info or {}) for info in (extra_infos if extra_infos is not None else [None] * count)]
-        for name, given in (("data_sources", data_sources), ("ground_truths", ground_truths), ("extra_infos", infos)):
-            if len(given) != count:
-                raise InputError(f"needs {count} values, one for each completion, not", column=name, value=len(given))
+        for name, values in (("data_sources", data_sources), ("ground_truths", ground_truths), ("extra_infos", infos)):
+            if len(values) != count:
+                raise InputError(f"needs {count} values, one for each completion, not", column=name, value=len(values))
         # Groups are neighbours for the reward; verl balances batches by length and may have torn them apart.
         order = sorted(range(count), key=lambda row: str(infos[row].get("index", "")))
         keys = sorted({key for info in infos for key in info} - {self.truth})

@@ -313,17 +313,17 @@ def levels_of(batch: Batch, truth: str, *, reasoning: ReasoningRule) -> list[Lev
     def told() -> list[Levels | None]:
         known: dict[tuple[int, int], Levels] = {}  # equal answers are mostly one object, and all live as long as the batch
         levels: list[Levels | None] = []
-        for said, true in zip(batch.said("magicmirror"), batch.truths(truth), strict=True):
+        for outcome, true in zip(batch.said("magicmirror"), batch.truths(truth), strict=True):
             if true is None:
                 levels.append(None)
-            elif not isinstance(said, Parsed) or reasoning_flaw(said, reasoning) is not None:
+            elif not isinstance(outcome, Parsed) or reasoning_flaw(outcome, reasoning) is not None:
                 levels.append(_NOTHING)
             else:
-                pair = (id(said.answer), id(true))
-                found = known.get(pair)
-                if found is None:
-                    found = known[pair] = magicmirror_levels(said.answer, true)
-                levels.append(found)
+                pair = (id(outcome.answer), id(true))
+                row_levels = known.get(pair)
+                if row_levels is None:
+                    row_levels = known[pair] = magicmirror_levels(outcome.answer, true)
+                levels.append(row_levels)
         return levels
 
     return batch.remembered(("levels", truth, reasoning), told)

@@ -249,7 +249,7 @@ class RectificationReward(AskingReward):
         before = {at: picture(images[at], row=at + 1, column=self.image) for at in answers}
         after = await asyncio.gather(*(self._after(answer, before[at], slots) for at, answer in answers.items()))
         paid: list[Paid] = [0.0] * len(batch)
-        shown: list[tuple[int, Media]] = []
+        to_score: list[tuple[int, Media]] = []
         for at, image in zip(answers, after, strict=True):
             refused = isinstance(image, Unscored) and image.reason is Reason.REJECTED
             if refused and self.refusal == "unchanged":
@@ -257,9 +257,9 @@ class RectificationReward(AskingReward):
             if isinstance(image, Unscored):
                 paid[at] = 0.0 if refused and self.refusal == "zero" else image
             else:
-                shown.append((at, image))
-        probabilities = await self._probabilities([str(prompts[at]) for at, _ in shown], [image for _, image in shown])
-        for (at, _), each in zip(shown, probabilities, strict=True):
+                to_score.append((at, image))
+        probabilities = await self._probabilities([str(prompts[at]) for at, _ in to_score], [image for _, image in to_score])
+        for (at, _), each in zip(to_score, probabilities, strict=True):
             paid[at] = each
         return paid
 
@@ -282,8 +282,8 @@ class RectificationReward(AskingReward):
     async def _probabilities(self, prompts: list[str], pictures: list[Media]) -> list[Paid]:
         if not pictures:
             return []
-        given = self.certainty(prompts, pictures)
-        probabilities = await given if inspect.isawaitable(given) else given
+        returned = self.certainty(prompts, pictures)
+        probabilities = await returned if inspect.isawaitable(returned) else returned
         if len(probabilities) != len(pictures):
             raise InputError(f"needs {len(pictures)} probabilities, not", column="certainty", value=len(probabilities))
         return [each if isinstance(each, Unscored) else _probability(float(each)) for each in probabilities]
@@ -422,10 +422,10 @@ class HierarchicalReward(RectificationReward):
             for one, other in zip(first, second, strict=True)
         ]
 
-    def _released(self, right: Paid, said: object, edited: float) -> float:
-        if isinstance(right, Unscored) or not right or not isinstance(said, Parsed):
+    def _released(self, right: Paid, outcome: object, edited: float) -> float:
+        if isinstance(right, Unscored) or not right or not isinstance(outcome, Parsed):
             return 0.0
-        return self.json_share if said.answer.matches else self.json_share + (1 - self.json_share) * edited
+        return self.json_share if outcome.answer.matches else self.json_share + (1 - self.json_share) * edited
 
 
 def _known(fidelity: str) -> None:

@@ -73,8 +73,8 @@ class ScorerReward(AskingReward):
         paid: list[Paid] = []
         for start in range(0, len(pictures), self.scorer.batch):
             end = start + self.scorer.batch
-            found = await self.scorer.score(pictures[start:end], prompts[start:end])
-            paid += [self._worth(each.value) if isinstance(each, Scored) else each for each in found]
+            scores = await self.scorer.score(pictures[start:end], prompts[start:end])
+            paid += [self._worth(each.value) if isinstance(each, Scored) else each for each in scores]
         return paid
 
     def _worth(self, score: float) -> float:

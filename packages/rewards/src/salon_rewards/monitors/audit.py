@@ -196,7 +196,7 @@ def audit(steps: Iterable[LoggedStep], board: MonitorBoard, *, source: str | Non
     return Audit(tuple(seen))
 
 
-def _gravity(item: Reading) -> tuple[int, float]:
-    severity = 0 if item.verdict is None else item.verdict.severity
-    value = item.value or 0.0
-    return severity, 1 / value if item.downwards and value > 0 else value
+def _gravity(reading: Reading) -> tuple[int, float]:
+    severity = 0 if reading.verdict is None else reading.verdict.severity
+    value = reading.value or 0.0
+    return severity, 1 / value if reading.downwards and value > 0 else value

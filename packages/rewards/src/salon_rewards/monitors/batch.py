@@ -127,8 +127,8 @@ class StepBatch:
             truth = columns.get("matches")  # type: ignore[assignment]  # the batch looks at it
         if held_out is not None and not _finite(held_out):
             raise InputError("must be a finite number", source=source, column="held_out", value=held_out)
-        given = {"truth": truth, "reward": reward, "example_id": example_id, "completion_tokens": completion_tokens}
-        batch = Batch(completions, columns | {name: column for name, column in given.items() if column is not None})
+        own_columns = {"truth": truth, "reward": reward, "example_id": example_id, "completion_tokens": completion_tokens}
+        batch = Batch(completions, columns | {name: column for name, column in own_columns.items() if column is not None})
         rewards = () if reward is None else tuple(batch.column("reward"))
         for row, paid in enumerate(rewards, start=1):
             if paid is not None and not _finite(paid):

@@ -70,23 +70,23 @@ def audit_command(
     chosen = AnswerForm(grammar)
     board = MonitorBoard(_monitors(chosen, thresholds, lower_is_better), grammar=chosen)
     steps = read_log(file, reward_column=reward_column, held_out_column=held_out_column)
-    found = audit(steps, board, source=shown(file))
+    report = audit(steps, board, source=shown(file))
     deliver(
-        _table(found),
-        [{name: value for name, value in _plain_history(each).items() if name not in _LONG} for each in found.histories],
+        _table(report),
+        [{name: value for name, value in _plain_history(each).items() if name not in _LONG} for each in report.histories],
         form=form,
         output=output,
-        further=_sentences(found),
-        json=lambda: json.dumps(_plain(found), indent=2),
+        further=_sentences(report),
+        json=lambda: json.dumps(_plain(report), indent=2),
     )
-    if found.verdict is Alarm.STOP:
+    if report.verdict is Alarm.STOP:
         sys.exit(1)
 
 
 def _monitors(grammar: AnswerForm, thresholds: Sequence[str], lower_is_better: bool) -> list[Monitor]:
     """The grammar's monitors with the thresholds asked for."""
     builders = {build.name: build for build in MONITORS[grammar]}
-    given: dict[str, dict[str, object]] = {}
+    settings: dict[str, dict[str, object]] = {}
     for option in thresholds:
         name, _, pair = option.partition("=")
         if name not in builders:
@@ -97,16 +97,16 @@ def _monitors(grammar: AnswerForm, thresholds: Sequence[str], lower_is_better: b
             raise InputError("needs two numbers, as in length_drift=2,4", source="--threshold", value=option) from None
         if math.isnan(stop):
             raise InputError("must be a number", source="--threshold", value=option)
-        given[name] = {"warn": warn, "stop": stop}
+        settings[name] = {"warn": warn, "stop": stop}
     if lower_is_better:
-        given.setdefault("reward_metric_divergence", {})["higher_is_better"] = False
-    return [build(**given.get(name, {})) for name, build in builders.items()]
+        settings.setdefault("reward_metric_divergence", {})["higher_is_better"] = False
+    return [build(**settings.get(name, {})) for name, build in builders.items()]
 
 
-def _table(found: Audit) -> Table:
-    columns = ("monitor", "verdict", "first", "last", "worst", "at step", "threshold", f"steps {_span(found)}")
+def _table(report: Audit) -> Table:
+    columns = ("monitor", "verdict", "first", "last", "worst", "at step", "threshold", f"steps {_span(report)}")
     rows = []
-    for history in found.histories:
+    for history in report.histories:
         worst = history.worst
         if worst is None or worst.verdict is None:
             rows.append((history.name, "–", "", "", "", "", "", history.why_none))
@@ -126,24 +126,24 @@ def _table(found: Audit) -> Table:
     return Table(columns, rows, frozenset(columns[2:7]))
 
 
-def _sentences(found: Audit) -> list[str]:
-    unreadable = f", {found.unreadable} of them unreadable" if found.unreadable else ""
-    said = [f"{found.completions:,} completions of {len(found.steps):,} steps{unreadable}: {found.verdict}"]
-    for history in found.histories:
+def _sentences(report: Audit) -> list[str]:
+    unreadable = f", {report.unreadable} of them unreadable" if report.unreadable else ""
+    sentences = [f"{report.completions:,} completions of {len(report.steps):,} steps{unreadable}: {report.verdict}"]
+    for history in report.histories:
         since = history.alarmed
         warned = history.warned
         if since is not None and since.verdict is not None and warned is not None:
             before = f" (warned at step {warned.step})" if warned.step < since.step else ""
-            said.append(f"{since.verdict}: {history.name} from step {since.step}{before}: {since.detail}")
-    return said
+            sentences.append(f"{since.verdict}: {history.name} from step {since.step}{before}: {since.detail}")
+    return sentences
 
 
-def _span(found: Audit) -> str:
-    return f"{found.steps[0].step} to {found.steps[-1].step}"
+def _span(report: Audit) -> str:
+    return f"{report.steps[0].step} to {report.steps[-1].step}"
 
 
-def _number(item: Reading | None) -> str:
-    return "" if item is None or item.value is None else f"{item.value:.3g}"
+def _number(reading: Reading | None) -> str:
+    return "" if reading is None or reading.value is None else f"{reading.value:.3g}"
 
 
 def _curve(values: Sequence[float | None]) -> str:
@@ -162,13 +162,13 @@ def _curve(values: Sequence[float | None]) -> str:
     return "".join(signs)
 
 
-def _plain(found: Audit) -> dict[str, object]:
+def _plain(report: Audit) -> dict[str, object]:
     return {
-        "verdict": str(found.verdict),
-        "completions": found.completions,
-        "unreadable": found.unreadable,
-        "steps": len(found.steps),
-        "monitors": [_plain_history(history) for history in found.histories],
+        "verdict": str(report.verdict),
+        "completions": report.completions,
+        "unreadable": report.unreadable,
+        "steps": len(report.steps),
+        "monitors": [_plain_history(history) for history in report.histories],
     }
 
 

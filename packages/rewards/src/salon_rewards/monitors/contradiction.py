@@ -165,9 +165,9 @@ class ReasoningContradiction(PooledMonitor[Contradiction | None]):
         )
 
 
-def _counted(share: float, found: Sequence[Contradiction | None]) -> str:
-    counts = ", ".join(f"{found.count(kind)} {kind}" for kind in Contradiction)
-    return f"reasoning against answer: {counts} of {len(found)}"
+def _counted(share: float, contradictions: Sequence[Contradiction | None]) -> str:
+    counts = ", ".join(f"{contradictions.count(kind)} {kind}" for kind in Contradiction)
+    return f"reasoning against answer: {counts} of {len(contradictions)}"
 
 
 def _says(clause: list[str]) -> tuple[bool | None, set[str]]:

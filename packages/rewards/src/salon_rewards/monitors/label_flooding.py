@@ -47,21 +47,21 @@ class LabelFlooding(PooledMonitor[float]):
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
         labels = [(item.group, item.answer) for item in batch.completions if isinstance(item.answer, MagicMirrorAnswer)]
-        given = self._pool.add([((batch.step, group), _labels(answer)) for group, answer in labels if not answer.normal])
+        pooled = self._pool.add([((batch.step, group), _labels(answer)) for group, answer in labels if not answer.normal])
         truths = [(item.group, item.truth) for item in batch.completions if isinstance(item.truth, MagicMirrorAnswer)]
         true = self._true.add([((batch.step, group), _labels(truth)) for group, truth in truths if not truth.normal])
         unreadable = len(batch.completions) - len(labels)
-        if not self._pool.enough(given):
-            why = self._pool.shortfall(given, "answers with artifacts")
-            return self._none(batch, why, samples=len(given), unreadable=unreadable)
+        if not self._pool.enough(pooled):
+            why = self._pool.shortfall(pooled, "answers with artifacts")
+            return self._none(batch, why, samples=len(pooled), unreadable=unreadable)
         baseline = max(fmean(count for _, count in true), 1.0) if true else TYPICAL_LABELS
-        mean = fmean(count for _, count in given)
+        mean = fmean(count for _, count in pooled)
         return self._reading(
             batch,
             mean / baseline,
-            samples=len(given),
+            samples=len(pooled),
             unreadable=unreadable,
-            sure=mean_lower(given) > baseline,
+            sure=mean_lower(pooled) > baseline,
             detail=f"{mean:.1f} labels per answer with artifacts; {baseline:.1f} expected",
         )
 

@@ -79,8 +79,8 @@ class LengthDrift:
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
         kinds: dict[str, list[Grouped[int]]] = {}
-        for item in batch.completions:
-            kinds.setdefault(_kind(item), []).append(((batch.step, item.group), item.length))
+        for completion in batch.completions:
+            kinds.setdefault(_kind(completion), []).append(((batch.step, completion.group), completion.length))
         unreadable = len(kinds.get(_UNREADABLE, ()))
         if self._seen < self.baseline_steps:
             self._seen += bool(batch.completions)
@@ -127,12 +127,12 @@ class LengthDrift:
         return _Drift(kind, after / before, len(now), abs(after - before) > Z * math.sqrt(spread))
 
 
-def _kind(item: ReadCompletion) -> str:
-    if item.answer is None:
+def _kind(completion: ReadCompletion) -> str:
+    if completion.answer is None:
         return _UNREADABLE
-    if isinstance(item.answer, MagicMirrorAnswer):
-        return "normal" if item.answer.normal else "artifact"
-    return "matching" if item.answer.matches else "not matching"
+    if isinstance(completion.answer, MagicMirrorAnswer):
+        return "normal" if completion.answer.normal else "artifact"
+    return "matching" if completion.answer.matches else "not matching"
 
 
 def _deviation(lengths: Sequence[int]) -> float:

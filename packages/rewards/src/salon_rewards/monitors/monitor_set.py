@@ -58,15 +58,15 @@ class Watched:
     @property
     def alarms(self) -> tuple[Reading, ...]:
         """The readings that warn or stop, gravest first."""
-        loud = [item for item in self.readings if item.verdict in (Alarm.WARN, Alarm.STOP)]
-        return tuple(sorted(loud, key=lambda item: item.verdict is not Alarm.STOP))
+        loud = [reading for reading in self.readings if reading.verdict in (Alarm.WARN, Alarm.STOP)]
+        return tuple(sorted(loud, key=lambda reading: reading.verdict is not Alarm.STOP))
 
     def row(self) -> dict[str, object]:
         """One flat row for a logger: ``step``, ``verdict``, and ``NAME`` and ``NAME/verdict`` for each monitor."""
         row: dict[str, object] = {"step": self.step, "verdict": str(self.verdict)}
-        for item in self.readings:
-            row[item.name] = item.value
-            row[f"{item.name}/verdict"] = None if item.verdict is None else str(item.verdict)
+        for reading in self.readings:
+            row[reading.name] = reading.value
+            row[f"{reading.name}/verdict"] = None if reading.verdict is None else str(reading.verdict)
         return row
 
 
@@ -121,7 +121,7 @@ def watch(*monitors: Monitor, grammar: AnswerForm | str = AnswerForm.MAGICMIRROR
     return MonitorBoard(monitors, grammar=grammar)
 
 
-def _grammar(given: AnswerForm | str) -> AnswerForm:
-    if given not in tuple(AnswerForm):
-        raise InputError("unknown grammar", column="grammar", value=given, allowed=AnswerForm)
-    return AnswerForm(given)
+def _grammar(form: AnswerForm | str) -> AnswerForm:
+    if form not in tuple(AnswerForm):
+        raise InputError("unknown grammar", column="grammar", value=form, allowed=AnswerForm)
+    return AnswerForm(form)

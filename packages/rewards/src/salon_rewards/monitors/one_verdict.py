@@ -46,13 +46,13 @@ class _OneVerdict(PooledMonitor[_Said]):
 
     def look(self, batch: StepBatch) -> Reading:
         """The reading of one step."""
-        said = [
+        verdicts = [
             ((batch.step, item.group), _Said(_sound(item.answer) is self._normal, self._true(item.truth)))
             for item in batch.completions
             if item.answer is not None
         ]
-        pooled = self._pool.add(said)
-        unreadable = len(batch.completions) - len(said)
+        pooled = self._pool.add(verdicts)
+        unreadable = len(batch.completions) - len(verdicts)
         shortfall = self._shortfall(pooled)
         if shortfall is not None:
             return self._none(batch, shortfall, samples=len(pooled), unreadable=unreadable)

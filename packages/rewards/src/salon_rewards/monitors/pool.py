@@ -42,9 +42,9 @@ class Pool(Generic[T]):
         self.minimum = minimum
         self._steps: deque[Sequence[Grouped[T]]] = deque(maxlen=window)
 
-    def add(self, items: Sequence[Grouped[T]]) -> list[Grouped[T]]:
+    def add(self, members: Sequence[Grouped[T]]) -> list[Grouped[T]]:
         """Add a step's items, each with its picture; all that count now, oldest first."""
-        self._steps.append(items)
+        self._steps.append(members)
         pooled: list[Sequence[Grouped[T]]] = []
         pictures: set[Hashable] = set()
         count = 0
@@ -58,13 +58,13 @@ class Pool(Generic[T]):
             self._steps.popleft()
         return [item for step in reversed(pooled) for item in step]
 
-    def enough(self, items: Sequence[Grouped[T]]) -> bool:
+    def enough(self, members: Sequence[Grouped[T]]) -> bool:
         """Whether so many items carry a reading. Fewer pictures than wanted do; a share of them is then less sure."""
-        return len(items) >= self.minimum
+        return len(members) >= self.minimum
 
-    def shortfall(self, items: Sequence[object], what: str) -> str:
+    def shortfall(self, members: Sequence[object], what: str) -> str:
         """Why there is no reading."""
-        return f"{len(items)} {what}, {self.minimum} are needed"
+        return f"{len(members)} {what}, {self.minimum} are needed"
 
 
 class PooledMonitor(Generic[T]):
@@ -121,7 +121,7 @@ class PooledMonitor(Generic[T]):
         pooled = self._pool.add(looked_at)
         if not self._pool.enough(pooled):
             return self._none(batch, self._pool.shortfall(pooled, what), samples=len(pooled), unreadable=unreadable)
-        found = [each for _, each in pooled]
-        share = fmean(bool(each) for each in found)
+        members = [each for _, each in pooled]
+        share = fmean(bool(each) for each in members)
         sure = wilson_lower(share, len({picture for picture, _ in pooled})) > false_positive_rate
-        return self._reading(batch, share, samples=len(pooled), unreadable=unreadable, sure=sure, detail=detail(share, found))
+        return self._reading(batch, share, samples=len(pooled), unreadable=unreadable, sure=sure, detail=detail(share, members))

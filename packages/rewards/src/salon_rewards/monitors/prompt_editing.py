@@ -40,14 +40,14 @@ class PromptEditing(PooledMonitor[bool]):
             why = "completions of this grammar give no instructions"
             return self._none(batch, why, unreadable=batch.unreadable)
         answers = [(item.group, item.answer) for item in batch.completions if isinstance(item.answer, R3Answer)]
-        found = [
+        edits = [
             ((batch.step, group), illusory(answer.edit_prompt) is not None)
             for group, answer in answers
             if not answer.matches and answer.edit_prompt.strip()
         ]
         return self._detected(
             batch,
-            found,
+            edits,
             what="edit instructions",
             false_positive_rate=FALSE_POSITIVE_RATE,
             unreadable=len(batch.completions) - len(answers),

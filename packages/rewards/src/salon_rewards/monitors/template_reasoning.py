@@ -43,15 +43,15 @@ def shared_words(reasonings: Sequence[tuple[Hashable, str]]) -> float | None:
     everywhere: Counter[tuple[str, ...]] = Counter()
     within: dict[Hashable, Counter[tuple[str, ...]]] = {}
     sizes = Counter(subject for subject, _ in runs)
-    for subject, found in runs:
-        everywhere.update(found)
-        within.setdefault(subject, Counter()).update(found)
+    for subject, sentences in runs:
+        everywhere.update(sentences)
+        within.setdefault(subject, Counter()).update(sentences)
     shares = []
-    for subject, found in runs:
+    for subject, sentences in runs:
         others = len(runs) - sizes[subject]
         if others:
             own = within[subject]
-            shares.append(sum([everywhere[run] - own[run] for run in found]) / (len(found) * others))
+            shares.append(sum([everywhere[run] - own[run] for run in sentences]) / (len(sentences) * others))
     return fmean(shares) if shares else None
 
 
@@ -100,11 +100,11 @@ class TemplateReasoning(PooledMonitor[tuple[Hashable, str]]):
         )
 
 
-def _subject(item: ReadCompletion, step: int) -> Hashable:
+def _subject(completion: ReadCompletion, step: int) -> Hashable:
     """What a completion is about."""
-    if isinstance(item.truth, MagicMirrorAnswer):
-        return tuple(sorted((l2, *sorted(l3)) for l2, l3 in item.truth.labels.items())), item.truth.normal
-    return step, item.group
+    if isinstance(completion.truth, MagicMirrorAnswer):
+        return tuple(sorted((l2, *sorted(l3)) for l2, l3 in completion.truth.labels.items())), completion.truth.normal
+    return step, completion.group
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:

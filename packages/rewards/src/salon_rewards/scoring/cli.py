@@ -110,13 +110,13 @@ def _parts(names: Sequence[str], weights: str | None) -> list[Part]:
     return [Part(make_reward(name), weight) for name, weight in zip(names, worth, strict=True)]
 
 
-def _numbers(given: str, count: int) -> list[float]:
+def _numbers(text: str, count: int) -> list[float]:
     try:
-        numbers = [float(each) for each in given.split(",")]
+        numbers = [float(each) for each in text.split(",")]
     except ValueError as error:
-        raise InputError("needs numbers apart by commas, such as 8,4,2,1, not", source="--weights", value=given) from error
+        raise InputError("needs numbers apart by commas, such as 8,4,2,1, not", source="--weights", value=text) from error
     if len(numbers) != count:
-        raise InputError(f"needs {count} numbers, one for each --reward, not", source="--weights", value=given)
+        raise InputError(f"needs {count} numbers, one for each --reward, not", source="--weights", value=text)
     return numbers
 
 
@@ -150,7 +150,7 @@ def _print(scored: ScoredCompletions) -> None:
         if "flaw" in row:
             flaws[row["flaw"]] = flaws.get(row["flaw"], 0) + 1
     if flaws:
-        most = sorted(flaws.items(), key=lambda item: (-item[1], item[0]))
+        most = sorted(flaws.items(), key=lambda flaw: (-flaw[1], flaw[0]))
         print_table(("flaw of the format", "completions"), [(reason, str(count)) for reason, count in most])
     counts = label_counts(scored.why)
     if counts:

@@ -155,26 +155,28 @@ def _chunks(whole: Batch, group_size: int | None) -> Iterator[tuple[int, int]]:
 def _why_magicmirror(batch: Batch) -> list[Mapping[str, Any]]:
     truths = batch.truths("truth") if batch.columns.get("truth") is not None else [None] * len(batch)
     rows: list[Mapping[str, Any]] = []
-    for said, truth in zip(batch.said("magicmirror"), truths, strict=True):
-        if isinstance(said, Unparsed):
-            rows.append({"flaw": str(said.reason), "detail": said.detail})
+    for outcome, truth in zip(batch.said("magicmirror"), truths, strict=True):
+        if isinstance(outcome, Unparsed):
+            rows.append({"flaw": str(outcome.reason), "detail": outcome.detail})
         elif truth is None:
-            rows.append({"normal": said.answer.normal})
+            rows.append({"normal": outcome.answer.normal})
         else:
-            found, true = said.answer.labels.keys(), truth.labels.keys()
-            sets = {"found": found & true, "missed": true - found, "extra": found - true}
-            rows.append({"normal": said.answer.normal, "truly_normal": truth.normal, **{k: sorted(v) for k, v in sets.items()}})
+            labels, true = outcome.answer.labels.keys(), truth.labels.keys()
+            sets = {"found": labels & true, "missed": true - labels, "extra": labels - true}
+            rows.append(
+                {"normal": outcome.answer.normal, "truly_normal": truth.normal, **{k: sorted(v) for k, v in sets.items()}}
+            )
     return rows
 
 
 def _why_r3(batch: Batch) -> list[Mapping[str, Any]]:
     rows: list[Mapping[str, Any]] = []
-    for said in batch.said("r3"):
-        if isinstance(said, Unparsed):
-            rows.append({"flaw": str(said.reason), "detail": said.detail})
+    for outcome in batch.said("r3"):
+        if isinstance(outcome, Unparsed):
+            rows.append({"flaw": str(outcome.reason), "detail": outcome.detail})
         else:
-            finding = None if said.answer.matches else illusory(said.answer.edit_prompt)
-            rows.append({"matches": said.answer.matches, "illusory": None if finding is None else finding.rule})
+            finding = None if outcome.answer.matches else illusory(outcome.answer.edit_prompt)
+            rows.append({"matches": outcome.answer.matches, "illusory": None if finding is None else finding.rule})
     return rows
 
 

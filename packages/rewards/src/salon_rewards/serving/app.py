@@ -181,8 +181,8 @@ class RewardServer:
     def _known(self, request: web.Request) -> bool:
         if self._token is None:
             return True
-        given = request.headers.get("Authorization", "")
-        return hmac.compare_digest(given.encode("utf-8", "replace"), f"Bearer {self._token}".encode())
+        credentials = request.headers.get("Authorization", "")
+        return hmac.compare_digest(credentials.encode("utf-8", "replace"), f"Bearer {self._token}".encode())
 
     async def _health(self, request: web.Request) -> web.Response:
         return web.json_response({"status": "ok", "reward": self._reward.__name__, "waiting": self._waiting})
@@ -198,21 +198,21 @@ class RewardServer:
 
     async def _score(self, request: web.Request) -> web.Response:
         rows = await self._rows(request)
-        found = await self._paid(rows)
-        scores: list[float | None] = [None if isinstance(each, Unscored) else each for each in found]
+        paid = await self._paid(rows)
+        scores: list[float | None] = [None if isinstance(each, Unscored) else each for each in paid]
         if self._on_unscored is not None:
-            scores = list(settled(found, rows.columns["prompts"], self._on_unscored))
+            scores = list(settled(paid, rows.columns["prompts"], self._on_unscored))
         why = [
             {"reason": each.reason.value, "detail": each.detail[:_LONGEST_DETAIL]} if isinstance(each, Unscored) else None
-            for each in found
+            for each in paid
         ]
         return web.json_response({"scores": scores, "unscored": why, "reward": self._reward.__name__})
 
     async def _compute(self, request: web.Request) -> web.Response:
         rows = await self._rows(request)
-        found = await self._paid(rows)
+        paid = await self._paid(rows)
         policy = "raise" if self._on_unscored is None else self._on_unscored
-        return web.json_response({"rewards": settled(found, rows.columns["prompts"], policy)})
+        return web.json_response({"rewards": settled(paid, rows.columns["prompts"], policy)})
 
     # ------------------------------------------------------------------------------------------------------------ requests
 
@@ -234,12 +234,12 @@ class RewardServer:
         if body[:1] == _PICKLE or request.content_type == "application/octet-stream":
             raise InputError("is neither JSON nor a multipart form", source="the request", hint=_PICKLE_HINT)
         try:
-            said = json.loads(body)
+            document = json.loads(body)
         except (ValueError, RecursionError) as error:
             raise InputError(f"is no JSON ({str(error)[:80]})", source="the request", hint=_PICKLE_HINT) from error
-        if not isinstance(said, dict):
-            raise InputError("must be a JSON object, not", source="the request", value=type(said).__name__)
-        return _checked(said, self._limits)
+        if not isinstance(document, dict):
+            raise InputError("must be a JSON object, not", source="the request", value=type(document).__name__)
+        return _checked(document, self._limits)
 
     async def _paid(self, rows: RequestRows) -> list[Paid]:
         if self._waiting and self._waiting + rows.count > self._limits.waiting:
@@ -261,38 +261,38 @@ class RewardServer:
         held: tuple[RequestRows, asyncio.Future[list[Paid]]] | None = None
         while True:
             first = held or await self._queue.get()
-            taken, held = [first], None
+            batch, held = [first], None
             while not self._queue.empty() and held is None:
-                each = self._queue.get_nowait()
-                fits = sum(rows.count for rows, _ in taken) + each[0].count <= self._limits.batch
-                if fits and each[0].columns.keys() == first[0].columns.keys():
-                    taken.append(each)
+                request = self._queue.get_nowait()
+                fits = sum(rows.count for rows, _ in batch) + request[0].count <= self._limits.batch
+                if fits and request[0].columns.keys() == first[0].columns.keys():
+                    batch.append(request)
                 else:
-                    held = each
-            await self._answer([(rows, answer) for rows, answer in taken if not answer.done()])
+                    held = request
+            await self._answer([(rows, answer) for rows, answer in batch if not answer.done()])
 
-    async def _answer(self, taken: Sequence[tuple[RequestRows, "asyncio.Future[list[Paid]]"]]) -> None:
+    async def _answer(self, waiting: Sequence[tuple[RequestRows, "asyncio.Future[list[Paid]]"]]) -> None:
         """Have one batch scored; where it fails, each request of it alone, so that none fails for another."""
-        if not taken:
+        if not waiting:
             return
-        columns = {name: [value for rows, _ in taken for value in rows.columns[name]] for name in taken[0][0].columns}
+        columns = {name: [value for rows, _ in waiting for value in rows.columns[name]] for name in waiting[0][0].columns}
         completions = columns.pop("completions")
         began = perf_counter()
-        [found] = await asyncio.gather(self._scored(completions, columns), return_exceptions=True)
+        [paid] = await asyncio.gather(self._scored(completions, columns), return_exceptions=True)
         self._seconds += perf_counter() - began
-        if isinstance(found, BaseException):
-            if isinstance(found, KeyboardInterrupt | SystemExit):  # a cancellation of this task is no result
-                raise found
-            if len(taken) > 1:
-                for each in taken:
-                    await self._answer([each])
+        if isinstance(paid, BaseException):
+            if isinstance(paid, KeyboardInterrupt | SystemExit):  # a cancellation of this task is no result
+                raise paid
+            if len(waiting) > 1:
+                for request in waiting:
+                    await self._answer([request])
                 return
-            words = "".join(format_exception_only(found)).strip()  # also of an exception whose own words raise
-            taken[0][1].set_exception(found if isinstance(found, SalonError) else UnscoredError(f"the reward failed: {words}"))
+            words = "".join(format_exception_only(paid)).strip()  # also of an exception whose own words raise
+            waiting[0][1].set_exception(paid if isinstance(paid, SalonError) else UnscoredError(f"the reward failed: {words}"))
             return
         start = 0
-        for rows, answer in taken:
-            mine, start = found[start : start + rows.count], start + rows.count
+        for rows, answer in waiting:
+            mine, start = paid[start : start + rows.count], start + rows.count
             self._pictures += len(mine)
             self._unscored.update(each.reason.value for each in mine if isinstance(each, Unscored))
             if not answer.done():
@@ -300,12 +300,12 @@ class RewardServer:
 
     async def _scored(self, completions: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> list[Paid]:
         """Return what the rows earn, each for itself; a request of more rows than a batch is given in parts."""
-        found: list[Paid] = []
+        paid: list[Paid] = []
         for start in range(0, len(completions), self._limits.batch):
             part = slice(start, start + self._limits.batch)
             self._batches += 1
-            found += await each_paid(self._reward, completions[part], {name: of[part] for name, of in columns.items()})
-        return found
+            paid += await each_paid(self._reward, completions[part], {name: of[part] for name, of in columns.items()})
+        return paid
 
 
 async def _form(request: web.Request) -> dict[str, Any]:
@@ -325,22 +325,22 @@ async def _form(request: web.Request) -> dict[str, Any]:
     return {"prompts": prompts, **({"images": images} if images else {})}
 
 
-def _checked(said: Mapping[str, Any], limits: ServingLimits) -> RequestRows:
+def _checked(document: Mapping[str, Any], limits: ServingLimits) -> RequestRows:
     """Return the rows of a request.
 
     Raises:
         InputError: names the key and what is allowed.
     """
-    unknown = sorted(said.keys() - {*_IMAGES, *_PROMPTS, *_OTHERS, *_UNSEEN})
+    unknown = sorted(document.keys() - {*_IMAGES, *_PROMPTS, *_OTHERS, *_UNSEEN})
     if unknown:
         raise InputError(
             "unknown key", source="the request", key=unknown[0], allowed=("prompts", "images", "completions", "columns")
         )
-    _refuse_both(said, "the request")
+    _refuse_both(document, "the request")
     for name in _UNSEEN:
-        if said.get(name):
+        if document.get(name):
             raise InputError("is not looked at by this server", source="the request", key=name)
-    prompts = _list(said, _PROMPTS, None)
+    prompts = _list(document, _PROMPTS, None)
     count = len(prompts)
     if not 1 <= count <= limits.pictures:
         hint = "Send several requests, or raise --max-pictures."
@@ -349,7 +349,7 @@ def _checked(said: Mapping[str, Any], limits: ServingLimits) -> RequestRows:
         if not isinstance(prompt, str):
             raise InputError("must be a text, not", source="the request", key="prompts", row=row, value=type(prompt).__name__)
     columns: dict[str, Sequence[Any]] = {}
-    extra = said.get("columns") or {}
+    extra = document.get("columns") or {}
     if not isinstance(extra, Mapping):
         raise InputError("must be an object of lists, not", source="the request", key="columns", value=type(extra).__name__)
     for name in extra:
@@ -357,44 +357,46 @@ def _checked(said: Mapping[str, Any], limits: ServingLimits) -> RequestRows:
             raise InputError("has a key of its own outside of columns", source="the request", key=f"columns.{name}")
         columns[name] = _list(extra, (name,), count)
     columns["prompts"] = prompts
-    if any(said.get(name) is not None for name in _IMAGES):
-        columns["images"] = [_picture(each, row) for row, each in enumerate(_list(said, _IMAGES, count), start=1)]
-    columns["completions"] = _list(said, ("completions",), count) if said.get("completions") is not None else [""] * count
+    if any(document.get(name) is not None for name in _IMAGES):
+        columns["images"] = [_picture(each, row) for row, each in enumerate(_list(document, _IMAGES, count), start=1)]
+    columns["completions"] = (
+        _list(document, ("completions",), count) if document.get("completions") is not None else [""] * count
+    )
     return RequestRows(columns, count)
 
 
-def _refuse_both(said: Mapping[str, Any], source: str) -> None:
+def _refuse_both(document: Mapping[str, Any], source: str) -> None:
     """Refuse two names of one thing, of which one would not be read."""
     for several, one in (_IMAGES, _PROMPTS):
-        if said.get(several) is not None and said.get(one) is not None:
+        if document.get(several) is not None and document.get(one) is not None:
             raise InputError(f"is given beside {one!r}; send one of them:", source=source, key=several)
 
 
-def _list(said: Mapping[str, Any], names: Sequence[str], count: int | None) -> list[Any]:
-    name = next((each for each in names if said.get(each) is not None), names[0])
-    found = said.get(name)
-    if not isinstance(found, list):
-        shown = "nothing" if found is None else type(found).__name__
+def _list(document: Mapping[str, Any], names: Sequence[str], count: int | None) -> list[Any]:
+    name = next((each for each in names if document.get(each) is not None), names[0])
+    values = document.get(name)
+    if not isinstance(values, list):
+        shown = "nothing" if values is None else type(values).__name__
         raise InputError("must be a list, not", source="the request", key=name, value=shown)
-    if count is not None and len(found) != count:
+    if count is not None and len(values) != count:
         problem = f"must hold {count} values, one for each prompt, not"
-        raise InputError(problem, source="the request", key=name, value=len(found))
-    return found
+        raise InputError(problem, source="the request", key=name, value=len(values))
+    return values
 
 
-def _picture(given: object, row: int) -> bytes:
+def _picture(picture: object, row: int) -> bytes:
     """Return the bytes of a picture; a text is base64, never a path."""
-    if isinstance(given, bytes):
-        return given
-    if isinstance(given, str):
-        head, comma, rest = given.partition(",")
-        text = rest if comma and head.startswith("data:") else given
+    if isinstance(picture, bytes):
+        return picture
+    if isinstance(picture, str):
+        head, comma, rest = picture.partition(",")
+        text = rest if comma and head.startswith("data:") else picture
         try:
             return base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):
             pass
     problem = "must be a file's bytes as base64, not"
-    raise InputError(problem, source="the request", key="images", row=row, value=type(given).__name__)
+    raise InputError(problem, source="the request", key="images", row=row, value=type(picture).__name__)
 
 
 def _encoding(request: web.Request) -> str:

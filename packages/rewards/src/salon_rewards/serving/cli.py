@@ -120,10 +120,10 @@ def reward_parameters(given: tuple[str, ...], judge: str | None) -> dict[str, An
         {'scale': [0, 1], 'rubric': 'Is it red?'}
     """
     parameters: dict[str, Any] = {}
-    for each in given:
-        key, equals, text = each.partition("=")
+    for setting in given:
+        key, equals, text = setting.partition("=")
         if not equals or not key.isidentifier():
-            raise InputError("is not KEY=VALUE", source="--parameter", value=each)
+            raise InputError("is not KEY=VALUE", source="--parameter", value=setting)
         try:
             parameters[key] = json.loads(text)
         except ValueError:
@@ -144,10 +144,10 @@ def _policy(text: str | None) -> str | float | None:
     if text is None or text in ("mean", "nan"):
         return text
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
-        found = math.inf
-    if not math.isfinite(found):
+        number = math.inf
+    if not math.isfinite(number):
         problem = "must be a finite number or a word that is allowed, not"
         raise InputError(problem, source="--on-unscored", value=text, allowed=("mean", "nan"))
-    return found
+    return number

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @stage_options()
-def sft(**given: Any) -> None:
+def sft(**options: Any) -> None:
     """SFT warm-up (cold start): train on annotated answers.
 
     A second call goes on from the last checkpoint, with the same rows and, on the processor, to the same weights as without
@@ -33,12 +33,12 @@ def sft(**given: Any) -> None:
     salon train sft run.toml
     salon train sft run.toml --set sft.steps=10 --again
     """
-    _train("sft", **given)
+    _train("sft", **options)
 
 
 @click.command()
 @stage_options()
-def grpo(**given: Any) -> None:
+def grpo(**options: Any) -> None:
     """Let a model write answers and learn from their rewards (group relative policy optimization).
 
     A second call goes on from the last checkpoint. A run that degenerates (all rewards equal, no answer readable, a non-finite
@@ -48,7 +48,7 @@ def grpo(**given: Any) -> None:
     salon train grpo run.toml --dry-run
     salon train grpo run.toml
     """
-    _train("grpo", **given)
+    _train("grpo", **options)
 
 
 @click.command()
@@ -105,8 +105,10 @@ def evaluate(
     evaluation = held_out.evaluation(replicates=replicates, seed=configuration.run.seed)
     show_evaluation(evaluation, "main", form, output, about=about)
     if form == "table":
-        shown = {name: value for name, value in held_out.metrics().items() if name.startswith(("normal", "invalid", "length"))}
-        click.echo("  ".join(f"{name} {value:.4g}" for name, value in shown.items() if value is not None))
+        printed = {
+            name: value for name, value in held_out.metrics().items() if name.startswith(("normal", "invalid", "length"))
+        }
+        click.echo("  ".join(f"{name} {value:.4g}" for name, value in printed.items() if value is not None))
 
 
 @click.command()
@@ -212,17 +214,17 @@ def tiny(file: Path, architecture: str, image_size: int, seed: int, again: bool,
     with said(console, "reading the configured rows"):
         texts = _texts(configuration)
     with quiet(), said(console, f"learning a tokenizer from {len(texts):,} texts, writing the model"):
-        made = build_tiny_model(
+        built = build_tiny_model(
             folder, texts, seed=seed, architecture=Architecture(architecture), shape=TinyShape(image_size=image_size)
         )
     if form == "json":
-        facts = {"folder": str(folder), "architecture": str(made.architecture), "seed": seed}
-        print_json({**facts, "parameters": made.parameters, "vocabulary": made.vocabulary})
+        facts = {"folder": str(folder), "architecture": str(built.architecture), "seed": seed}
+        print_json({**facts, "parameters": built.parameters, "vocabulary": built.vocabulary})
         return
-    click.echo(f"{name}: {made.architecture}, {made.parameters:,} parameters, {made.vocabulary} tokens, seed {seed}")
+    click.echo(f"{name}: {built.architecture}, {built.parameters:,} parameters, {built.vocabulary} tokens, seed {seed}")
 
 
-def _train(stage: Literal["sft", "grpo"], file: Path, changes: tuple[str, ...], **given: Any) -> None:
+def _train(stage: Literal["sft", "grpo"], file: Path, changes: tuple[str, ...], **options: Any) -> None:
     configuration = _read(file, changes)
 
     def plan(environment: Mapping[str, str]) -> "StageDryRun":
@@ -235,7 +237,7 @@ def _train(stage: Literal["sft", "grpo"], file: Path, changes: tuple[str, ...], 
 
         return partial(train_sft if stage == "sft" else train_grpo, configuration)
 
-    train_and_show(plan, train, **given)
+    train_and_show(plan, train, **options)
 
 
 def _read(file: Path, changes: tuple[str, ...]) -> "Configuration":

@@ -58,11 +58,11 @@ def dry_run(configuration: Configuration, stage: Stage, environment: Mapping[str
         _try(opened.rewards, examples[0])
         judges = ask_judges(judges_of(configuration.reward), environment)
         notes += _cold_start(configuration, section)
-    made = data_rows.policy_dataset if isinstance(section, GrpoSection) else data_rows.warm_up_dataset
+    dataset_of = data_rows.policy_dataset if isinstance(section, GrpoSection) else data_rows.warm_up_dataset
     checked = Checked(
         rows=examples,
         held_out=len(held_out),
-        dataset=lambda some: made(some, configuration.data),
+        dataset=lambda some: dataset_of(some, configuration.data),
         assumed=lambda config: assumed_tokens(configuration, config, examples),
         buckets=counted(examples),
         steps=steps,
@@ -86,8 +86,8 @@ def _pictures(examples: Sequence[TrainingExample]) -> None:
     """
     broken = first_unreadable(examples, picture_of)
     if broken is not None:
-        place, example, error = broken
-        raise InputError(f"the picture cannot be read ({error})", source=example.example_id, row=place + 1) from error
+        number, example, error = broken
+        raise InputError(f"the picture cannot be read ({error})", source=example.example_id, row=number + 1) from error
 
 
 def _picture(example: TrainingExample) -> bytes | str:

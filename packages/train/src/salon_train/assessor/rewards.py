@@ -51,13 +51,13 @@ def open_rewards(configuration: Configuration, environment: Mapping[str, str]) -
     sections, reasoning = configuration.reward, configuration.data.reasoning
     rewards = [_reward(section, environment, reasoning=reasoning) for section in sections]
     names = [name_of(reward) for reward in rewards]
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise InputError("two rewards have one name:", key=f"reward.{place + 1}.name", value=name)
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise InputError("two rewards have one name:", key=f"reward.{number + 1}.name", value=name)
     if not configuration.composed:
         weights = [each.weight for each in sections if isinstance(each.weight, float)]
         return OpenRewards(rewards, weights, dict(zip(names, weights, strict=True)))
-    shown: dict[str, float | str] = {
+    about: dict[str, float | str] = {
         name: "gate" if each.gate else each.weight if isinstance(each.weight, float) else "changing"
         for name, each in zip(names, sections, strict=True)
     }
@@ -66,7 +66,7 @@ def open_rewards(configuration: Configuration, environment: Mapping[str, str]) -
         for reward, each in zip(rewards, sections, strict=True)
     ]
     settings = configuration.composition
-    return OpenRewards([compose(parts, missing=settings.missing, missing_value=settings.missing_value)], [1.0], shown)
+    return OpenRewards([compose(parts, missing=settings.missing, missing_value=settings.missing_value)], [1.0], about)
 
 
 def _schedule(weight: float | LinearWeight | StepWeight) -> float | Schedule:
@@ -108,22 +108,22 @@ def _takes(name: str, option: str) -> bool:
     return option in inspect.signature(getattr(import_module(module), called)).parameters
 
 
-def _imported(given: str, options: Mapping[str, Any]) -> TrlReward:
+def _imported(specification: str, options: Mapping[str, Any]) -> TrlReward:
     """A reward of the user's own.
 
     Raises:
         InputError: it cannot be imported, or is no callable.
     """
-    module, _, name = given.partition(":")
+    module, _, name = specification.partition(":")
     try:
         known = find_spec(module) is not None
     except (ImportError, ValueError):
         known = False
-    found = getattr(import_module(module), name, None) if known else None
-    if found is None:
+    target = getattr(import_module(module), name, None) if known else None
+    if target is None:
         hint = "`salon reward list` names Salon's own; MODULE:NAME is imported from Python's path."
-        raise InputError("the reward cannot be imported:", key="reward.name", value=given, hint=hint)
-    made = found(**options) if isinstance(found, type) else found
-    if not callable(made):
-        raise InputError("the reward is no callable:", key="reward.name", value=given)
-    return cast("TrlReward", made)
+        raise InputError("the reward cannot be imported:", key="reward.name", value=specification, hint=hint)
+    reward = target(**options) if isinstance(target, type) else target
+    if not callable(reward):
+        raise InputError("the reward is no callable:", key="reward.name", value=specification)
+    return cast("TrlReward", reward)

@@ -112,12 +112,12 @@ def _grpo_trainer(setting: Setting[TrainingExample], configuration: Configuratio
     opened = open_rewards(configuration, setting.environment)
     steps = section.steps_for(len(examples))
     watch = watch_of(setting, AnswerForm.MAGICMIRROR, steps=steps, metric=METRIC)
-    made = section.generation_batch or section.batch
-    lasts = made // section.batch * section.iterations
+    completions = section.generation_batch or section.batch
+    lasts = completions // section.batch * section.iterations
     plan = prompt_plan(
         examples,
         configuration.sampling,
-        chunk=made // section.generations,
+        chunk=completions // section.generations,
         chunks=-(-steps // lasts),
         seed=configuration.run.seed,
     )

@@ -63,9 +63,9 @@ class PromptSection(ConfigurationTable):
     file: Text
 
 
-def _form_of_policy(given: object) -> str:
+def _form_of_policy(value: object) -> str:
     try:
-        return "/number" if math.isfinite(float(str(given))) else "/word"
+        return "/number" if math.isfinite(float(str(value))) else "/word"
     except ValueError:
         return "/word"
 

@@ -156,13 +156,13 @@ def explained(
         changes: what does not come from the file.
     """
     fault = error.errors()[0]
-    place = tuple(part for part in fault["loc"] if not str(part).startswith("/"))  # without the tags of unions
-    key = ".".join(str(part + 1) if isinstance(part, int) else part for part in place)
-    line = _line(TomlLines.scan(text), place)
+    keys = tuple(part for part in fault["loc"] if not str(part).startswith("/"))  # without the tags of unions
+    key = ".".join(str(part + 1) if isinstance(part, int) else part for part in keys)
+    line = _line(TomlLines.scan(text), keys)
     if key in (changes or {}):
         source, line = "--set", None
     if fault["type"] == "extra_forbidden":
-        return InputError("unknown setting", source=source, line=line, key=key, allowed=_allowed(place[:-1], root))
+        return InputError("unknown setting", source=source, line=line, key=key, allowed=_allowed(keys[:-1], root))
     if fault["type"] == "missing":
         hint = "Complete configurations to copy: salon train presets"
         return InputError("is missing", source=source, line=line, key=key, hint=hint)
@@ -181,10 +181,10 @@ def explained(
     )
 
 
-def _line(lines: TomlLines, place: tuple[int | str, ...]) -> int | None:
+def _line(lines: TomlLines, keys: tuple[int | str, ...]) -> int | None:
     """The line of a setting, or of the nearest section around it."""
-    names = [part for part in place if isinstance(part, str)]
-    index = next((part for part in place if isinstance(part, int)), 0)
+    names = [part for part in keys if isinstance(part, str)]
+    index = next((part for part in keys if isinstance(part, int)), 0)
     for depth in range(len(names), 0, -1):
         table, key = ".".join(names[: depth - 1]) or None, names[depth - 1]
         line = lines.keys.get((table, index if table else 0, key)) or lines.tables.get((".".join(names[:depth]), index))
@@ -193,14 +193,14 @@ def _line(lines: TomlLines, place: tuple[int | str, ...]) -> int | None:
     return None
 
 
-def _allowed(place: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
+def _allowed(keys: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
     """The settings of the section at a place."""
     model = root
-    for part in place:
+    for part in keys:
         if isinstance(part, str) and part in model.model_fields:
-            found = _section(model.model_fields[part].annotation)
-            if found is not None:
-                model = found
+            section = _section(model.model_fields[part].annotation)
+            if section is not None:
+                model = section
     return list(model.model_fields)
 
 

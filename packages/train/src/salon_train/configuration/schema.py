@@ -202,15 +202,15 @@ class StepWeight(ConfigurationTable):
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        given = [step for step, _ in self.steps]
-        if given[0] != 0 or sorted(set(given)) != given:
-            raise ValueError(f"steps must begin at 0 and rise, got {given}")
+        numbers = [step for step, _ in self.steps]
+        if numbers[0] != 0 or sorted(set(numbers)) != numbers:
+            raise ValueError(f"steps must begin at 0 and rise, got {numbers}")
         return self
 
 
-def _form_of_weight(given: object) -> str:
-    if isinstance(given, Mapping | ConfigurationTable):
-        return "/steps" if isinstance(given, StepWeight) or (isinstance(given, Mapping) and "steps" in given) else "/line"
+def _form_of_weight(value: object) -> str:
+    if isinstance(value, Mapping | ConfigurationTable):
+        return "/steps" if isinstance(value, StepWeight) or (isinstance(value, Mapping) and "steps" in value) else "/line"
     return "/number"
 
 
@@ -392,11 +392,11 @@ class GrpoSection(LearningSection):
 
     @model_validator(mode="after")
     def _whole_groups(self) -> Self:
-        made = self.generation_batch or self.batch
-        if made % self.generations:
-            raise ValueError(f"{made} completions at once are no whole number of groups of {self.generations}")
-        if made % self.batch:
-            raise ValueError(f"generation_batch {made} is no multiple of batch {self.batch}")
+        completions = self.generation_batch or self.batch
+        if completions % self.generations:
+            raise ValueError(f"{completions} completions at once are no whole number of groups of {self.generations}")
+        if completions % self.batch:
+            raise ValueError(f"generation_batch {completions} is no multiple of batch {self.batch}")
         _refuse_void(self, ("vllm",), 'rollouts = "vllm"', self.rollouts == "vllm")
         return self
 

@@ -72,18 +72,18 @@ def check(context: click.Context, /, strict: bool, form: str, **reading: Any) ->
     salon train data check train.jsonl --pictures pictures/
     salon train data check train.jsonl cot.jsonl --look exists --strict --format json
     """
-    found = _read(**reading)
+    read = _read(**reading)
     if form == "json":
-        rows = [{**asdict(row), "source": str(row.source), "value": _json_value(row.value)} for row in found.first_unusable]
-        shared = [{"splits": list(pair), "pictures": count} for pair, count in found.shared.items()]
-        about = {"usable": len(found.rows), "unusable": dict(found.unusable), "shared": shared, "first_unusable": rows}
+        rows = [{**asdict(row), "source": str(row.source), "value": _json_value(row.value)} for row in read.first_unusable]
+        shared = [{"splits": list(pair), "pictures": count} for pair, count in read.shared.items()]
+        about = {"usable": len(read.rows), "unusable": dict(read.unusable), "shared": shared, "first_unusable": rows}
         print_json(about)
     else:
-        click.echo(f"{len(found.rows):,} rows can be used, {found.unusable.total():,} cannot.")
-        for pair, count in sorted(found.shared.items()):
+        click.echo(f"{len(read.rows):,} rows can be used, {read.unusable.total():,} cannot.")
+        for pair, count in sorted(read.shared.items()):
             click.echo(f"{count:,} pictures are in both {pair[0]} and {pair[1]}.")
-        _print_unusable(found)
-    _leave(context, found, strict)
+        _print_unusable(read)
+    _leave(context, read, strict)
 
 
 @data.command()
@@ -106,21 +106,21 @@ def statistics(context: click.Context, /, ratio: str, strict: bool, output: Path
     from salon_train.sampling.ratio import Ratio
 
     parts = Ratio.parsed(ratio)
-    found = _read(**reading)
-    counts = count(found.rows, ratio=parts)
+    read = _read(**reading)
+    counts = count(read.rows, ratio=parts)
     about = {
         name: getattr(counts, name) for name in ("hard_positives", "reasoned", "several_buckets", "artifacts_without_label")
     }
     tables = {"labels": counts.labels.to_dicts(), "buckets": counts.buckets.to_dicts()}
-    document = {**tables, **about, "examples": len(found.rows), "unusable": dict(found.unusable)}
+    document = {**tables, **about, "examples": len(read.rows), "unusable": dict(read.unusable)}
     labels = _table(counts.labels, {"share": "% of artifacts"})
     buckets = _table(counts.buckets, {"share": "share %", "drawn": "drawn %"})
-    said = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in about.items())
-    show = partial(print_parts, buckets, "", labels, said)
+    sentence = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in about.items())
+    show = partial(print_parts, buckets, "", labels, sentence)
     deliver(labels, counts.labels, form=form, output=output, show=show, json=lambda: as_json(document))
     if form == "table":
-        _print_unusable(found)
-    _leave(context, found, strict)
+        _print_unusable(read)
+    _leave(context, read, strict)
 
 
 @data.command()
@@ -165,28 +165,28 @@ def convert(
         raise InputError("is there already", source=output, hint="Name another folder, or remove this one.")
     if most_tokens is not None and processor is None:
         raise click.UsageError("--most-tokens needs --processor, whose tokens are counted.")
-    found = _read(**reading)
+    read = _read(**reading)
     with folder_beside(output) as folder, _bars():
         options: dict[str, Any] = {"wording": wording, "longest_side": longest_side, "folder": folder / "rows"}
         if stage == "sft":
-            made = sft_dataset(found.examples, reasoning=reasoning, only_reasoned=only_reasoned, **options)
+            dataset = sft_dataset(read.examples, reasoning=reasoning, only_reasoned=only_reasoned, **options)
         else:
-            made = grpo_dataset(found.examples, **options)
-        lengths = None if processor is None else _lengths(made, processor, most_tokens)
-        refused = strict and (bool(found.unusable) or (lengths is not None and lengths.over > 0))
+            dataset = grpo_dataset(read.examples, **options)
+        lengths = None if processor is None else _lengths(dataset, processor, most_tokens)
+        refused = strict and (bool(read.unusable) or (lengths is not None and lengths.over > 0))
         if not refused:
-            made.save_to_disk(str(folder / "whole"))
+            dataset.save_to_disk(str(folder / "whole"))
             (folder / "whole").rename(output)
-    about: dict[str, object] = {"rows": len(made), "columns": made.column_names, "unusable": dict(found.unusable)}
+    about: dict[str, object] = {"rows": len(dataset), "columns": dataset.column_names, "unusable": dict(read.unusable)}
     if form == "json":
         tokens = None if lengths is None else asdict(lengths)
         print_json({**about, "output": None if refused else str(output), "tokens": tokens})
     else:
-        click.echo(f"{len(made):,} rows for {stage}: {', '.join(made.column_names)}")
+        click.echo(f"{len(dataset):,} rows for {stage}: {', '.join(dataset.column_names)}")
         if lengths is not None:
             click.echo(_token_line(lengths))
         click.echo("nothing was written" if refused else str(output))
-        _print_unusable(found)
+        _print_unusable(read)
     if refused:
         context.exit(1)
 
@@ -214,7 +214,7 @@ def _bars() -> Iterator[None]:
             datasets.enable_progress_bars()
 
 
-def _lengths(made: Any, name: str, limit: int | None) -> "TokenLengths":
+def _lengths(dataset: Any, name: str, limit: int | None) -> "TokenLengths":
     from transformers import AutoProcessor
 
     from salon_train.data.lengths import token_lengths
@@ -224,7 +224,7 @@ def _lengths(made: Any, name: str, limit: int | None) -> "TokenLengths":
     except (OSError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"cannot be loaded from this machine ({reason}):", column="processor", value=name) from error
-    return token_lengths(made, processor, limit=limit)
+    return token_lengths(dataset, processor, limit=limit)
 
 
 def _token_line(lengths: "TokenLengths") -> str:
@@ -232,19 +232,19 @@ def _token_line(lengths: "TokenLengths") -> str:
     return line if lengths.limit is None else f"{line}; {lengths.over:,} rows have more than {lengths.limit:,}"
 
 
-def _leave(context: click.Context, found: "ReadExamples", strict: bool) -> None:
-    if strict and found.unusable:
+def _leave(context: click.Context, read: "ReadExamples", strict: bool) -> None:
+    if strict and read.unusable:
         context.exit(1)
 
 
-def _print_unusable(found: "ReadExamples") -> None:
-    if not found.unusable:
+def _print_unusable(read: "ReadExamples") -> None:
+    if not read.unusable:
         return
-    counts = ", ".join(f"{count:,} {fault.value}" for fault, count in found.unusable.items())
-    click.echo(f"Rows that cannot be used: {found.unusable.total():,} ({counts}). The first:", err=True)
-    for row in found.first_unusable:
+    counts = ", ".join(f"{count:,} {fault.value}" for fault, count in read.unusable.items())
+    click.echo(f"Rows that cannot be used: {read.unusable.total():,} ({counts}). The first:", err=True)
+    for row in read.first_unusable:
         click.echo(f"  {row}", err=True)
-    if any(row.column == "response" for row in found.first_unusable):
+    if any(row.column == "response" for row in read.first_unusable):
         click.echo("Labels and their spelling: salon taxonomy show magicmirror", err=True)
 
 

@@ -131,8 +131,8 @@ def _dataset(
 
     features = _features(next(rows()))
     if folder is None:
-        made, batches = rows(), []
-        while batch := list(islice(made, _BATCH)):
+        remaining, batches = rows(), []
+        while batch := list(islice(remaining, _BATCH)):
             batches.append(Dataset.from_list(batch, features=features))
         return concatenate_datasets(batches)
     try:

@@ -59,17 +59,17 @@ def count(rows: Sequence[SplitExample], *, ratio: Ratio = DEFAULT_RATIO) -> Data
         >>> counted.buckets.row(0)
         ('normal', 1, 100.0, 50.0, 0.5)
     """
-    found = statistics(
+    counts = statistics(
         MagicDataRow(row.example.example_id, row.example.prompt, row.example.truth, row.example.reasoning, row.split)
         for row in rows
     )
     return DataCounts(
-        _with_published(found.table),
+        _with_published(counts.table),
         _buckets(rows, ratio),
         sum(row.example.hard_positive for row in rows),
         sum(row.example.reasoning is not None for row in rows),
         sum(len(row.example.buckets) > 1 for row in rows),
-        found.artifacts_without_label,
+        counts.artifacts_without_label,
     )
 
 
@@ -81,12 +81,12 @@ def published_counts(split: str) -> dict[str, int]:
         269
     """
     taxonomy = Taxonomy.load("magicmirror")
-    found = {"Total": taxonomy.counts[split]}
+    counts = {"Total": taxonomy.counts[split]}
     for label in taxonomy.tier("L1"):
-        found["Normal" if "normal" in label.name.lower() else "Artifacts"] = label.counts[split]
+        counts["Normal" if "normal" in label.name.lower() else "Artifacts"] = label.counts[split]
     for tier in ("L2", "L3"):
-        found |= {label.spelling: label.counts[split] for label in taxonomy.tier(tier)}
-    return found
+        counts |= {label.spelling: label.counts[split] for label in taxonomy.tier(tier)}
+    return counts
 
 
 def _with_published(table: "pl.DataFrame") -> "pl.DataFrame":

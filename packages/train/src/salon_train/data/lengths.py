@@ -80,10 +80,10 @@ def count_tokens(row: dict[str, Any], processor: Any) -> int:
     if hasattr(processor, "image_processor"):
         from trl.data_utils import prepare_multimodal_messages
 
-        made = processor.apply_chat_template(prepare_multimodal_messages(messages, images=row["images"]), **options)
+        encoded = processor.apply_chat_template(prepare_multimodal_messages(messages, images=row["images"]), **options)
     else:
-        made = processor.apply_chat_template(messages, **options)
-    tokens = made["input_ids"]
+        encoded = processor.apply_chat_template(messages, **options)
+    tokens = encoded["input_ids"]
     return len(tokens[0]) if tokens and hasattr(tokens[0], "__len__") else len(tokens)
 
 
@@ -100,10 +100,10 @@ def check_lengths(processor: Any, rows: "Dataset", limit: int | None) -> int:
     return token_lengths((_row(rows, place) for place in places), processor, limit=limit, strict=True).longest
 
 
-def _row(rows: "Dataset", place: int) -> dict[str, Any]:
+def _row(rows: "Dataset", number: int) -> dict[str, Any]:
     try:
-        row: dict[str, Any] = rows[place]
+        row: dict[str, Any] = rows[number]
     except (OSError, ValueError) as error:  # what PIL raises for a broken file
-        name = rows.select_columns("example_id")[place]["example_id"] if "example_id" in rows.column_names else None
-        raise InputError(f"the picture cannot be read ({error}):", row=place + 1, column="images", value=name) from error
+        name = rows.select_columns("example_id")[number]["example_id"] if "example_id" in rows.column_names else None
+        raise InputError(f"the picture cannot be read ({error}):", row=number + 1, column="images", value=name) from error
     return row

@@ -61,11 +61,11 @@ def look_at(name: str, folder: Path, look: Look, limits: SourceLimits = DEFAULT_
         return Seen(path)
     if look is Look.EXISTS:
         return _existing(path, folder)
-    data = read_inside(path, folder, limits.most_bytes)
-    if isinstance(data, Unscored):
-        return data.detail
-    decoded = decode(data, limits, checked_only=True)
-    return decoded.detail if isinstance(decoded, Unscored) else Seen(path, hashlib.sha256(data).hexdigest())
+    content = read_inside(path, folder, limits.most_bytes)
+    if isinstance(content, Unscored):
+        return content.detail
+    decoded = decode(content, limits, checked_only=True)
+    return decoded.detail if isinstance(decoded, Unscored) else Seen(path, hashlib.sha256(content).hexdigest())
 
 
 def check_format(picture: Path | bytes) -> None:

@@ -198,8 +198,8 @@ class _Gathered:
             self._spoiled.add(key)
             for other in earlier:
                 self._refuse(_repetition(other, row, RowFault.CONTRADICTION))
-            for place in places:
-                self.rows.pop(place, None)
+            for number in places:
+                self.rows.pop(number, None)
             self._refuse(_repetition(row, earlier[0] if earlier else None, RowFault.CONTRADICTION))
             return
         again = next((other for other in earlier if other.split == row.split), None)

@@ -148,7 +148,7 @@ class _Run:
         if event.what in ("started", "learned", "finished"):
             self.tell(SeedProgress(self.seed, self.folder.name.replace("_", " "), event.step, event.steps))
 
-    def sft(self, model: Path, data: Path, steps: int, rate: float, *, arm: Ablation) -> Iterator[ArmNumbers]:
+    def sft(self, model: Path, rows: Path, steps: int, rate: float, *, arm: Ablation) -> Iterator[ArmNumbers]:
         """Imitation of one file's answers."""
         from salon_train.assessor import train_sft
 
@@ -161,7 +161,7 @@ class _Run:
             "beta2": 0.98,
             "weight_decay": 0.01,
         }
-        configuration = self._configuration(model, sft=section, data=data, steps=steps)
+        configuration = self._configuration(model, sft=section, rows=rows, steps=steps)
         began = time.process_time()
         trained = train_sft(configuration, watcher=self)
         yield from self._measured("sft", arm, None if trained.already else time.process_time() - began)
@@ -187,9 +187,9 @@ class _Run:
             "strategy": "shuffled" if arm is Ablation.NO_BUCKETS else "multi_bucket",
             "hard_positives": 1.0 if arm in (Ablation.NO_RESAMPLING, Ablation.IMPROVE_EVEN) else recipe.resampled,
         }
-        data = self.pictures.train
+        rows = self.pictures.train
         if arm is Ablation.IMPROVE_EVEN:
-            data = self.pictures.even
+            rows = self.pictures.even
             section |= {
                 "steps": recipe.even_steps,
                 "batch": recipe.even_prompts * recipe.group,
@@ -197,19 +197,19 @@ class _Run:
                 "warmup_steps": recipe.even_steps // 12,
             }
         configuration = self._configuration(
-            model, grpo=section, data=data, steps=section["steps"], sampling=sampling, reward=rewards
+            model, grpo=section, rows=rows, steps=section["steps"], sampling=sampling, reward=rewards
         )
         began = time.process_time()
         trained = train_grpo(configuration, watcher=self)
         yield from self._measured("grpo", arm, None if trained.already else time.process_time() - began)
 
-    def _configuration(self, model: Path, *, data: Path, steps: int, **sections: Any) -> Configuration:
+    def _configuration(self, model: Path, *, rows: Path, steps: int, **sections: Any) -> Configuration:
         recipe = self.recipe
         return Configuration.model_validate(
             {
                 "run": {"folder": str(self.folder), "seed": self.seed, "threads": 1},
                 "model": {"name": str(model), "device": "cpu"},
-                "data": {"train": [str(data)], "held_out": [str(self.pictures.held_out)], "question": QUESTION},
+                "data": {"train": [str(rows)], "held_out": [str(self.pictures.held_out)], "question": QUESTION},
                 "evaluation": {"every": max(recipe.every, steps // 8), "batch": 100, "longest": 24},
                 "checkpoints": {"every": 10 * steps, "keep": 1},
                 "monitors": {"on_stop": "log"},  # an arm that goes wrong is what the experiment is there to show
@@ -228,12 +228,12 @@ class _Run:
         begun = max(place for place, row in enumerate(rows) if row["what"] == "started")
         evaluated = [row for row in rows[begun:] if row["what"] in ("learned", "evaluated")]
         last = max(place for place, row in enumerate(evaluated) if row["what"] == "evaluated")
-        for place, row in enumerate(evaluated):
+        for number, row in enumerate(evaluated):
             if row["what"] == "learned":
                 since.append(row)
                 continue
             numbers = {name: _number(value) for name, value in row.items() if name not in _NO_NUMBERS}
-            if place == last:
+            if number == last:
                 numbers |= self._in_detail(stage)
             learned = {
                 name: sum(float(each[name]) for each in since) / len(since)
@@ -246,10 +246,10 @@ class _Run:
                 self.seed,
                 stage,
                 int(_number(row["step"]) or 0),
-                place == last,
+                number == last,
                 numbers,
                 learned,
-                round(cpu_s, 1) if place == last and cpu_s is not None else None,
+                round(cpu_s, 1) if number == last and cpu_s is not None else None,
                 _number(row["seconds"]),
             )
 

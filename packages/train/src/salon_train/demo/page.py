@@ -83,13 +83,13 @@ ABLATIONS_SAY = "Ablations: macro and binary F1, and the recalls of the four lab
 """Text of those columns."""
 
 
-def direction_rows(found: Sequence[AblationEffect]) -> list[list[str]]:
+def direction_rows(effects: Sequence[AblationEffect]) -> list[list[str]]:
     """What leaving something out did, here and in the paper."""
     rows = []
-    for place, each in enumerate(found):
-        again = place and found[place - 1].arm is each.arm
-        numbers = (f"{each.paper:+.3f}", _signed(each.ours), each.verdict)
-        rows.append(["" if again else str(each.arm), _words(each.metric), *numbers])
+    for number, effect in enumerate(effects):
+        again = number and effects[number - 1].arm is effect.arm
+        numbers = (f"{effect.paper:+.3f}", _signed(effect.ours), effect.verdict)
+        rows.append(["" if again else str(effect.arm), _words(effect.metric), *numbers])
     return rows
 
 
@@ -148,12 +148,12 @@ def _rises(measured: Sequence[ArmNumbers], arm: Ablation) -> "Table":
 
 def _points(measured: Sequence[ArmNumbers], name: str) -> list[dict[str, Any]]:
     points = []
-    for each in measured:
-        if each.stage != "grpo":
+    for arm in measured:
+        if arm.stage != "grpo":
             continue
-        value = each.learned.get(name) if name.startswith("rewards/") else each.numbers.get(name)
+        value = arm.learned.get(name) if name.startswith("rewards/") else arm.numbers.get(name)
         if value is not None:
-            points.append({"arm": str(each.arm), "seed": str(each.seed), "step": each.step, "value": round(value, 4)})
+            points.append({"arm": str(arm.arm), "seed": str(arm.seed), "step": arm.step, "value": round(value, 4)})
     return points
 
 
@@ -171,10 +171,10 @@ def _ablations(measured: Sequence[ArmNumbers], arms: Sequence[Ablation]) -> "lis
         "photographs; only directions can be compared. Columns of labels are recalls.",
         Table(ABLATION_COLUMNS, ablation_rows(measured), frozenset(ABLATION_COLUMNS[2:]), "Paper: Tables 4 and 6."),
     ]
-    found = directions(measured)
-    if found:
+    effects = directions(measured)
+    if effects:
         caption = "Differences to the full recipe; unclear: our interval holds 0."
-        blocks.append(Table(DIRECTION_COLUMNS, direction_rows(found), frozenset({"Paper", "Here"}), caption))
+        blocks.append(Table(DIRECTION_COLUMNS, direction_rows(effects), frozenset({"Paper", "Here"}), caption))
     return blocks
 
 

@@ -67,15 +67,15 @@ def run_study(
     context = get_context("spawn")
     results: dict[int, list[ArmNumbers]] = {}
     with context.Manager() as manager:
-        said: Queue[str | SeedProgress] = manager.Queue()  # type: ignore[assignment]  # a proxy of one
+        heard: Queue[str | SeedProgress] = manager.Queue()  # type: ignore[assignment]  # a proxy of one
         with ProcessPoolExecutor(min(processes, len(seeds)), mp_context=context) as pool:
-            work = {pool.submit(_in_process, folder, recipe, seed, arms, said): seed for seed in seeds}
+            work = {pool.submit(_in_process, folder, recipe, seed, arms, heard): seed for seed in seeds}
             waiting = set(work)
             while waiting:
                 for future in [each for each in waiting if each.done()]:
                     results[work[future]] = future.result()
                     waiting.remove(future)
-                for line in _heard(said):
+                for line in _heard(heard):
                     tell(line)
     return [measured for seed in seeds for measured in results[seed]]
 
@@ -86,8 +86,8 @@ def finished_stages(folder: Path, *, seeds: Sequence[int], arms: tuple[Ablation,
     return sum(there), len(there)
 
 
-def _in_process(folder: Path, recipe: Recipe, seed: int, arms: tuple[Ablation, ...], said: Any) -> list[ArmNumbers]:
-    return list(_one(folder, recipe, seed, arms, said.put))
+def _in_process(folder: Path, recipe: Recipe, seed: int, arms: tuple[Ablation, ...], heard: Any) -> list[ArmNumbers]:
+    return list(_one(folder, recipe, seed, arms, heard.put))
 
 
 def _one(folder: Path, recipe: Recipe, seed: int, arms: tuple[Ablation, ...], tell: Tell) -> Iterator[ArmNumbers]:
@@ -100,13 +100,13 @@ def _one(folder: Path, recipe: Recipe, seed: int, arms: tuple[Ablation, ...], te
             yield measured
 
 
-def _heard(said: Any) -> "Iterator[str | SeedProgress]":
+def _heard(queue: Any) -> "Iterator[str | SeedProgress]":
     """What was said so far; waits a moment for the first word."""
     from queue import Empty
 
     try:
-        yield said.get(timeout=0.2)
+        yield queue.get(timeout=0.2)
         while True:
-            yield said.get_nowait()
+            yield queue.get_nowait()
     except Empty:
         return

@@ -110,6 +110,6 @@ def directions(measured: Sequence[ArmNumbers]) -> list[AblationEffect]:
     ]
 
 
-def _is_end(each: ArmNumbers) -> bool:
+def _is_end(numbers: ArmNumbers) -> bool:
     """Return whether a stage is the last of its arm; the clean warm-up is not."""
-    return each.stage == "grpo" or each.arm in (Ablation.SFT, Ablation.SFT_MORE)
+    return numbers.stage == "grpo" or numbers.arm in (Ablation.SFT, Ablation.SFT_MORE)

@@ -88,7 +88,7 @@ def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
 @click.option("--again", is_flag=True, help="Remove what the run has done before, and begin again.")
 @FORMAT
 @resumable
-def image(parameters: tuple[str, ...], judge: str | None, again: bool, form: str, **given: Any) -> None:
+def image(parameters: tuple[str, ...], judge: str | None, again: bool, form: str, **options: Any) -> None:
     """Train a text-to-image model of your own on a reward of its pictures: Flow-GRPO with adapters (LoRA).
 
     A second call continues from the last checkpoint. The result is OUTPUT/image/model/pytorch_lora_weights.safetensors, for
@@ -108,7 +108,7 @@ def image(parameters: tuple[str, ...], judge: str | None, again: bool, form: str
 
     console = Console(stderr=True)
     values: dict[str, dict[str, Any]] = {"paid": {"parameters": reward_parameters(parameters, judge)}}
-    for name, value in given.items():
+    for name, value in options.items():
         section, _, setting = name.partition("__")
         if value is not None:
             values.setdefault(section, {})[setting] = str(value) if isinstance(value, Path) else value

@@ -79,8 +79,8 @@ def checked_device(name: str) -> torch.device:
         )
         raise InputError("torch finds no CUDA device on this machine for", source="--device", value=name, hint=hint)
     if match[1] is not None and int(match[1]) >= torch.cuda.device_count():
-        found = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
-        raise InputError("torch does not find", source="--device", value=name, allowed=found)
+        devices = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+        raise InputError("torch does not find", source="--device", value=name, allowed=devices)
     return torch.device(name)
 
 
@@ -211,16 +211,16 @@ class DiffusersPolicy(FlowPolicy):
 
 
 def _check_kind(pipeline: Any, model: str) -> None:
-    found = type(pipeline).__name__
-    if found != _PIPELINE:
+    kind = type(pipeline).__name__
+    if kind != _PIPELINE:
         hint = "Name a model of Stable Diffusion 3 or 3.5, such as stabilityai/stable-diffusion-3.5-medium."
         raise InputError(
-            f"is a {found}, which cannot be trained here:", source="--model", value=model, allowed=[_PIPELINE], hint=hint
+            f"is a {kind}, which cannot be trained here:", source="--model", value=model, allowed=[_PIPELINE], hint=hint
         )
     scheduler = pipeline.scheduler
-    found = type(scheduler).__name__
-    if found != _SCHEDULER or scheduler.config.get("stochastic_sampling") or scheduler.config.get("invert_sigmas"):
-        problem = f"its scheduler, {found}, does not follow the ODE of a rectified flow:"
+    kind = type(scheduler).__name__
+    if kind != _SCHEDULER or scheduler.config.get("stochastic_sampling") or scheduler.config.get("invert_sigmas"):
+        problem = f"its scheduler, {kind}, does not follow the ODE of a rectified flow:"
         raise InputError(problem, source="--model", value=model, allowed=[_SCHEDULER])
 
 
@@ -245,6 +245,6 @@ def _add_adapters(transformer: Any, section: PolicySection, seed: int) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         transformer.add_adapter(settings)
-    for each in transformer.parameters():
-        if each.requires_grad:
-            each.data = each.data.float()  # steps of 1e-4 are lost in bfloat16's seven bits
+    for parameter in transformer.parameters():
+        if parameter.requires_grad:
+            parameter.data = parameter.data.float()  # steps of 1e-4 are lost in bfloat16's seven bits

@@ -154,8 +154,8 @@ def draw(
         The pictures, and the noisy steps that led to them.
     """
     x, sampled, most = start, [], chance_steps(times, noise)
-    for place, (time, next_time) in enumerate(pairwise(times)):
-        chance = noise if place in noisy and place < most else None
+    for number, (time, next_time) in enumerate(pairwise(times)):
+        chance = noise if number in noisy and number < most else None
         with torch.no_grad():
             step = step_distribution(velocity(x, time), x, time, next_time, noise=chance, level=level)
         after = step.mean

@@ -148,9 +148,11 @@ class _ImageRun:
         noise = torch.Generator().manual_seed(_EVALUATION + self._configuration.run.seed)
         start = torch.randn((len(asked), *self._policy.shape), generator=noise)
         _, pictures = draw_with(self._policy, asked, start, steps=image.sampling_steps, at_once=image.at_once)
-        shown = pictures[: len(self._shown) * section.pictures]
+        sheet_pictures = pictures[: len(self._shown) * section.pictures]
         write_whole(
-            self._folder.path / "pictures" / f"step-{self._step:06d}.png", _sheet(shown, section.pictures), parents=True
+            self._folder.path / "pictures" / f"step-{self._step:06d}.png",
+            _sheet(sheet_pictures, section.pictures),
+            parents=True,
         )
         if not self._held_out:
             return {}
@@ -209,13 +211,13 @@ def _sheet(pictures: torch.Tensor, columns: int) -> bytes:
     from PIL import Image
 
     images = [Image.fromarray(each.permute(1, 2, 0).contiguous().numpy()) for each in pictures.mul(255).round().to(torch.uint8)]
-    for each in images:
-        each.thumbnail((_SHEET_CELL, _SHEET_CELL))
+    for image in images:
+        image.thumbnail((_SHEET_CELL, _SHEET_CELL))
     width, height = images[0].size
     whole = Image.new("RGB", (columns * (width + 2), len(images) // columns * (height + 2)), "gray")
-    for place, each in enumerate(images):
-        row, column = divmod(place, columns)
-        whole.paste(each, (column * (width + 2) + 1, row * (height + 2) + 1))
+    for number, image in enumerate(images):
+        row, column = divmod(number, columns)
+        whole.paste(image, (column * (width + 2) + 1, row * (height + 2) + 1))
     stream = BytesIO()
     whole.save(stream, "PNG")
     return stream.getvalue()

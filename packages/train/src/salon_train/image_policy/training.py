@@ -151,9 +151,9 @@ class RewardLearner(PolicyLearner):
             chosen = [self._turn(place) for place in range(number * count, (number + 1) * count)]
         return [prompt for prompt in chosen for _ in range(self._settings.group)]
 
-    def _turn(self, place: int) -> str:
+    def _turn(self, number: int) -> str:
         """Return the prompt at a place; each pass over the prompts has its own order."""
-        turn, within = divmod(place, len(self._prompts))
+        turn, within = divmod(number, len(self._prompts))
         order = torch.randperm(len(self._prompts), generator=torch.Generator().manual_seed(self._seed * _LONGEST + turn))
         return self._prompts[int(order[within])]
 
@@ -228,21 +228,21 @@ class FlowGRPO(RewardLearner):
         self, batch: PromptedBatch, sampled: Sequence[SampledStep], advantage: Tensor, scored: Tensor, seen: "_Seen"
     ) -> Iterator[Tensor]:
         weights = [each.time * spread(each.time, each.next_time, 1.0) for each in sampled]
-        for each, weight in zip(sampled, weights, strict=True):
+        for drawn, weight in zip(sampled, weights, strict=True):
             for part in batch.parts:
                 among = scored[part]
                 if not among.any():
                     continue
                 share = float(among.sum() / scored.sum())
-                far = self._distribution(batch, part, each, reference=True) if self._settings.kl else None
-                now = self._distribution(batch, part, each)
-                density = now.log_density(each.after[part])
+                far = self._distribution(batch, part, drawn, reference=True) if self._settings.kl else None
+                now = self._distribution(batch, part, drawn)
+                density = now.log_density(drawn.after[part])
                 loss = -advantage[part] * density
                 if far is not None:
                     square, twice = ((now.mean - far.mean) ** 2).flatten(1).mean(1), 2 * now.width**2
                     loss = loss + self._settings.kl * square / twice
                     seen.kl += float(square.detach()[among].mean()) / twice * share / len(sampled)
-                change = (density.detach() - each.log_density[part]).exp() - 1
+                change = (density.detach() - drawn.log_density[part]).exp() - 1
                 seen.ratio_error = max(seen.ratio_error, float(change.abs().max()))
                 yield loss[among].mean() * share * weight / sum(weights)
 

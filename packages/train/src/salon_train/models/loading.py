@@ -41,8 +41,8 @@ class LoadedModel:
         """Return the placeholder tokens of pictures and videos, which are never sampled."""
         config = self.model.config
         names = ("image_token_id", "image_token_index", "video_token_id", "vision_start_token_id", "vision_end_token_id")
-        found = {getattr(config, name, None) for name in names}
-        return tuple(sorted(token for token in found if isinstance(token, int)))
+        ids = {getattr(config, name, None) for name in names}
+        return tuple(sorted(token for token in ids if isinstance(token, int)))
 
 
 def load_model(section: ModelSection, *, start: str | Path | None = None, learning: bool = True) -> LoadedModel:
@@ -117,9 +117,9 @@ def load_processor(section: ModelSection, source: str, *, hub: str | None = None
 
     processors: Any = AutoProcessor
     pixels = {"min_pixels": section.least_pixels, "max_pixels": section.most_pixels}
-    given = {name: value for name, value in pixels.items() if value is not None}
+    limits = {name: value for name, value in pixels.items() if value is not None}
     try:
-        processor = processors.from_pretrained(source, revision=section.revision, local_files_only=hub is not None, **given)
+        processor = processors.from_pretrained(source, revision=section.revision, local_files_only=hub is not None, **limits)
     except _FAILURES as error:
         if hub is not None:
             raise not_found("the processor cannot be loaded", source, hub) from error

@@ -170,8 +170,8 @@ def build_tiny_model(
     # The caller's own draws are not disturbed, and do not disturb ours.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        made = _Words(texts, pieces, only_data)
-        model, processor = _llava(made, shape) if architecture is Architecture.LLAVA else _qwen(made, shape)
+        words = _Words(texts, pieces, only_data)
+        model, processor = _llava(words, shape) if architecture is Architecture.LLAVA else _qwen(words, shape)
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     processor.save_pretrained(folder)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @stage_options("refine.steps=10")
-def refiner(file: Path, changes: tuple[str, ...], **given: Any) -> None:
+def refiner(file: Path, changes: tuple[str, ...], **options: Any) -> None:
     """Train a refiner: a policy that sees what is wrong with a picture and says how to mend it.
 
     GRPO on two rewards: the verdict, and how sure the policy itself is of the picture that an editor made of its
@@ -48,4 +48,4 @@ def refiner(file: Path, changes: tuple[str, ...], **given: Any) -> None:
 
         return partial(train_refiner, configuration)
 
-    train_and_show(plan, train, **given)
+    train_and_show(plan, train, **options)

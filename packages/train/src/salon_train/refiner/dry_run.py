@@ -77,9 +77,9 @@ def _pictures(rows: Sequence[RefinerRow], source: str | None) -> None:
 
     broken = first_unreadable(rows, opened)
     if broken is not None:
-        place, row, error = broken
+        number, row, error = broken
         problem = f"the picture cannot be read ({error})"
-        raise InputError(problem, source=source, row=place + 1, column="bad_image", value=row.picture) from error
+        raise InputError(problem, source=source, row=number + 1, column="bad_image", value=row.picture) from error
 
 
 def _edited(
@@ -104,8 +104,8 @@ def _edited(
 
     async def edit() -> tuple[CallOutcome, str]:
         async with open_editor(section.name, environment) as editor:
-            made = editor.edit(Media.from_bytes(row.picture.read_bytes()), _INSTRUCTION, seed=configuration.run.seed)
-            done = await asyncio.wait_for(made, section.timeout_s)
+            editing = editor.edit(Media.from_bytes(row.picture.read_bytes()), _INSTRUCTION, seed=configuration.run.seed)
+            done = await asyncio.wait_for(editing, section.timeout_s)
             return done.outcome, done.error or str(done.status)
 
     try:

@@ -124,37 +124,37 @@ def prepare(configuration: RefinerConfiguration, environment: Mapping[str, str])
         InputError: for a file, row, picture, editor or judge that does not work.
     """
     section, settings = configuration.rows, configuration.refine
-    found = _items(section.file, section.pictures)
-    items = found[: section.limit]
+    usable = _items(section.file, section.pictures)
+    kept = usable[: section.limit]
     held_out = _items(section.held_out, section.pictures) if section.held_out else UsableRows(Path())
     editor: Editor | None = None
     if settings.stage_two and configuration.editor is not None:
         editor = open_editor(configuration.editor.name, environment)
-    rows, measured = (tuple(map(_row, some)) for some in (items, held_out[: configuration.evaluation.limit]))
-    left_out = (*found.remarks(), *held_out.remarks())
-    return PreparedRows(rows, measured, editor, _questions(configuration, items, environment), left_out)
+    rows, measured = (tuple(map(_row, some)) for some in (kept, held_out[: configuration.evaluation.limit]))
+    left_out = (*usable.remarks(), *held_out.remarks())
+    return PreparedRows(rows, measured, editor, _questions(configuration, kept, environment), left_out)
 
 
 def _items(file: str, pictures: str | None) -> UsableRows[R3Row]:
-    items = read_items(Path(file), None if pictures is None else Path(pictures))
-    missing = next((item.picture for item in items if not item.picture.is_file()), None)
+    usable = read_items(Path(file), None if pictures is None else Path(pictures))
+    missing = next((item.picture for item in usable if not item.picture.is_file()), None)
     if missing is not None:
         raise InputError("there is no such picture", source=file, column="bad_image", value=missing)
-    return items
+    return usable
 
 
-def _row(item: R3Row) -> RefinerRow:
-    return RefinerRow(item.idx, item.prompt, item.picture, item.aligned)
+def _row(row: R3Row) -> RefinerRow:
+    return RefinerRow(row.idx, row.prompt, row.picture, row.aligned)
 
 
 def _questions(
-    configuration: RefinerConfiguration, items: Sequence[R3Row], environment: Mapping[str, str]
+    configuration: RefinerConfiguration, rows: Sequence[R3Row], environment: Mapping[str, str]
 ) -> QuestionVerifier | None:
     settings = configuration.refine
     if settings.judged_by != "questions" or settings.judge is None:
         return None
-    bare = next((item.idx for item in items if not item.questions), None)
+    bare = next((item.idx for item in rows if not item.questions), None)
     if bare is not None:
         raise InputError("a row has no questions", source=configuration.rows.file, column="generated_qa", value=bare)
-    questions = {item.prompt: (item.questions, item.answers) for item in items}
+    questions = {item.prompt: (item.questions, item.answers) for item in rows}
     return QuestionVerifier(open_judge(settings.judge, environment), questions)

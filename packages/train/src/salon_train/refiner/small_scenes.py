@@ -66,13 +66,13 @@ def _item(idx: int, generator: random.Random, misaligned: float) -> DrawnItem:
     claims = read_prompt(prompt)
     assert claims is not None  # noqa: S101 - the prompt is of the grammar
     category = generator.choice((Category.COLOR, Category.SHAPE))
-    shown = target
-    found: tuple[Finding, ...] = ()
+    drawn = target
+    differences: tuple[Finding, ...] = ()
     if generator.random() < misaligned:
-        shown = _changed(target, category, generator)
-        found = findings(claims, shown)
+        drawn = _changed(target, category, generator)
+        differences = findings(claims, drawn)
     asked, answers = questions(claims, target, category, generator)
-    return DrawnItem(idx, category, prompt, shown, target, found, asked, answers)
+    return DrawnItem(idx, category, prompt, drawn, target, differences, asked, answers)
 
 
 def _near(cell: int, generator: random.Random) -> int:
@@ -81,10 +81,10 @@ def _near(cell: int, generator: random.Random) -> int:
 
 def _changed(scene: Scene, category: Category, generator: random.Random) -> Scene:
     """The scene with one figure of a colour, or of a shape, that none of the two has."""
-    place = generator.randrange(len(scene.items))
-    item = scene.items[place]
+    index = generator.randrange(len(scene.items))
+    figure = scene.items[index]
     if category == Category.COLOR:
         colours = [colour for colour in COLOURS if colour not in {each.colour for each in scene.items}]
-        return scene.replacing(place, item.model_copy(update={"colour": generator.choice(colours)}))
+        return scene.replacing(index, figure.model_copy(update={"colour": generator.choice(colours)}))
     shapes = [shape for shape in SHAPES if shape not in {each.shape for each in scene.items}]
-    return scene.replacing(place, item.model_copy(update={"shape": generator.choice(shapes)}))
+    return scene.replacing(index, figure.model_copy(update={"shape": generator.choice(shapes)}))

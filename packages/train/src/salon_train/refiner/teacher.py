@@ -53,11 +53,11 @@ class Habits:
                 raise InputError("must lie between 0 and 1", column=name, value=getattr(self, name))
 
 
-def teacher_reply(item: DrawnItem, habits: Habits, generator: random.Random) -> str:
+def teacher_reply(row: DrawnItem, habits: Habits, generator: random.Random) -> str:
     """Write one reply of the teacher, in R³'s grammar; its thought always names the figures rightly.
 
     Args:
-        item: of :func:`~salon_train.refiner.small_scenes.draw_small_scenes`.
+        row: of :func:`~salon_train.refiner.small_scenes.draw_small_scenes`.
         habits: its shares.
         generator: draws which habit shows.
 
@@ -69,24 +69,24 @@ def teacher_reply(item: DrawnItem, habits: Habits, generator: random.Random) -> 
         >>> parse_r3(reply).answer.edit_prompt
         'Replace blue with green in the prompt.'
     """
-    thought = what_is_there(item)
-    colour = item.category == Category.COLOR
+    thought = what_is_there(row)
+    colour = row.category == Category.COLOR
     passed = generator.random() < (habits.overlooked_colours if colour else habits.overlooked_shapes)
     evasive = generator.random() < (habits.evasive_colours if colour else habits.evasive_shapes)
     careless = generator.random() < habits.careless
-    if not item.findings or passed:
+    if not row.findings or passed:
         return render_r3(R3Answer(True), thought)
-    is_, ought = _wrong(item)
-    instruction = item.edit_prompt
+    is_, ought = _wrong(row)
+    instruction = row.edit_prompt
     if evasive:
         instruction = f"Replace {ought} with {is_} in the prompt."
     elif careless:
         others = [str(each) for each in (COLOURS if colour else SHAPES) if str(each) not in (is_, ought)]
         instruction = instruction.replace(ought, generator.choice(others))
-    return render_r3(R3Answer(False, item.explanation, instruction), thought)
+    return render_r3(R3Answer(False, row.explanation, instruction), thought)
 
 
-def what_is_there(item: DrawnItem) -> str:
+def what_is_there(row: DrawnItem) -> str:
     """Name the figures of a picture from top to bottom, in one sentence.
 
     Example:
@@ -94,15 +94,15 @@ def what_is_there(item: DrawnItem) -> str:
         >>> what_is_there(next(draw_small_scenes(1, seed=4)))
         'A yellow cross and a green square.'
     """
-    figures = sorted(item.shown.items, key=lambda each: each.y)
+    figures = sorted(row.shown.items, key=lambda figure: figure.y)
     seen = listed([indefinite(f"{each.colour} {each.shape}") for each in figures])
     return f"{seen[0].upper()}{seen[1:]}."
 
 
-def _wrong(item: DrawnItem) -> tuple[str, str]:
+def _wrong(row: DrawnItem) -> tuple[str, str]:
     """Return the colour or shape of the wrong figure, and the right one."""
-    name = "colour" if item.category == Category.COLOR else "shape"
-    pairs = zip(item.shown.items, item.target.items, strict=True)
+    name = "colour" if row.category == Category.COLOR else "shape"
+    pairs = zip(row.shown.items, row.target.items, strict=True)
     return next((str(getattr(a, name)), str(getattr(b, name))) for a, b in pairs if a != b)
 
 
@@ -115,6 +115,6 @@ def build_tiny_policy(folder: Path, *, seed: int) -> TinyModel:
     """
     generator = random.Random(0)  # noqa: S311 - words, no secret
     often = Habits(evasive_colours=0.4, evasive_shapes=0.4)
-    items = list(draw_small_scenes(_WORDS_FROM, seed=0))
-    texts = [text for item in items for text in (item.prompt, teacher_reply(item, often, generator))]
+    rows = list(draw_small_scenes(_WORDS_FROM, seed=0))
+    texts = [text for item in rows for text in (item.prompt, teacher_reply(item, often, generator))]
     return build_tiny_model(folder, texts, seed=seed, shape=SHAPE, pieces=_PIECES, only_data=True)

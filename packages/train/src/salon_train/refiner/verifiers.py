@@ -51,11 +51,11 @@ class PolicyVerifier:
     def __call__(self, prompts: Sequence[str], pictures: Sequence[Media]) -> list[float]:
         """One probability for each prompt and picture, 0 to 1; equal pairs are looked at once."""
         distinct = list(dict.fromkeys(zip(prompts, pictures, strict=True)))
-        found: list[float] = []
+        probabilities: list[float] = []
         with evaluating(self.model):
             for first in range(0, len(distinct), self.batch):
-                found += self._looked(distinct[first : first + self.batch])
-        known = dict(zip(distinct, found, strict=True))
+                probabilities += self._looked(distinct[first : first + self.batch])
+        known = dict(zip(distinct, probabilities, strict=True))
         return [known[pair] for pair in zip(prompts, pictures, strict=True)]
 
     def _looked(self, pairs: Sequence[tuple[str, Media]]) -> list[float]:
@@ -85,18 +85,18 @@ def verdict_probabilities(model: Any, processor: Any, openings: Sequence[str], p
 
     texts = [opening + verdict for opening in openings for verdict in _VERDICTS]
     images = [[picture] for picture in pictures for _ in _VERDICTS]
-    given = processor(text=texts, images=images, padding=True, padding_side="right", return_tensors="pt").to(model.device)
-    if "pixel_values" in given:
-        given["pixel_values"] = given["pixel_values"].to(model.dtype)
+    inputs = processor(text=texts, images=images, padding=True, padding_side="right", return_tensors="pt").to(model.device)
+    if "pixel_values" in inputs:
+        inputs["pixel_values"] = inputs["pixel_values"].to(model.dtype)
     with torch.inference_mode():
-        logits = model(**given).logits.float()
-    ids, lengths = given["input_ids"], given["attention_mask"].sum(dim=1).tolist()
-    found = []
+        logits = model(**inputs).logits.float()
+    ids, lengths = inputs["input_ids"], inputs["attention_mask"].sum(dim=1).tolist()
+    probabilities = []
     for row in range(0, len(texts), 2):
         shared = _shared(ids[row, : lengths[row]].tolist(), ids[row + 1, : lengths[row + 1]].tolist())
         true, false = (_mass(logits[each], ids[each], shared, lengths[each]) for each in (row, row + 1))
-        found.append(1 / (1 + math.exp(min(false - true, 700.0))))
-    return found
+        probabilities.append(1 / (1 + math.exp(min(false - true, 700.0))))
+    return probabilities
 
 
 @contextmanager

@@ -75,8 +75,8 @@ def colours(labels: Collection[str]) -> list[int]:
         >>> colours(["normal", "own", "unreadable"]), colours(["macro", "micro"])
         ([0, 1, 5], [0, 1])
     """
-    taken = {_COLOURS[label] for label in labels if label in _COLOURS}
-    free = [colour for colour in range(8) if colour not in taken] or list(range(8))
+    used = {_COLOURS[label] for label in labels if label in _COLOURS}
+    free = [colour for colour in range(8) if colour not in used] or list(range(8))
     others = [label for label in labels if label not in _COLOURS]
     return [_COLOURS[label] if label in _COLOURS else free[others.index(label) % len(free)] for label in labels]
 
@@ -159,15 +159,15 @@ def _verdict(called: str) -> str:
     return "unreadable" if called == "invalid" else called
 
 
-def _in_order(found: dict[str, str]) -> dict[str, str]:
+def _in_order(curves: dict[str, str]) -> dict[str, str]:
     """Verdicts as they are known, then others: logs name them as they first came up."""
-    known = sorted(found, key=lambda name: _VERDICTS.index(found[name]) if found[name] in _VERDICTS else len(_VERDICTS))
-    return {name: found[name] for name in known}
+    known = sorted(curves, key=lambda name: _VERDICTS.index(curves[name]) if curves[name] in _VERDICTS else len(_VERDICTS))
+    return {name: curves[name] for name in known}
 
 
-def _some(found: dict[str, str]) -> list[tuple[str, str]]:
+def _some(curves: dict[str, str]) -> list[tuple[str, str]]:
     """So many that a page of theirs can be read."""
-    return list(found.items())[: 2 * MOST_LINES]
+    return list(curves.items())[: 2 * MOST_LINES]
 
 
 def _others(names: Collection[str], prefix: str, known: Collection[str], families: tuple[str, ...]) -> list[str]:

@@ -60,13 +60,13 @@ def read_runs(folders: Sequence[Path]) -> list[ReportedRun]:
     """
     if len(folders) > MOST:
         raise InputError(f"at most {MOST} runs stand side by side; these are", source="FOLDER", value=len(folders))
-    found: dict[Path, dict[str, StageRun]] = {}
+    stages_of: dict[Path, dict[str, StageRun]] = {}
     for folder in folders:
-        if folder.resolve() in found:
+        if folder.resolve() in stages_of:
             raise InputError("stands twice", source=folder)
-        found[folder.resolve()] = _stages(folder)
-    names = _names(list(found))
-    return [ReportedRun(name, folder, stages) for name, folder, stages in zip(names, folders, found.values(), strict=True)]
+        stages_of[folder.resolve()] = _stages(folder)
+    names = _names(list(stages_of))
+    return [ReportedRun(name, folder, stages) for name, folder, stages in zip(names, folders, stages_of.values(), strict=True)]
 
 
 def _stages(folder: Path) -> dict[str, StageRun]:

@@ -232,13 +232,13 @@ def _happened(history: History, what: str, line: LogLine) -> None:
 def _watched(history: History, values: Mapping[str, object], step: int) -> None:
     """What the monitors said of a generation batch: ``readings``, one object for each."""
     readings = values.get("readings")
-    for each in readings if isinstance(readings, list) else ():
-        name = each.get("monitor") if isinstance(each, dict) else None
+    for reading in readings if isinstance(readings, list) else ():
+        name = reading.get("monitor") if isinstance(reading, dict) else None
         if not isinstance(name, str):
             continue
-        history.curves.setdefault(MONITOR + name, {})[step] = number(each.get("value"))
-        if each.get("verdict") in ("warn", "stop"):
-            history.alarms.setdefault(name, {})[step] = str(each["verdict"])
+        history.curves.setdefault(MONITOR + name, {})[step] = number(reading.get("value"))
+        if reading.get("verdict") in ("warn", "stop"):
+            history.alarms.setdefault(name, {})[step] = str(reading["verdict"])
 
 
 def _begun(history: History, what: str, step: int) -> None:
@@ -274,8 +274,8 @@ def text_of(value: Json) -> str:
 
 def _time(value: Json) -> datetime | None:
     try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else None
-        return None if found is None else found.astimezone(UTC)
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return None if moment is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 

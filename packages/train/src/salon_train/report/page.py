@@ -154,8 +154,8 @@ def _settings(runs: Sequence[ReportedRun]) -> Iterator[Block]:
 
 def _differs(key: str, runs: Sequence[ReportedRun], told: Sequence[Mapping[str, object]]) -> bool:
     """Return whether the settings of the runs differ; a missing setting differs from any other."""
-    said = [setting_text(each[key]) if key in each else None for each in told]
-    return len({text for run, text in zip(runs, said, strict=True) if text is not None or says(run, key)}) > 1
+    texts = [setting_text(each[key]) if key in each else None for each in told]
+    return len({text for run, text in zip(runs, texts, strict=True) if text is not None or says(run, key)}) > 1
 
 
 def _known(key: str, told: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
@@ -179,7 +179,7 @@ def _curves(runs: Sequence[ReportedRun], stage: str) -> Iterator[Block]:
         more = f"; and {len(uprights) - _MOST_UPRIGHTS} more" if len(uprights) > _MOST_UPRIGHTS else ""
         across += f" Upright lines: {words}{more}."
     yield across
-    heading, said = "", False
+    heading, measured = "", False
     charts: list[dict[str, Any]] = []
     quiet: list[str] = []
     for group in curve_groups(names):
@@ -197,10 +197,10 @@ def _curves(runs: Sequence[ReportedRun], stage: str) -> Iterator[Block]:
             chart = _chart(runs, present, group, reach, uprights)
             note = f"{group.left_out} more stand under the last numbers." if group.left_out else ""
             charts.append({"title": chart.title, "note": note, "drawing": chart.html(), "numbers": chart.table()})
-        said = True
+        measured = True
     if charts or quiet:
         yield _fragment("curves", heading, charts, quiet)
-    if not said:
+    if not measured:
         yield "Nothing was measured yet."
 
 
@@ -220,14 +220,22 @@ def _chart(
     several, one = len(runs) > 1, len(group.names) == 1
     colour_of = dict(zip(group.names, colours(group.names.values()), strict=True))
     lines = []
-    for place, run, of in present:
+    for number_of_run, run, of in present:
         for number, (name, called) in enumerate(group.names.items()):
             if curve := of.history.curves.get(name):
                 label = called if not several else run.name if one else f"{called}, {run.name}"
                 raised = of.history.alarms.get(name.removeprefix(MONITOR), {}) if name.startswith(MONITOR) else {}
                 alarms = {float(step): kind for step, kind in raised.items()}
                 points = {float(step): value for step, value in curve.items()}
-                lines.append(Curve(label, points, place if one else colour_of[name], 0 if one else place + number // 8, alarms))
+                lines.append(
+                    Curve(
+                        label,
+                        points,
+                        number_of_run if one else colour_of[name],
+                        0 if one else number_of_run + number // 8,
+                        alarms,
+                    )
+                )
     keys = (
         []
         if one
@@ -239,8 +247,8 @@ def _chart(
     if group.heading == "Monitors":
         (monitor,) = group.names.values()
         held = [thresholds_of(of).get(monitor) for _, _, of in present]
-        found = (Threshold(value, kind) for each in held if each for kind, value in drawn_levels(monitor, each))
-        levels = list(dict.fromkeys(found))
+        drawn = (Threshold(value, kind) for each in held if each for kind, value in drawn_levels(monitor, each))
+        levels = list(dict.fromkeys(drawn))
     return LineChart(group.title, lines, keys, levels, uprights, (0, max(1, reach)))
 
 

@@ -87,13 +87,13 @@ def _usual() -> Mapping[str, object]:
     from salon_train.configuration.schema import Configuration
     from salon_train.refiner.settings import RefinerConfiguration
 
-    given: dict[str, Any] = {"run": {"folder": "-"}, "model": {"name": "-"}}
-    assessor = {**given, "data": {"train": ["-"]}, "sft": {"steps": 1}, "grpo": {"steps": 1}}
-    refiner = {**given, "rows": {"file": "-"}, "editor": {"name": "-"}}
+    required: dict[str, Any] = {"run": {"folder": "-"}, "model": {"name": "-"}}
+    assessor = {**required, "data": {"train": ["-"]}, "sft": {"steps": 1}, "grpo": {"steps": 1}}
+    refiner = {**required, "rows": {"file": "-"}, "editor": {"name": "-"}}
     usual = dotted(Configuration.model_validate(assessor).model_dump(mode="json"))
     usual |= dotted(RefinerConfiguration.model_validate(refiner).model_dump(mode="json"))
     needs = {"policy": {"model": "-"}, "prompts": {"file": "-"}, "paid": {"reward": "-"}}
-    usual |= dotted(ImageConfiguration.model_validate({"run": given["run"], **needs}).model_dump(mode="json"))
+    usual |= dotted(ImageConfiguration.model_validate({"run": required["run"], **needs}).model_dump(mode="json"))
     needed = {"run.folder", "model.name", "data.train", "sft.steps", "grpo.steps", "rows.file", "editor.name"}
     needed |= {"policy.model", "prompts.file", "paid.reward"}
     return {key: value for key, value in usual.items() if key not in needed}

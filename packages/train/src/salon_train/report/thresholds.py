@@ -27,24 +27,26 @@ def thresholds_of(stage: StageRun) -> dict[str, Thresholds]:
         InputError: what the folder says of thresholds makes no sense.
     """
     own = {key.removeprefix(_PREFIX): pair for key, pair in (stage.besides or {}).items() if key.startswith(_PREFIX)}
-    found: dict[str, Thresholds] = {}
+    thresholds: dict[str, Thresholds] = {}
     for grammar in AnswerForm:
         known = {build.name for build in MONITORS[grammar]}
-        found |= _held(stage, grammar, {name: pair for name, pair in own.items() if name in known})
+        thresholds |= _held(stage, grammar, {name: pair for name, pair in own.items() if name in known})
     if stage.besides is None:
-        for each in stage.history.warned:
-            if each.monitor in found and each.threshold is not None and each.verdict in ("warn", "stop"):
-                found[each.monitor] = _moved(found[each.monitor], each.monitor, each.verdict, each.threshold)
-    return {name: held for name, held in found.items() if MONITOR + name in stage.history.curves}
+        for warning in stage.history.warned:
+            if warning.monitor in thresholds and warning.threshold is not None and warning.verdict in ("warn", "stop"):
+                thresholds[warning.monitor] = _moved(
+                    thresholds[warning.monitor], warning.monitor, warning.verdict, warning.threshold
+                )
+    return {name: held for name, held in thresholds.items() if MONITOR + name in stage.history.curves}
 
 
 def _held(stage: StageRun, grammar: AnswerForm, own: Mapping[str, object]) -> dict[str, Thresholds]:
     try:
         board: Any = board_of(MonitorsSection.model_validate({"thresholds": own}), grammar)
     except (ValidationError, InputError) as error:
-        said = error.problem if isinstance(error, InputError) else error.errors()[0]["msg"]
+        problem = error.problem if isinstance(error, InputError) else error.errors()[0]["msg"]
         source = stage.folder / "changeable.json"
-        raise InputError(f"holds thresholds that are refused ({said.rstrip(':')})", source=source, value=dict(own)) from None
+        raise InputError(f"holds thresholds that are refused ({problem.rstrip(':')})", source=source, value=dict(own)) from None
     return {monitor.name: monitor.thresholds for monitor in board.monitors}
 
 

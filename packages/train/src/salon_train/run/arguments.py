@@ -57,7 +57,7 @@ def grpo_arguments(
     from trl.trainer.grpo_config import GRPOConfig
 
     suppressed = {"suppress_tokens": list(forbidden)} if section.rollouts == "transformers" and forbidden else None
-    given = {
+    options = {
         **_shared(configuration, section, folder, steps=steps, batch=section.batch, world=world),
         "num_generations": section.generations,
         "generation_batch_size": section.generation_batch or section.batch,
@@ -76,7 +76,7 @@ def grpo_arguments(
         "generation_kwargs": suppressed,
         **_vllm(section),
     }
-    return GRPOConfig(**given)
+    return GRPOConfig(**options)
 
 
 def on_processor(section: ModelSection) -> bool:
@@ -156,17 +156,17 @@ def missing(configuration: StageConfiguration, stage: Stage) -> list[InputError]
         >>> missing(Configuration.model_validate(told), "sft")
         []
     """
-    found = []
+    problems = []
     log = configuration.log.to
     if log in _LOGS and not any(find_spec(name) for name in _LOGS[log]):
         hint = f'pip install {_LOGS[log][0]}, or set log.to to "none"; log.jsonl is written in any case.'
-        found.append(InputError("is not installed:", key="log.to", value=log, hint=hint))
+        problems.append(InputError("is not installed:", key="log.to", value=log, hint=hint))
     grpo = configuration.grpo if isinstance(configuration, Configuration) else None
     if stage != "sft" and grpo is not None and grpo.rollouts == "vllm" and find_spec("vllm") is None:
         hint = "pip install 'trl[vllm]', or set grpo.rollouts to \"transformers\"."
-        found.append(InputError("is not installed:", key="grpo.rollouts", value="vllm", hint=hint))
+        problems.append(InputError("is not installed:", key="grpo.rollouts", value="vllm", hint=hint))
     attention = configuration.model.attention
     if attention == "flash_attention_2" and find_spec("flash_attn") is None:
         hint = 'pip install flash-attn, or set model.attention to "sdpa".'
-        found.append(InputError("is not installed:", key="model.attention", value=attention, hint=hint))
-    return found
+        problems.append(InputError("is not installed:", key="model.attention", value=attention, hint=hint))
+    return problems

@@ -62,8 +62,8 @@ def whole_checkpoints(folder: Path) -> list[Checkpoint]:
         >>> [checkpoint.step for checkpoint in whole_checkpoints(folder)]
         [5]
     """
-    found = [each for path in folder.glob(f"{_PREFIX}*") if (each := _whole(path)) is not None]
-    return sorted(found, key=lambda checkpoint: checkpoint.step)
+    checkpoints = [each for path in folder.glob(f"{_PREFIX}*") if (each := _whole(path)) is not None]
+    return sorted(checkpoints, key=lambda checkpoint: checkpoint.step)
 
 
 def declare_whole(folder: Path, step: int, *, keep: int, processes: int = 1) -> None:

@@ -65,8 +65,8 @@ def train_and_show(
         from salon_train.run.callbacks import quiet
 
         with quiet():
-            shown = plan(os.environ)
-        show_plan(shown, form)
+            shown_plan = plan(os.environ)
+        show_plan(shown_plan, form)
         return
     from rich.console import Console
 
@@ -141,11 +141,11 @@ def show_plan(plan: "StageDryRun", form: str) -> None:
     click.echo("examples by bucket: " + ", ".join(f"{bucket} {count}" for bucket, count in plan.examples.items()))
     click.echo(f"held out: {plan.held_out} pictures; longest question counted: {plan.tokens or 'unknown'} tokens")
     if plan.rewards:
-        shown = [
+        rewards = [
             f"{name} × {weight:g}" if isinstance(weight, float) else f"{name} ({weight})"
             for name, weight in plan.rewards.items()
         ]
-        click.echo("rewards: " + ", ".join(shown))
+        click.echo("rewards: " + ", ".join(rewards))
     for judge in plan.judges:
         click.echo(f"judge answers: {judge}")
     if plan.editor:
@@ -159,10 +159,10 @@ def changes_of(given: tuple[str, ...]) -> Mapping[str, Any]:
     import tomllib
 
     changes = {}
-    for each in given:
-        key, sign, value = each.partition("=")
+    for change in given:
+        key, sign, value = change.partition("=")
         if not sign or not key.strip():
-            raise InputError("is no KEY=VALUE", source="--set", value=each, hint="Such as --set grpo.steps=10.")
+            raise InputError("is no KEY=VALUE", source="--set", value=change, hint="Such as --set grpo.steps=10.")
         try:
             changes[key.strip()] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:

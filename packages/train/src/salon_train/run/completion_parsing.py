@@ -72,8 +72,8 @@ class SampledCompletions:
         count = len(self.completions)
         numbers = {"answers/invalid": sum(not each.reading.readable for each in self.completions) / count}
         lengths: dict[str, list[int]] = defaultdict(list)
-        for each in self.completions:
-            lengths[each.reading.verdict or "invalid"].append(each.tokens)
+        for completion in self.completions:
+            lengths[completion.reading.verdict or "invalid"].append(completion.tokens)
         for verdict, tokens in lengths.items():
             if verdict != "invalid":
                 numbers[f"answers/{verdict}"] = len(tokens) / count
@@ -88,8 +88,8 @@ class SampledCompletions:
     def groups(self) -> list[list[SampledCompletion]]:
         """Group the completions by prompt."""
         groups: dict[int, list[SampledCompletion]] = defaultdict(list)
-        for each in self.completions:
-            groups[each.group].append(each)
+        for completion in self.completions:
+            groups[completion.group].append(completion)
         return list(groups.values())
 
     def batch(self) -> SampledBatch:

@@ -41,13 +41,13 @@ class CompletionsFile:
     def keep(self, sampled: "SampledCompletions") -> None:
         """Write some completions of a generation batch."""
         rows = []
-        for place in evenly(len(sampled.completions), self._most):
-            each = sampled.completions[place]
-            row: dict[str, Any] = {"step": sampled.step, "group_id": f"{sampled.step}/{each.group}"}
-            row |= {"example_id": each.example_id or None, "bucket": each.bucket or None}
-            row |= {"completion": each.text, "truth": each.truth, "reward": each.total}
-            row |= {"rewards": {**each.rewards, **each.terms}}
-            rows.append(row | {"completion_tokens": each.tokens})
+        for number in evenly(len(sampled.completions), self._most):
+            completion = sampled.completions[number]
+            row: dict[str, Any] = {"step": sampled.step, "group_id": f"{sampled.step}/{completion.group}"}
+            row |= {"example_id": completion.example_id or None, "bucket": completion.bucket or None}
+            row |= {"completion": completion.text, "truth": completion.truth, "reward": completion.total}
+            row |= {"rewards": {**completion.rewards, **completion.terms}}
+            rows.append(row | {"completion_tokens": completion.tokens})
         self._append(rows)
 
     def happened(self, event: TrainingEvent) -> None:

@@ -83,6 +83,6 @@ def facts_of(facts: Mapping[str, Fact], names: tuple[str, ...]) -> str:
     for name in names:
         if name in facts:
             value = facts[name]
-            shown = "–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
-            parts.append(f"{name.rpartition('/')[2]} {shown}")
+            text = "–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+            parts.append(f"{name.rpartition('/')[2]} {text}")
     return "  ".join(parts)

@@ -199,11 +199,11 @@ def spread(rows: Sequence[_Row]) -> list[tuple[int, _Row]]:
 
 def first_unreadable(rows: Sequence[_Row], opened: Callable[[_Row], object]) -> tuple[int, _Row, Exception] | None:
     """Return the first of some rows whose picture cannot be opened, with place and error; None without any."""
-    for place, row in spread(rows):
+    for number, row in spread(rows):
         try:
             opened(row)
         except (OSError, ValueError) as error:
-            return place, row, error
+            return number, row, error
     return None
 
 

@@ -112,11 +112,11 @@ class DegenerationMonitor:
         self._unscored = self._unscored + 1 if all_unscored else 0
         self._equal = self._equal + 1 if not all_unscored and batch.equal == len(batch.groups) else 0
         self._invalid = self._invalid + 1 if not batch.readable else 0
-        made = self._hints.made
-        equal = f"the {made}s of every group earned the same, so nothing is learned"
+        output = self._hints.made
+        equal = f"the {output}s of every group earned the same, so nothing is learned"
         for reason, times, what in (
-            ("invalid_answers", self._invalid, f"no {made} could be read as an answer"),
-            ("unscored", self._unscored, f"no reward scored any {made}"),
+            ("invalid_answers", self._invalid, f"no {output} could be read as an answer"),
+            ("unscored", self._unscored, f"no reward scored any {output}"),
             ("equal_rewards", self._equal, equal),
         ):
             limit = getattr(self._limits, reason)
@@ -155,8 +155,8 @@ def check_finite(
         DegeneratedError: it is not finite.
     """
     if not math.isfinite(value):
-        said = f"ended at step {step}: the {what} is {value}; the weights were not changed by it."
-        raise DegeneratedError(what, step, f"{said}\n{hint} The last checkpoint is from before.")
+        sentence = f"ended at step {step}: the {what} is {value}; the weights were not changed by it."
+        raise DegeneratedError(what, step, f"{sentence}\n{hint} The last checkpoint is from before.")
 
 
 def degenerated(reason: str, step: int, batches: int, what: str, hint: str) -> DegeneratedError:

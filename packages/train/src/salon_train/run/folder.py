@@ -129,8 +129,8 @@ class RunFolder:
             InputError: the rows changed: a resumed run would continue with other prompts.
         """
         seen = hashlib.sha256()
-        for each in rows.examples:
-            seen.update(json.dumps(rows.identity(each)).encode())
+        for example in rows.examples:
+            seen.update(json.dumps(rows.identity(example)).encode())
         path = self.path / "examples.json"
         self._notes[path.name] = now = {"examples": len(rows.examples), "sha256": seen.hexdigest()}
         if path.is_file() and (before := _noted(path)) != now:
@@ -151,14 +151,14 @@ class RunFolder:
     def begun(self) -> str | None:
         """Return when the stage was begun, for the first time or again; None where unknown."""
         path = self.path / _BEGUN
-        found = _noted(path) if path.is_file() else {} if self.last_checkpoint() else self._notes.get(_BEGUN, {})
-        return found.get("at")
+        note = _noted(path) if path.is_file() else {} if self.last_checkpoint() else self._notes.get(_BEGUN, {})
+        return note.get("at")
 
     def clear(self) -> None:
         """Remove everything of this stage."""
-        for each in list(self.path.iterdir()) if self.path.is_dir() else ():
-            if each.name != "lock":
-                shutil.rmtree(each) if each.is_dir() else each.unlink()
+        for entry in list(self.path.iterdir()) if self.path.is_dir() else ():
+            if entry.name != "lock":
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
     def __enter__(self) -> Self:
         """Take the folder.
@@ -186,8 +186,8 @@ class RunFolder:
             if self._made and [each.name for each in self.path.iterdir()] == ["lock"]:
                 (self.path / "lock").unlink()
                 with suppress(OSError):  # a folder that has got other files
-                    for each in self._made:
-                        each.rmdir()
+                    for folder in self._made:
+                        folder.rmdir()
             os.close(self._lock)
             self._lock = None
 

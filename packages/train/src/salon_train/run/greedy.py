@@ -60,13 +60,13 @@ def picture_of(example: TrainingExample) -> Any:
     return opened(example.image if isinstance(example.image, bytes) else example.image.read_bytes())
 
 
-def opened(data: bytes) -> Any:
+def opened(content: bytes) -> Any:
     """Decode a picture (PIL, RGB).
 
     Raises:
         InputError: the bytes are in no format that is read.
     """
-    with open_picture(data) as picture:
+    with open_picture(content) as picture:
         return picture.convert("RGB")
 
 
@@ -84,7 +84,7 @@ def _answered(model: Any, processor: Any, some: Sequence[tuple[str, Any]], longe
     ).to(model.device)
     tokenizer = processor.tokenizer
     ends = _ends(model, tokenizer)
-    made = model.generate(
+    generated = model.generate(
         **inputs,
         max_new_tokens=longest,
         do_sample=False,
@@ -97,7 +97,7 @@ def _answered(model: Any, processor: Any, some: Sequence[tuple[str, Any]], longe
         eos_token_id=sorted(ends),
         use_cache=True,
     )
-    written = made[:, inputs["input_ids"].shape[1] :].tolist()
+    written = generated[:, inputs["input_ids"].shape[1] :].tolist()
     return [_answer(tokenizer, tokens, ends) for tokens in written]
 
 
@@ -109,5 +109,5 @@ def _answer(tokenizer: Any, tokens: list[int], ends: set[int]) -> GreedyAnswer:
 
 def _ends(model: Any, tokenizer: Any) -> set[int]:
     end = model.generation_config.eos_token_id
-    found = set(end) if isinstance(end, list) else {end}
-    return {each for each in (*found, tokenizer.eos_token_id) if each is not None}
+    ends = set(end) if isinstance(end, list) else {end}
+    return {each for each in (*ends, tokenizer.eos_token_id) if each is not None}

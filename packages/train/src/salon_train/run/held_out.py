@@ -84,12 +84,12 @@ def ask_about(
         compute: makes the context in which the model runs (autocast).
         progressed: called with the number of rows of each batch.
     """
-    given: list[GreedyAnswer] = []
+    answered: list[GreedyAnswer] = []
     for start in range(0, len(rows), settings.batch):
         some = [asked(row) for row in rows[start : start + settings.batch]]
-        given += answers(model, processor, some, batch=settings.batch, longest=settings.longest, compute=compute)
+        answered += answers(model, processor, some, batch=settings.batch, longest=settings.longest, compute=compute)
         progressed(len(some))
-    return kind(tuple(rows), tuple(each.text for each in given), tuple(each.tokens for each in given))
+    return kind(tuple(rows), tuple(each.text for each in answered), tuple(each.tokens for each in answered))
 
 
 def measure_of(

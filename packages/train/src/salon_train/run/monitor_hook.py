@@ -152,15 +152,15 @@ class RunWatch:
         self._watcher.happened(TrainingEvent(what, step, self._steps, facts))  # type: ignore[arg-type]  # plain values
 
 
-def _told(item: Reading) -> dict[str, object]:
+def _told(reading: Reading) -> dict[str, object]:
     """Return a reading for the log; an infinite threshold, which JSON does not know, is null."""
     return {
-        "monitor": item.name,
-        "value": item.value,
-        "verdict": None if item.verdict is None else str(item.verdict),
-        "threshold": item.threshold if math.isfinite(item.threshold) else None,
-        "samples": item.samples,
-        "detail": item.detail,
+        "monitor": reading.name,
+        "value": reading.value,
+        "verdict": None if reading.verdict is None else str(reading.verdict),
+        "threshold": reading.threshold if math.isfinite(reading.threshold) else None,
+        "samples": reading.samples,
+        "detail": reading.detail,
     }
 
 

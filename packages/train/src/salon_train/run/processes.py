@@ -67,16 +67,16 @@ class Processes:
         """
         if self.count == 1:
             return action()
-        given: list[T] = []
+        value: list[T] = []
         problem: SalonError | None = None
         try:
-            given.append(action())
+            value.append(action())
         except SalonError as error:
             problem = error
         told = import_module("accelerate.utils").gather_object([_told(problem)])
         stopped = next((rank for rank, each in enumerate(told) if each is not None), None)
         if stopped is None:
-            return given[0]
+            return value[0]
         raise self.same(problem or _problem(f"process {stopped}: ", *told[stopped]))
 
     def decided(self, action: Callable[[], T]) -> T:
@@ -96,13 +96,13 @@ class Processes:
                 problem = error
                 told = [(None, _told(error))]
         import_module("accelerate.utils").broadcast_object_list(told)
-        given: T
-        given, stopped = told[0]
+        value: T
+        value, stopped = told[0]
         if stopped is None:
-            return given
+            return value
         raise self.same(problem or _problem("", *stopped))
 
-    def share(self, items: Sequence[T]) -> list[T]:
+    def share(self, rows: Sequence[T]) -> list[T]:
         """This process's part of some items: every ``count``-th. All parts are of one length, so some items may be in two.
 
         Sharded models need that: each forward pass is made by all processes together.
@@ -111,10 +111,10 @@ class Processes:
             >>> [Processes(rank, 2).share("abcde") for rank in range(2)]
             [['a', 'c', 'e'], ['b', 'd', 'a']]
         """
-        if not items:
+        if not rows:
             return []
-        each = -(-len(items) // self.count)
-        return [items[(place * self.count + self.rank) % len(items)] for place in range(each)]
+        size = -(-len(rows) // self.count)
+        return [rows[(place * self.count + self.rank) % len(rows)] for place in range(size)]
 
     def collected(self, share: Sequence[T], count: int) -> list[T]:
         """What every process made of its :meth:`share` of ``count`` items, in the order of the items, on every process."""

@@ -79,10 +79,10 @@ class RolloutRecorder:
         """Write some completions of a generation batch."""
         calls: list[Record] = []
         rewards: list[Record] = []
-        for place in evenly(len(sampled.completions), self._most):
-            completion = sampled.completions[place]
-            key = digest("completion", {"run": self._run.run_id, "step": sampled.step, "place": place})
-            calls.append(self._call(key, completion, sampled.step, place))
+        for number in evenly(len(sampled.completions), self._most):
+            completion = sampled.completions[number]
+            key = digest("completion", {"run": self._run.run_id, "step": sampled.step, "place": number})
+            calls.append(self._call(key, completion, sampled.step, number))
             rewards += self._paid(key, completion, sampled)
         journal = self._opened()
         journal.add("judge_calls", calls)
@@ -115,7 +115,7 @@ class RolloutRecorder:
             self._journal.add("runs", self._run)
         return self._journal
 
-    def _call(self, key: str, completion: SampledCompletion, step: int, place: int) -> JudgeCall:
+    def _call(self, key: str, completion: SampledCompletion, step: int, number: int) -> JudgeCall:
         asked = digest("training prompt", {"run": self._run.run_id, "example": completion.example_id}, length=64)
         return JudgeCall(
             call_id=key,
@@ -123,7 +123,7 @@ class RolloutRecorder:
             judge=self._policy,
             judge_version=f"step {step}",
             case_id=completion.example_id or None,
-            step=f"{step}/{place}",
+            step=f"{step}/{number}",
             request_sha256=asked,
             attempt=1,
             status=CallStatus.OK,

@@ -141,11 +141,11 @@ def run_stage(
     processes = Processes.of(environment)
     with ExitStack() as kept, quiet():
         processes.join(on_cpu=arguments.on_processor(configuration.model))
-        found = processes.decided(lambda: begun(kept, folder, configuration, processes, again))
-        if found.finished is not None:
-            facts = found.finished
+        state = processes.decided(lambda: begun(kept, folder, configuration, processes, again))
+        if state.finished is not None:
+            facts = state.finished
             return Trained(folder.model, facts["steps"], None, facts["evaluation"], True, *first_and_last(folder))
-        checkpoint, passed = found.checkpoint, found.passed
+        checkpoint, passed = state.checkpoint, state.passed
         watchers = TrainingWatchers([LogFile(folder.log), call.get("watcher", NO_WATCHER)] if processes.first else [])
 
         def ready() -> tuple[Setting[Row], Measure | None, Any]:
@@ -308,10 +308,10 @@ def _evaluation(setting: Setting[Any], measure: Measure, trainer: Any) -> HeldOu
         from trl.models.utils import unwrap_model_for_generation
 
         with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
-            given = measure(model, setting.loaded.processor, trainer.accelerator.autocast, setting.processes)
-        numbers = given.metrics()
+            held_out = measure(model, setting.loaded.processor, trainer.accelerator.autocast, setting.processes)
+        numbers = held_out.metrics()
         if setting.processes.first:
-            given.write(Path(trainer.args.output_dir) / "held_out.jsonl")
+            held_out.write(Path(trainer.args.output_dir) / "held_out.jsonl")
             report_evaluation(trainer, numbers)
         return numbers
 

@@ -160,8 +160,8 @@ class MultiBucketPlan:
             if hard and factor > 1 and factor * most >= len(pool) + hard * (factor - 1):
                 problem = f"a chunk takes {most} different examples of {bucket!r}, so {hard} hard positives among {len(pool)}"
                 hint = "Take a smaller factor, a smaller chunk, or more examples."
-                shown = self.resampling.factor
-                raise InputError(f"{problem} cannot be shown so often:", column="positive_factor", value=shown, hint=hint)
+                times = self.resampling.factor
+                raise InputError(f"{problem} cannot be shown so often:", column="positive_factor", value=times, hint=hint)
 
 
 def bucketed_indices(

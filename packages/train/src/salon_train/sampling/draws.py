@@ -89,19 +89,19 @@ class PoolDraws:
         self._cycle = 0
         self._queue: deque[int] = deque()
 
-    def take(self, taken: Collection[int]) -> int | None:
+    def take(self, used: Collection[int]) -> int | None:
         """The next example that is not taken; None when all are."""
         queue = self._queue
-        if queue and queue[0] not in taken:  # nearly always
+        if queue and queue[0] not in used:  # nearly always
             return queue.popleft()
-        for place, index in enumerate(queue):
-            if index not in taken:
-                del queue[place]
+        for position, index in enumerate(queue):
+            if index not in used:
+                del queue[position]
                 return index
-        if all(index in taken for index in self.members):
+        if all(index in used for index in self.members):
             return None
         self._refill()
-        return self.take(taken)
+        return self.take(used)
 
     def claim(self, index: int) -> None:
         """Draw this example out of its turn."""
@@ -196,10 +196,10 @@ class ChunkStream:
         return False
 
 
-def shuffled(items: list[int], key: str) -> list[int]:
+def shuffled(rows: list[int], key: str) -> list[int]:
     """In an order that depends on the key alone, and is the same in every version of Python."""
     random = Random(key)  # noqa: S311 - no secret
-    return sorted(items, key=lambda _: random.random())
+    return sorted(rows, key=lambda _: random.random())
 
 
 def _too_small(pools: Mapping[str, tuple[Collection[int], int]]) -> InputError:

@@ -87,8 +87,8 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
                     listener(sampled)
             except DegeneratedError as error:
                 ended = error
-        said = [None if ended is None else (ended.reason, ended.step, str(ended))]
-        (told,) = import_module("accelerate.utils").broadcast_object_list(said)
+        own = [None if ended is None else (ended.reason, ended.step, str(ended))]
+        (told,) = import_module("accelerate.utils").broadcast_object_list(own)
         if told is not None:
             raise DegeneratedError(*told)
 
@@ -126,15 +126,15 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
     def _terms(self, inputs: Any, texts: list[str]) -> tuple[list[dict[str, float | None]], dict[str, float]]:
         """What Salon's rewards add up from, for each completion of this process, and the weights of the terms."""
         batch = Batch(texts, {name: [row.get(name) for row in inputs] for name in inputs[0]})
-        found = {
+        terms = {
             f"{name}/{term.name}": term
             for name, reward in zip(self.reward_func_names, self.reward_funcs, strict=True)
             if isinstance(reward, RuleReward | AskingReward)
             for term in reward.terms(batch)
         }
-        columns = {name: plain(term.paid) for name, term in found.items()}
+        columns = {name: plain(term.paid) for name, term in terms.items()}
         rows = [{name: values[place] for name, values in columns.items()} for place in range(len(texts))]
-        return rows, {name: term.weight for name, term in found.items()}
+        return rows, {name: term.weight for name, term in terms.items()}
 
     def _keep_beside(self, checkpoint: Path) -> None:
         if self.watch is not None and self.accelerator.is_main_process:

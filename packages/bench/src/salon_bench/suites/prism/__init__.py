@@ -4,7 +4,6 @@
   :data:`chinese_released` (``…-released``) as the authors' script does; :class:`CountingRules` says where the two differ.
 * :func:`read_prompts`: the released folder of prompts, or a file of one's own.
 * :mod:`~salon_bench.suites.prism.bilingual`: the two languages side by side.
-* :mod:`~salon_bench.suites.prism.text_check`: whether the text in a picture is the one that was asked for, read by OCR.
 
 Source, licence, known flaws and deviations: the README beside this file.
 """

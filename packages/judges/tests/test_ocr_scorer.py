@@ -1,0 +1,125 @@
+"""The scorer ``ocr``: what a prompt asks for, what was read, and how much of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image, ImageDraw, ImageFont
+
+from salon_judges.scorers.ocr import OcrScorer
+from salon_judges.scorers.text_matching import compare, edits_within, plain, quoted_texts
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.scorers import open_scorer
+from salon_taxonomy.verdict import Reason, Scored, Unscored
+
+
+def drawn(*lines, size=56):
+    picture = Image.new("RGB", (720, 60 + 110 * len(lines)), "white")
+    brush, letters = ImageDraw.Draw(picture), ImageFont.load_default(size)
+    for place, line in enumerate(lines):
+        brush.text((40, 40 + 110 * place), line, fill="black", font=letters)
+    return picture
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ('A sign that reads "OPEN".', ("OPEN",)),
+        ("A bottle labeled ‘WHISTLE’ featuring ‘BARREL-AGED RYE’ on a table.", ("WHISTLE", "BARREL-AGED RYE")),
+        ("一个标有“清茶”并写着「每日新鲜」的盒子", ("清茶", "每日新鲜")),
+        ("The baker's shop; it's closed, the dogs' bowl too.", ()),
+        ("A mug with 'Don't panic' on it.", ("Don't panic",)),
+        ("A mug with ‘Don’t panic’ on it.", ("Don’t panic",)),
+        ('Nothing: "" or "!!!".', ()),
+        ('An "unclosed mark', ()),
+        ("Over “two\nlines”", ()),
+    ],
+)
+def test_texts_in_quotation_marks_are_found(prompt, expected):
+    assert quoted_texts(prompt) == expected
+
+
+@given(st.text(max_size=300) | st.text("'\"“”‘’ab「」\n", max_size=300))
+def test_any_prompt_can_be_looked_through(prompt):
+    assert all(any(character.isalnum() for character in text) for text in quoted_texts(prompt))
+
+
+def test_long_runs_of_marks_are_looked_through_quickly():
+    for mark in "'\"“‘’”「":
+        assert quoted_texts(mark * 20_000) == ()
+        assert quoted_texts(f"a {mark}b " * 3_000) is not None
+
+
+def edits_by_definition(pattern, text):
+    """The least Levenshtein distance to any stretch of the text, by the textbook."""
+
+    def distance(one, other):
+        row = list(range(len(other) + 1))
+        for i, a in enumerate(one, 1):
+            before, row[0] = row[0], i
+            for j, b in enumerate(other, 1):
+                before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (a != b))
+        return row[-1]
+
+    return min(distance(pattern, text[start:end]) for start in range(len(text) + 1) for end in range(start, len(text) + 1))
+
+
+@given(st.text("abc", max_size=6), st.text("abc", max_size=8))
+def test_edits_within_a_text_are_the_least_over_all_stretches(pattern, text):
+    assert edits_within(pattern, text) == edits_by_definition(pattern, text)
+
+
+@given(
+    st.lists(st.text(min_size=1, max_size=30).filter(plain), min_size=1, max_size=4), st.lists(st.text(max_size=40), max_size=4)
+)
+def test_a_match_lies_between_0_and_1_and_is_whole_for_the_text_itself(expected, lines):
+    match = compare(expected, lines)
+    assert 0.0 <= match.characters <= 1.0
+    assert 0.0 <= match.words <= 1.0
+    assert compare(expected, expected).characters == 1.0
+
+
+def test_case_punctuation_spacing_and_other_text_cost_nothing():
+    match = compare(["Mind the Step!"], ["SHOE SHOP", "MIND  the", "step", "since 1987"])
+    assert (match.characters, match.words) == (1.0, 1.0)
+
+
+def test_a_word_that_is_asked_for_twice_must_be_read_twice():
+    assert compare(["OPEN", "OPEN"], ["open"]).words == 0.5
+
+
+def test_nothing_read_is_nothing_right_and_nothing_expected_is_refused():
+    assert compare(["OPEN"], []) == compare(["OPEN"], ["…"])
+    assert compare(["OPEN"], []).characters == 0.0
+    with pytest.raises(ValueError, match="nothing is expected"):
+        compare(["!"], ["!"])
+
+
+def test_a_picture_is_scored_by_characters_or_by_words_and_a_prompt_without_text_is_not():
+    read = {"characters": 0.8, "words": 0.5}
+    for measure, share in read.items():
+        scorer = OcrScorer(measure, lambda image: ("fresh", "braed"), "1")
+        verdicts = scorer([drawn("x")] * 2, ['A sign "FRESH BREAD".', "A blank sign."])
+        assert verdicts[0] == Scored(share)
+        assert isinstance(verdicts[1], Unscored) and verdicts[1].reason is Reason.ABSTAINED
+    with pytest.raises(InputError, match="allowed: characters, words"):
+        OcrScorer("letters")
+
+
+@pytest.fixture(scope="module")
+def ocr():
+    pytest.importorskip("rapidocr", reason="runs with the extra ocr")
+    return open_scorer("ocr", {})
+
+
+def test_the_ocr_scorer_reads_what_pillow_has_drawn(ocr):
+    prompt = 'A sign "Fresh Bread Daily".'
+    good, bad = ocr([drawn("Fresh Bread", "Daily"), drawn("Frash Braed", "Dally")], [prompt] * 2)
+    assert good == Scored(1.0) and 0.5 < bad.value < 1.0
+    [words] = open_scorer("ocr:words", {})([drawn("Frash Braed", "Dally")], [prompt])
+    assert words.value < 0.5
+
+
+def test_the_ocr_scorer_finds_nothing_in_an_empty_picture_and_takes_transparent_and_tiny_ones(ocr):
+    for picture in (Image.new("RGBA", (64, 64)), Image.new("L", (1, 1)), Image.fromarray(np.zeros((40, 400, 3), np.uint8))):
+        assert ocr([picture], ['"text"']) == [Scored(0.0)]
