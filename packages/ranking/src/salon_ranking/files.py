@@ -128,10 +128,10 @@ def _files(path: Path, error: type[RankingError]) -> list[Path]:
     """Return the file itself, or those of a pattern in the order of their names."""
     if path.exists() or not any(sign in path.name for sign in "*?["):
         return [path]
-    found = sorted(file for file in path.parent.glob(path.name) if file.is_file())
-    if not found:
+    files = sorted(file for file in path.parent.glob(path.name) if file.is_file())
+    if not files:
         raise error("no file has such a name", source=path)
-    return found
+    return files
 
 
 def _ending(path: Path) -> str:
@@ -152,8 +152,8 @@ def _scan_files(paths: list[Path], source: Path, error: type[RankingError]) -> p
         raise error("unknown kind of file", source=source, value=endings[0], allowed=known, hint=hint)
     for path in paths:
         if not path.exists():
-            found = missing_path(path)
-            raise error(found.problem, source=source, value=found.value, hint=found.hint)
+            missing = missing_path(path)
+            raise error(missing.problem, source=source, value=missing.value, hint=missing.hint)
         if path.is_file() and not path.stat().st_size:
             hint = "Give a file with a header and rows." if endings[0] in (".csv", ".tsv") else "Give a file with rows."
             raise error("cannot be read: the file is empty", source=path, hint=hint)
@@ -307,9 +307,9 @@ def reading(source: str, error: type[RankingError] = BattleError) -> Iterator[No
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, UnicodeDecodeError) as problem:
-        found = _broken_rows(Path(source))
-        if found:
-            raise all_wrong(found, source, error) from problem
+        wrong = _broken_rows(Path(source))
+        if wrong:
+            raise all_wrong(wrong, source, error) from problem
         reason = str(problem).strip().splitlines()[0] if str(problem).strip() else type(problem).__name__
         hint = "Check that the file is complete and is what its ending says."
         raise error("cannot be read:", source=source, value=reason, hint=hint) from problem
@@ -327,15 +327,15 @@ def _broken_rows(path: Path) -> list[Wrong]:
     try:
         content = _decoded(path.read_bytes()).decode("utf-8", "surrogateescape")
         rows = _broken_lines(content) if kind.endswith("json") or kind == ".jsonl" else _broken_records(content)
-        found: dict[str, Wrong] = {}
+        wrong: dict[str, Wrong] = {}
         for row, problem, value, hint in rows:
-            before = found.get(problem)
-            found[problem] = (
+            before = wrong.get(problem)
+            wrong[problem] = (
                 Wrong(problem, row, 1, None, value, None, hint) if before is None else replace(before, rows=before.rows + 1)
             )
     except (OSError, UnicodeDecodeError, csv.Error):
         return []
-    return list(found.values())
+    return list(wrong.values())
 
 
 _Broken: TypeAlias = tuple[int, str, object, str]

@@ -170,15 +170,15 @@ def with_options(kind: Callable[P, O_co]) -> _WithOptions[P, O_co]:
         shape = signature(function)
         leading = list(shape.parameters.values())[:-1]
         kinds = {parameter.name: _kind_of(parameter.annotation) for parameter in leading}
-        shown = shape.replace(parameters=[*leading, *signature(kind).parameters.values()])
+        signature_shown = shape.replace(parameters=[*leading, *signature(kind).parameters.values()])
 
         @wraps(function)
         def call(*args: object, **keywords: object) -> R:
-            arguments = shown.bind(*args, **keywords).arguments
+            arguments = signature_shown.bind(*args, **keywords).arguments
             first = [_checked(name, arguments.pop(name), kinds[name]) for name in kinds]
             return function(*first, cast("Callable[..., object]", kind)(**arguments))
 
-        call.__dict__["__signature__"] = shown
+        call.__dict__["__signature__"] = signature_shown
         return call
 
     return cast("_WithOptions[P, O_co]", decorate)

@@ -64,7 +64,7 @@ def wrong_rows(frame: pl.LazyFrame, checks: Sequence[RowCheck]) -> list[Wrong]:
     ]
 
 
-def all_wrong(found: Sequence[Wrong], source: str, error: type[E]) -> E:
+def all_wrong(wrong: Sequence[Wrong], source: str, error: type[E]) -> E:
     """Return one error for all kinds of mistakes, each with its first row and its number of rows.
 
     Example:
@@ -74,14 +74,14 @@ def all_wrong(found: Sequence[Wrong], source: str, error: type[E]) -> E:
         votes.csv, row 3, column 'model_a': no model name
         Also row 4, column 'winner': no winner (2 such rows).
     """
-    first, *others = sorted(found, key=lambda one: one.row)
+    first, *others = sorted(wrong, key=lambda one: one.row)
     words = [first.hint] if first.hint else []
     if first.rows > 1:
         words.append(f"There are {first.rows:,} such rows.")
     for one in others:
         rows = "" if one.rows == 1 else f" ({one.rows:,} such rows)"
-        said = error(one.problem, row=one.row, column=one.column, value=one.value)
-        words.append(f"Also {said}{rows}.")
+        words_of_error = error(one.problem, row=one.row, column=one.column, value=one.value)
+        words.append(f"Also {words_of_error}{rows}.")
     whole = error(
         first.problem,
         source=source,
@@ -91,7 +91,7 @@ def all_wrong(found: Sequence[Wrong], source: str, error: type[E]) -> E:
         allowed=first.allowed,
         hint="\n".join(words) or None,
     )
-    whole.wrong = tuple(found)
+    whole.wrong = tuple(wrong)
     return whole
 
 
@@ -161,8 +161,8 @@ class CheckedTable:
                 raise self.error("must hold numbers, not", source=self.source, column=name, value=str(dtype))
         numbers = self.frame.select(pl.col(columns).cast(pl.Float64, strict=False))
         for name in columns:
-            given, number = self.frame[name], numbers[name]
-            absent = absent_values(given)
+            column, number = self.frame[name], numbers[name]
+            absent = absent_values(column)
             if not nullable:
                 self.note(absent, "is not given", name)
             self.note(number.is_null() & ~absent, "is no number:", name)
@@ -171,6 +171,6 @@ class CheckedTable:
         return replace(self, frame=self.frame.with_columns(usable))
 
 
-def absent_values(given: pl.Series) -> pl.Series:
+def absent_values(column: pl.Series) -> pl.Series:
     """Return where a column is null or blank."""
-    return given.is_null() | (given.str.strip_chars() == "" if given.dtype == pl.String else False)
+    return column.is_null() | (column.str.strip_chars() == "" if column.dtype == pl.String else False)

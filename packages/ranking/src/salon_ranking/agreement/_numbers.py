@@ -22,21 +22,21 @@ def numbers(values: ArrayLike, name: str, *, dimensions: int = 1, missing: bool 
         AgreementError: another number of dimensions, text, an infinity, or NaN where nothing may be missing.
     """
     try:
-        found = np.asarray(values)
-        if found.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in found.flat):
-            found = found.astype(np.float64)
+        array = np.asarray(values)
+        if array.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in array.flat):
+            array = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise AgreementError("must be numbers, all rows of one length:", source=name, value=str(error)) from error
-    if found.dtype.kind not in "biuf":
-        raise AgreementError("must be numbers, not", source=name, value=str(found.dtype))
-    if found.ndim != dimensions:
-        raise AgreementError(f"must have {dimensions} dimension(s), not", source=name, value=found.ndim)
-    result = found.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        raise AgreementError("must be numbers, not", source=name, value=str(array.dtype))
+    if array.ndim != dimensions:
+        raise AgreementError(f"must have {dimensions} dimension(s), not", source=name, value=array.ndim)
+    result = array.astype(np.float64)
     wrong = np.isinf(result) if missing else ~np.isfinite(result)
     if wrong.any():
-        place = tuple(int(i) for i in np.argwhere(wrong)[0])
-        hint = "Leave out what is not known, in both lists." if np.isnan(result[place]) else None
-        raise AgreementError("not a finite number:", source=name, row=place[0] + 1, value=float(result[place]), hint=hint)
+        position = tuple(int(i) for i in np.argwhere(wrong)[0])
+        hint = "Leave out what is not known, in both lists." if np.isnan(result[position]) else None
+        raise AgreementError("not a finite number:", source=name, row=position[0] + 1, value=float(result[position]), hint=hint)
     return result
 
 

@@ -156,8 +156,8 @@ def compare_all(
         return ()
     common = [table[:, one] - table[:, other] for one, other in pairs]
     common = [each[~np.isnan(each)] for each in common]
-    for each in common:
-        _enough(len(each))
+    for units in common:
+        _enough(len(units))
     drawn = _core.paired_differences(np.ascontiguousarray(table), replicates, seed, number)
     values = [float(each.mean()) for each in common]
     ends = [
@@ -196,6 +196,6 @@ def score_table(
     return table, names
 
 
-def _enough(items: int) -> None:
-    if items < 2:
-        raise UndefinedError("at least two items are needed, not", value=items)
+def _enough(units: int) -> None:
+    if units < 2:
+        raise UndefinedError("at least two items are needed, not", value=units)

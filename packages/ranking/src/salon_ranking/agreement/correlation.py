@@ -80,10 +80,10 @@ def mid_ranks(values: ArrayLike) -> Floats:
         >>> mid_ranks([0.3, 0.1, 0.3]).tolist()
         [2.5, 1.0, 2.5]
     """
-    found = numbers(values, "values")
-    _, place, frequency = np.unique(found, return_inverse=True, return_counts=True)
+    array = numbers(values, "values")
+    _, index, frequency = np.unique(array, return_inverse=True, return_counts=True)
     last = np.cumsum(frequency)
-    return np.asarray((last - (frequency - 1) / 2.0)[place], dtype=np.float64)
+    return np.asarray((last - (frequency - 1) / 2.0)[index], dtype=np.float64)
 
 
 def inversions(heights: NDArray[np.integer]) -> int:
@@ -109,10 +109,10 @@ def inversions(heights: NDArray[np.integer]) -> int:
         group = starts[(prefix >> 1) << (bit + 1)]  # where the group of each element begins
         ones_in_group = ones_before[:-1] - ones_before[group]
         total += int(ones_in_group[~is_one].sum())
-        place = np.arange(len(current)) - ones_in_group
-        place[is_one] = (starts[prefix << bit] + ones_in_group)[is_one]
+        target = np.arange(len(current)) - ones_in_group
+        target[is_one] = (starts[prefix << bit] + ones_in_group)[is_one]
         moved = np.empty_like(current)
-        moved[place] = current
+        moved[target] = current
         current = moved
     return total
 

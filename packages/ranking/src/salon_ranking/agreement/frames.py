@@ -55,11 +55,11 @@ def correlations(
     rows = []
     for name, part in groups:
         both = {"x": pl.col(first), "y": pl.col(second)}
-        given = part.select(column.cast(pl.Float64).fill_nan(None).alias(name) for name, column in both.items()).drop_nulls()
-        x, y = given["x"].to_numpy(), given["y"].to_numpy()
+        numeric = part.select(column.cast(pl.Float64).fill_nan(None).alias(name) for name, column in both.items()).drop_nulls()
+        x, y = numeric["x"].to_numpy(), numeric["y"].to_numpy()
         for method in methods:
             value, reason = _defined(METHODS[method], x, y)
-            rows.append((name, method, value, len(given), len(part) - len(given), reason))
+            rows.append((name, method, value, len(numeric), len(part) - len(numeric), reason))
     group = by or "__group"
     table = pl.DataFrame(rows, schema={group: frame.schema[group] if by else pl.Null, **_CORRELATIONS}, orient="row")
     return table if by else table.drop(group)
@@ -96,7 +96,7 @@ def kappas(
     """
     rows = _ratings(frame, thing, rater, label)
     by_rater = {str(name): part.select("thing", "value") for name, part in _groups(rows, "rater")}
-    found = []
+    rows_of_pairs = []
     for one, other in combinations(sorted(by_rater), 2):
         both = by_rater[one].join(by_rater[other], on="thing", how="inner", suffix="_other")
         x, y = both["value"].to_list(), both["value_other"].to_list()
@@ -106,10 +106,10 @@ def kappas(
 
         value, reason = _defined(kappa, x, y)
         same = sum(a == b for a, b in zip(x, y, strict=True)) / len(x) if x else None
-        found.append((one, other, len(x), same, value, reason))
+        rows_of_pairs.append((one, other, len(x), same, value, reason))
     floats = {"agreement": pl.Float64, "kappa": pl.Float64}
     schema = {"rater_a": pl.String, "rater_b": pl.String, "things": pl.Int64, **floats, "reason": pl.String}
-    return pl.DataFrame(found, schema=schema, orient="row")
+    return pl.DataFrame(rows_of_pairs, schema=schema, orient="row")
 
 
 @checked

@@ -123,11 +123,11 @@ def fleiss_kappa(counts: ArrayLike) -> float:
 
 
 def _counts(table: ArrayLike) -> Floats:
-    found = numbers(table, "counts", dimensions=2)
-    if (found < 0).any():
-        row = int(np.argwhere(found < 0)[0][0])
-        raise AgreementError("a count is negative:", source="counts", row=row + 1, value=float(found.min()))
-    return found
+    counts = numbers(table, "counts", dimensions=2)
+    if (counts < 0).any():
+        row = int(np.argwhere(counts < 0)[0][0])
+        raise AgreementError("a count is negative:", source="counts", row=row + 1, value=float(counts.min()))
+    return counts
 
 
 def places_of(raters: tuple[list[Any], list[Any]], categories: Sequence[Hashable] | None, *, ordered: bool) -> dict[Any, int]:

@@ -68,9 +68,9 @@ def krippendorff_alpha(ratings: ArrayLike, *, level: Level = "nominal") -> float
         0.92
     """
     table = numbers(ratings, "ratings", dimensions=2, missing=True)
-    given = ~np.isnan(table)
-    thing = np.broadcast_to(np.arange(table.shape[1]), table.shape)
-    return alpha_of_ratings(thing[given], table[given], level=level).value
+    known = ~np.isnan(table)
+    unit = np.broadcast_to(np.arange(table.shape[1]), table.shape)
+    return alpha_of_ratings(unit[known], table[known], level=level).value
 
 
 @shaped(things="n")
@@ -88,40 +88,40 @@ def alpha_of_ratings(things: NDArray[np.integer], values: ArrayLike, *, level: L
         >>> alpha_of_ratings(np.array([0, 0, 1, 1, 2]), [1, 1, 2, 2, 2])
         Alpha(value=1.0, level='nominal', things=2, ratings=4, left_out=1)
     """
-    found = numbers(values, "values")
+    array = numbers(values, "values")
     if level not in LEVELS:
         raise AgreementError("unknown level", value=level, allowed=LEVELS)
-    if len(things) != len(found):
-        raise AgreementError("things and values have different lengths:", value=(len(things), len(found)))
+    if len(things) != len(array):
+        raise AgreementError("things and values have different lengths:", value=(len(things), len(array)))
     _, number, frequency = np.unique(things, return_inverse=True, return_counts=True)
     paired = frequency[number] > 1
     if not paired.any():
         raise UndefinedError("nothing was rated twice, so there is no agreement to measure")
-    kept = found[paired]
+    kept = array[paired]
     if kept.min() == kept.max():
         raise UndefinedError("all paired ratings are the same, so chance explains everything:", value=float(kept[0]))
-    thing = np.unique(number[paired], return_inverse=True)[1]
-    raters = np.bincount(thing).astype(np.float64)
-    within, overall = _nominal(thing, kept, raters) if level == "nominal" else _squared(thing, kept, raters, level)
+    unit = np.unique(number[paired], return_inverse=True)[1]
+    raters = np.bincount(unit).astype(np.float64)
+    within, overall = _nominal(unit, kept, raters) if level == "nominal" else _squared(unit, kept, raters, level)
     total = len(kept)
     observed = float((within / (raters - 1)).sum()) / total
     expected = overall / (total * (total - 1.0))
-    counted = {"things": len(raters), "ratings": total, "left_out": len(found) - total}
+    counted = {"things": len(raters), "ratings": total, "left_out": len(array) - total}
     return Alpha(value=1.0 - observed / expected, level=level, **counted)
 
 
-def _nominal(thing: NDArray[np.integer], values: Floats, raters: Floats) -> tuple[Floats, float]:
+def _nominal(unit: NDArray[np.integer], values: Floats, raters: Floats) -> tuple[Floats, float]:
     """Ordered pairs of unequal values, within each thing and in all."""
     _, code, overall = np.unique(values, return_inverse=True, return_counts=True)
-    cell, frequency = np.unique(thing * len(overall) + code, return_counts=True)
+    cell, frequency = np.unique(unit * len(overall) + code, return_counts=True)
     same = np.bincount(cell // len(overall), weights=frequency.astype(np.float64) ** 2, minlength=len(raters))
     return raters**2 - same, float(len(values)) ** 2 - float((overall.astype(np.float64) ** 2).sum())
 
 
-def _squared(thing: NDArray[np.integer], values: Floats, raters: Floats, level: Level) -> tuple[Floats, float]:
+def _squared(unit: NDArray[np.integer], values: Floats, raters: Floats, level: Level) -> tuple[Floats, float]:
     """Sums of squared distances over ordered pairs, within each thing and in all."""
     scale = mid_ranks(values) if level == "ordinal" else values / np.abs(values).max()
     scale = scale - scale.mean()
-    means = np.bincount(thing, weights=scale) / raters
-    spread = np.bincount(thing, weights=(scale - means[thing]) ** 2)
+    means = np.bincount(unit, weights=scale) / raters
+    spread = np.bincount(unit, weights=(scale - means[unit]) ** 2)
     return 2.0 * raters * spread, 2.0 * len(scale) * float((scale**2).sum())

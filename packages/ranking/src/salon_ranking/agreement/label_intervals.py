@@ -82,7 +82,7 @@ def alpha_interval(
         return _NONE
     known = profiles.known / max(float(np.abs(profiles.known).max()), 1e-300)
     observed, expected = np.zeros(replicates + 1), np.zeros(replicates + 1)
-    for place, drawn in enumerate(_drawn(profiles.counts, replicates, seed)):
+    for number, drawn in enumerate(_drawn(profiles.counts, replicates, seed)):
         overall = profiles.overall(drawn)
         total = overall.sum()
         if level == "nominal":
@@ -91,8 +91,8 @@ def alpha_interval(
             scale = known if level == "interval" else np.cumsum(overall) - overall / 2.0
             scale = scale - scale @ overall / total
             within, spread = profiles.squared(scale), 2.0 * total * (overall @ scale**2)
-        observed[place] = (drawn * within / (profiles.ratings - 1.0)).sum() / total
-        expected[place] = spread / (total * (total - 1.0))
+        observed[number] = (drawn * within / (profiles.ratings - 1.0)).sum() / total
+        expected[number] = spread / (total * (total - 1.0))
     return _ends(observed, expected, 1.0, int(profiles.counts.sum()), confidence)
 
 
@@ -106,9 +106,9 @@ def fleiss_interval(
     raters = float(profiles.ratings[0])
     unequal = profiles.unequal() / (raters * (raters - 1.0))
     observed, expected = np.zeros(replicates + 1), np.zeros(replicates + 1)
-    for place, drawn in enumerate(_drawn(profiles.counts, replicates, seed)):
+    for number, drawn in enumerate(_drawn(profiles.counts, replicates, seed)):
         shares = profiles.overall(drawn) / (drawn.sum() * raters)
-        observed[place], expected[place] = drawn @ unequal / drawn.sum(), 1.0 - (shares**2).sum()
+        observed[number], expected[number] = drawn @ unequal / drawn.sum(), 1.0 - (shares**2).sum()
     return _ends(observed, expected, 1.0, int(profiles.counts.sum()), confidence)
 
 
@@ -130,17 +130,17 @@ class _Profiles:
     def of(cls, things: NDArray[np.int64], values: Floats, *, fewest: int) -> "_Profiles":
         """Group things with at least ``fewest`` labels by what they were labelled."""
         known, code = np.unique(values, return_inverse=True)
-        found: dict[tuple[int, ...], int] = {}
+        counts: dict[tuple[int, ...], int] = {}
         order = np.lexsort((code, things))
         ends = np.flatnonzero(np.diff(things[order])) + 1
         for labels in np.split(code[order], ends):
             if len(labels) >= fewest:
-                found[tuple(labels.tolist())] = found.get(tuple(labels.tolist()), 0) + 1
-        profiles = sorted(found)
+                counts[tuple(labels.tolist())] = counts.get(tuple(labels.tolist()), 0) + 1
+        profiles = sorted(counts)
         entries = [np.unique(each, return_counts=True) for each in profiles]
         table = np.hstack([np.vstack(each) for each in entries]) if entries else np.zeros((2, 0), dtype=np.int64)
         offsets = np.cumsum([0, *(len(codes) for codes, _ in entries)])
-        return cls(np.array([found[each] for each in profiles], dtype=np.float64), known, table, offsets)
+        return cls(np.array([counts[each] for each in profiles], dtype=np.float64), known, table, offsets)
 
     def overall(self, drawn: Floats) -> Floats:
         """Return how often each known value occurs among the drawn things."""

@@ -124,8 +124,8 @@ def label_statistics(
     krippendorff: tuple[object, ...] = (None, None, None, None, things, ratings)
     why = None
     try:
-        found = alpha(used, thing=thing, rater=rater, value=label, level=level)
-        krippendorff = (found.value, *drawing.alpha(level), None, found.things, found.ratings)
+        coefficient = alpha(used, thing=thing, rater=rater, value=label, level=level)
+        krippendorff = (coefficient.value, *drawing.alpha(level), None, coefficient.things, coefficient.ratings)
     except UndefinedError as error:
         why = _sentence(error)
     fleiss: tuple[float | None, ...] = (None, None, None)
@@ -203,8 +203,8 @@ def _with_numbers(rows: pl.DataFrame, label: str) -> pl.DataFrame:
     """Return the rows with labels that are numbers in a text column, as a CSV file has them, as numbers."""
     if rows[label].dtype != pl.String:
         return rows
-    found = rows[label].cast(pl.Float64, strict=False)
-    return rows if found.null_count() else rows.with_columns(found)
+    numeric = rows[label].cast(pl.Float64, strict=False)
+    return rows if numeric.null_count() else rows.with_columns(numeric)
 
 
 def _sentence(error: AgreementError) -> str:

@@ -104,7 +104,7 @@ def rank_stability(
     settled = np.array([difference.significant for difference in differences])
     random = np.random.default_rng(seed)
     tail = (1.0 - confidence) / 2.0
-    found = []
+    sizes_tried = []
     for size in sizes:
         drawn = np.array([table[_draw(members, size, random)].mean(axis=0) for _ in range(rounds)])
         signs = np.sign(drawn[:, first] - drawn[:, second])
@@ -112,7 +112,7 @@ def rank_stability(
         low, high = np.quantile(tau, [tail, 1.0 - tail])
         same = signs == full
         agreed = (signs * full)[:, settled].mean(axis=1) if settled.any() else np.full(rounds, np.nan)
-        found.append(
+        sizes_tried.append(
             SizeStability(
                 size=int(size),
                 tau=float(tau.mean()),
@@ -127,7 +127,7 @@ def rank_stability(
     unsettled = tuple((d.first, d.second) if d.value >= 0 else (d.second, d.first) for d in differences if not d.significant)
     drawn_by = {"rounds": rounds, "replicates": replicates, "seed": seed}
     ranking = tuple(names[system] for system in order)
-    return Stability(tuple(found), ranking, unsettled, len(table), len(members), confidence=confidence, **drawn_by)
+    return Stability(tuple(sizes_tried), ranking, unsettled, len(table), len(members), confidence=confidence, **drawn_by)
 
 
 def allocate(stratum_sizes: Sequence[int], size: int) -> list[int]:
@@ -138,16 +138,16 @@ def allocate(stratum_sizes: Sequence[int], size: int) -> list[int]:
         [4, 2, 1]
     """
     whole = sum(stratum_sizes)
-    given = [size * count // whole for count in stratum_sizes]
+    sizes = [size * count // whole for count in stratum_sizes]
     remainders = [size * count % whole for count in stratum_sizes]
-    for stratum in sorted(range(len(given)), key=lambda number: (-remainders[number], number))[: size - sum(given)]:
-        given[stratum] += 1
-    return given
+    for stratum in sorted(range(len(sizes)), key=lambda number: (-remainders[number], number))[: size - sum(sizes)]:
+        sizes[stratum] += 1
+    return sizes
 
 
 def _draw(members: list[NDArray[np.integer]], size: int, random: np.random.Generator) -> NDArray[np.integer]:
-    given = allocate([len(stratum) for stratum in members], size)
-    return np.concatenate([random.permutation(stratum)[:count] for stratum, count in zip(members, given, strict=True)])
+    sizes = allocate([len(stratum) for stratum in members], size)
+    return np.concatenate([random.permutation(stratum)[:count] for stratum, count in zip(members, sizes, strict=True)])
 
 
 def _tau(signs: Floats, full: Floats) -> Floats:
@@ -156,14 +156,14 @@ def _tau(signs: Floats, full: Floats) -> Floats:
     return np.asarray((signs @ full) / np.sqrt(np.maximum(untied, 1)))
 
 
-def _strata(strata: Sequence[Hashable] | NDArray[Any] | None, items: int) -> list[NDArray[np.integer]]:
+def _strata(strata: Sequence[Hashable] | NDArray[Any] | None, count: int) -> list[NDArray[np.integer]]:
     if strata is None:
-        return [np.arange(items)]
-    if len(strata) != items:
-        raise AgreementError(f"{items} items need as many strata, not", value=len(strata))
+        return [np.arange(count)]
+    if len(strata) != count:
+        raise AgreementError(f"{count} items need as many strata, not", value=len(strata))
     places: dict[Hashable, list[int]] = {}
-    for item, stratum in enumerate(strata):
-        places.setdefault(stratum, []).append(item)
+    for number, stratum in enumerate(strata):
+        places.setdefault(stratum, []).append(number)
     return [np.array(found) for found in places.values()]
 
 

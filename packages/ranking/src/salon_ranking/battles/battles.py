@@ -240,8 +240,8 @@ class Battles:
         own = weight_of(self.weight)
         frame = weighed.with_columns((unit * own / pl.col("__n")).alias(PAIR_WEIGHT)).drop("__one", "__other", "__n", "__row")
         some = Battles.from_frame(frame, self.source, self.cluster_by, PAIR_WEIGHT, ids=None, anchors="count")
-        said = f"pairs of {min_pair_count:,} battles or more count alike"
-        return replace(some, everything=self.everything, remarks=(*self.remarks, said))
+        remark = f"pairs of {min_pair_count:,} battles or more count alike"
+        return replace(some, everything=self.everything, remarks=(*self.remarks, remark))
 
     def with_rows(self, frame: pl.LazyFrame) -> "Battles":
         """Return some of the same battles, with the same source, clusters, weights and remarks."""
@@ -302,8 +302,10 @@ class Battles:
         names = self.unrated["model"].to_list()
         if not names:
             return ()
-        said = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else "")
-        return (f"not rated, as all of their battles were judged both-bad: {said}",)
+        listed = ", ".join(names[:_MOST_NAMED]) + (
+            f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+        )
+        return (f"not rated, as all of their battles were judged both-bad: {listed}",)
 
 
 def _check_options(weight: object, ids: object, anchors: object, names: object) -> None:
@@ -365,7 +367,7 @@ def planned_by(battles: Battles) -> dict[str, int]:
             return {}
         rule = pl.col("plan_rule").cast(pl.String).str.strip_chars()
         streams = pl.col("plan_stream").is_not_null() if "plan_stream" in names else pl.lit(False)
-        found = (
+        counts = (
             counting(battles.frame, battles.weight)
             .filter((rule != "") & (rule != "uniform"))
             .group_by(rule.alias("rule"), pl.when(streams).then(2).otherwise(1).alias("streams"))
@@ -373,7 +375,7 @@ def planned_by(battles: Battles) -> dict[str, int]:
             .sort("len", "rule", "streams", descending=[True, False, False])
             .collect()
         )
-    return {f"{name} in {'2 streams' if streams == 2 else '1 stream'}": count for name, streams, count in found.iter_rows()}
+    return {f"{name} in {'2 streams' if streams == 2 else '1 stream'}": count for name, streams, count in counts.iter_rows()}
 
 
 def cluster_columns(cluster_by: str | Sequence[str] | None) -> tuple[str, ...]:

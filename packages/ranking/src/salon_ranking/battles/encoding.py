@@ -288,10 +288,10 @@ def _first_wrong(frame: pl.LazyFrame, columns: BattleColumns, source: str) -> Ba
         usable = weight.is_between(LEAST_WEIGHT, MOST_WEIGHT) | (weight == 0)
         checks.append((columns.weight, _BAD_WEIGHT, ~(weight.is_finite() & usable), None))
     checks += [(name, "no value to cluster by", pl.col(name).is_null(), None) for name in columns.cluster]
-    found = wrong_rows(rows, [RowCheck(*check, hint=_HINTS.get(check[1])) for check in checks])
-    if not found:
+    wrong = wrong_rows(rows, [RowCheck(*check, hint=_HINTS.get(check[1])) for check in checks])
+    if not wrong:
         return BattleError("changed while it was read", source=source)
-    return all_wrong(found, source, BattleError)
+    return all_wrong(wrong, source, BattleError)
 
 
 def _too_far_apart(frame: pl.LazyFrame, columns: BattleColumns, source: str, least: float) -> BattleError:

@@ -83,9 +83,9 @@ def _hashes(ids: pl.LazyFrame, column: str, share: int, shares: int) -> NDArray[
     hashes = ids.filter(pl.col(column).is_not_null()).select(pl.col(column).hash().alias(_HASH))
     if shares > 1:
         hashes = hashes.filter(pl.col(_HASH) % shares == share)
-    found: NDArray[np.uint64] = np.concatenate([np.empty(0, dtype=np.uint64), *_batches(hashes)])
-    found.sort()
-    return found
+    all_hashes: NDArray[np.uint64] = np.concatenate([np.empty(0, dtype=np.uint64), *_batches(hashes)])
+    all_hashes.sort()
+    return all_hashes
 
 
 def _batches(hashes: pl.LazyFrame) -> Iterator[NDArray[np.uint64]]:

@@ -115,10 +115,10 @@ def format_of(votes: VoteFormat | str) -> VoteFormat:
     """
     if isinstance(votes, VoteFormat):
         return votes
-    found = VOTE_FORMATS.get(votes) if isinstance(votes, str) else None
-    if found is None:
+    known = VOTE_FORMATS.get(votes) if isinstance(votes, str) else None
+    if known is None:
         raise OptionError("unknown format of votes", value=votes, allowed=VOTE_FORMATS)
-    return found
+    return known
 
 
 def renamed(frame: pl.LazyFrame, names: Mapping[str, str]) -> pl.LazyFrame:

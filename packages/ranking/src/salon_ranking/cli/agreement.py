@@ -73,7 +73,7 @@ def agreement(
     chosen = None if categories is None else [name.strip() for name in categories.split(",")]
     frame = read_table(labels, "ratings", AgreementError)
     try:
-        found = label_statistics(
+        statistics = label_statistics(
             frame,
             thing=thing,
             rater=rater,
@@ -87,7 +87,12 @@ def agreement(
         )
     except AgreementError as error:
         raise error.at(source=labels) from error
-    view = found.view()
+    view = statistics.view()
     deliver(
-        view.table, found.table, form=format_, output=output, show=lambda: show(view.header, view.table), made=view.makers()
+        view.table,
+        statistics.table,
+        form=format_,
+        output=output,
+        show=lambda: show(view.header, view.table),
+        made=view.makers(),
     )

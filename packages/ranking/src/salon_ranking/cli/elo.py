@@ -70,7 +70,7 @@ def elo(
             threads=threads,
             progress=stage("random orders"),
         )
-    made = made_of(
+    options = made_of(
         ratings,
         battles=rated.count,
         source=rated.source,
@@ -81,7 +81,7 @@ def elo(
         excluded=None,
     )
     further = {} if acceptable is None else {"acceptability": acceptable}
-    table = OtherTable(ratings.header, ratings.table, made, further, cells=_cells, warnings=rated.unrated_note)
+    table = OtherTable(ratings.header, ratings.table, options, further, cells=_cells, warnings=rated.unrated_note)
     show_table(table, format_, output)
 
 

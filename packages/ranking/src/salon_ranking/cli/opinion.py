@@ -124,9 +124,9 @@ def mos(
     from salon_ranking.opinion.ratings import MosRatings
     from salon_ranking.opinion.summary import summarise
 
-    found = MosRatings.read(ratings, prompts=prompts, scale=scale, **spelled)
+    mos_ratings = MosRatings.read(ratings, prompts=prompts, scale=scale, **spelled)
     summary = summarise(
-        found,
+        mos_ratings,
         test=test,
         alpha=alpha,
         by_scenario=by_scenario,
@@ -202,7 +202,7 @@ def drivers(
 
     cast = Battles.read(battles, weight=weight_of(weight))
     has_mode = "mode" in cast.frame.collect_schema()
-    found = dimension_weights(
+    weights = dimension_weights(
         cast,
         MosRatings.read(ratings, prompts=prompts),
         persona=persona or ("mode" if has_mode else None),
@@ -217,9 +217,9 @@ def drivers(
     def page() -> str:
         with drawing():
             from salon_ranking.report.mos_page import weights_page
-        return weights_page(found, title=f"Weights: {battles.name}")
+        return weights_page(weights, title=f"Weights: {battles.name}")
 
-    _deliver(found, found.view(), found.table, output, format_, page=page)
+    _deliver(weights, weights.view(), weights.table, output, format_, page=page)
 
 
 @click.command("pass-rates", context_settings=HELP)
@@ -245,17 +245,17 @@ def pass_rates(
     """
     from salon_ranking.opinion.checks import Checks
 
-    found = Checks.read(checks, task=task, **spelled)
-    shares = found.shares(confidence=confidence)
+    read_checks = Checks.read(checks, task=task, **spelled)
+    shares = read_checks.shares(confidence=confidence)
 
     def page() -> str:
         with drawing():
             from salon_ranking.report.mos_page import checks_page
-        return checks_page(found, title=f"Test points: {checks.name}", confidence=confidence)
+        return checks_page(read_checks, title=f"Test points: {checks.name}", confidence=confidence)
 
     chart = ForestPlot("Share of checks passed", plot_rows(shares, "share"))
-    view = ResultView(found.header, _share_cells(shares), chart)
-    _deliver(found, view, shares, output, format_, page=page, confidence=confidence)
+    view = ResultView(read_checks.header, _share_cells(shares), chart)
+    _deliver(read_checks, view, shares, output, format_, page=page, confidence=confidence)
 
 
 def _deliver(
@@ -271,12 +271,12 @@ def _deliver(
     """Print a result in the wanted format, and write it to the file that was named."""
     from salon_ranking.opinion.output import to_json
 
-    def shown() -> None:
+    def print_view() -> None:
         show(view.header, view.table, *view.notes)
 
-    made: dict[str, Maker] = {**view.makers(), ".html": page}
+    makers: dict[str, Maker] = {**view.makers(), ".html": page}
     json = partial(to_json, result, confidence=confidence)
-    deliver(view.table, table, form=format_, output=output, show=shown, json=json, made=made)
+    deliver(view.table, table, form=format_, output=output, show=print_view, json=json, made=makers)
 
 
 def _share_cells(shares: "pl.DataFrame") -> Table:

@@ -108,25 +108,25 @@ def progress() -> "Iterator[Stage]":
     from time import monotonic
 
     began = monotonic()
-    shown: list[bars.Progress] = []
+    bars_shown: list[bars.Progress] = []
 
     def stage(name: str) -> "Progress":
         tasks: list[bars.TaskID] = []
 
         def advance(done: int, total: int) -> None:
             if monotonic() - began > _QUIET_SECONDS:
-                if not shown:
-                    shown.append(_bar())
+                if not bars_shown:
+                    bars_shown.append(_bar())
                 if not tasks:
-                    tasks.append(shown[0].add_task(name))
-                shown[0].update(tasks[0], completed=done, total=total)
+                    tasks.append(bars_shown[0].add_task(name))
+                bars_shown[0].update(tasks[0], completed=done, total=total)
 
         return advance
 
     try:
         yield stage
     finally:
-        for bar in shown:
+        for bar in bars_shown:
             bar.stop()
 
 

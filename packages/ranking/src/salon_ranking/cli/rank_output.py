@@ -59,8 +59,8 @@ def _show_boards(answer: RankAnswer, *, quiet: bool) -> None:
             more = more_rows(board.table.height)
             if more is not None:
                 terminal.print(more)
-        for said in board.warnings:
-            terminal.print(f"Warning: {plain(said)}")
+        for warning in board.warnings:
+            terminal.print(f"Warning: {plain(warning)}")
         show_tables({}, {"parameters": board.parameters, "position_bias": board.position_bias}, terminal)
         _show_analyses(board, analyses, terminal)
 
@@ -117,8 +117,8 @@ def write_boards(
         return leaderboard_page(boards, title=title, battles=battles, raters=raters, analyses=analyses)
 
     view = joined_views([board.view() for board in boards], [board.group or "all" for board in boards])
-    made = {**view.makers(), ".json": lambda: to_json(boards, analyses), ".html": page}
-    write_table(path, view.table, combined(boards), made=made)
+    makers = {**view.makers(), ".json": lambda: to_json(boards, analyses), ".html": page}
+    write_table(path, view.table, combined(boards), made=makers)
 
 
 def store_answer(request: RankRequest, rank_input: RankInput, answer: RankAnswer, sink: "Sink") -> None:
@@ -128,5 +128,5 @@ def store_answer(request: RankRequest, rank_input: RankInput, answer: RankAnswer
     flags = 0 if rank_input.exclusion is None else sink("rater_flags", rank_input.exclusion.records, "rank")
     rows = pl.concat([board.records(request.board_name) for board in answer.boards])  # groups differ in the column group
     added = sink("leaderboards", rows, "rank")
-    said = f"Added {counted(added, 'row')} to leaderboards and {counted(flags, 'row')} to rater_flags in {request.store}"
-    click.echo(said, err=True)
+    remark = f"Added {counted(added, 'row')} to leaderboards and {counted(flags, 'row')} to rater_flags in {request.store}"
+    click.echo(remark, err=True)

@@ -86,10 +86,10 @@ def raters(
     from salon_ranking.raters.votes import Votes
 
     sink = None if store is None else open_sink(store)
-    given = {name: value for name, value in policy_options.items() if value is not None}
-    if "run_length" in given:
-        given["run_length"] = given["run_length"] or None  # 0: by probability
-    policy = RaterPolicy(**given)
+    chosen = {name: value for name, value in policy_options.items() if value is not None}
+    if "run_length" in chosen:
+        chosen["run_length"] = chosen["run_length"] or None  # 0: by probability
+    policy = RaterPolicy(**chosen)
     cast = Votes.read(battles)
     known = None if reference is None else scan(reference)
     report = check_raters(cast, policy, reference=known)

@@ -89,9 +89,9 @@ def next_pairs(
     from salon_ranking.scheduling.state import ScheduleState
 
     names = _names(models)
-    found = Battles.read(battles)
-    inventory = _inventory(battles, generations, prompts, samples, names or found.models)
-    state = ScheduleState.of(found, models=names or None, inventory=inventory)
+    voted = Battles.read(battles)
+    inventory = _inventory(battles, generations, prompts, samples, names or voted.models)
+    state = ScheduleState.of(voted, models=names or None, inventory=inventory)
     plan = plan_pairs(state, count, rule=rule, streams=streams, seed=seed)
     deliver(lambda: _pair_cells(plan), plan, form=format_, output=output, show=lambda: _show_pairs(plan))
 
@@ -150,7 +150,7 @@ def simulate(
     else:
         ratings = _fitted(battles)
     with progress() as stage:
-        found = make_plan(
+        battle_plan = make_plan(
             ratings,
             rules=rules or _RULES,
             voting=Voting(ties, noise),
@@ -164,20 +164,27 @@ def simulate(
     def page() -> str:
         with drawing():
             from salon_ranking.report.plan_page import plan_page
-        return plan_page(found, title=title)
+        return plan_page(battle_plan, title=title)
 
     def svg() -> str:
         with drawing():
             from salon_ranking.report.plan_page import plan_chart
-        return plan_chart(found).svg()
+        return plan_chart(battle_plan).svg()
 
     def png() -> bytes:
         with drawing():
             from salon_ranking.report.plan_page import plan_chart
-        return plan_chart(found).png()
+        return plan_chart(battle_plan).png()
 
-    made: dict[str, Maker] = {".html": page, ".svg": svg, ".png": png}
-    deliver(lambda: _plan_cells(found), found.table, form=format_, output=output, show=lambda: _show_plan(found), made=made)
+    makers: dict[str, Maker] = {".html": page, ".svg": svg, ".png": png}
+    deliver(
+        lambda: _plan_cells(battle_plan),
+        battle_plan.table,
+        form=format_,
+        output=output,
+        show=lambda: _show_plan(battle_plan),
+        made=makers,
+    )
 
 
 def _fitted(battles: Path) -> "NDArray[np.float64]":
@@ -188,8 +195,8 @@ def _fitted(battles: Path) -> "NDArray[np.float64]":
     return fit(Battles.read(battles), prior_ties=1.0).ratings
 
 
-def _names(given: Sequence[str]) -> list[str]:
-    return [name.strip() for part in given for name in part.split(",") if name.strip()]
+def _names(values: Sequence[str]) -> list[str]:
+    return [name.strip() for part in values for name in part.split(",") if name.strip()]
 
 
 def _inventory(
@@ -228,15 +235,15 @@ def _show_pairs(plan: "pl.DataFrame") -> None:
         click.echo(f"… and {plan.height - _MOST_SHOWN:,} more (--output or --format shows all)", err=True)
 
 
-def _plan_cells(found: "BattlePlan") -> Table:
+def _plan_cells(plan: "BattlePlan") -> Table:
     """Return one row per goal and rule."""
     from salon_ranking.scheduling.planning import GOAL_HEADS, goal_rows
 
     heads = tuple(head.lower() for head in GOAL_HEADS)
-    return Table(heads, goal_rows(found.table), frozenset(heads[2:]))
+    return Table(heads, goal_rows(plan.table), frozenset(heads[2:]))
 
 
-def _show_plan(found: "BattlePlan") -> None:
+def _show_plan(plan: "BattlePlan") -> None:
     terminal = console()
-    terminal.print(plain(found.header), style="dim")
-    terminal.print(fitted(_plan_cells(found)))
+    terminal.print(plain(plan.header), style="dim")
+    terminal.print(fitted(_plan_cells(plan)))

@@ -135,16 +135,16 @@ def _spelling(
     return {"votes": own, "names": names}
 
 
-def _pairs(option: str, given: Sequence[str], example: str) -> dict[str, str]:
+def _pairs(option: str, values: Sequence[str], example: str) -> dict[str, str]:
     """``THEIRS=OURS`` pairs, several in one text by commas."""
-    found = {}
-    for pair in (part for text in given for part in text.split(",") if part.strip()):
+    pairs = {}
+    for pair in (part for text in values for part in text.split(",") if part.strip()):
         theirs, sign, ours = pair.rpartition("=")
         if not (sign and theirs.strip() and ours.strip()):
             hint = f"Write the file's word, =, and Salon's: {option} {example}."
             raise InputError("is not THEIRS=OURS:", source=option, value=pair, hint=hint)
-        found[theirs.strip()] = ours.strip()
-    return found
+        pairs[theirs.strip()] = ours.strip()
+    return pairs
 
 
 def _names(path: Path) -> dict[str, str]:

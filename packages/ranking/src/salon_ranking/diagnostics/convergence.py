@@ -142,14 +142,14 @@ def _widths(cells: _core.Cells, options: FitOptions, base: int, confidence: floa
         if isinstance(likelihood, TieLikelihood):
             likelihood.check("a part of the battles")
         values = likelihood.fit().values
-        found = sandwich(likelihood, values)
+        estimate = sandwich(likelihood, values)
     except UnratableError:
         return None
     others = np.delete(np.arange(cells.models), base)
-    matrix = found.covariance[: cells.models, : cells.models]
+    matrix = estimate.covariance[: cells.models, : cells.models]
     if not np.isfinite(matrix).all():
         return None
-    degrees = found.degrees_between(others, np.full(len(others), base))
+    degrees = estimate.degrees_between(others, np.full(len(others), base))
     return np.delete(interval_widths(matrix, base, confidence, np.insert(degrees, base, np.inf)), base)
 
 

@@ -142,7 +142,7 @@ def cycle_report(battles: Battles, most: Annotated[int, Range(0, 1e9)] = 10) -> 
 
 
 def _worst_cycles(battles: Battles, rate: Floats, most: int) -> pl.DataFrame:
-    found: list[tuple[float, int, int, int]] = []
+    cycles: list[tuple[float, int, int, int]] = []
     for start in range(len(rate)):
         # Each cycle once: from its lowest number.
         seconds = start + 1 + np.flatnonzero(rate[start, start + 1 :] > 0.5)
@@ -152,8 +152,8 @@ def _worst_cycles(battles: Battles, rate: Floats, most: int) -> pl.DataFrame:
         rows, columns = np.nonzero(between > 0.5)
         strength = weakest[rows, columns]
         best = np.argsort(-strength, kind="stable")[:most]
-        found += [(float(strength[k]), start, int(seconds[rows[k]]), int(thirds[columns[k]])) for k in best]
-    found = sorted(found, key=lambda one: (-one[0], *one[1:]))[:most]
+        cycles += [(float(strength[k]), start, int(seconds[rows[k]]), int(thirds[columns[k]])) for k in best]
+    cycles = sorted(cycles, key=lambda one: (-one[0], *one[1:]))[:most]
     schema = {
         "first": pl.String,
         "second": pl.String,
@@ -164,7 +164,7 @@ def _worst_cycles(battles: Battles, rate: Floats, most: int) -> pl.DataFrame:
         "weakest": pl.Float64,
     }
     names = battles.models
-    rows_ = [(names[a], names[b], names[c], rate[a, b], rate[b, c], rate[c, a], weak) for weak, a, b, c in found]
+    rows_ = [(names[a], names[b], names[c], rate[a, b], rate[b, c], rate[c, a], weak) for weak, a, b, c in cycles]
     return pl.DataFrame(rows_, schema=schema, orient="row")
 
 
@@ -253,5 +253,5 @@ def _leverage(totals: PairTotals, spread: Floats, count: int) -> Floats:
     np.fill_diagonal(laplacian, -laplacian.sum(axis=1))
     inverse = np.linalg.pinv(laplacian, hermitian=True)
     diagonal = np.diag(inverse)
-    taken: Floats = weight * (diagonal[totals.first] + diagonal[totals.second] - 2.0 * inverse[totals.first, totals.second])
-    return taken
+    leverage: Floats = weight * (diagonal[totals.first] + diagonal[totals.second] - 2.0 * inverse[totals.first, totals.second])
+    return leverage

@@ -37,10 +37,10 @@ def head_to_head(battles: Battles, models: Sequence[str] | None = None) -> pl.Da
     for name in chosen:
         if name not in number:
             raise UnknownModelError("unknown model", source=battles.source, value=name, allowed=battles.models)
-    place = np.full(len(battles.models), -1, dtype=np.int64)
-    place[[number[name] for name in chosen]] = np.arange(len(chosen))
+    row_of = np.full(len(battles.models), -1, dtype=np.int64)
+    row_of[[number[name] for name in chosen]] = np.arange(len(chosen))
     first, second, outcome, _, count, weight = battles.cells.columns()
-    mine, theirs = place[first], place[second]
+    mine, theirs = row_of[first], row_of[second]
     kept = (mine >= 0) & (theirs >= 0)
     cells = pl.DataFrame({"one": mine[kept], "other": theirs[kept], "outcome": outcome[kept], "weight": (count * weight)[kept]})
     seen = pl.concat(

@@ -113,12 +113,12 @@ def log_loss(battles: Battles, ratings: Ratings) -> LogLoss:
         >>> log_loss(held_out, fit(votes))
         LogLoss(value=0.2876820724517809, battles=1, unpredicted=1)
     """
-    found = predict(battles, ratings)
-    known = found.drop_nulls("log_loss")
+    predictions = predict(battles, ratings)
+    known = predictions.drop_nulls("log_loss")
     if not known.height:
-        return LogLoss(None, 0, found.height)
+        return LogLoss(None, 0, predictions.height)
     value = float(np.average(known["log_loss"].to_numpy(), weights=known["weight"].to_numpy()))
-    return LogLoss(value, known.height, found.height - known.height)
+    return LogLoss(value, known.height, predictions.height - known.height)
 
 
 def _at_covariates(

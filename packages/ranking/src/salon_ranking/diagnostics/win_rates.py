@@ -83,12 +83,12 @@ def as_matrix(rates: pl.DataFrame, value: str = "win_rate") -> pl.DataFrame:
         raise OptionError("too many models for a square table:", value=len(names), hint=f"At most {MOST_MODELS:,}.")
     # The column of a model may have any name, even "model".
     square = np.full((len(names), len(names)), None, dtype=object)
-    place = {name: number for number, name in enumerate(names)}
+    row_of = {name: number for number, name in enumerate(names)}
     for model, opponent, number in rates.select("model", "opponent", value).iter_rows():
-        square[place[model], place[opponent]] = number
-    heading = "model" if "model" not in place else "model (row)"
+        square[row_of[model], row_of[opponent]] = number
+    heading = "model" if "model" not in row_of else "model (row)"
     columns = {heading: pl.Series(names, dtype=pl.String)}
-    for name, number in place.items():
+    for name, number in row_of.items():
         columns[name] = pl.Series(square[:, number].tolist(), dtype=pl.Float64)
     return pl.DataFrame(columns)
 

@@ -47,16 +47,16 @@ class Analyses:
 
     def document(self) -> dict[str, object]:
         """Return the analyses for JSON; null is what is not known."""
-        found: dict[str, object] = {}
+        document: dict[str, object] = {}
         if self.acceptability is not None:
-            found["acceptability"] = rows_of(self.acceptability)
+            document["acceptability"] = rows_of(self.acceptability)
         if self.diagnosis is not None:
             tables = {name: rows_of(table) for name, table in self.diagnosis.tables.items()}
-            found["diagnosis"] = {**self.diagnosis.numbers, "note": self.diagnosis.note, **tables}
+            document["diagnosis"] = {**self.diagnosis.numbers, "note": self.diagnosis.note, **tables}
         if self.held_out is not None:
             one = self.held_out
-            found["held_out"] = {"log_loss": one.value, "battles": one.battles, "unpredicted": one.unpredicted}
-        return found
+            document["held_out"] = {"log_loss": one.value, "battles": one.battles, "unpredicted": one.unpredicted}
+        return document
 
 
 def analyses_of(
@@ -92,18 +92,18 @@ def analyses_of(
         return tuple(Analyses() for _ in boards)
     rated_by, every_by = _groups(rated, by), _groups(every, by)
     unseen_by = {} if held_out is None else _groups(held_out, by)
-    found = []
+    analyses = []
     for board in boards:
         own, unseen = rated_by.get(board.group), unseen_by.get(board.group)
         ratings = ratings_of(board, own) if own is not None and board.battles and (diagnose or unseen is not None) else None
-        found.append(
+        analyses.append(
             Analyses(
                 acceptability(every_by[board.group], confidence=board.options.confidence) if acceptable else None,
                 diagnosis(own, ratings) if diagnose and own is not None and ratings is not None else None,
                 log_loss(unseen, ratings) if unseen is not None and ratings is not None else None,
             )
         )
-    return tuple(found)
+    return tuple(analyses)
 
 
 def diagnosis(battles: Battles, ratings: Ratings) -> FitDiagnosis:

@@ -199,12 +199,12 @@ class Leaderboard(ShownResult):
         ``left_share`` is the chance of the left one of two equally strong models (½: no bias), ``ci_low`` and ``ci_high`` its
         interval, ``z`` and ``p_value`` the test that it is ½.
         """
-        found = self.parameters.filter(pl.col("term") == SHOWN_LEFT)
+        bias = self.parameters.filter(pl.col("term") == SHOWN_LEFT)
         shares = {
-            name: pl.Series(1.0 / (1.0 + np.exp(-found[column].to_numpy())), dtype=pl.Float64).fill_nan(None)
+            name: pl.Series(1.0 / (1.0 + np.exp(-bias[column].to_numpy())), dtype=pl.Float64).fill_nan(None)
             for name, column in (("left_share", "estimate"), ("ci_low", "ci_low"), ("ci_high", "ci_high"))
         }
-        return found.select("component").with_columns(**shares, z=found["z"], p_value=found["p_value"])
+        return bias.select("component").with_columns(**shares, z=bias["z"], p_value=bias["p_value"])
 
     @property
     def planning(self) -> str:
@@ -212,11 +212,11 @@ class Leaderboard(ShownResult):
         if not self.planned:
             return ""
         how = ", ".join(f"{count:,} by {rule}" for rule, count in self.planned.items())
-        said = f"{sum(self.planned.values()):,} of {counted(self.battles, 'battle')} chosen by earlier votes ({how})"
+        sentence = f"{sum(self.planned.values()):,} of {counted(self.battles, 'battle')} chosen by earlier votes ({how})"
         if self.options.estimator != "firth":
-            return f"{said}, which spreads the ratings too far: rate with --estimator firth"
+            return f"{sentence}, which spreads the ratings too far: rate with --estimator firth"
         one = not all(rule.endswith("2 streams") for rule in self.planned)
-        return f"{said}{', which spreads the ratings too far where there is one stream' if one else ''}"
+        return f"{sentence}{', which spreads the ratings too far where there is one stream' if one else ''}"
 
     @property
     def components(self) -> int:
@@ -257,12 +257,12 @@ class Leaderboard(ShownResult):
             parts.append(f"{self.components} components are ranked each by itself, {between}")
         if not self.converged:
             parts.append(f"NOT CONVERGED after {self.iterations} iterations (gradient {self.gradient_norm:.1e})")
-        said = "; ".join(parts) + "."
+        sentence = "; ".join(parts) + "."
         if self.remarks:
-            said += f" {'' if self.group is None else 'In all groups together: '}{'; '.join(self.remarks)}."
+            sentence += f" {'' if self.group is None else 'In all groups together: '}{'; '.join(self.remarks)}."
         if self.excluded is None:
-            return said
-        return f"{said} {'' if self.group is None else 'In all groups together: '}{self.excluded.sentence}"
+            return sentence
+        return f"{sentence} {'' if self.group is None else 'In all groups together: '}{self.excluded.sentence}"
 
     @property
     def _freedom(self) -> str:
@@ -335,8 +335,8 @@ def made_of(*parts: object, **known: object) -> dict[str, object]:
         parts: each name is looked up in the first of them that has it.
         known: names whose value is given.
     """
-    found = {}
+    options = {}
     for name in _MADE:
         value = known[name] if name in known else next((getattr(one, name) for one in parts if hasattr(one, name)), None)
-        found[name] = asdict(value) if isinstance(value, ExcludedRaters) else value
-    return found
+        options[name] = asdict(value) if isinstance(value, ExcludedRaters) else value
+    return options

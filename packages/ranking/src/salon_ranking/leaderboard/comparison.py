@@ -69,8 +69,8 @@ def compare(boards: Sequence[Leaderboard]) -> pl.DataFrame:
     table = pl.DataFrame({"model": pl.Series(models, dtype=pl.String)})
     for board, name in zip(boards, names, strict=True):
         among = pl.when(pl.col("model").is_in(list(shared))).then(pl.col("rating").round(RANK_DIGITS))
-        place = among.rank("min", descending=True).cast(pl.Int64)
-        own = board.table.select("model", pl.col("rating").alias(f"rating {name}"), place.alias(f"rank {name}"))
+        rank_among = among.rank("min", descending=True).cast(pl.Int64)
+        own = board.table.select("model", pl.col("rating").alias(f"rating {name}"), rank_among.alias(f"rank {name}"))
         table = table.join(own, on="model", how="left", maintain_order="left")
     changes = [(pl.col(f"rank {names[0]}") - pl.col(f"rank {name}")).alias(f"change {name}") for name in names[1:]]
     ordered = ["model"]
@@ -197,14 +197,14 @@ def _side(
     theta = ratings.log_strengths[chosen]
     variance, degrees = np.full(len(shared), np.nan), np.full(len(shared), np.nan)
     asked = IntervalOptions(interval="sandwich", cluster=clustered)
-    found = [one for league in uncertainties(ratings, asked) for one in league.strengths]
-    one = found[0]
-    place = np.searchsorted(one.members, chosen)
-    is_known = len(found) == 1 and one.too_little(confidence) is None
-    is_joined = one.strong is None or len({*one.strong[place]}) == 1  # so that all models can be compared
+    strengths = [one for league in uncertainties(ratings, asked) for one in league.strengths]
+    one = strengths[0]
+    index = np.searchsorted(one.members, chosen)
+    is_known = len(strengths) == 1 and one.too_little(confidence) is None
+    is_joined = one.strong is None or len({*one.strong[index]}) == 1  # so that all models can be compared
     if isinstance(one, AnalyticUncertainty) and is_known and is_joined:
         contrasts = np.zeros((len(shared), len(one.members)))
-        contrasts[:, place] = np.eye(len(shared)) - 1.0 / len(shared)
+        contrasts[:, index] = np.eye(len(shared)) - 1.0 / len(shared)
         variance = np.maximum(((contrasts @ one.covariance) * contrasts).sum(axis=1), 0.0)
         degrees = one.degrees_of_contrasts(contrasts)
     return theta - theta.mean(), variance, degrees

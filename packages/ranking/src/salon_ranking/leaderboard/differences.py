@@ -87,14 +87,14 @@ class Differences:
     @property
     def header(self) -> str:
         """One sentence on how the table was made."""
-        found = self.table["significant"].sum()
+        significant = self.table["significant"].sum()
         share = f"{100 * (1 - self.confidence):.3g}%"
         lost = (f"{self.degenerate:,} degenerate replicates without a finite estimate",) if self.degenerate else ()
         remarks = "".join(f"; {said}" for said in (*lost, *self.warnings))
         how = f"{self.ci_method}{freedom_of(self.table['degrees'])}"
         return (
             f"{self.source}: {self.table.height:,} pairs of models; {100 * self.confidence:.4g}% interval: {how}; "
-            f"{found:,} differences are significant at {share} after Holm's correction{remarks}."
+            f"{significant:,} differences are significant at {share} after Holm's correction{remarks}."
         )
 
 
@@ -150,8 +150,8 @@ def _pairs(battles: Battles, one: Uncertainty, confidence: float) -> Iterator[pl
     if one.too_little(confidence) is not None:
         errors = np.full_like(errors, np.nan)
     order = np.argsort(-one.estimate, kind="stable")
-    for place, model in enumerate(order[:-1]):
-        weaker = order[place + 1 :]
+    for number, model in enumerate(order[:-1]):
+        weaker = order[number + 1 :]
         degrees = one.degrees_of(int(model))[weaker]
         low, high = one.difference_interval(int(model), confidence)
         error = np.where(np.isnan(low[weaker] + high[weaker]), np.nan, errors[model, weaker])

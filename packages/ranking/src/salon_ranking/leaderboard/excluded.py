@@ -41,8 +41,8 @@ class ExcludedRaters:
             '30 battles of 1 flagged rater left out (30 too_fast).'
         """
         if not self.raters:
-            said = "No rater was flagged"
+            sentence = "No rater was flagged"
         else:
             counts = ", ".join(f"{one.battles:,} {one.reason}" for one in self.reasons)
-            said = f"{counted(self.battles, 'battle')} of {counted(self.raters, 'flagged rater')} left out ({counts})"
-        return "; ".join([said, *(f"not checked: {check} ({why})" for check, why in self.not_checked)]) + "."
+            sentence = f"{counted(self.battles, 'battle')} of {counted(self.raters, 'flagged rater')} left out ({counts})"
+        return "; ".join([sentence, *(f"not checked: {check} ({why})" for check, why in self.not_checked)]) + "."

@@ -65,8 +65,8 @@ def _rivalry(board: Leaderboard, battles: Battles, model: str, threads: int | No
     """Return the closest models, closest first, and whether the gap to each is settled."""
     from salon_console import numbers
 
-    found = differences_of_board(board, battles, threads=threads)
-    own = found.table.filter((pl.col("model_a") == model) | (pl.col("model_b") == model))
+    gaps = differences_of_board(board, battles, threads=threads)
+    own = gaps.table.filter((pl.col("model_a") == model) | (pl.col("model_b") == model))
     sentences = []
     for row in own.sort("difference", maintain_order=True).head(_RIVALS).iter_rows(named=True):
         above = row["model_b"] == model

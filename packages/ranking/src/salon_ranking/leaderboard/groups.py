@@ -128,7 +128,7 @@ def groups_of(battles: Battles, column: str) -> dict[str, Battles]:
     frame = frame.with_columns(pl.col(_GROUP).fill_null(NOT_GIVEN))
     encoded = encode(frame, BattleColumns(weight=battles.weight, cluster=(_GROUP, *clusters)), battles.source)
     group = encoded.keys[0]
-    found = {}
+    groups = {}
     for name, part in zip(group.values, _core.parts(encoded.cells, group.number, bool(clusters)), strict=True):
         models = tuple(encoded.models[number] for number in part[0])
         cells = part[2]
@@ -139,8 +139,8 @@ def groups_of(battles: Battles, column: str) -> dict[str, Battles]:
         is_in_group = _is_in_group(column, dtype, name)
         both_bad = None if battles.both_bad is None else battles.both_bad.filter(is_in_group)
         filtered = battles.frame.filter(is_in_group)
-        found[name] = replace(battles, source=source, models=models, cells=cells, frame=filtered, both_bad=both_bad)
-    return found
+        groups[name] = replace(battles, source=source, models=models, cells=cells, frame=filtered, both_bad=both_bad)
+    return groups
 
 
 def _values(column: str, dtype: pl.DataType) -> pl.Expr:

@@ -235,10 +235,10 @@ def ratings_of(board: Leaderboard, battles: Battles) -> Ratings:
     """
     if board.battles != battles.count or set(board.table.drop_nulls("component")["model"]) != set(battles.models):
         raise OptionError("the leaderboard was made from other battles", source=battles.source, value=board.source)
-    found = fitted(battles, replace(board.options, baseline=None))
-    leagues, ratings = [], found.ratings.copy()
-    for league, name in zip(found.leagues, board.baselines, strict=True):
-        base = int(np.flatnonzero(league.members == found.models.index(name))[0])
+    fit = fitted(battles, replace(board.options, baseline=None))
+    leagues, ratings = [], fit.ratings.copy()
+    for league, name in zip(fit.leagues, board.baselines, strict=True):
+        base = int(np.flatnonzero(league.members == fit.models.index(name))[0])
         leagues.append(replace(league, base=base))
-        ratings[league.members] = elo(league.log_strengths, base, found.baseline_rating)
-    return replace(found, baselines=board.baselines, ratings=ratings, leagues=tuple(leagues))
+        ratings[league.members] = elo(league.log_strengths, base, fit.baseline_rating)
+    return replace(fit, baselines=board.baselines, ratings=ratings, leagues=tuple(leagues))

@@ -154,28 +154,30 @@ class _Intervals:
                 self.kept.append(one)
         self.further[number] = league.further
 
-    def _add(self, found: Uncertainty) -> None:
-        ends, confidence = found.interval(self.asked.confidence), self.asked.confidence
+    def _add(self, uncertainty: Uncertainty) -> None:
+        ends, confidence = uncertainty.interval(self.asked.confidence), self.asked.confidence
         low, high = (self.ratings.baseline_rating + POINTS_PER_UNIT * end for end in ends[:2])
-        self.low[found.members], self.high[found.members] = low, high
-        self.error[found.members] = np.where(np.isnan(high - low), np.nan, POINTS_PER_UNIT * found.errors())
-        self.used[found.members] = ends.used
-        if isinstance(found, AnalyticUncertainty) and found.freedom is not None and found.base is not None:
-            degrees = found.degrees_of(found.base)
-            self.degrees[found.members] = np.where(np.isinf(degrees) | np.isnan(high - low), np.nan, degrees)
-        self.degenerate = max(self.degenerate, found.degenerate)
-        self.unconverged += found.unconverged
-        self.kinds.add(self.asked.kind if isinstance(found, ResampledUncertainty) else "sandwich")
-        named = self.battles.models[found.members[found.base or 0]]
+        self.low[uncertainty.members], self.high[uncertainty.members] = low, high
+        self.error[uncertainty.members] = np.where(np.isnan(high - low), np.nan, POINTS_PER_UNIT * uncertainty.errors())
+        self.used[uncertainty.members] = ends.used
+        if isinstance(uncertainty, AnalyticUncertainty) and uncertainty.freedom is not None and uncertainty.base is not None:
+            degrees = uncertainty.degrees_of(uncertainty.base)
+            self.degrees[uncertainty.members] = np.where(np.isinf(degrees) | np.isnan(high - low), np.nan, degrees)
+        self.degenerate = max(self.degenerate, uncertainty.degenerate)
+        self.unconverged += uncertainty.unconverged
+        self.kinds.add(self.asked.kind if isinstance(uncertainty, ResampledUncertainty) else "sandwich")
+        named = self.battles.models[uncertainty.members[uncertainty.base or 0]]
         where = f"component of {named}: " if len(self.ratings.baselines) > 1 else ""
-        self.warnings += [where + said for said in found.warnings(self.battles.models, confidence, self.clustered_by, ends)]
+        self.warnings += [
+            where + said for said in uncertainty.warnings(self.battles.models, confidence, self.clustered_by, ends)
+        ]
 
     def ranks(self) -> pl.DataFrame:
         """Return ``model``, ``rank_low`` and ``rank_high``: simultaneous intervals of the ranks."""
         best, worst = (np.ones(len(self.battles.models), dtype=np.int64) for _ in range(2))
         draws = self.asked.replicates or NORMAL_DRAWS
-        found = rank_intervals(self.kept, self.asked.confidence, draws, self.asked.seed)
-        for one, (first, last) in zip(self.kept, found, strict=True):
+        intervals = rank_intervals(self.kept, self.asked.confidence, draws, self.asked.seed)
+        for one, (first, last) in zip(self.kept, intervals, strict=True):
             # Models of the same component that no chain of battles joins may lie anywhere among each other.
             component = self.ratings.component
             others = np.count_nonzero(component == component[one.members[0]]) - len(one.members)
@@ -186,20 +188,20 @@ class _Intervals:
         """Return ``Leaderboard.parameters``."""
         table = self.ratings.parameters
         error, low, high, p_value, degrees = (np.full(table.height, np.nan) for _ in range(5))
-        for number, found in self.further.items():
-            if found is None:
+        for number, uncertainty in self.further.items():
+            if uncertainty is None:
                 continue
             rows = np.flatnonzero(table["component"].to_numpy() == number)
-            ends = found.interval(self.asked.confidence)
+            ends = uncertainty.interval(self.asked.confidence)
             low[rows], high[rows] = ends.low[:-1], ends.high[:-1]
-            error[rows] = np.where(np.isnan(ends.high - ends.low), np.nan, found.errors())[:-1]
+            error[rows] = np.where(np.isnan(ends.high - ends.low), np.nan, uncertainty.errors())[:-1]
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = np.abs(found.estimate[:-1] / error[rows])
-            degrees[rows] = found.degrees_of(len(found.estimate) - 1)[:-1]
+                ratio = np.abs(uncertainty.estimate[:-1] / error[rows])
+            degrees[rows] = uncertainty.degrees_of(len(uncertainty.estimate) - 1)[:-1]
             p_value[rows] = two_sided_tail(ratio, degrees[rows])
             if isinstance(self.ratings.leagues[number].likelihood, TieLikelihood):
                 edge = TIE_EDGES[self.ratings.options.ties]
-                low[rows], high[rows] = _within_range(found, edge, low[rows], high[rows])
+                low[rows], high[rows] = _within_range(uncertainty, edge, low[rows], high[rows])
         is_covariate = pl.col("scale").is_not_null()  # that a tie parameter is 0 is no hypothesis: it is the edge of its range
         columns = {
             "standard_error": error,
@@ -229,11 +231,11 @@ class _Intervals:
         return tests.select(names).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
-def _within_range(found: Uncertainty, edge: float, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def _within_range(uncertainty: Uncertainty, edge: float, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return a tie parameter's interval; that of a sandwich is symmetric in ln(parameter - edge), and so above the edge."""
-    if isinstance(found, ResampledUncertainty):
+    if isinstance(uncertainty, ResampledUncertainty):
         return low, high
-    above = found.estimate[:-1] - edge
+    above = uncertainty.estimate[:-1] - edge
     reach = np.exp((high - low) / (2.0 * above))
     return edge + above / reach, edge + above * reach
 
@@ -256,7 +258,7 @@ def _table(battles: Battles, ratings: Ratings, intervals: _Intervals) -> pl.Data
             "component": ratings.component,
         }
     ).with_columns(pl.col("rating", "standard_error", "ci_low", "ci_high").fill_nan(None))
-    place = pl.col("rating").round(RANK_DIGITS).rank("min", descending=True).over("component")
+    rank_number = pl.col("rating").round(RANK_DIGITS).rank("min", descending=True).over("component")
     # A model that is alone in its component has no rating and is first among one.
-    ranked = frame.with_columns(place.fill_null(1).cast(pl.Int64).alias("rank"))
+    ranked = frame.with_columns(rank_number.fill_null(1).cast(pl.Int64).alias("rank"))
     return ranked.select("rank", pl.all().exclude("rank")).sort("component", "rank", "model")

@@ -51,9 +51,9 @@ class Design:
 
     def likelihood(self, league: League, options: FitOptions) -> "CovariateLikelihood":
         """Return the likelihood of one league: the rows between its models."""
-        place = np.full(int(max(self.rows.first.max(), self.rows.second.max())) + 1, -1, dtype=np.int64)
-        place[league.members] = np.arange(len(league.members))
-        first, second = place[self.rows.first], place[self.rows.second]
+        index_of = np.full(int(max(self.rows.first.max(), self.rows.second.max())) + 1, -1, dtype=np.int64)
+        index_of[league.members] = np.arange(len(league.members))
+        first, second = index_of[self.rows.first], index_of[self.rows.second]
         kept = (first >= 0) & (second >= 0)
         numbers = [np.ascontiguousarray(side[kept].astype(np.uint32)) for side in (first, second)]
         rows = AlikeBattles(numbers[0], numbers[1], *(np.ascontiguousarray(column[kept]) for column in self.rows[2:]))
@@ -105,11 +105,13 @@ class CovariateLikelihood:
         how = self.options
         if not how.ridge:
             self._check_determined()
-        found = _core.fit_contextual(self.cells.models, self.rows, how.prior_ties, how.tolerance, how.max_iterations, how.ridge)
-        if not found.converged and (not found.determined or found.largest_log_odds > _CERTAIN):
-            raise self._separated(found.coefficients)
-        values = np.append(found.log_strengths, found.coefficients)
-        return LeagueFit(values, found.converged, found.iterations, found.gradient_norm)
+        solution = _core.fit_contextual(
+            self.cells.models, self.rows, how.prior_ties, how.tolerance, how.max_iterations, how.ridge
+        )
+        if not solution.converged and (not solution.determined or solution.largest_log_odds > _CERTAIN):
+            raise self._separated(solution.coefficients)
+        values = np.append(solution.log_strengths, solution.coefficients)
+        return LeagueFit(values, solution.converged, solution.iterations, solution.gradient_norm)
 
     def at(self, values: Floats) -> RowScores:
         """As ``Likelihood.at``."""

@@ -105,10 +105,10 @@ class Term:
         else:
             has = []
             for one in series:
-                found = _numbers(one, source)
-                if found is None:
+                numeric = _numbers(one, source)
+                if numeric is None:
                     raise CovariateError("must hold numbers, as in the fit", source=source, column=one.name)
-                has.append(found)
+                has.append(numeric)
         return (has[0] if len(has) == 1 else has[0] - has[1]) / self.scale
 
 

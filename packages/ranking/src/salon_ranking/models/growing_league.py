@@ -76,8 +76,8 @@ class GrowingLeague:
         if self.cells is None:
             return GrowingLeague(self.weight, more.models, more.cells, seen, self.start)
         models = tuple(sorted({*self.models, *more.models}))
-        place = {name: number for number, name in enumerate(models)}
-        old, new = (_numbers(names, place) for names in (self.models, more.models))
+        index_of = {name: number for number, name in enumerate(models)}
+        old, new = (_numbers(names, index_of) for names in (self.models, more.models))
         cells = _core.merge_cells(self.cells, old, more.cells, new, len(models))
         weight = cells.columns()[5] if self.weight is not None else np.ones(1)
         if weight.max(initial=0.0) > MOST_RATIO * weight.min(initial=math.inf):
@@ -121,5 +121,5 @@ class GrowingLeague:
         return ids
 
 
-def _numbers(names: tuple[str, ...], place: Mapping[str, int]) -> NDArray[np.uint32]:
-    return np.array([place[name] for name in names], dtype=np.uint32)
+def _numbers(names: tuple[str, ...], index_of: Mapping[str, int]) -> NDArray[np.uint32]:
+    return np.array([index_of[name] for name in names], dtype=np.uint32)

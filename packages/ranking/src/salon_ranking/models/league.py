@@ -86,10 +86,10 @@ def _unratable(battles: Battles, component: NDArray[np.int64], estimator: Estima
     order = np.argsort(component, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(component[order])) + 1)
     if len(groups) > 1 + len(winners) + len(losers) or not problems:
-        shown = "; ".join(f"{{{_listed(battles, group)}}}" for group in groups[:_MOST_NAMED])
+        listed = "; ".join(f"{{{_listed(battles, group)}}}" for group in groups[:_MOST_NAMED])
         more = f"; and {len(groups) - _MOST_NAMED} more" if len(groups) > _MOST_NAMED else ""
         apart = "never met" if reduced else "do not both win and lose against each other"
-        problems.append(f"groups that {apart}: {shown}{more}")
+        problems.append(f"groups that {apart}: {listed}{more}")
     fewest = len(groups) - 1 if reduced else _fewest_votes(battles, component)
     votes = "1 more vote" if fewest == 1 else f"{fewest:,} more votes"
     hint = (

@@ -271,12 +271,12 @@ class PairLikelihood:
         """As :meth:`Likelihood.fit`."""
         tolerance, most, prior = self.options.tolerance, self.options.max_iterations, self.options.prior_ties
         if self.options.estimator == "firth":
-            found = _core.fit_firth(self.cells, tolerance, most, start)
+            solution = _core.fit_firth(self.cells, tolerance, most, start)
         elif start is not None:
-            found = _core.fit_from(self.cells, start, prior, tolerance, most)
+            solution = _core.fit_from(self.cells, start, prior, tolerance, most)
         else:
-            found = _core.fit(self.cells, prior, tolerance, most)
-        return LeagueFit(found.log_strengths, found.converged, found.iterations, found.gradient_norm)
+            solution = _core.fit(self.cells, prior, tolerance, most)
+        return LeagueFit(solution.log_strengths, solution.converged, solution.iterations, solution.gradient_norm)
 
     def at(self, values: Floats) -> PairScores:
         """As :meth:`Likelihood.at`."""

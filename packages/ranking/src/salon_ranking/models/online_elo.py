@@ -54,8 +54,8 @@ class OnlineElo:
         """How the table was made."""
         order = f"mean over {self.orders:,} random orders, seed {self.seed}" if self.orders else f"in the order of {self.order}"
         rules = f"online Elo, K = {self.k:g}, base {self.base:g}, scale {self.scale:g}, from {self.initial:g}, ties half a win"
-        said = "; ".join([rules, order, *self.remarks])
-        return f"{self.source}: {self.battles:,} battles, {self.table.height:,} models; {said}."
+        remarks = "; ".join([rules, order, *self.remarks])
+        return f"{self.source}: {self.battles:,} battles, {self.table.height:,} models; {remarks}."
 
 
 @takes_battles
@@ -179,6 +179,6 @@ def _table(names: list[str], ratings: Floats, spread: Floats, *records: "NDArray
         "losses": losses,
         "win_rate": (wins + 0.5 * ties) / matches,
     }
-    place = pl.col("rating").round(RANK_DIGITS).rank("min", descending=True).cast(pl.Int64).alias("rank")
+    rank_number = pl.col("rating").round(RANK_DIGITS).rank("min", descending=True).cast(pl.Int64).alias("rank")
     frame = pl.DataFrame(columns).with_columns(pl.col("spread").fill_nan(None))
-    return frame.select(place, pl.all()).sort("rank", "model")
+    return frame.select(rank_number, pl.all()).sort("rank", "model")

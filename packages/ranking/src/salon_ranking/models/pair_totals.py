@@ -41,8 +41,8 @@ def pair_totals(battles: Battles) -> PairTotals:
     """Sum the cells of every pair."""
     first, second, outcome, _, count, weight = battles.cells.columns()
     key = first.astype(np.int64) * len(battles.models) + second
-    pairs, place = np.unique(key, return_inverse=True)
+    pairs, index = np.unique(key, return_inverse=True)
     outcomes = np.zeros((3, len(pairs)))
-    np.add.at(outcomes, (outcome, place), count * weight)
-    squares: Floats = np.bincount(place, weights=count * weight**2, minlength=len(pairs)).astype(np.float64)
+    np.add.at(outcomes, (outcome, index), count * weight)
+    squares: Floats = np.bincount(index, weights=count * weight**2, minlength=len(pairs)).astype(np.float64)
     return PairTotals(pairs // len(battles.models), pairs % len(battles.models), outcomes, squares)

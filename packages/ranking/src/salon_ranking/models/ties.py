@@ -91,9 +91,9 @@ class TieLikelihood:
     def fit(self, start: Floats | None = None) -> LeagueFit:
         """As ``Likelihood.fit``; ``start`` is not used."""
         how = self.options
-        found = _core.fit_ties(self.cells, self.model, how.prior_ties, how.tolerance, how.max_iterations)
-        values = np.append(found.log_strengths, [math.exp(found.tie)] * self.size)
-        return LeagueFit(values, found.converged, found.iterations, found.gradient_norm)
+        solution = _core.fit_ties(self.cells, self.model, how.prior_ties, how.tolerance, how.max_iterations)
+        values = np.append(solution.log_strengths, [math.exp(solution.tie)] * self.size)
+        return LeagueFit(values, solution.converged, solution.iterations, solution.gradient_norm)
 
     def at(self, values: Floats) -> RowScores:
         """As ``Likelihood.at``, in the tie parameter itself (not in its logarithm)."""
@@ -148,8 +148,8 @@ class TieLikelihood:
         """
         terms = davidson if self.model == "davidson" else rao_kupper
         outcomes = np.full(gap.size, outcome, dtype=np.uint8)
-        found = terms(gap.ravel(), _logarithm(self.tie_parameter(values)), outcomes)
-        _, in_d, in_t, dd, dt, tt = (np.broadcast_to(part, gap.size).reshape(gap.shape) for part in found)
+        slopes = terms(gap.ravel(), _logarithm(self.tie_parameter(values)), outcomes)
+        _, in_d, in_t, dd, dt, tt = (np.broadcast_to(part, gap.size).reshape(gap.shape) for part in slopes)
         per_unit = 1.0 / values[-1]
         return in_d, in_t * per_unit, (dd, dt * per_unit, tt * per_unit**2)
 

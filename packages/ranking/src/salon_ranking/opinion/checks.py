@@ -135,12 +135,12 @@ class Checks:
             answer.count().cast(pl.Int64).alias("checks"),
             answer.null_count().cast(pl.Int64).alias("unscored"),
         ]
-        each = self.frame.group_by("model", "test_point", maintain_order=True).agg(counts)
+        by_point = self.frame.group_by("model", "test_point", maintain_order=True).agg(counts)
         pooled = self.frame.group_by("model").agg(pl.lit(None, pl.String).alias("test_point"), *counts)
-        table = pl.concat([pooled, each]).with_columns(share=pl.when(pl.col("checks") > 0).then(answer / pl.col("checks")))
+        table = pl.concat([pooled, by_point]).with_columns(share=pl.when(pl.col("checks") > 0).then(answer / pl.col("checks")))
         low, high = wilson_interval(table["satisfied"].to_numpy(), table["checks"].to_numpy(), confidence)
         table = table.with_columns(ci_low=pl.Series(low).fill_nan(None), ci_high=pl.Series(high).fill_nan(None))
-        points = {name: number for number, name in enumerate(each["test_point"].unique(maintain_order=True))}
+        points = {name: number for number, name in enumerate(by_point["test_point"].unique(maintain_order=True))}
         best = table.filter(pl.col("test_point").is_null()).sort(["share", "model"], descending=[True, False], nulls_last=True)
         models = {name: number for number, name in enumerate(best["model"])}
         order = [
@@ -168,22 +168,24 @@ def _of_task(frame: pl.DataFrame, task: str | None, source: str) -> pl.DataFrame
 
 def _renamed(table: CheckedTable) -> CheckedTable:
     """Return the three columns under their own names, whichever spelling they have."""
-    taken = {}
+    renamed = {}
     for name, spellings in _SPELLINGS.items():
-        found = [spelling for spelling in spellings if spelling in table.frame.columns]
-        if not found:
+        columns = [spelling for spelling in spellings if spelling in table.frame.columns]
+        if not columns:
             raise CheckError("missing column", source=table.source, value=name, found=table.frame.columns)
-        taken[name] = pl.col(found[0])
+        renamed[name] = pl.col(columns[0])
     reason = [name for name in ("unscored_reason",) if name in table.frame.columns]
-    return CheckedTable(table.frame.select(*reason, **taken), table.source, CheckError)
+    return CheckedTable(table.frame.select(*reason, **renamed), table.source, CheckError)
 
 
 def _answers(table: CheckedTable) -> pl.Series:
     """Return every answer as true, false or null."""
-    given = table.frame["satisfied"]
-    if given.dtype.is_nested() or given.dtype.is_temporal():
-        raise CheckError("must hold true, false, 1 or 0, not", source=table.source, column="satisfied", value=str(given.dtype))
-    text = given.cast(pl.String).str.strip_chars().str.to_lowercase()
+    satisfied = table.frame["satisfied"]
+    if satisfied.dtype.is_nested() or satisfied.dtype.is_temporal():
+        raise CheckError(
+            "must hold true, false, 1 or 0, not", source=table.source, column="satisfied", value=str(satisfied.dtype)
+        )
+    text = satisfied.cast(pl.String).str.strip_chars().str.to_lowercase()
     answers = text.replace_strict(_ANSWERS, default=None, return_dtype=pl.Boolean)
     absent = text.is_null() | (text == "")
     table.note(answers.is_null() & ~absent, "is neither true nor false:", "satisfied", allowed=_names(_ANSWERS))

@@ -35,7 +35,7 @@ def dimension_correlations(ratings: MosRatings, *, limit: Annotated[float, Range
         pl.col("value").filter(pl.col("dimension") == name).mean().alias(c) for name, c in zip(names, columns, strict=True)
     ]
     wide = ratings.scored.group_by("rater_id", "generation_id").agg(marks)
-    found = [_SCHEMA.to_frame()]
+    frames = [_SCHEMA.to_frame()]
     for a, b in combinations(range(len(names)), 2):
         both = wide.drop_nulls([columns[a], columns[b]])
         x, y = pl.col(columns[a]), pl.col(columns[b])
@@ -44,8 +44,8 @@ def dimension_correlations(ratings: MosRatings, *, limit: Annotated[float, Range
             generations=pl.len().cast(pl.Int64), pearson=pl.when(tellable).then(pl.corr(x, y)).fill_nan(None)
         )
         pair = grouped.with_columns(dimension_a=pl.lit(names[a]), dimension_b=pl.lit(names[b]))
-        found.append(pair.with_columns(flagged=pl.col("pearson").abs() >= limit).select(_SCHEMA.names()))
-    return pl.concat(found).sort("rater_id", maintain_order=True)
+        frames.append(pair.with_columns(flagged=pl.col("pearson").abs() >= limit).select(_SCHEMA.names()))
+    return pl.concat(frames).sort("rater_id", maintain_order=True)
 
 
 _SCHEMA = pl.Schema(

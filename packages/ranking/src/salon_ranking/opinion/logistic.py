@@ -145,13 +145,13 @@ def _sandwich(x: Floats, y: Floats, mass: Floats, estimate: Floats, clusters: In
     # The core's rows are battles: here of one model with itself, of which they say nothing.
     codes, none, border = np.zeros(rows, dtype=np.uint32), np.zeros(rows), bend[:, None] * x
     scores = np.ascontiguousarray(np.column_stack([none, x * (mass * (y - p))[:, None]])[:, 1:])
-    found = RowScores(1, (codes, codes, none, scores, np.ones(rows)), bend, border, x.T @ border)
+    row_scores = RowScores(1, (codes, codes, none, scores, np.ones(rows)), bend, border, x.T @ border)
     bread = np.zeros((columns + 1, columns + 1))
-    bread[1:, 1:] = np.linalg.inv(found.corner)
+    bread[1:, 1:] = np.linalg.inv(row_scores.corner)
     prior = np.zeros(columns + 1)
     if clusters is not None:
         group = np.unique(clusters, return_inverse=True)[1].astype(np.uint32)
-        return clustered(found, (group,), bread, prior)
+        return clustered(row_scores, (group,), bread, prior)
     if mass.min() < mass.max():
-        return clustered(found, (np.arange(rows, dtype=np.uint32),), bread, prior)
-    return independent(found.products(None), rows, bread, prior, 1)
+        return clustered(row_scores, (np.arange(rows, dtype=np.uint32),), bread, prior)
+    return independent(row_scores.products(None), rows, bread, prior, 1)

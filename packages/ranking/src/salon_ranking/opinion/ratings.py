@@ -153,10 +153,10 @@ def _with_scale(table: CheckedTable, scale: tuple[float, float]) -> tuple[Checke
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise OptionError("the lowest mark must be below the highest, not", key="scale", value=f"{low:g}, {high:g}")
     found = table.frame.columns
-    taken = [name for name in _SCALE if name in found]
-    if taken:
+    present = [name for name in _SCALE if name in found]
+    if present:
         hint = "Leave --scale out: the file has its own."
-        raise RatingError("is in the file already, beside a scale", source=table.source, column=taken[0], hint=hint)
+        raise RatingError("is in the file already, beside a scale", source=table.source, column=present[0], hint=hint)
     table.require(["model", "prompt_id"], advice=_OTHER_COLUMNS)
     assumed = {
         "rating_id": (pl.int_range(1, pl.len() + 1), "each row is one rating"),
@@ -166,8 +166,8 @@ def _with_scale(table: CheckedTable, scale: tuple[float, float]) -> tuple[Checke
     lacking = {name: given for name, given in assumed.items() if name not in found}
     columns = {name: value for name, (value, _) in lacking.items()}
     frame = table.frame.with_columns(scale_min=pl.lit(float(low)), scale_max=pl.lit(float(high)), **columns)
-    said = ", ".join(words for _, words in lacking.values())
-    return replace(table, frame=frame), (f"assumed: {said}",) if said else ()
+    remarks = ", ".join(words for _, words in lacking.values())
+    return replace(table, frame=frame), (f"assumed: {remarks}",) if remarks else ()
 
 
 def _check(table: CheckedTable, absent: pl.Series | None) -> None:

@@ -82,14 +82,14 @@ def paired_comparisons(
         raise OptionError("no scenarios are known", source=ratings.source, hint="Give the ratings a column 'scenario'.")
     blocks = cells(ratings, unit)
     scenarios = blocks["scenario"].unique().sort().to_list() if by_scenario else [None]
-    found = [pl.DataFrame(schema=COMPARISONS)]
+    frames = [pl.DataFrame(schema=COMPARISONS)]
     for scenario in scenarios:
         chosen = blocks if scenario is None else blocks.filter(scenario=scenario)
         for dimension in ratings.dimensions:
             rows = list(_pairs(_Grid.of(chosen.filter(dimension=dimension)), test))
             corrected = holm(np.array([row.p for row in rows], dtype=np.float64))
-            found.append(_frame(scenario, dimension, rows, corrected, alpha))
-    return pl.concat(found)
+            frames.append(_frame(scenario, dimension, rows, corrected, alpha))
+    return pl.concat(frames)
 
 
 @dataclass(frozen=True)
@@ -185,15 +185,15 @@ def _tested(gaps: Floats, noise: Floats, degrees: Floats, test: Test) -> _Tested
 def _signed_ranks(gaps: Floats) -> _Tested:
     if not gaps.any():
         return _Tested(math.nan, 0.0, 1.0)
-    found = analysis("scipy.stats", "Wilcoxon's test").wilcoxon(gaps, method="asymptotic")
-    return _Tested(math.nan, abs(float(found.zstatistic)), float(found.pvalue))
+    result = analysis("scipy.stats", "Wilcoxon's test").wilcoxon(gaps, method="asymptotic")
+    return _Tested(math.nan, abs(float(result.zstatistic)), float(result.pvalue))
 
 
 def _frame(scenario: str | None, dimension: str, rows: list[_Pair], corrected: Floats, alpha: float) -> pl.DataFrame:
     names = ("model_a", "model_b", "prompts", "difference", "standard_error", "statistic", "p")
-    data = {name: [getattr(row, name) for row in rows] for name in names}
+    columns = {name: [getattr(row, name) for row in rows] for name in names}
     frame = pl.DataFrame(
-        {"scenario": [scenario] * len(rows), "dimension": [dimension] * len(rows), **data, "p_holm": corrected},
+        {"scenario": [scenario] * len(rows), "dimension": [dimension] * len(rows), **columns, "p_holm": corrected},
         schema={name: dtype for name, dtype in COMPARISONS.items() if name != "significant"},
     )
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None)).with_columns(significant=pl.col("p_holm") < alpha)

@@ -178,7 +178,7 @@ def summarise(
 def _compared(ratings: MosRatings, test: Test | Literal["none"], alpha: float, by_scenario: bool, unit: Unit) -> pl.DataFrame:
     if test == "none":
         return pl.DataFrame(schema=COMPARISONS)
-    found = paired_comparisons(ratings, test=test, alpha=alpha, unit=unit)
+    comparisons = paired_comparisons(ratings, test=test, alpha=alpha, unit=unit)
     if not by_scenario:
-        return found
-    return pl.concat([found, paired_comparisons(ratings, test=test, alpha=alpha, by_scenario=True, unit=unit)])
+        return comparisons
+    return pl.concat([comparisons, paired_comparisons(ratings, test=test, alpha=alpha, by_scenario=True, unit=unit)])

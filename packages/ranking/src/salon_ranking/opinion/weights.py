@@ -297,21 +297,21 @@ def _fit(votes: pl.DataFrame, marks: Marks, terms: Terms, confidence: float) -> 
     clusters: Integers | None = None
     if votes["cluster"].null_count() < votes.height:
         clusters = votes["cluster"].rank("dense").to_numpy().astype(np.int64)
-    found = fit_logistic(terms.columns(level, side_a - side_b), y, terms.names, clusters, weight)
-    degrees = degrees_of(found, np.eye(len(terms.names)))
+    logistic = fit_logistic(terms.columns(level, side_a - side_b), y, terms.names, clusters, weight)
+    degrees = degrees_of(logistic, np.eye(len(terms.names)))
     reach = two_sided_quantiles(1.0 - confidence, degrees)
-    error = np.sqrt(np.diag(found.covariance))
+    error = np.sqrt(np.diag(logistic.covariance))
     coefficients = pl.DataFrame(
         {
             "term": terms.names,
-            "estimate": found.estimate,
+            "estimate": logistic.estimate,
             "standard_error": error,
-            "ci_low": found.estimate - reach * error,
-            "ci_high": found.estimate + reach * error,
+            "ci_low": logistic.estimate - reach * error,
+            "ci_high": logistic.estimate + reach * error,
             "degrees": np.where(np.isinf(degrees), np.nan, degrees),
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
-    rise, low, high = rises(found, terms, level, weight, confidence)
+    rise, low, high = rises(logistic, terms, level, weight, confidence)
     table = pl.DataFrame({"dimension": terms.dimensions, "rise": rise, "ci_low": low, "ci_high": high}).with_columns(
         pl.col("ci_low", "ci_high").fill_nan(None)
     )

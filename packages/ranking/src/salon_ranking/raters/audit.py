@@ -54,8 +54,8 @@ def audit_sample(
         row, value = int(twice["__row"][0]) + 1, twice["battle_id"][0]
         raise BattleError("stands twice:", source=source, row=row, column="battle_id", value=value)
     lots = pl.Series("__lot", [_lot(str(battle), seed) for battle in chosen["battle_id"].to_list()], dtype=pl.String)
-    place = pl.col("__lot").rank("ordinal").over("rater_id")
-    drawn = chosen.with_columns(lots).filter(place <= (share * pl.len().over("rater_id")).ceil())
+    lot_rank = pl.col("__lot").rank("ordinal").over("rater_id")
+    drawn = chosen.with_columns(lots).filter(lot_rank <= (share * pl.len().over("rater_id")).ceil())
     return drawn.sort("__row").drop("__row", "__lot")
 
 

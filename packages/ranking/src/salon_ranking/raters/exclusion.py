@@ -73,10 +73,10 @@ def exclude_flagged(battles: Frame, report: RaterReport | Flags, *, source: str 
     with reading(source):
         counts = lazy.select(rater).filter(is_flagged).group_by("rater_id").len("battles").collect(engine="streaming")
     records = flags.records(counts)
-    each = records.unique("rater_id")
-    total = each.select(pl.lit("(any)").alias("reason"), raters=pl.len().cast(pl.Int64), battles=pl.col("battles").sum())
+    by_rater = records.unique("rater_id")
+    total = by_rater.select(pl.lit("(any)").alias("reason"), raters=pl.len().cast(pl.Int64), battles=pl.col("battles").sum())
     by_reason = records.group_by("reason").agg(raters=pl.len().cast(pl.Int64), battles=pl.col("battles").sum()).sort("reason")
-    found = ExcludedRaters(
+    excluded = ExcludedRaters(
         report_id=flags.report_id,
         raters=int(total["raters"][0]),
         battles=int(total["battles"][0]),
@@ -87,6 +87,6 @@ def exclude_flagged(battles: Frame, report: RaterReport | Flags, *, source: str 
         kept=lazy.filter(~is_flagged),
         left_out=pl.concat([total, by_reason]),
         why=flags.findings.select("rater_id", "reason", "value", "threshold"),
-        counts=found,
+        counts=excluded,
         records=records,
     )

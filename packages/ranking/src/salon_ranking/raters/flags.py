@@ -111,11 +111,11 @@ def _findings(flagged: pl.DataFrame) -> pl.DataFrame:
 
 
 def _reasons(row: dict[str, object]) -> list[str]:
-    given = row.get("reasons")
-    if isinstance(given, list):
-        return [str(reason) for reason in given] or [NO_REASON]
-    if isinstance(given, str) and given.strip():
-        return given.split()
+    reasons = row.get("reasons")
+    if isinstance(reasons, list):
+        return [str(reason) for reason in reasons] or [NO_REASON]
+    if isinstance(reasons, str) and reasons.strip():
+        return reasons.split()
     single = row.get("reason")
     return [single.strip()] if isinstance(single, str) and single.strip() else [NO_REASON]
 

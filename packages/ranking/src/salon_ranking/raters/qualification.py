@@ -45,11 +45,11 @@ def qualify(votes: Votes, reference: Frame, policy: RaterPolicy | None = None) -
     policy = policy or RaterPolicy()
     compared = _compared(votes, reference)
     rows = []
-    for (rater,), part in sorted(compared.partition_by("rater_id", as_dict=True).items(), key=lambda item: str(item[0][0])):
-        given, expected = part["answer"].to_list(), part["expected"].to_list()
-        agreement = sum(a == b for a, b in zip(given, expected, strict=True)) / len(part)
+    for (rater,), part in sorted(compared.partition_by("rater_id", as_dict=True).items(), key=lambda pair: str(pair[0][0])):
+        answers, expected = part["answer"].to_list(), part["expected"].to_list()
+        agreement = sum(a == b for a, b in zip(answers, expected, strict=True)) / len(part)
         try:
-            kappa = cohen_kappa(given, expected)
+            kappa = cohen_kappa(answers, expected)
         except UndefinedError:
             kappa = None
         enough = agreement >= policy.qualification_share
@@ -64,11 +64,11 @@ def qualification_check(reference: Frame) -> RaterCheck:
 
     def unqualified(votes: Votes, policy: RaterPolicy) -> CheckResult:
         experts = votes.frame.filter(pl.col("mode") == "expert" if "mode" in votes.given else pl.lit(True))
-        found = qualify(votes, reference, policy).filter(pl.col("rater_id").is_in(experts["rater_id"].unique().to_list()))
-        if not len(found):
+        failed = qualify(votes, reference, policy).filter(pl.col("rater_id").is_in(experts["rater_id"].unique().to_list()))
+        if not len(failed):
             return CheckResult(None, "no expert answered anything of the reference")
         return CheckResult(
-            found.with_columns(
+            failed.with_columns(
                 (~pl.col("qualified")).alias(NAME),
                 pl.col("agreement").alias(f"{NAME}_value"),
                 pl.lit(policy.qualification_share).alias(f"{NAME}_threshold"),

@@ -17,8 +17,10 @@ NAME = RaterReason.REPEATED_OPTION
 
 def repeated_option(votes: Votes, policy: RaterPolicy) -> CheckResult:
     """Each rater's longest run of one option; of several options, the run that is longest for its threshold."""
-    shown = votes.frame.sort("rater_id", "answered_at", "row", nulls_last=True).select("rater_id", option().alias("run_option"))
-    known = shown.with_columns(run=pl.struct("rater_id", "run_option").rle_id()).drop_nulls("run_option")
+    in_order = votes.frame.sort("rater_id", "answered_at", "row", nulls_last=True).select(
+        "rater_id", option().alias("run_option")
+    )
+    known = in_order.with_columns(run=pl.struct("rater_id", "run_option").rle_id()).drop_nulls("run_option")
     if not len(known):
         return CheckResult(None, votes.lacks("side_a_shown") or "no answer whose side of the screen is known")
     runs = known.group_by("run", maintain_order=True).agg(pl.first("rater_id", "run_option"), length=pl.len())

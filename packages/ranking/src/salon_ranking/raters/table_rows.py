@@ -31,14 +31,14 @@ def lines(table: pl.DataFrame, most: int | None = None) -> list[tuple[str, ...]]
         table: that of a ``RaterReport``.
         most: only the first ``most`` raters; flagged ones come first.
     """
-    shown = table if most is None else table.head(most)
+    head = table if most is None else table.head(most)
     examined = "unqualified" in table.columns
-    found = []
-    for row in shown.iter_rows(named=True):
+    rows = []
+    for row in head.iter_rows(named=True):
         cells = (row["rater_id"], row["modes"] or numbers.MISSING, numbers.count(row["battles"]), *_checks(row))
         reference = (_of(row, "reference_answers", "unqualified_value"),) if examined else ()
-        found.append((*cells, *reference, row["explanation"] or ""))
-    return found
+        rows.append((*cells, *reference, row["explanation"] or ""))
+    return rows
 
 
 def _checks(row: Mapping[str, Any]) -> tuple[str, ...]:

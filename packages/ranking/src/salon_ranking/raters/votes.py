@@ -94,14 +94,14 @@ class Votes:
             hint = "Each row is one answer of one rater; see the record Battle."
             hint = f"Missing too: {', '.join(map(repr, missing[1:]))}. {hint}" if missing[1:] else hint
             raise BattleError("missing column", source=source, value=missing[0], found=schema.names(), hint=hint)
-        given = [name for name in (*REQUIRED, *TEXTS, *TIMES, *FLAGS) if name in schema]
-        for name in given:
+        present = [name for name in (*REQUIRED, *TEXTS, *TIMES, *FLAGS) if name in schema]
+        for name in present:
             _check_type(name, schema[name], source)
         with reading(source):
-            raw = lazy.select(given).collect().with_row_index("row", offset=1)
+            raw = lazy.select(present).collect().with_row_index("row", offset=1)
         if not len(raw):
             raise BattleError("there are no battles", source=source)
-        parsed = raw.with_columns(_parsed(name, raw.schema[name]) for name in given)
+        parsed = raw.with_columns(_parsed(name, raw.schema[name]) for name in present)
         wrong = _wrong_rows(raw, parsed)
         try:
             battles = Battles.from_frame(lazy, source, weight=None, ids=ids, anchors="count", names=names)
@@ -113,11 +113,11 @@ class Votes:
             raise all_wrong(wrong, source, BattleError)
         if names is not None:
             parsed = parsed.with_columns(battles.frame.select(pl.col("model_a", "model_b").cast(pl.String)).collect())
-        absent = [pl.lit(None, dtype=pl.String).alias(name) for name in TEXTS if name not in given]
-        absent += [pl.lit(None, dtype=_INSTANT).alias(name) for name in TIMES if name not in given]
-        absent += [pl.lit(False).alias(name) for name in FLAGS if name not in given]
+        absent = [pl.lit(None, dtype=pl.String).alias(name) for name in TEXTS if name not in present]
+        absent += [pl.lit(None, dtype=_INSTANT).alias(name) for name in TIMES if name not in present]
+        absent += [pl.lit(False).alias(name) for name in FLAGS if name not in present]
         whole = parsed.with_columns(absent).with_columns(pl.col("is_anchor").fill_null(False))
-        return cls(whole.select("row", *REQUIRED, *TEXTS, *TIMES, *FLAGS), frozenset(given), battles, source)
+        return cls(whole.select("row", *REQUIRED, *TEXTS, *TIMES, *FLAGS), frozenset(present), battles, source)
 
     def lacks(self, *columns: str) -> str | None:
         """Return why a check that needs these columns cannot be made; None when it can."""

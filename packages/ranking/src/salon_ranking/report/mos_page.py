@@ -221,9 +221,9 @@ def _grid(frame: pl.DataFrame, row: str, column: str, value: str, *, title: str,
     """
     cells: dict[str, dict[str, HeatCell]] = {}
     for name, across, number in frame.select(row, column, value).iter_rows():
-        shown = cells.setdefault(name, {})
+        row_cells = cells.setdefault(name, {})
         if number is not None:
-            shown[across] = HeatCell(f"{number:.2f}", (number - ends[0]) / (ends[1] - ends[0]))
+            row_cells[across] = HeatCell(f"{number:.2f}", (number - ends[0]) / (ends[1] - ends[0]))
     return HeatTable(title, frame[column].unique(maintain_order=True).to_list(), list(cells.items()))
 
 

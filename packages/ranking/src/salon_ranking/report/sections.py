@@ -65,22 +65,22 @@ def compared_groups(boards: Sequence[Leaderboard], battles: Battles | None) -> l
         for board, group in zip(boards, groups, strict=True)
     )
     order = [*whole, *sorted(set(ranks["model"]) - set(whole))]
-    found = {(model, group): (place, change) for model, group, place, change in ranks.iter_rows()}
+    ranks_of = {(model, group): (place, change) for model, group, place, change in ranks.iter_rows()}
     first = "All battles" if battles is not None else groups[0]
     rows = [
-        (model, numbers.count(whole.get(model)), *(_moved(found.get((model, group))) for group in groups)) for model in order
+        (model, numbers.count(whole.get(model)), *(_moved(ranks_of.get((model, group))) for group in groups)) for model in order
     ]
     columns = ("Model", f"{first} ", *groups)
     caption = f"Ranks by group; colour says how many places a model gains or loses against {first.lower()}."
     table = Table(columns, rows, frozenset(columns[1:]), "Ranks by group, with places gained or lost")
-    most = max((abs(change) for _, change in found.values() if change), default=1)
+    most = max((abs(change) for _, change in ranks_of.values() if change), default=1)
     cells = [
         (
             model,
             {
                 group: HeatCell(str(rank), (change or 0) / most, _moved((rank, change)))
                 for group in groups
-                for rank, change in [found.get((model, group), (None, None))]
+                for rank, change in [ranks_of.get((model, group), (None, None))]
                 if rank is not None
             },
         )
@@ -112,7 +112,7 @@ def win_rates(battles: Battles, board: Leaderboard) -> list[PageSection]:
     pairs = head_to_head(battles, order)
     if not pairs.height:
         return []
-    place = {name: index for index, name in enumerate(order)}
+    number_of = {name: index for index, name in enumerate(order)}
     rows = [
         (
             row["model"],
@@ -121,13 +121,13 @@ def win_rates(battles: Battles, board: Leaderboard) -> list[PageSection]:
             numbers.share(row["win_rate"]),
         )
         for row in pairs.iter_rows(named=True)
-        if place[row["model"]] < place[row["opponent"]]
+        if number_of[row["model"]] < number_of[row["opponent"]]
     ]
-    rows.sort(key=lambda row: (place[row[0]], place[row[1]]))
+    rows.sort(key=lambda row: (number_of[row[0]], number_of[row[1]]))
     columns = ("Model", "Against", "Matches", "Wins", "Ties", "Win rate")
-    shown = f"The best {len(order)} of {board.table.height:,} models. " if board.table.height > len(order) else ""
+    best = f"The best {len(order)} of {board.table.height:,} models. " if board.table.height > len(order) else ""
     caption = (
-        f"{shown}How often the row's model won against the column's, a tie as half a win. Columns are in the order of the rows."
+        f"{best}How often the row's model won against the column's, a tie as half a win. Columns are in the order of the rows."
     )
     table = Table(columns, rows, frozenset(columns[2:]), "Pairs that met")
     cells: dict[str, dict[str, HeatCell]] = {model: {} for model in order}
@@ -200,32 +200,32 @@ def listing_status(board: Leaderboard) -> list[PageSection]:
         for width, effect, verdict in [numbers.listing_cells(row)]
     ]
     listed = int(board.table["listed"].sum())
-    said = (
+    sentence = (
         f"{listed:,} of {numbers.counted(board.table.height, 'model')} may be listed by MEF's rule: an interval at most "
         f"{MOST_WIDTH:g} wide, and one more match changes the rating by at most {MOST_EFFECT:g}. The matches that others need "
         "suppose that all models play on in proportion."
     )
     columns = ("Rank", "Model", "Listed", "Width", "One match", "Matches")
     table = Table(columns, rows, frozenset({"Rank", "Width", "One match", "Matches"}), "Listing")
-    return [PageSection("Listing", (said, table))]
+    return [PageSection("Listing", (sentence, table))]
 
 
 def beside(boards: Sequence[Leaderboard], analyses: Sequence[Analyses]) -> list[PageSection]:
     """Return acceptability, goodness of fit and prediction under headings of their own, by group where there are several."""
     sections = []
-    for board, found in zip(boards, analyses, strict=True):
+    for board, analysis in zip(boards, analyses, strict=True):
         of = "" if board.group is None else f": {board.group}"
-        if found.acceptability is not None:
-            sections.append(PageSection(f"Acceptability{of}", _acceptability(found.acceptability, board.options.confidence)))
-        if found.diagnosis is not None:
-            sections.append(PageSection(f"Goodness of fit{of}", _fitness(found.diagnosis)))
-        if found.held_out is not None:
-            sections.append(PageSection(f"Prediction{of}", (found.held_out.sentence,)))
+        if analysis.acceptability is not None:
+            sections.append(PageSection(f"Acceptability{of}", _acceptability(analysis.acceptability, board.options.confidence)))
+        if analysis.diagnosis is not None:
+            sections.append(PageSection(f"Goodness of fit{of}", _fitness(analysis.diagnosis)))
+        if analysis.held_out is not None:
+            sections.append(PageSection(f"Prediction{of}", (analysis.held_out.sentence,)))
     return sections
 
 
-def _acceptability(found: pl.DataFrame, confidence: float) -> tuple[Block, ...]:
-    said = "How often a model's battles were not judged both-bad. Those battles are in no rating above."
+def _acceptability(shares: pl.DataFrame, confidence: float) -> tuple[Block, ...]:
+    sentence = "How often a model's battles were not judged both-bad. Those battles are in no rating above."
     columns = ("Model", "Acceptable", f"{100 * confidence:.4g}% interval", "Matches", "Both bad")
     rows = [
         (
@@ -235,16 +235,18 @@ def _acceptability(found: pl.DataFrame, confidence: float) -> tuple[Block, ...]:
             numbers.count(row["matches"]),
             numbers.count(row["both_bad"]),
         )
-        for row in found.sort("acceptable", "model", descending=[True, False]).iter_rows(named=True)
+        for row in shares.sort("acceptable", "model", descending=[True, False]).iter_rows(named=True)
     ]
-    return said, Table(columns, rows, frozenset(columns) - {"Model"}, "Acceptability")
+    return sentence, Table(columns, rows, frozenset(columns) - {"Model"}, "Acceptability")
 
 
-def _fitness(found: FitDiagnosis) -> tuple[Block, ...]:
-    values = [(name.replace("_", " ").capitalize(), _cell(value)) for name, value in found.numbers.items()]
-    blocks: list[Block] = [found.note] if found.note else []
+def _fitness(diagnosis: FitDiagnosis) -> tuple[Block, ...]:
+    values = [(name.replace("_", " ").capitalize(), _cell(value)) for name, value in diagnosis.numbers.items()]
+    blocks: list[Block] = [diagnosis.note] if diagnosis.note else []
     blocks.append(Table(("What", "Value"), values, frozenset({"Value"}), "Goodness of fit"))
-    blocks += [_plain_table(name.replace("_", " ").capitalize(), table) for name, table in found.tables.items() if table.height]
+    blocks += [
+        _plain_table(name.replace("_", " ").capitalize(), table) for name, table in diagnosis.tables.items() if table.height
+    ]
     return tuple(blocks)
 
 
@@ -257,8 +259,8 @@ def rater_quality(raters: RaterReport | Path | None, excluded: ExcludedRaters | 
     if raters is None:
         return []
     blocks = _report(raters, excluded) if isinstance(raters, RaterReport) else _rater_file(raters)
-    said = () if excluded is None else (excluded.sentence,)
-    return [PageSection("Raters", (*said, *blocks))]
+    sentences = () if excluded is None else (excluded.sentence,)
+    return [PageSection("Raters", (*sentences, *blocks))]
 
 
 def _report(report: RaterReport, excluded: ExcludedRaters | None) -> tuple[Block, ...]:
@@ -267,8 +269,8 @@ def _report(report: RaterReport, excluded: ExcludedRaters | None) -> tuple[Block
         if excluded is None:
             blocks.append("Their votes are in the ratings above; salon votes rank --exclude-flagged leaves them out.")
         blocks.append(reasons(report))
-    shown = f"The first {_MOST_RATERS:,} raters." if report.table.height > _MOST_RATERS else ""
-    return (*blocks, *([shown] if shown else []), quality(report, most=_MOST_RATERS))
+    remark = f"The first {_MOST_RATERS:,} raters." if report.table.height > _MOST_RATERS else ""
+    return (*blocks, *([remark] if remark else []), quality(report, most=_MOST_RATERS))
 
 
 def _rater_file(path: Path) -> tuple[Block, ...]:
@@ -283,20 +285,20 @@ def _rater_file(path: Path) -> tuple[Block, ...]:
     columns = tuple(frame.columns)
     numeric = frozenset(name for name, dtype in frame.schema.items() if dtype.is_numeric())
     rows = [tuple(_cell(value) for value in row) for row in frame.head(_MOST_RATERS).iter_rows()]
-    said = numbers.counted(frame.height, "rater")
+    sentence = numbers.counted(frame.height, "rater")
     if "flagged" in columns:
         flagged = frame["flagged"].cast(pl.String).str.to_lowercase().is_in(["true", "1", "yes"]).sum()
-        said += f", {flagged:,} flagged"
-    shown = f"; the first {_MOST_RATERS:,} are shown" if frame.height > _MOST_RATERS else ""
-    return f"{said}{shown}.", Table(columns, rows, numeric, "Rater quality")
+        sentence += f", {flagged:,} flagged"
+    remark = f"; the first {_MOST_RATERS:,} are shown" if frame.height > _MOST_RATERS else ""
+    return f"{sentence}{remark}.", Table(columns, rows, numeric, "Rater quality")
 
 
 def _as_numbers(column: pl.Series) -> pl.Series:
     """Return a column of text that contains only numbers as numbers; any other as it is."""
     if column.dtype != pl.String:
         return column
-    found = column.cast(pl.Float64, strict=False)
-    return found if found.null_count() == column.null_count() < len(column) else column
+    numeric = column.cast(pl.Float64, strict=False)
+    return numeric if numeric.null_count() == column.null_count() < len(column) else column
 
 
 def _cell(value: object) -> str:
@@ -309,9 +311,9 @@ def _cell(value: object) -> str:
     return str(value)
 
 
-def _moved(found: tuple[int, int | None] | None) -> str:
+def _moved(rank_and_change: tuple[int, int | None] | None) -> str:
     """Return a rank and the places gained or lost."""
-    if found is None:
+    if rank_and_change is None:
         return numbers.MISSING
-    place, change = found
-    return str(place) if not change else f"{place} ({'▲' if change > 0 else '▼'} {abs(change)})"
+    rank, change = rank_and_change
+    return str(rank) if not change else f"{rank} ({'▲' if change > 0 else '▼'} {abs(change)})"

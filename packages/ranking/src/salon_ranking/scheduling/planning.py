@@ -129,9 +129,9 @@ def plan(
                 if progress is not None:
                     progress(1000 * before + int(1000 * share), 1000 * len(rules) * leagues)
 
-            for newcomer, found in ((None, runs[rule].together), (len(truth) // 2, runs[rule].newcomer)):
+            for newcomer, states in ((None, runs[rule].together), (len(truth) // 2, runs[rule].newcomer)):
                 arena = SimulatedLeague(truth / POINTS_PER_UNIT, voting, _PRIOR_TIES, seed + league)
-                found.append(_run(arena, rule, goals, len(truth), most_per_model, newcomer, tell))
+                states.append(_run(arena, rule, goals, len(truth), most_per_model, newcomer, tell))
             done += 1
     curve = pl.concat(_curve(rule, found.together, len(truth)) for rule, found in runs.items())
     return BattlePlan(
@@ -160,26 +160,26 @@ def _run(
     most = most_per_model * models // 2
     before = 0 if newcomer is None else _settle(arena, newcomer, goals, most_per_model)
     target = max(_FIRST_PER_MODEL * models // 2, 1) if newcomer is None else _FIRST_PER_MODEL
-    found: list[SimulatedState] = []
+    states: list[SimulatedState] = []
     while True:
         arena.play(rule, before + target - arena.battles)
         here = arena.checkpoint(goals, 0, newcomer)
-        found.append(replace(here, battles=here.battles - before))
+        states.append(replace(here, battles=here.battles - before))
         tell((0.0 if newcomer is None else 0.5) + 0.5 * math.log(target) / math.log(most))
         met = here.widest <= goals.width and here.hardest <= 1.0 if newcomer is None else here.newcomer <= goals.width
         if met or target >= most:
-            return found
+            return states
         target = min(most, math.ceil(target * _GROWTH))
 
 
 def _settle(arena: SimulatedLeague, newcomer: int, goals: Goals, most_per_model: int) -> int:
     """Give all but the newcomer intervals of the wanted width; the battles that it took."""
-    each = played = 1
-    arena.settle(newcomer, each)
+    step = played = 1
+    arena.settle(newcomer, step)
     while arena.checkpoint(goals, 0, newcomer).widest > goals.width and played < most_per_model:
-        each = math.ceil(played * (_GROWTH - 1.0))
-        arena.settle(newcomer, each)
-        played += each
+        step = math.ceil(played * (_GROWTH - 1.0))
+        arena.settle(newcomer, step)
+        played += step
     return arena.battles
 
 
@@ -206,19 +206,19 @@ def _table(runs: dict[Rule, _Runs], goals: Goals, models: int) -> pl.DataFrame:
         }
         medians = {rule: _median(found) for rule, found in counts.items()}
         control = medians.get("uniform")
-        for rule, found in counts.items():
+        for rule, reached in counts.items():
             median = medians[rule]
-            met = [count for count in found if count is not None]
+            met = [count for count in reached if count is not None]
             rows.append(
                 {
                     "rule": rule,
                     "goal": goal,
                     "battles": median,
                     "fewest": min(met, default=None),
-                    "most": max(met) if len(met) == len(found) else None,
+                    "most": max(met) if len(met) == len(reached) else None,
                     "matches_per_model": None if median is None else 2.0 * median / models,
                     "saved": None if median is None or not control else 1.0 - median / control,
-                    "reached": len(met) / len(found),
+                    "reached": len(met) / len(reached),
                 }
             )
     whole, part = pl.Int64(), pl.Float64()

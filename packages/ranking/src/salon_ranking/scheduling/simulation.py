@@ -140,12 +140,12 @@ class SimulatedLeague:
         counts = np.bincount(low * size + high, minlength=size * size).reshape(size, size)
         return counts[self._first, self._second]
 
-    def settle(self, newcomer: int, each: int) -> None:
-        """Let all but ``newcomer`` meet each other ``each`` times more, and fit again."""
+    def settle(self, newcomer: int, battles: int) -> None:
+        """Let all but ``newcomer`` meet each other ``battles`` times more, and fit again."""
         old = (self._first != newcomer) & (self._second != newcomer)
         # Every other vote of a pair is of the second stream, as if drawn at random.
         for stream in (0, 1):
-            self._streams[stream] += self._random.multinomial(np.where(old, (each + 1 - stream) // 2, 0), self._outcomes)
+            self._streams[stream] += self._random.multinomial(np.where(old, (battles + 1 - stream) // 2, 0), self._outcomes)
         self._fit()
 
     def checkpoint(self, goals: Goals, baseline: int, newcomer: int | None = None) -> SimulatedState:

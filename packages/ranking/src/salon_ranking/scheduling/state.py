@@ -84,12 +84,12 @@ class ScheduleState:
         log_strengths, matches = np.zeros(len(names)), np.zeros((len(names), len(names)))
         if battles is not None and battles.count:
             number = {name: index for index, name in enumerate(names)}
-            place = np.array([number.get(name, -1) for name in known])
-            planned = place >= 0
-            log_strengths[place[planned]] = fit(battles, prior_ties=prior_ties).log_strengths[planned]
+            index = np.array([number.get(name, -1) for name in known])
+            planned = index >= 0
+            log_strengths[index[planned]] = fit(battles, prior_ties=prior_ties).log_strengths[planned]
             first, second, _, _, count, _ = battles.cells.columns()
             both = planned[first] & planned[second]
-            np.add.at(matches, (place[first[both]], place[second[both]]), count[both])
+            np.add.at(matches, (index[first[both]], index[second[both]]), count[both])
             matches += matches.T
         return cls(names, log_strengths, matches, None if inventory is None else inventory.among(names), prior_ties, battles)
 
@@ -139,9 +139,9 @@ def _of_stream(battles: Battles, stream: int) -> Battles:
     if STREAM in columns:
         named = pl.col(STREAM).cast(pl.Int64, strict=False)
         wrong = battles.frame.filter(pl.col(STREAM).is_not_null() & ~named.is_in([1, 2]).fill_null(False)).select(STREAM)
-        if (found := wrong.head(1).collect()).height:
+        if (first_wrong := wrong.head(1).collect()).height:
             raise BattleError(
-                "unknown stream", source=battles.source, column=STREAM, value=found.item(), allowed=("1", "2", "nothing")
+                "unknown stream", source=battles.source, column=STREAM, value=first_wrong.item(), allowed=("1", "2", "nothing")
             )
         lot = pl.coalesce(named, lot)
     frame = battles.frame.with_columns(lot.alias(_LOT)).filter(pl.col(_LOT) == stream).drop(_LOT)

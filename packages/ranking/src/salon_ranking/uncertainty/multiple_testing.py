@@ -16,10 +16,10 @@ def holm(p_values: ArrayLike) -> Floats:
         >>> holm([0.01, 0.04, 0.03, float("nan")]).round(3).tolist()
         [0.03, 0.06, 0.06, nan]
     """
-    given = np.asarray(p_values, dtype=np.float64)
-    corrected = np.full(given.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(given))
-    order = known[np.argsort(given[known], kind="stable")]
-    stepped = np.maximum.accumulate(given[order] * np.arange(len(order), 0, -1))
+    array = np.asarray(p_values, dtype=np.float64)
+    corrected = np.full(array.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(array))
+    order = known[np.argsort(array[known], kind="stable")]
+    stepped = np.maximum.accumulate(array[order] * np.arange(len(order), 0, -1))
     corrected[order] = np.minimum(stepped, 1.0)
     return corrected

@@ -41,9 +41,9 @@ def sign_test(heads: ArrayLike, tosses: ArrayLike) -> Floats:
     """
     n, k = np.asarray(tosses, dtype=np.int64), np.asarray(heads, dtype=np.int64)
     log_factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n.max(initial=0) + 1)))))
-    found = np.ones(len(n))
-    for place, (all_, few) in enumerate(zip(n, np.minimum(k, n - k), strict=True)):
+    p_values = np.ones(len(n))
+    for number, (all_, few) in enumerate(zip(n, np.minimum(k, n - k), strict=True)):
         i = np.arange(few + 1)
         terms = log_factorial[all_] - log_factorial[i] - log_factorial[all_ - i] - all_ * np.log(2.0)
-        found[place] = min(1.0, 2.0 * float(np.exp(terms).sum()))
-    return found
+        p_values[number] = min(1.0, 2.0 * float(np.exp(terms).sum()))
+    return p_values

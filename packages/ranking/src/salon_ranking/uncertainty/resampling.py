@@ -56,9 +56,9 @@ def uncertainties(ratings: Ratings, asked: IntervalOptions) -> Iterator[LeagueUn
         return
     for league in ratings.leagues:
         parts = list(_parts(league))
-        found = [_uncertainty(part, base, asked) for part, base in parts]
-        strengths = [one for each, _ in found for one in _joined(each, league)]
-        yield LeagueUncertainty(tuple(strengths), found[0][1])
+        parts_resampled = [_uncertainty(part, base, asked) for part, base in parts]
+        strengths = [one for each, _ in parts_resampled for one in _joined(each, league)]
+        yield LeagueUncertainty(tuple(strengths), parts_resampled[0][1])
 
 
 def _parts(league: FittedLeague) -> Iterator[tuple[FittedLeague, int | None]]:
@@ -76,14 +76,14 @@ def _parts(league: FittedLeague) -> Iterator[tuple[FittedLeague, int | None]]:
         yield FittedLeague(league.members[group], 0, likelihood, estimate), int(base[0]) if len(base) else None
 
 
-def _joined(found: Uncertainty, league: FittedLeague) -> Iterator[Uncertainty]:
+def _joined(uncertainty: Uncertainty, league: FittedLeague) -> Iterator[Uncertainty]:
     """Yield the uncertainty of each group of models that chains of battles join, from that of all of them together."""
     joined = league.likelihood.cells.joined()
-    if len(found.members) < len(joined) or not joined.any():
-        yield found
+    if len(uncertainty.members) < len(joined) or not joined.any():
+        yield uncertainty
         return
     for number in range(int(joined.max()) + 1):
-        yield found.among(np.flatnonzero(joined == number))
+        yield uncertainty.among(np.flatnonzero(joined == number))
 
 
 def _uncertainty(league: FittedLeague, base: int | None, asked: IntervalOptions) -> tuple[Uncertainty, Uncertainty | None]:
@@ -132,13 +132,13 @@ def _uncertainty(league: FittedLeague, base: int | None, asked: IntervalOptions)
 def _is_concentrated(likelihood: Likelihood, values: Floats, origin: int, counts: tuple[int, ...]) -> bool:
     """Return whether a difference has less than half of the degrees of freedom that equal clusters would give."""
     try:
-        found = sandwich(likelihood, values)
+        estimate = sandwich(likelihood, values)
     except UnratableError:
         return False
-    if not np.isfinite(found.covariance).all():
+    if not np.isfinite(estimate.covariance).all():
         return False
     others = np.delete(np.arange(likelihood.cells.models), origin)
-    degrees = found.degrees_between(others, np.full(len(others), origin))
+    degrees = estimate.degrees_between(others, np.full(len(others), origin))
     return bool((degrees < 0.5 * degrees_of_freedom(counts)).any())
 
 
@@ -150,15 +150,15 @@ class _Both:
     further: Uncertainty | None
     models: int
 
-    def with_covariance(self, found: Sandwich) -> tuple[Uncertainty, Uncertainty | None]:
+    def with_covariance(self, estimate: Sandwich) -> tuple[Uncertainty, Uncertainty | None]:
         """Return both with their parts of a covariance, and its degrees of freedom."""
-        matrix, models = found.covariance, self.models
-        has_own = bool(found.columns) and bool(np.isfinite(matrix).all())
-        own = Freedom(found, np.arange(models)) if has_own else None
+        matrix, models = estimate.covariance, self.models
+        has_own = bool(estimate.columns) and bool(np.isfinite(matrix).all())
+        own = Freedom(estimate, np.arange(models)) if has_own else None
         strengths = self.strengths.analytic(matrix[:models, :models], own)
         if self.further is None:
             return strengths, None
-        rest = Freedom(found, np.append(np.arange(models, len(matrix)), -1)) if has_own else None
+        rest = Freedom(estimate, np.append(np.arange(models, len(matrix)), -1)) if has_own else None
         return strengths, self.further.analytic(np.pad(matrix[models:, models:], (0, 1)), rest)
 
     def with_replicates(

@@ -97,13 +97,13 @@ class Clustering:
 
     def degrees(self, reaches: Floats) -> Floats:
         """Return the degrees of freedom of contrasts c, given as rows H⁻¹c."""
-        found = [np.empty(0)]
+        degrees = [np.empty(0)]
         step = max(_NUMBERS_AT_ONCE // max(len(self.bread), 1), 1)
         for start in range(0, len(reaches), step):
             part = np.ascontiguousarray(reaches[start : start + step])
             arguments = (self.rows.models, self._design, self.clusters, self.bread, self.prior, part, workers(None))
-            found.append(_core.contrast_degrees(*arguments))
-        return np.concatenate(found)
+            degrees.append(_core.contrast_degrees(*arguments))
+        return np.concatenate(degrees)
 
 
 @dataclass(frozen=True, eq=False)

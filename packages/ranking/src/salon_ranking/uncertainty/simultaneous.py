@@ -27,22 +27,22 @@ def certain(leagues: Sequence[Uncertainty], confidence: float, draws: int, seed:
     drawn = [each.deviations(draws, seed) for each in leagues]
     gaps = [each.estimate[:, None] - each.estimate[None, :] for each in leagues]
     ratios = [each.normal_ratios(gap, error) for each, gap, error in zip(leagues, gaps, errors, strict=True)]
-    found = [np.zeros_like(gap, dtype=np.bool_) for gap in gaps]
+    settled = [np.zeros_like(gap, dtype=np.bool_) for gap in gaps]
     few = [bool((each.all_degrees < FEW_CLUSTERS).any()) for each in leagues]
     largest = [_largest(*league) for league in zip(drawn, inverse, few, strict=True)]
     while True:
         quantile = _joint_quantile(largest, confidence)
         grown = []
         for number in range(len(leagues)):
-            now = found[number] | (ratios[number] > np.nan_to_num(quantile, nan=np.inf))
+            now = settled[number] | (ratios[number] > np.nan_to_num(quantile, nan=np.inf))
             np.fill_diagonal(now, False)
-            if (now & ~found[number]).any():
+            if (now & ~settled[number]).any():
                 grown.append(number)
-                found[number] = now
+                settled[number] = now
         if not grown:
-            return found
+            return settled
         for number in grown:
-            largest[number] = _largest(drawn[number], np.where(found[number], 0.0, inverse[number]), few[number])
+            largest[number] = _largest(drawn[number], np.where(settled[number], 0.0, inverse[number]), few[number])
 
 
 def _largest(drawn: Floats, inverse: Floats, few: bool = False) -> Floats:

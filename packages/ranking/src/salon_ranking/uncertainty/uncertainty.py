@@ -552,8 +552,8 @@ class AnalyticUncertainty(Uncertainty):
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMED])
-    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED:,} more"
+    listed = ", ".join(names[:_MOST_NAMED])
+    return listed if len(names) <= _MOST_NAMED else f"{listed} and {len(names) - _MOST_NAMED:,} more"
 
 
 def _deviation(values: Floats) -> Floats:
