@@ -146,9 +146,9 @@ def sample_audit(
             places = np.flatnonzero(decided & inside)
             if not len(places):
                 continue
-            taken = places[np.argsort(order[places], kind="stable")[:per_stratum]]
-            strata[stratum] = (len(places), len(taken))
-            chosen += [(int(place), stratum) for place in taken]
+            drawn = places[np.argsort(order[places], kind="stable")[:per_stratum]]
+            strata[stratum] = (len(places), len(drawn))
+            chosen += [(int(place), stratum) for place in drawn]
     chosen.sort(key=lambda pair: order[pair[0]])
     sample = rows[[place for place, _ in chosen]].select("key", "sha256", "prompt")
     # Answers about several audits of one name may lie in one arena or store: only equal audits (of a copy) share names.
@@ -179,8 +179,8 @@ def _write_for_raters(
     """
     sheet: list[dict[str, str]] = []
     arena: list[dict[str, Any]] = []
-    for (picture, place), (key, prompt) in zip(pictures.items(), sample.select("key", "prompt").iter_rows(), strict=True):
-        ending = _write_picture(dataset, place, folder / _SAMPLE_FOLDER / picture)
+    for (picture, number), (key, prompt) in zip(pictures.items(), sample.select("key", "prompt").iter_rows(), strict=True):
+        ending = _write_picture(dataset, number, folder / _SAMPLE_FOLDER / picture)
         sheet.append({"key": key, "picture": f"{_SAMPLE_FOLDER}/{picture}{ending or ''}"})
         if ending not in (None, ".bin"):  # a file that is no picture is on the sheet alone
             text = prompt or "(a picture without a prompt)"
@@ -220,14 +220,14 @@ def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, dr
         raise InputError("contains no answer about a picture of the audit", source=answers, value=name)
     sizes = {stratum: size for stratum, (size, _) in plan["strata"].items()}
     counts = dict.fromkeys(sizes, (0, 0))
-    for key, given in rated.items():
+    for key, answers_of in rated.items():
         good, number = counts[plan["stratum"][key]]
-        counts[plan["stratum"][key]] = (good + all(given.values()), number + 1)
-    found = estimates(sizes, counts, seed=seed, draws=draws)
+        counts[plan["stratum"][key]] = (good + all(answers_of.values()), number + 1)
+    estimates_made = estimates(sizes, counts, seed=seed, draws=draws)
     missing = len(plan["stratum"]) - len(rated)
     careless = _careless(answers, plan["pictures"]) if answers.is_dir() else ()
     result = AuditResult(
-        plan["selection"], plan["predicates"], len(rated), missing, *found, _kappa(rated), careless, plan.get("state")
+        plan["selection"], plan["predicates"], len(rated), missing, *estimates_made, _kappa(rated), careless, plan.get("state")
     )
     publish_text(folder / "result.json", json.dumps(asdict(result), indent=1, ensure_ascii=False) + "\n")
     return result
@@ -272,14 +272,14 @@ def estimates(
             ]
 
     values, samples = numbers(point), numbers(drawn)
-    found = []
+    estimates_made = []
     for value, sample in zip(values, samples, strict=True):
         if not np.all(np.isfinite(sample)) or not np.isfinite(value):
-            found.append(Estimate(None, None, None))
+            estimates_made.append(Estimate(None, None, None))
             continue
         low, high = np.quantile(sample, [0.025, 0.975])
-        found.append(Estimate(float(value), min(float(low), float(value)), max(float(high), float(value))))
-    return (found[0], found[1], found[2], found[3])
+        estimates_made.append(Estimate(float(value), min(float(low), float(value)), max(float(high), float(value))))
+    return (estimates_made[0], estimates_made[1], estimates_made[2], estimates_made[3])
 
 
 def _kappa(rated: Mapping[str, Mapping[str, bool]]) -> float | None:
@@ -300,18 +300,18 @@ _Answer: TypeAlias = tuple[int, str, str, str]
 
 def _collected(path: Path, known: Mapping[str, str], pictures: Mapping[str, str]) -> dict[str, dict[str, bool]]:
     """The answers by key and rater, from a sheet or an arena's store."""
-    said = _of_arena(path, pictures) if path.is_dir() else _of_sheet(path)
-    found: dict[str, dict[str, bool]] = {}
-    for row, key, rater, text in said:
+    rows = _of_arena(path, pictures) if path.is_dir() else _of_sheet(path)
+    answers: dict[str, dict[str, bool]] = {}
+    for row, key, rater, text in rows:
         if key not in known:
             raise InputError("the key is not in the audit's sample:", source=path, row=row, column="key", value=key)
         if text not in _ACCEPT:
             raise InputError("unknown answer", source=path, row=row, column="accept", value=text, allowed=_ACCEPT)
-        given = found.setdefault(key, {})
-        if rater in given:
+        of_picture = answers.setdefault(key, {})
+        if rater in of_picture:
             raise InputError("a rater answers twice:", source=path, row=row, column="rater", value=rater)
-        given[rater] = _ACCEPT[text]
-    return found
+        of_picture[rater] = _ACCEPT[text]
+    return answers
 
 
 def _of_sheet(path: Path) -> Iterator[_Answer]:
@@ -324,8 +324,8 @@ def _of_sheet(path: Path) -> Iterator[_Answer]:
                     "the table lacks the column", source=path, value=sorted(missing)[0], found=reader.fieldnames or ()
                 )
             for row, line in enumerate(reader, 1):
-                if said := (line["accept"] or "").strip().lower():
-                    yield row, line["key"], line["rater"], said
+                if answer := (line["accept"] or "").strip().lower():
+                    yield row, line["key"], line["rater"], answer
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot be read ({error})", source=path) from error
 
@@ -357,7 +357,7 @@ def _arena_checks(path: Path, pictures: Mapping[str, str]) -> list[tuple[str, st
 def _write_blank(path: Path) -> None:
     from PIL import Image
 
-    publish(path, lambda place: Image.new("L", (256, 256), 128).save(place, "PNG"))
+    publish(path, lambda target: Image.new("L", (256, 256), 128).save(target, "PNG"))
 
 
 def _write_picture(dataset: DataSet, row: int, path: Path) -> str | None:
@@ -368,9 +368,9 @@ def _write_picture(dataset: DataSet, row: int, path: Path) -> str | None:
         row -= shard.rows
     else:
         raise InputError("no such row", value=row)
-    data: bytes | None = read_rows(dataset.shard_path(shard.name), ["image"], row, 1).item()
-    if data is None:
+    content: bytes | None = read_rows(dataset.shard_path(shard.name), ["image"], row, 1).item()
+    if content is None:
         return None
-    ending = f".{picture_ending(data)}"
-    publish(path.with_name(path.name + ending), lambda temporary: temporary.write_bytes(data))
+    ending = f".{picture_ending(content)}"
+    publish(path.with_name(path.name + ending), lambda temporary: temporary.write_bytes(content))
     return ending

@@ -110,10 +110,10 @@ def strictest_threshold(
     if not 0 < confidence < 1:
         raise InputError("must lie between 0 and 1", column="confidence", value=confidence)
     pairs = list(zip(cheap, expensive_keeps, strict=True))
-    found = None
+    strictest = None
     for threshold in sorted(candidates):
         lost = sum(keeps and not (score is not None and score >= threshold) for score, keeps in pairs)
         if upper_bound(lost, len(cheap), confidence) > epsilon:
             break
-        found = threshold
-    return found
+        strictest = threshold
+    return strictest

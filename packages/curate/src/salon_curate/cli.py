@@ -129,21 +129,22 @@ def import_(
     from salon_curate.importing import Columns, import_pictures
 
     opened = _opened(dataset)
-    found = import_pictures(
+    imported = import_pictures(
         opened, source, pictures=pictures, layout=layout, columns=Columns(key, image, prompt), licence=licence,
         shard_rows=shard_rows,
     )  # fmt: skip
     if form == "json":
-        print_json({"pictures": found.rows, "source": found.name, "kind": found.kind, "problems": found.problems,
-                    "left_out": list(found.left_out), "all_pictures": opened.rows, "shards": len(opened.shards)})  # fmt: skip
+        print_json({"pictures": imported.rows, "source": imported.name, "kind": imported.kind, "problems": imported.problems,
+                    "left_out": list(imported.left_out), "all_pictures": opened.rows,
+                    "shards": len(opened.shards)})  # fmt: skip
         return
     click.echo(
-        f"{counted(found.rows, 'picture')} from {found.name} ({found.kind}), {found.problems:,} with a problem; "
+        f"{counted(imported.rows, 'picture')} from {imported.name} ({imported.kind}), {imported.problems:,} with a problem; "
         f"{opened.rows:,} in {counted(len(opened.shards), 'shard')}"
     )
-    if found.left_out:
-        names = ", ".join(map(repr, found.left_out[:5]))
-        click.echo(f"{counted(len(found.left_out), 'file')} left out, whose name cannot be a key: {names}", err=True)
+    if imported.left_out:
+        names = ", ".join(map(repr, imported.left_out[:5]))
+        click.echo(f"{counted(len(imported.left_out), 'file')} left out, whose name cannot be a key: {names}", err=True)
 
 
 @curate.command()
@@ -229,9 +230,9 @@ def status(dataset: Path, output: Path | None, form: str) -> None:
     from salon_curate.running import status as status_of
 
     opened = _opened(dataset)
-    found = status_of(opened, _pipeline(dataset).stages)
-    rows = [{"stage": s.stage, "version": s.version, "done": s.done, "shards": s.shards, "rows": s.rows} for s in found]
-    lines = [(s.stage, s.version, f"{s.done:,} of {s.shards:,}", as_cell(s.rows)) for s in found]
+    stages = status_of(opened, _pipeline(dataset).stages)
+    rows = [{"stage": s.stage, "version": s.version, "done": s.done, "shards": s.shards, "rows": s.rows} for s in stages]
+    lines = [(s.stage, s.version, f"{s.done:,} of {s.shards:,}", as_cell(s.rows)) for s in stages]
     deliver(
         Table(("stage", "version", "shards", "pictures"), lines),
         rows,
@@ -259,13 +260,13 @@ def verify(dataset: Path, form: str) -> None:
     from salon_curate.running import verify as verify_all
 
     if (dataset / RELEASE_MANIFEST).exists():
-        shards, wrong, said = 0, verify_release(dataset), "all files are as they were released"
+        shards, wrong, verdict = 0, verify_release(dataset), "all files are as they were released"
     else:
         opened = _opened(dataset)
         shards, wrong = len(opened.shards), verify_all(opened, _pipeline(dataset).stages)
         releases = sorted(path.parent for path in dataset.glob(f"releases/*/{RELEASE_MANIFEST}"))
         wrong += [f"releases/{release.name}/{line}" for release in releases for line in verify_release(release)]
-        said = f"as they were written: {counted(shards, 'shard')} with parts, {counted(len(releases), 'release')}"
+        verdict = f"as they were written: {counted(shards, 'shard')} with parts, {counted(len(releases), 'release')}"
     if form == "json":
         print_json({"shards": shards, "wrong": wrong})
     for line in wrong[:50]:
@@ -273,7 +274,7 @@ def verify(dataset: Path, form: str) -> None:
     if wrong:
         raise IncompleteError(f"{len(wrong)} things are wrong in {dataset}")
     if form == "table":
-        click.echo(f"{dataset}: {said}")
+        click.echo(f"{dataset}: {verdict}")
 
 
 @curate.command()
@@ -304,15 +305,16 @@ def plan(dataset: Path, share: float, workers: int, seed: int, output: Path | No
     from salon_curate.planning import wall_seconds
 
     opened, stages = _opened(dataset), _pipeline(dataset, asks=True).stages
-    found = planning(opened, stages, share=share, seed=seed, workers=workers)
-    wall = wall_seconds(found, stages, workers=workers)
+    stage_plans = planning(opened, stages, share=share, seed=seed, workers=workers)
+    wall = wall_seconds(stage_plans, stages, workers=workers)
     header = ("stage", "shards run", "calls", "tokens in", "tokens out", "US dollars", "MB read", "MB written", "hours")
     sizes = {"bytes_read": 1e6, "bytes_written": 1e6, "seconds": 3600.0}
     rows = [[each.stage, f"{each.measured} of {each.shards:,}",
-             *(_total_of(each.totals[name], sizes.get(name, 1.0)) for name in each.totals)] for each in found]  # fmt: skip
+             *(_total_of(each.totals[name], sizes.get(name, 1.0)) for name in each.totals)]
+            for each in stage_plans]  # fmt: skip
     crew = "1 worker" if workers == 1 else f"{workers} workers"
     time_taken = "not known: the journals had a stage's replies, so no judge was timed" if wall is None else _duration(wall)
-    values = [asdict(each) for each in found]
+    values = [asdict(each) for each in stage_plans]
     deliver(
         Table(header, rows),
         values,
@@ -358,17 +360,17 @@ def drift(
     )  # fmt: skip
     if again is not None and not again.judged:
         raise InputError("the stage asks no judge that could be another:", source="--now", value=stage, hint="Leave --now out.")
-    found = drifting(opened, stages, stage, now=again, rows=rows)
+    columns = drifting(opened, stages, stage, now=again, rows=rows)
     header = ("column", "rows", "changed", "95% interval of the share (Wilson)", "lost", "found", "mean shift",
               "95% interval (Student)")  # fmt: skip
     lines = []
-    for each in found:
-        ends = "–" if each.shift_low is None else f"{each.shift_low:+.3f} to {each.shift_high:+.3f}"
-        lines.append([each.column, as_cell(each.rows), as_cell(each.changed), f"{each.low:.3f} to {each.high:.3f}",
-                      as_cell(each.lost), as_cell(each.found), as_cell(each.shift), ends])  # fmt: skip
-    values = [asdict(each) for each in found]
+    for column in columns:
+        ends = "–" if column.shift_low is None else f"{column.shift_low:+.3f} to {column.shift_high:+.3f}"
+        lines.append([column.column, as_cell(column.rows), as_cell(column.changed), f"{column.low:.3f} to {column.high:.3f}",
+                      as_cell(column.lost), as_cell(column.found), as_cell(column.shift), ends])  # fmt: skip
+    values = [asdict(each) for each in columns]
     deliver(Table(header, lines), values, form=form, output=output, json=lambda: as_json(values))
-    moved = [each for each in found if at_most is not None and each.low > at_most]
+    moved = [each for each in columns if at_most is not None and each.low > at_most]
     if moved:
         raise IncompleteError(f"{moved[0].column}: {moved[0].changed} of {moved[0].rows} values changed; the lower end of the "
                               f"interval, {moved[0].low:.3f}, is above --at-most {at_most:g}")  # fmt: skip
@@ -425,14 +427,17 @@ def yield_(
         if value is not None and not sweep:
             raise InputError("has no effect without --sweep:", column=name, value=str(value), hint="Add --sweep COLUMN.")
     predicates = _predicates(opened, pipeline, where, selection)
-    found = apply(opened, pipeline.stages, predicates) if predicates else None
+    selection_now = apply(opened, pipeline.stages, predicates) if predicates else None
     curves = sweeps(opened, pipeline.stages, predicates, sweep, points=points or 11)
-    if found is None and not curves:
+    if selection_now is None and not curves:
         raise InputError("needs a condition or a column", hint="Add --where 'sharpness >= 80' or --sweep sharpness.")
-    document = {"funnel": None if found is None else _funnel_of(found), "curves": [_curve_of(curve) for curve in curves]}
-    funnel: list[Table | str] = [] if found is None else [_funnel_table(found), _kept_line(found)]
-    if found is not None and not curves:
-        table, values = _funnel_table(found), _funnel_rows(found)
+    document = {
+        "funnel": None if selection_now is None else _funnel_of(selection_now),
+        "curves": [_curve_of(curve) for curve in curves],
+    }
+    funnel: list[Table | str] = [] if selection_now is None else [_funnel_table(selection_now), _kept_line(selection_now)]
+    if selection_now is not None and not curves:
+        table, values = _funnel_table(selection_now), _funnel_rows(selection_now)
     else:
         table, values = _curves_table(curves), [row for curve in curves for row in _curve_rows(curve)]
     show = partial(print_parts, *funnel, *map(_curve_table, curves))
@@ -469,15 +474,15 @@ def select(
     from salon_curate.selection import select as apply
 
     opened, pipeline = _opened(dataset), _pipeline(dataset)
-    found = apply(opened, pipeline.stages, _predicates(opened, pipeline, where, selection), name)
-    path = save_selection(opened, pipeline.stages, found)
+    selected = apply(opened, pipeline.stages, _predicates(opened, pipeline, where, selection), name)
+    path = save_selection(opened, pipeline.stages, selected)
     deliver(
-        _funnel_table(found),
-        _funnel_rows(found),
+        _funnel_table(selected),
+        _funnel_rows(selected),
         form=form,
         output=output,
-        further=[_kept_line(found), f"written: {path}"],
-        json=lambda: as_json(_funnel_of(found)),
+        further=[_kept_line(selected), f"written: {path}"],
+        json=lambda: as_json(_funnel_of(selected)),
     )
 
 
@@ -539,29 +544,29 @@ def _predicates(dataset: "DataSet", pipeline: "Pipeline", where: tuple[str, ...]
     """Return the conditions of a selection, and those of the command line, each named by its SQL."""
     from salon_curate.selection import saved_predicates
 
-    found: dict[str, str] = {}
+    predicates: dict[str, str] = {}
     if selection is not None:
         known = pipeline.selections.get(selection)
-        found = dict(known) if known is not None else saved_predicates(dataset, selection, others=pipeline.selections)
-    return found | {sql: sql for sql in where}
+        predicates = dict(known) if known is not None else saved_predicates(dataset, selection, others=pipeline.selections)
+    return predicates | {sql: sql for sql in where}
 
 
-def _funnel_of(found: "Selection") -> dict[str, Any]:
-    counts = {name: {"failed": f, "null": n, "only": o} for name, (f, n, o) in found.by_predicate.items()}
-    return {"pictures": found.rows, "kept": found.kept, "conditions": counts}
+def _funnel_of(selection: "Selection") -> dict[str, Any]:
+    counts = {name: {"failed": f, "null": n, "only": o} for name, (f, n, o) in selection.by_predicate.items()}
+    return {"pictures": selection.rows, "kept": selection.kept, "conditions": counts}
 
 
-def _funnel_rows(found: "Selection") -> list[dict[str, object]]:
-    return [{"condition": name, "failed": f, "null": n, "only": o} for name, (f, n, o) in found.by_predicate.items()]
+def _funnel_rows(selection: "Selection") -> list[dict[str, object]]:
+    return [{"condition": name, "failed": f, "null": n, "only": o} for name, (f, n, o) in selection.by_predicate.items()]
 
 
-def _funnel_table(found: "Selection") -> Table:
-    rows = [[name, *map(as_cell, counts)] for name, counts in found.by_predicate.items()]
+def _funnel_table(selection: "Selection") -> Table:
+    rows = [[name, *map(as_cell, counts)] for name, counts in selection.by_predicate.items()]
     return Table(("condition", "fails", "no value", "fails this alone"), rows)
 
 
-def _kept_line(found: "Selection") -> str:
-    return f"{found.kept:,} of {found.rows:,} pictures are kept"
+def _kept_line(selection: "Selection") -> str:
+    return f"{selection.kept:,} of {selection.rows:,} pictures are kept"
 
 
 def _curve_of(curve: "YieldCurve") -> dict[str, Any]:
@@ -622,17 +627,17 @@ def draw(
     if not all(part.isascii() and part.isdigit() for part in parts):
         raise InputError("must be whole numbers with colons between, such as 4:1:1", column="ratio", value=ratio)
     opened = _opened(dataset)
-    found = drawing(opened, _pipeline(dataset).stages, named, [int(part) for part in parts], number, by=by, seed=seed)
-    _write_keys(output, found.keys)
+    drawn = drawing(opened, _pipeline(dataset).stages, named, [int(part) for part in parts], number, by=by, seed=seed)
+    _write_keys(output, drawn.keys)
     deliver(
         Table(
             ("bucket", "available", "drawn"),
-            [(name, as_cell(found.available[name]), as_cell(count)) for name, count in found.drawn.items()],
+            [(name, as_cell(drawn.available[name]), as_cell(count)) for name, count in drawn.drawn.items()],
         ),
-        [{"bucket": name, "available": found.available[name], "drawn": count} for name, count in found.drawn.items()],
+        [{"bucket": name, "available": drawn.available[name], "drawn": count} for name, count in drawn.drawn.items()],
         form=form,
         output=None,
-        json=lambda: as_json({"available": found.available, "drawn": found.drawn, "keys": found.keys["key"].to_list()}),
+        json=lambda: as_json({"available": drawn.available, "drawn": drawn.drawn, "keys": drawn.keys["key"].to_list()}),
     )
 
 
@@ -678,19 +683,19 @@ def audit_sample(
     from salon_curate.audits import sample_audit
 
     opened = _opened(dataset)
-    found = sample_audit(
+    sampled = sample_audit(
         opened, _pipeline(dataset).stages, selection, name, per_stratum=per_stratum, near=near, seed=seed,
     )  # fmt: skip
     deliver(
         Table(
             ("stratum", "in the data set", "in the sample"),
-            [(name, as_cell(known), as_cell(drawn)) for name, (known, drawn) in found.strata.items()],
+            [(name, as_cell(known), as_cell(drawn)) for name, (known, drawn) in sampled.strata.items()],
         ),
-        [{"stratum": name, "pictures": known, "sampled": drawn} for name, (known, drawn) in found.strata.items()],
+        [{"stratum": name, "pictures": known, "sampled": drawn} for name, (known, drawn) in sampled.strata.items()],
         form=form,
         output=output,
-        further=[f"{found.pictures:,} pictures: {found.folder / 'sheet.csv'}"],
-        json=lambda: as_json(asdict(found)),
+        further=[f"{sampled.pictures:,} pictures: {sampled.folder / 'sheet.csv'}"],
+        json=lambda: as_json(asdict(sampled)),
     )
 
 
@@ -713,24 +718,24 @@ def audit_score(dataset: Path, name: str, answers: Path, seed: int, output: Path
     """
     from salon_curate.audits import score_audit
 
-    found = score_audit(_opened(dataset), name, answers, seed=seed)
+    scored = score_audit(_opened(dataset), name, answers, seed=seed)
     rows, values = [], []
     for label in ("precision", "negative_value", "recall", "agreement"):
-        estimate = getattr(found, label)
+        estimate = getattr(scored, label)
         interval = "–" if estimate.low is None else f"{estimate.low:.3f} to {estimate.high:.3f}"
         rows.append((label.replace("_", " "), as_cell(estimate.value), interval))
         values.append({"estimate": label, **asdict(estimate)})
-    rated = f"{found.rated:,} pictures rated, {found.missing:,} missing; κ of two raters: {as_cell(found.kappa)}"
+    rated = f"{scored.rated:,} pictures rated, {scored.missing:,} missing; κ of two raters: {as_cell(scored.kappa)}"
     deliver(
         Table(("of the whole data set", "estimate", "95% interval (Jeffreys, by stratum)"), rows),
         values,
         form=form,
         output=output,
         further=[rated],
-        json=lambda: as_json(asdict(found)),
+        json=lambda: as_json(asdict(scored)),
     )
-    if found.careless and form == "table":
-        click.echo(f"accepted a blank picture: {', '.join(found.careless)}", err=True)
+    if scored.careless and form == "table":
+        click.echo(f"accepted a blank picture: {', '.join(scored.careless)}", err=True)
 
 
 @curate.command()
@@ -748,17 +753,17 @@ def cascade(dataset: Path, stage: str, keeps: str, epsilon: float | None, form: 
     """
     from salon_curate.cascade import cascade_loss
 
-    found = cascade_loss(_opened(dataset), _pipeline(dataset).stages, stage, {"keeps": keeps})
+    loss = cascade_loss(_opened(dataset), _pipeline(dataset).stages, stage, {"keeps": keeps})
     if form == "json":
-        print_json(asdict(found))
+        print_json(asdict(loss))
     else:
         click.echo(
-            f"{found.kept_by_expensive:,} of {found.explored:,} explored pictures are kept by the expensive judge; with "
-            f"{found.confidence:.0%} confidence at most {found.upper:.4f} of the "
-            f"{found.dropped:,} dropped ones would be (Clopper–Pearson)"
+            f"{loss.kept_by_expensive:,} of {loss.explored:,} explored pictures are kept by the expensive judge; with "
+            f"{loss.confidence:.0%} confidence at most {loss.upper:.4f} of the "
+            f"{loss.dropped:,} dropped ones would be (Clopper–Pearson)"
         )
-    if epsilon is not None and found.upper > epsilon:
-        raise IncompleteError(f"the loss may be {found.upper:.4f}, above {epsilon:g}: explore more, or loosen `when`")
+    if epsilon is not None and loss.upper > epsilon:
+        raise IncompleteError(f"the loss may be {loss.upper:.4f}, above {epsilon:g}: explore more, or loosen `when`")
 
 
 @curate.command()
@@ -797,15 +802,15 @@ def release(
     from salon_curate.release import release as write
 
     opened = _opened(dataset)
-    found = write(
+    released = write(
         opened, _pipeline(dataset).stages, selection, version, columns=columns, audit=audit_name,
         min_precision=min_precision, split=split, form="webdataset" if to == "webdataset" else "datasets",
     )  # fmt: skip
     if form == "json":
-        print_json(asdict(found))
+        print_json(asdict(released))
         return
-    counts = ", ".join(f"{name} {count:,}" for name, count in found.pictures.items())
-    click.echo(f"{found.folder}: {counts}; Merkle root {found.merkle_root}")
+    counts = ", ".join(f"{name} {count:,}" for name, count in released.pictures.items())
+    click.echo(f"{released.folder}: {counts}; Merkle root {released.merkle_root}")
 
 
 @curate.command()
@@ -822,21 +827,21 @@ def demo(folder: Path, per_category: int, output: Path | None, form: str) -> Non
     """
     from salon_curate.demo import demo as build
 
-    found = build(folder, per_category=per_category)
-    rows = [(each.condition, *map(as_cell, (each.kept, each.precision, each.recall))) for each in found.worth]
-    precision = found.audit.precision
+    built = build(folder, per_category=per_category)
+    rows = [(each.condition, *map(as_cell, (each.kept, each.precision, each.recall))) for each in built.worth]
+    precision = built.audit.precision
     deliver(
         Table(("conditions up to", "kept", "precision", "recall"), rows),
-        [asdict(each) for each in found.worth],
+        [asdict(each) for each in built.worth],
         form=form,
         output=output,
         further=[
             f"audit by two simulated raters: precision {as_cell(precision.value)}, "
             f"95% interval {as_cell(precision.low)} to {as_cell(precision.high)}",
-            f"the cheap judge loses at most {found.loss.upper:.3f} of what it drops (95%, {found.loss.explored} explored)",
-            f"released: {found.release.folder}, {sum(found.release.pictures.values())} pictures; page: {found.page}",
+            f"the cheap judge loses at most {built.loss.upper:.3f} of what it drops (95%, {built.loss.explored} explored)",
+            f"released: {built.release.folder}, {sum(built.release.pictures.values())} pictures; page: {built.page}",
         ],
-        json=lambda: as_json(asdict(found)),
+        json=lambda: as_json(asdict(built)),
     )
 
 
@@ -866,13 +871,13 @@ def _shard_range(text: str | None, count: int) -> range | None:
 
 def _watcher() -> "Callable[[StageProgress], None]":
     """Return a callback that prints progress to standard error, at most once a second."""
-    shown = [0.0]
+    last_shown = [0.0]
 
     def watch(progress: "StageProgress") -> None:
         now = time.monotonic()
-        if now - shown[0] < _WORK_SECONDS and progress.done < progress.total:
+        if now - last_shown[0] < _WORK_SECONDS and progress.done < progress.total:
             return
-        shown[0] = now
+        last_shown[0] = now
         eta = progress.eta_seconds
         left = "" if eta is None or progress.done == progress.total else f", {eta:,.0f} s left"
         line = (

@@ -66,17 +66,17 @@ def recorded_costs(dataset: DataSet) -> dict[tuple[str, str], PartCost]:
 
     A line that was cut off is left out. Where the journal had a part's replies, its seconds are those of the time before.
     """
-    found: dict[tuple[str, str], PartCost] = {}
+    costs: dict[tuple[str, str], PartCost] = {}
     path = dataset.folder / COSTS
     for raw in path.read_bytes().splitlines() if path.exists() else ():
         try:
             line: dict[str, Any] = json.loads(raw)
             cost = PartCost(line["rows"], line["bytes_read"], line["bytes_written"], Spent(**line["spent"]))
-            before = found.get((line["stage"], line["shard"]))
+            before = costs.get((line["stage"], line["shard"]))
             if cost.spent.replayed and before is not None:
                 timed = {name: getattr(before.spent, name) for name in ("seconds", "overhead", "started", "replayed")}
                 cost = replace(cost, spent=replace(cost.spent, **timed))
-            found[line["stage"], line["shard"]] = cost
+            costs[line["stage"], line["shard"]] = cost
         except (ValueError, KeyError, TypeError):
             continue
-    return found
+    return costs

@@ -349,12 +349,12 @@ def read_checked(path: Path, sha256: str, columns: Sequence[str]) -> "pl.DataFra
 
     hint = "See what else is wrong: salon curate verify DATASET"
     try:
-        data = path.read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise InputError(f"is missing or cannot be read ({error.strerror})", source=path, hint=hint) from error
-    if hashlib.sha256(data).hexdigest() != sha256:
+    if hashlib.sha256(content).hexdigest() != sha256:
         raise InputError("has changed since it was written", source=path, hint=hint)
-    return pl.read_parquet(io.BytesIO(data), columns=list(columns))
+    return pl.read_parquet(io.BytesIO(content), columns=list(columns))
 
 
 def seeded_hash(key: str, seed: int, what: str) -> int:

@@ -137,12 +137,12 @@ def worth_of(
 ) -> tuple[StageWorth, ...]:
     """Return what the conditions are worth, one after another in an order, against the column ``truth``."""
     good = read_columns(dataset, stages, ["truth"]).collect()["truth"].fill_null(value=False).to_numpy()
-    found = [StageWorth("all", len(good), float(good.mean()), 1.0)]
+    worths = [StageWorth("all", len(good), float(good.mean()), 1.0)]
     for number in range(1, len(order) + 1):
         mask = select(dataset, stages, {name: predicates[name] for name in order[:number]}).mask
         both, kept = int((mask & good).sum()), int(mask.sum())
-        found.append(StageWorth(order[number - 1], kept, both / max(kept, 1), both / max(int(good.sum()), 1)))
-    return tuple(found)
+        worths.append(StageWorth(order[number - 1], kept, both / max(kept, 1), both / max(int(good.sum()), 1)))
+    return tuple(worths)
 
 
 def worth_table(worth: Sequence[StageWorth]) -> Table:
@@ -161,14 +161,14 @@ def draw_candidates(folder: Path, per_category: int, seed: int) -> Path:
 
     (folder / "pictures").mkdir(parents=True)
     rows: list[dict[str, Any]] = []
-    for item in generate(per_category, seed=seed):
-        data, fate = damaged(png(item.shown), f"{item.idx}", seed)
-        name = f"pictures/{item.idx:05d}.png"
-        row = {"key": f"{item.idx:05d}", "image": name, "prompt": item.prompt, "truth": not item.findings}
-        (folder / name).write_bytes(data)
+    for drawn_row in generate(per_category, seed=seed):
+        content, fate = damaged(png(drawn_row.shown), f"{drawn_row.idx}", seed)
+        name = f"pictures/{drawn_row.idx:05d}.png"
+        row = {"key": f"{drawn_row.idx:05d}", "image": name, "prompt": drawn_row.prompt, "truth": not drawn_row.findings}
+        (folder / name).write_bytes(content)
         rows.append({**row, "truth": row["truth"] and fate not in ("blurred", "cut")})
         if fate == "repeated":
-            rows.append({**row, "key": f"{item.idx:05d}-again", "truth": False})
+            rows.append({**row, "key": f"{drawn_row.idx:05d}-again", "truth": False})
     table_file = folder / "rows.jsonl"
     write_json_lines(table_file, rows)
     return table_file

@@ -32,11 +32,11 @@ def shares_of(ratio: Sequence[int], number: int) -> list[int]:
     if not ratio or min(ratio) < 1:
         raise InputError("a ratio is of whole numbers above 0, not", column="ratio", value=list(ratio))
     exact = [number * part / sum(ratio) for part in ratio]
-    found = [int(each) for each in exact]
-    order = sorted(range(len(ratio)), key=lambda place: (found[place] - exact[place], place))
-    for place in order[: number - sum(found)]:
-        found[place] += 1
-    return found
+    shares = [int(each) for each in exact]
+    order = sorted(range(len(ratio)), key=lambda index: (shares[index] - exact[index], index))
+    for index in order[: number - sum(shares)]:
+        shares[index] += 1
+    return shares
 
 
 def draw(

@@ -89,14 +89,14 @@ def split(
         shares: the name of each split with its share, above 0; they add up to 1. Default: train 0.9, test 0.1.
         seed: of the assignment.
     """
-    given = dict(shares or {"train": 0.9, "test": 0.1})
+    ratio = dict(shares or {"train": 0.9, "test": 0.1})
     keys = rows["key"]
     group = components([rows[name] for name in ("duplicate_of", "near_duplicate_of", "prompt")])
-    edges = np.cumsum(list(given.values()))[:-1]
+    edges = np.cumsum(list(ratio.values()))[:-1]
     heads = np.unique(group)
     drawn = np.fromiter((seeded_hash(key, seed, "split") / 2.0**64 for key in keys.gather(heads)), np.float64, len(heads))
     places = np.searchsorted(edges, drawn, side="right")
-    return pl.DataFrame({"key": keys, "split": pl.Series(list(given)).gather(places[np.searchsorted(heads, group)])})
+    return pl.DataFrame({"key": keys, "split": pl.Series(list(ratio)).gather(places[np.searchsorted(heads, group)])})
 
 
 def components(labels: list[pl.Series]) -> NDArray[np.int64]:
@@ -138,8 +138,8 @@ def _repeated(label: pl.Series) -> NDArray[np.int64]:
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(twice):
         return np.empty(0, np.int64)
-    place = np.searchsorted(twice, known).clip(max=len(twice) - 1)
-    rows: NDArray[np.int64] = np.flatnonzero(label.is_not_null().to_numpy())[twice[place] == known]
+    index = np.searchsorted(twice, known).clip(max=len(twice) - 1)
+    rows: NDArray[np.int64] = np.flatnonzero(label.is_not_null().to_numpy())[twice[index] == known]
     return rows
 
 

@@ -119,18 +119,18 @@ def embedded(tasks: Sequence[ShardTask], workers: int) -> Iterator[TaskResult]:
                 for chosen, _ in selector.select(_TICK):
                     worker = chosen.data
                     selector.unregister(chosen.fileobj)
-                    given = busy.pop(worker)
+                    task_given = busy.pop(worker)
                     answer = worker.answer()
                     if answer is not None:
                         idle.append(worker)
-                        yield given.result(answer)
+                        yield task_given.result(answer)
                         continue
                     why = worker.end()
-                    if given.attempt < ATTEMPTS:
-                        waiting.append((given.task, given.attempt + 1))
+                    if task_given.attempt < ATTEMPTS:
+                        waiting.append((task_given.task, task_given.attempt + 1))
                         continue
-                    problem = f"its worker died {given.attempt} times ({why}); set aside"
-                    yield TaskResult(given.task, error=f"shard {given.task.shard}: {problem}")
+                    problem = f"its worker died {task_given.attempt} times ({why}); set aside"
+                    yield TaskResult(task_given.task, error=f"shard {task_given.task.shard}: {problem}")
         finally:
             for worker in (*idle, *busy):
                 worker.end()
@@ -147,9 +147,9 @@ class _GivenTask:
 
     def result(self, answer: Mapping[str, Any]) -> TaskResult:
         """Return the result of the worker's answer, with what the task took beside its work."""
-        found = outcome_of(self.task, answer)
-        overhead = max(0.0, time.monotonic() - self.began - found.spent.seconds)
-        return replace(found, spent=replace(found.spent, overhead=overhead, started=self.started))
+        outcome = outcome_of(self.task, answer)
+        overhead = max(0.0, time.monotonic() - self.began - outcome.spent.seconds)
+        return replace(outcome, spent=replace(outcome.spent, overhead=overhead, started=self.started))
 
 
 class _Worker:

@@ -44,15 +44,15 @@ def append_line(descriptor: int, line: Mapping[str, Any]) -> None:
     Raises:
         OSError: the disk is full or read-only.
     """
-    data = (json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+    content = (json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "replace")
     size = os.fstat(descriptor).st_size
     if size and os.pread(descriptor, 1, size - 1) != b"\n":
-        data = b"\n" + data
-    if os.write(descriptor, data) != len(data):
+        content = b"\n" + content
+    if os.write(descriptor, content) != len(content):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def picture_ending(data: bytes) -> str:
+def picture_ending(content: bytes) -> str:
     """Return the ending of a picture's file name, by its first bytes.
 
     Without the dot; ``bin`` for anything but a picture.
@@ -63,7 +63,7 @@ def picture_ending(data: bytes) -> str:
     """
     from salon_taxonomy.picture_formats import format_of
 
-    kind = format_of(data)
+    kind = format_of(content)
     return "bin" if kind is None else kind.name.lower().replace("jpeg", "jpg")
 
 

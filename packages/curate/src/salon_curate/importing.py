@@ -88,17 +88,17 @@ def import_pictures(
     named = pictures is not None
     left_out: list[str] = []
     if kind == "artifact-bench":
-        found = _middle_frames(source, root)
+        picture_rows = _middle_frames(source, root)
     elif kind == "arrow":
-        found = (picture for file in arrow for picture in _table(file, root, columns, f"{file.stem}-", named))
+        picture_rows = (picture for file in arrow for picture in _table(file, root, columns, f"{file.stem}-", named))
     elif kind == "folder":
-        found = _folder(source, left_out)
+        picture_rows = _folder(source, left_out)
     elif kind == "webdataset":
-        found = _archive(source)
+        picture_rows = _archive(source)
     else:
-        found = _table(source, root, columns, needs_names=named)
+        picture_rows = _table(source, root, columns, needs_names=named)
     name = source.resolve().name if source.is_dir() else source.name
-    return dataset.add(found, name, kind, licence, shard_rows, left_out)
+    return dataset.add(picture_rows, name, kind, licence, shard_rows, left_out)
 
 
 def _kind(source: Path, layout: str, arrow: Sequence[Path]) -> str:
@@ -113,7 +113,7 @@ _USED: Final[Mapping[str, Collection[str]]] = {"folder": (), "webdataset": (), "
 """The arguments with an effect, of the kinds of sources that are no tables."""
 
 
-def _refuse_unused(kind: str, given: Mapping[str, object], layout: str) -> None:
+def _refuse_unused(kind: str, options: Mapping[str, object], layout: str) -> None:
     """Refuse a layout or an argument that would be ignored."""
     used = _USED.get(kind)
     if used is None:
@@ -121,7 +121,7 @@ def _refuse_unused(kind: str, given: Mapping[str, object], layout: str) -> None:
     if layout not in ("any", kind):
         raise InputError(f"is a layout of tables, and the source is a {kind}:", column="layout", value=layout,
                          hint="Leave --layout out, or name the table.")  # fmt: skip
-    for name, value in given.items():
+    for name, value in options.items():
         if value is not None and name not in used:
             raise InputError(
                 f"has no effect on a source of kind {kind}:", column=name, value=value, hint=f"Leave --{name} out."
@@ -159,21 +159,21 @@ def _middle_frames(source: Path, root: Path) -> Iterator[Picture]:
             elif row.task is QuestionTask.AID:
                 facts["artifacts"] = [leaf for letter, leaf in zip(LETTERS, row.leaves, strict=False) if letter in row.answer]
     for number, (video, facts) in enumerate(known.items(), 1):
-        data = read_inside(root / video, root, DEFAULT_VIDEO_LIMITS.most_bytes)
-        found = data if isinstance(data, Unscored) else sample_video(data, VideoPolicy(most_frames=1))
+        content = read_inside(root / video, root, DEFAULT_VIDEO_LIMITS.most_bytes)
+        sampled = content if isinstance(content, Unscored) else sample_video(content, VideoPolicy(most_frames=1))
         key = checked_key(video, source=str(source), row=number)
-        if isinstance(found, Unscored):
-            yield Picture(key, None, None, found.detail, facts, number)
+        if isinstance(sampled, Unscored):
+            yield Picture(key, None, None, sampled.detail, facts, number)
             continue
-        frame = found.film.frames[0]
+        frame = sampled.film.frames[0]
         yield Picture(key, frame.image.data, None, None, {**facts, "frame_s": frame.at_s}, number)
 
 
 def _picture_of_file(path: Path, root: Path, key: str, prompt: str | None, meta: dict[str, Any], row: int) -> Picture:
-    data = read_inside(path, root, _MOST_BYTES)
-    if isinstance(data, Unscored):
-        return Picture(key, None, prompt, data.detail, meta, row)
-    return Picture(key, data, prompt, None, meta, row)
+    content = read_inside(path, root, _MOST_BYTES)
+    if isinstance(content, Unscored):
+        return Picture(key, None, prompt, content.detail, meta, row)
+    return Picture(key, content, prompt, None, meta, row)
 
 
 def _archive(path: Path) -> Iterator[Picture]:
@@ -256,47 +256,47 @@ def _sample(key: str, parts: Mapping[str, bytes], path: Path, row: int) -> Pictu
 
 def _table(path: Path, root: Path, columns: Columns, prefix: str = "", needs_names: bool = False) -> Iterator[Picture]:
     """The rows of a table whose picture column contains bytes, names, or the ``{bytes, path}`` of ``datasets``."""
-    found = Columns()
+    chosen = Columns()
     seen: dict[str, None] = {}  # rows of JSON Lines may have columns that others lack
     for row, values in _rows(path):
         if values.keys() - seen.keys():
             seen |= dict.fromkeys(values)
-            found = Columns(
-                found.key or _chosen(columns.key, _KEYS, seen),
-                found.image or _chosen(columns.image, _IMAGES, seen),
-                found.prompt or _chosen(columns.prompt, _PROMPTS, seen),
+            chosen = Columns(
+                chosen.key or _chosen(columns.key, _KEYS, seen),
+                chosen.image or _chosen(columns.image, _IMAGES, seen),
+                chosen.prompt or _chosen(columns.prompt, _PROMPTS, seen),
             )
-        value = values.get(found.image or "")
+        value = values.get(chosen.image or "")
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
         if needs_names and not isinstance(value, str | None):
             wrong = "the pictures are in the table, so a folder has no effect:"
-            raise InputError(wrong, source=path, column=found.image, hint="Leave --pictures out.")
-        if found.key and found.key != found.image:
-            own = values.get(found.key)
+            raise InputError(wrong, source=path, column=chosen.image, hint="Leave --pictures out.")
+        if chosen.key and chosen.key != chosen.image:
+            own = values.get(chosen.key)
         else:
             own = value if isinstance(value, str) else f"{prefix}{row:08d}"
         key = checked_key(own, source=str(path), row=row)
-        prompt = None if found.prompt is None else _text(values.get(found.prompt))
+        prompt = None if chosen.prompt is None else _text(values.get(chosen.prompt))
         meta = {
             name: given
             for name, given in values.items()
-            if name not in {found.key, found.image, found.prompt} and given is not None and not isinstance(given, bytes)
+            if name not in {chosen.key, chosen.image, chosen.prompt} and given is not None and not isinstance(given, bytes)
         }
         try:
-            data, problem = _data_or_name(value)
+            content, problem = _data_or_name(value)
         except InputError as error:
-            raise error.at(source=path, row=row, column=found.image) from error
-        if not isinstance(data, str):
-            yield Picture(key, data, prompt, problem, meta, row)
+            raise error.at(source=path, row=row, column=chosen.image) from error
+        if not isinstance(content, str):
+            yield Picture(key, content, prompt, problem, meta, row)
             continue
-        if Path(data).is_absolute() or ".." in Path(data).parts:
-            raise InputError("a name leads out of its folder:", source=path, row=row, column=found.image, value=data)
-        yield _picture_of_file(root / data, root, key, prompt, meta, row)
+        if Path(content).is_absolute() or ".." in Path(content).parts:
+            raise InputError("a name leads out of its folder:", source=path, row=row, column=chosen.image, value=content)
+        yield _picture_of_file(root / content, root, key, prompt, meta, row)
     for wanted in (columns.image, columns.key, columns.prompt):
         if seen and wanted is not None and wanted not in seen:
             raise InputError("the table lacks the column", source=path, value=wanted, found=seen)
-    if seen and found.image is None:
+    if seen and chosen.image is None:
         hint = "Say which it is: --image COLUMN."
         raise InputError("no column is known to contain the image", source=path, found=seen, hint=hint)
 

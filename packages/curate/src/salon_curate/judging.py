@@ -191,11 +191,11 @@ async def _judge_shard(dataset: DataSet, stage: JudgedStage, task: ShardTask) ->
         async def work() -> None:
             while True:
                 async with turn:
-                    item = await anext(source, None)
-                if item is None:
+                    pair = await anext(source, None)
+                if pair is None:
                     return
                 try:
-                    rows[item[0]] = await examiner.row(item[1])
+                    rows[pair[0]] = await examiner.row(pair[1])
                 except StopAskingError as error:
                     stage.spending.stopped = str(error)
                     return
@@ -230,8 +230,8 @@ async def _rows(dataset: DataSet, stage: JudgedStage, task: ShardTask) -> AsyncI
         shard = await asyncio.to_thread(read_rows, dataset.shard_path(task.shard), own, start, BATCH_ROWS)
         pieces = [shard, *(frame.slice(start, BATCH_ROWS) for frame in beside)]
         batch = pl.concat(pieces, how="horizontal").with_columns(_asked=wanted)
-        for place, row in enumerate(batch.iter_rows(named=True), start):
-            yield place, {**row, "_explored": not row["_asked"] and explores(row["key"], stage.explore, stage.seed)}
+        for number, row in enumerate(batch.iter_rows(named=True), start):
+            yield number, {**row, "_explored": not row["_asked"] and explores(row["key"], stage.explore, stage.seed)}
 
 
 def explores(key: str, share: float, seed: int) -> bool:
@@ -267,9 +267,9 @@ class _Examiner:
         if isinstance(prepared, Unscored):
             return {**nothing, "problem": f"{prepared.reason}: {prepared.detail}"}
         replies = RowReplies(self._journal, row["key"])
-        found = await drive_async(stage.ask.examine(row, prepared.media), partial(self._verdict, replies=replies))
-        missing = next((value for value in found.values() if isinstance(value, Unscored)), None)
-        values = {f"{stage.prefix}{name}": None if isinstance(value, Unscored) else value for name, value in found.items()}
+        columns = await drive_async(stage.ask.examine(row, prepared.media), partial(self._verdict, replies=replies))
+        missing = next((value for value in columns.values() if isinstance(value, Unscored)), None)
+        values = {f"{stage.prefix}{name}": None if isinstance(value, Unscored) else value for name, value in columns.items()}
         problem = None if missing is None else f"{missing.reason}: {missing.detail}"
         return {**nothing, **values, "problem": problem}
 

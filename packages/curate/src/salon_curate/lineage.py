@@ -18,20 +18,20 @@ def why(dataset: DataSet, stages: Sequence[Stage], key: str) -> dict[str, Any]:
     """
     for number, shard in enumerate(dataset.shards):
         keys = dataset.keys(shard)
-        place = keys.index_of(key)
-        if place is None:
+        index = keys.index_of(key)
+        if index is None:
             continue
-        row = read_rows(dataset.shard_path(shard.name), [*LIGHT, "meta"], place, 1).row(0, named=True)
-        found: dict[str, Any] = {"shard": shard.name, "row": place + 1, **row, "stages": []}
+        row = read_rows(dataset.shard_path(shard.name), [*LIGHT, "meta"], index, 1).row(0, named=True)
+        answer: dict[str, Any] = {"shard": shard.name, "row": index + 1, **row, "stages": []}
         for stage, parts in zip(stages, expected_parts(dataset, stages).values(), strict=True):
             path = dataset.folder / parts[number].path
             entry: dict[str, Any] = {"stage": stage.name, "version": stage.version, "part": parts[number].path}
             if path.exists():
-                entry["values"] = read_rows(path, ["*"], place, 1).drop("key").row(0, named=True)
+                entry["values"] = read_rows(path, ["*"], index, 1).drop("key").row(0, named=True)
             if isinstance(stage, JudgedStage):
                 entry |= {"judge": stage.judge.name, "judge_version": stage.judge.version, "when": stage.when}
                 replies = read_journal(journal_path(dataset.folder, stage.name, shard.name))
                 entry["replies"] = [line for _, _, line in replies if line["key"] == key]
-            found["stages"].append(entry)
-        return found
+            answer["stages"].append(entry)
+        return answer
     raise InputError("no picture has the key", value=key, source=dataset.folder)

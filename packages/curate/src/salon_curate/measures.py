@@ -30,8 +30,8 @@ MOST_PIXELS: Final = 80_000_000
 
 def _cosines() -> NDArray[np.float32]:
     """The first 8 rows of the discrete cosine transform of 32 values, shape (8, 32)."""
-    place, frequency = np.arange(_SIDE), np.arange(_KEPT)[:, None]
-    return np.cos(np.pi * (2 * place + 1) * frequency / (2 * _SIDE)).astype(np.float32)
+    pixel, frequency = np.arange(_SIDE), np.arange(_KEPT)[:, None]
+    return np.cos(np.pi * (2 * pixel + 1) * frequency / (2 * _SIDE)).astype(np.float32)
 
 
 _COSINES: Final = _cosines()
@@ -125,19 +125,19 @@ def _text_cells(pixels: NDArray[np.int16]) -> NDArray[np.bool_]:
 
     rising, falling = count(steps > _STROKE_EDGE), count(steps < -_STROKE_EDGE)
     fewer, even = np.minimum(rising, falling), count((steps + np.int16(_FLAT - 1)).view(np.uint16) < 2 * _FLAT - 1)
-    found = (fewer >= 8) & (2 * fewer >= np.maximum(rising, falling)) & (even >= 0.4 * _CELL**2)
-    pairs = found[:, 1:] & found[:, :-1]
-    together = np.zeros_like(found)
+    has_text = (fewer >= 8) & (2 * fewer >= np.maximum(rising, falling)) & (even >= 0.4 * _CELL**2)
+    pairs = has_text[:, 1:] & has_text[:, :-1]
+    together = np.zeros_like(has_text)
     together[:, 1:] |= pairs
     together[:, :-1] |= pairs
     return together
 
 
-def _measured(data: bytes | None, problem: str | None) -> dict[str, Any]:
+def _measured(content: bytes | None, problem: str | None) -> dict[str, Any]:
     nothing: dict[str, Any] = dict.fromkeys(look.writes)
-    if data is None:
+    if content is None:
         return {**nothing, "problem": problem or "there is no picture"}
-    grey = _grey(data)
+    grey = _grey(content)
     if isinstance(grey, str):
         return {**nothing, "problem": grey}
     image, width, height = grey
@@ -155,11 +155,11 @@ def _measured(data: bytes | None, problem: str | None) -> dict[str, Any]:
     }
 
 
-def _grey(data: bytes) -> tuple[Any, int, int] | str:
+def _grey(content: bytes) -> tuple[Any, int, int] | str:
     """The grey picture with its stored size, or what is wrong with the file. A plain JPEG is decoded without its colours."""
-    if format_of(data) is JPEG:
+    if format_of(content) is JPEG:
         try:
-            with JPEG.open(BytesIO(data)) as opened:
+            with JPEG.open(BytesIO(content)) as opened:
                 width, height = opened.size
                 if width * height > MOST_PIXELS:
                     return f"the picture has {width:,} × {height:,} pixels; at most {MOST_PIXELS:,} are decoded"
@@ -168,19 +168,19 @@ def _grey(data: bytes) -> tuple[Any, int, int] | str:
                 return opened.convert("L"), width, height
         except picture_failures() as error:
             return f"the file is cut off or damaged ({error or type(error).__name__})"
-    found = decode(data)
-    return found.detail if isinstance(found, Unscored) else (found.image.convert("L"), found.width, found.height)
+    decoded = decode(content)
+    return decoded.detail if isinstance(decoded, Unscored) else (decoded.image.convert("L"), decoded.width, decoded.height)
 
 
 def _laplacian(pixels: NDArray[np.int16]) -> NDArray[np.int16]:
     if min(pixels.shape) < 3:
         return np.zeros((1, 1), np.int16)
-    found = pixels[1:-1, 1:-1] * np.int16(4)
-    found -= pixels[:-2, 1:-1]
-    found -= pixels[2:, 1:-1]
-    found -= pixels[1:-1, :-2]
-    found -= pixels[1:-1, 2:]
-    return found
+    edges = pixels[1:-1, 1:-1] * np.int16(4)
+    edges -= pixels[:-2, 1:-1]
+    edges -= pixels[2:, 1:-1]
+    edges -= pixels[1:-1, :-2]
+    edges -= pixels[1:-1, 2:]
+    return edges
 
 
 def _variance(values: NDArray[np.int16]) -> float:
@@ -231,10 +231,10 @@ def fields(**columns: str) -> Stage:
     def read(batch: pl.DataFrame, **_: object) -> pl.DataFrame:
         rows = []
         for key, text in batch.select("key", "meta").iter_rows():
-            given = json.loads(text) if text else {}
-            found = {name: _field(given.get(name), kind) for name, kind in columns.items()}
-            lost = next((name for name in columns if found[name] is None and given.get(name) is not None), None)
-            rows.append((key, *found.values(), None if lost is None else f"{lost} is no {columns[lost]}"))
+            meta = json.loads(text) if text else {}
+            values = {name: _field(meta.get(name), kind) for name, kind in columns.items()}
+            lost = next((name for name in columns if values[name] is None and meta.get(name) is not None), None)
+            rows.append((key, *values.values(), None if lost is None else f"{lost} is no {columns[lost]}"))
         return pl.DataFrame(rows, schema={"key": pl.String, **writes, "problem": pl.String}, orient="row")
 
     writes = {name: _KINDS[kind] for name, kind in columns.items()}

@@ -145,15 +145,15 @@ def read_pipeline(
 
 def _refuse_unused(table: StageTable) -> None:
     """Refuse a key that would be ignored."""
-    given = table.model_fields_set
+    set_fields = table.model_fields_set
     if table.use is not None:
-        unused, why = given - {"use", "name", "parameters"}, "a stage with `use`"
+        unused, why = set_fields - {"use", "name", "parameters"}, "a stage with `use`"
     else:
-        unused, why = given & {"parameters"}, "a stage with `ask`; its settings are `options`"
+        unused, why = set_fields & {"parameters"}, "a stage with `ask`; its settings are `options`"
         if table.when is None and not unused:
-            unused, why = given & {"explore"}, "a stage without `when`, which asks about all rows"
+            unused, why = set_fields & {"explore"}, "a stage without `when`, which asks about all rows"
         if not table.explore and not unused:
-            unused, why = given & {"seed"}, "a stage without `explore`"
+            unused, why = set_fields & {"seed"}, "a stage without `explore`"
     if unused:
         key = sorted(unused)[0]
         raise InputError(f"has no effect on {why}:", key=key, value=table.name or table.use or table.ask, hint="Leave it out.")
@@ -177,9 +177,9 @@ def _stage(
                          value=table.name or table.use or table.ask) from error  # fmt: skip
     if table.use is not None:
         where = BUILT_IN.get(table.use, table.use)
-        found = stage_named(where, table.name, table.parameters)
-        found.check_parameters()
-        return found
+        stage = stage_named(where, table.name, table.parameters)
+        stage.check_parameters()
+        return stage
     if table.ask not in ASKS:
         raise InputError("unknown ask", key="ask", value=table.ask, allowed=ASKS)
     specification = table.judge or judge

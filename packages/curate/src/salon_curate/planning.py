@@ -54,7 +54,7 @@ def sample_of(dataset: DataSet, share: float, seed: int = 0) -> DataSet:
     if not dataset.shards:
         raise InputError("the data set has no pictures", source=dataset.folder, hint="salon curate import")
     number = max(min(2, len(dataset.shards)), round(share * len(dataset.shards)))
-    chosen = {shard.name for shard in sorted(dataset.shards, key=lambda each: seeded_hash(each.name, seed, "plan"))[:number]}
+    chosen = {shard.name for shard in sorted(dataset.shards, key=lambda shard: seeded_hash(shard.name, seed, "plan"))[:number]}
     shards = [shard for shard in dataset.shards if shard.name in chosen]
     return DataSet(dataset.folder, dataset.name, dataset.sources, shards)
 
@@ -90,24 +90,24 @@ def plan(
         raise IncompleteError(
             f"the sample is not finished: {result.stopped or result.set_aside[0]}. Run the same command again."
         )
-    found = estimate(dataset, sample, stages)
+    stage_plans = estimate(dataset, sample, stages)
     kept = {part.path for parts in expected_parts(dataset, stages).values() for part in parts}
     for parts in expected_parts(sample, stages).values():
         for part in parts:
             if part.path not in kept:  # it follows from a stage that saw the sample alone
                 (dataset.folder / part.path).unlink(missing_ok=True)
-    return found
+    return stage_plans
 
 
 def estimate(dataset: DataSet, sample: DataSet, stages: Sequence[Stage]) -> list[StagePlan]:
     """Return what all shards of a data set take, by the recorded costs of a sample of them."""
     costs = recorded_costs(dataset)
-    found = []
+    stage_plans = []
     for stage in stages:
         known = [costs[stage.identity, shard.name] for shard in sample.shards if (stage.identity, shard.name) in costs]
         totals = {name: total_of(known, name, dataset.shards) for name in QUANTITIES}
-        found.append(StagePlan(stage.name, len(known), len(dataset.shards), totals))
-    return found
+        stage_plans.append(StagePlan(stage.name, len(known), len(dataset.shards), totals))
+    return stage_plans
 
 
 def actual(dataset: DataSet, stages: Sequence[Stage]) -> list[StagePlan]:

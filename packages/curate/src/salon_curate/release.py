@@ -326,20 +326,20 @@ def _audit_gate(
         raise InputError(problem, source=path, hint="Audit the selection again, under another name.")
     low = result["precision"]["low"]
     if min_precision is not None and (low is None or low < min_precision):
-        shown = "unknown" if low is None else f"{low:.4f}"
+        bound = "unknown" if low is None else f"{low:.4f}"
         raise RefusedReleaseError(
-            f"audit {audit!r}: the lower 95% bound of the precision is {shown}, below the demanded {min_precision:g}. "
+            f"audit {audit!r}: the lower 95% bound of the precision is {bound}, below the demanded {min_precision:g}. "
             "Tighten the conditions, or rate more pictures."
         )
     return result
 
 
 def _stage_of(stage: Stage) -> dict[str, Any]:
-    found: dict[str, Any] = {"stage": stage.name, "version": stage.version, "where": stage.where}
-    found["parameters"] = dict(stage.parameters)
+    stage_facts: dict[str, Any] = {"stage": stage.name, "version": stage.version, "where": stage.where}
+    stage_facts["parameters"] = dict(stage.parameters)
     if isinstance(stage, JudgedStage):
-        found |= {"judge": stage.judge.name, "judge_version": stage.judge.version, "when": stage.when}
-    return found
+        stage_facts |= {"judge": stage.judge.name, "judge_version": stage.judge.version, "when": stage.when}
+    return stage_facts
 
 
 def _parquet(frame: "pl.DataFrame", path: Path) -> None:
@@ -352,11 +352,11 @@ def _parquet(frame: "pl.DataFrame", path: Path) -> None:
 def _archive(frame: "pl.DataFrame", shard: int, path: Path) -> None:
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
         for row in frame.iter_rows(named=True):
-            data, number = row.pop("image"), row.pop(_PLACE)
+            picture_bytes, number = row.pop("image"), row.pop(_PLACE)
             text = json.dumps(row, ensure_ascii=False, default=str).encode()
             members = [("json", text), ("txt", (row["prompt"] or "").encode())]
-            if data is not None:
-                members.insert(0, (picture_ending(data), data))
+            if picture_bytes is not None:
+                members.insert(0, (picture_ending(picture_bytes), picture_bytes))
             for ending, content in members:
                 info = tarfile.TarInfo(f"{shard:05d}{number:06d}.{ending}")
                 info.size = len(content)

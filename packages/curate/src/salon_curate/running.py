@@ -103,7 +103,7 @@ def run(
         names = {stage.name: parts_present(dataset, stage) for stage in stages}
         have = sum(Path(expected[name][number][0]).name in there for name, there in names.items() for number in wanted)
         on_start(have, len(stages) * len(wanted))
-    made = kept = problems = 0
+    parts = kept = problems = 0
     aside: list[str] = []
     stopped = None
     for stage in stages:
@@ -135,7 +135,7 @@ def run(
                 aside.append(outcome.error)
             else:
                 record_cost(dataset, stage, outcome)
-                made += 1
+                parts += 1
                 problems += outcome.counts.get("problems", 0)
                 progress.problems += outcome.counts.get("problems", 0)
             if watch is not None:
@@ -143,7 +143,7 @@ def run(
         if stage.stopped is not None:
             stopped = stage.stopped
             break
-    return RunResult(made, kept, problems, tuple(aside), stopped)
+    return RunResult(parts, kept, problems, tuple(aside), stopped)
 
 
 def _whole(
@@ -178,13 +178,15 @@ def parts_present(dataset: DataSet, stage: Stage) -> set[str]:
 def status(dataset: DataSet, stages: Sequence[Stage]) -> list[StageStatus]:
     """Return where every stage stands, in order."""
     expected = expected_parts(dataset, stages)
-    found = []
+    statuses = []
     for stage in stages:
         present = parts_present(dataset, stage)
         parts = zip(dataset.shards, expected[stage.name], strict=True)
         done = [shard for shard, part in parts if Path(part.path).name in present]
-        found.append(StageStatus(stage.name, stage.version, len(done), len(dataset.shards), sum(shard.rows for shard in done)))
-    return found
+        statuses.append(
+            StageStatus(stage.name, stage.version, len(done), len(dataset.shards), sum(shard.rows for shard in done))
+        )
+    return statuses
 
 
 def verify(dataset: DataSet, stages: Sequence[Stage]) -> list[str]:
@@ -223,12 +225,12 @@ def _wrong_part(path: Path, stage: Stage, shard: Shard, keys: "pl.Series") -> li
     if problem is not None:
         return [problem]
     try:
-        found = pl.read_parquet(path, glob=False)
+        part = pl.read_parquet(path, glob=False)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         return [f"cannot be read ({error})"]
     wrong: list[str] = []
-    if dict(found.schema) != part_schema(stage):
+    if dict(part.schema) != part_schema(stage):
         return [*wrong, "its columns are not those of the stage"]
-    if not found["key"].equals(keys):
+    if not part["key"].equals(keys):
         wrong.append(f"its keys are not those of shard {shard.name}")
     return wrong

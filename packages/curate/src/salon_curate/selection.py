@@ -105,11 +105,11 @@ def check_condition(sql: str, types: Mapping[str, Any]) -> None:
 
     read = predicate(sql)
     try:
-        found = pl.DataFrame(schema={name: types[name] for name in read.columns}).select(read.expression.alias("holds"))
+        probe = pl.DataFrame(schema={name: types[name] for name in read.columns}).select(read.expression.alias("holds"))
     except pl.exceptions.PolarsError as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"the condition cannot be applied ({reason}):", column="where", value=sql) from error
-    if found.schema["holds"] != pl.Boolean:
+    if probe.schema["holds"] != pl.Boolean:
         hint = "Compare it: sharpness >= 80"
         raise InputError("a condition must be true or false, not a value:", column="where", value=sql, hint=hint)
 
@@ -225,9 +225,9 @@ def select(
     judged = _conditions(dataset, stages, predicates.values(), copies=copies)
     failed = np.sum([~judged[sql][0] for sql in predicates.values()], axis=0)
     counts = {}
-    for each, sql in predicates.items():
+    for condition, sql in predicates.items():
         holds, nulls = judged[sql][0], int(judged[sql][1].sum())
-        counts[each] = (int((~holds).sum()) - nulls, nulls, int((~holds & (failed == 1)).sum()))
+        counts[condition] = (int((~holds).sum()) - nulls, nulls, int((~holds & (failed == 1)).sum()))
     mask = failed == 0
     return Selection(name, dict(predicates), len(mask), int(mask.sum()), counts, mask)
 
@@ -246,13 +246,13 @@ def _conditions(
     read = [predicate(sql) for sql in dict.fromkeys(conditions)]
     frame = read_columns(dataset, stages, [column for each in read for column in each.columns], keys=False, copies=copies)
     types = frame.collect_schema()
-    for each in read:
-        check_condition(each.sql, types)
+    for condition in read:
+        check_condition(condition.sql, types)
     try:
-        found = frame.select(each.expression.alias(f"p{number}") for number, each in enumerate(read)).collect()
+        held = frame.select(each.expression.alias(f"p{number}") for number, each in enumerate(read)).collect()
     except pl.exceptions.PolarsError as error:
         raise InputError(f"the conditions cannot be applied ({error})", column="where") from error
-    columns = [found[f"p{number}"] for number in range(len(read))]
+    columns = [held[f"p{number}"] for number in range(len(read))]
     return {
         each.sql: (column.fill_null(value=False).to_numpy(), column.is_null().to_numpy())
         for each, column in zip(read, columns, strict=True)
@@ -301,14 +301,14 @@ def saved_predicates(dataset: DataSet, name: str, *, others: Iterable[str] = ())
     """
     path = dataset.folder / "selections" / f"{checked_name(name, 'selections')}.json"
     try:
-        found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))["predicates"]
+        predicates: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))["predicates"]
     except (OSError, ValueError, KeyError) as error:
         there = sorted({*others, *(each.stem for each in path.parent.glob("*.json"))})
         conditions = "--where 'sharpness >= 80'" if others == {} else "--selection default"
         hint = f"Save one: salon curate select {dataset.folder} --name {name} {conditions}"
         problem = "there is no selection" if others else "there is no saved selection"
         raise InputError(problem, value=name, found=there, hint=hint) from error
-    return found
+    return predicates
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,12 +341,12 @@ def diff(dataset: DataSet, stages: Sequence[Stage], old: Mapping[str, str], new:
     left, entered = before & ~after, ~before & after
     moved: dict[str, tuple[int, int]] = {}
     why: dict[int, list[str]] = {}
-    for place, conditions, side in ((0, old, entered), (1, new, left)):
+    for number, conditions, side in ((0, old, entered), (1, new, left)):
         for name, sql in conditions.items():
             rows = np.flatnonzero(side & ~judged[sql][0]).tolist()
             if rows:
                 counts = list(moved.get(name, (0, 0)))
-                counts[place] += len(rows)
+                counts[number] += len(rows)
                 moved[name] = (counts[0], counts[1])
                 for row in rows:
                     why.setdefault(row, []).append(name)

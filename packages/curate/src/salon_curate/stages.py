@@ -112,13 +112,13 @@ class Stage:
                 f"does not take these parameters ({error}):", column="stage", value=self.name, hint=hint
             ) from error
         try:
-            taken = signature(self.function, eval_str=True).parameters
+            accepted = signature(self.function, eval_str=True).parameters
         except NameError:  # of a function whose annotations exist for type checkers only
             return
         for name, value in self.parameters.items():
-            if name in taken and taken[name].annotation is not Parameter.empty:
+            if name in accepted and accepted[name].annotation is not Parameter.empty:
                 try:
-                    TypeAdapter(taken[name].annotation).validate_python(value, strict=True)
+                    TypeAdapter(accepted[name].annotation).validate_python(value, strict=True)
                 except ValidationError as error:
                     [fault, *_] = error.errors(include_url=False)
                     key = ".".join(map(str, ("parameters", name, *fault["loc"])))
@@ -182,20 +182,20 @@ def stage_named(where: str, name: str | None = None, parameters: Mapping[str, Di
     if (here := str(Path.cwd())) not in sys.path:  # behind what is installed; an installed command does not look there
         sys.path.append(here)
     try:
-        found = getattr(import_module(module), attribute)
+        target = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         hint = "Write module:name of a function declared with @stage."
         raise InputError(f"cannot be imported ({error}):", column="use", value=where, hint=hint) from error
-    given = dict(parameters or {})
-    if isinstance(found, Stage):
-        return found.with_parameters(name, **given)
+    options = dict(parameters or {})
+    if isinstance(target, Stage):
+        return target.with_parameters(name, **options)
     try:
-        made = found(**given)
+        stage = target(**options)
     except TypeError as error:
         raise InputError(f"does not take these parameters ({error}):", column="use", value=where) from error
-    if not isinstance(made, Stage):
+    if not isinstance(stage, Stage):
         raise InputError("is no stage:", column="use", value=where, hint="Declare it with @stage.")
-    return replace(made, name=name or made.name, where=where, parameters=given)
+    return replace(stage, name=name or stage.name, where=where, parameters=options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,43 +231,43 @@ def work_on(task: ShardTask) -> dict[str, int]:
     """
     import polars as pl
 
-    made = stage_named(task.where, task.name, task.parameters)
+    stage = stage_named(task.where, task.name, task.parameters)
     folder = Path(task.folder)
-    if made.whole:
-        return _work_on_all(folder, made, task)
+    if stage.whole:
+        return _work_on_all(folder, stage, task)
     shard = folder / "shards" / f"{task.shard}.parquet"
-    own, beside = read_inputs(folder, made, task.inputs, task.rows)
+    own, beside = read_inputs(folder, stage, task.inputs, task.rows)
     pieces = []
     for start in range(0, task.rows, BATCH_ROWS):
         batch = read_rows(shard, own, start, BATCH_ROWS)
         batch = pl.concat([batch, *(frame.slice(start, BATCH_ROWS) for frame in beside)], how="horizontal")
-        pieces.append(checked_output(made, batch["key"], _called(made, made.function, batch, task), task.shard))
-    frame = pl.concat(pieces) if pieces else pl.DataFrame(schema=part_schema(made))
-    return write_part(folder / task.output, made, frame, task.shard)
+        pieces.append(checked_output(stage, batch["key"], _called(stage, stage.function, batch, task), task.shard))
+    frame = pl.concat(pieces) if pieces else pl.DataFrame(schema=part_schema(stage))
+    return write_part(folder / task.output, stage, frame, task.shard)
 
 
-def _work_on_all(folder: Path, made: Stage, task: ShardTask) -> dict[str, int]:
+def _work_on_all(folder: Path, stage: Stage, task: ShardTask) -> dict[str, int]:
     """Run a stage on the rows of all shards, which are read and prepared one shard at a time."""
     import polars as pl
 
     pieces = []
     for shard, count, inputs, _ in task.every:
-        own, beside = read_inputs(folder, made, inputs, count)
+        own, beside = read_inputs(folder, stage, inputs, count)
         rows = pl.concat([read_rows(folder / "shards" / f"{shard}.parquet", own), *beside], how="horizontal")
-        pieces.append(rows if made.prepare is None else _called(made, made.prepare, rows, task))
+        pieces.append(rows if stage.prepare is None else _called(stage, stage.prepare, rows, task))
     rows = pl.concat(pieces)
     del pieces
-    found = checked_output(made, rows["key"], _called(made, made.function, rows, task), task.shard)
+    answer = checked_output(stage, rows["key"], _called(stage, stage.function, rows, task), task.shard)
     start = 0
     for shard, count, _, output in task.every:
         if output is not None and not (folder / output).exists():  # a process that died before may have written it
-            write_part(folder / output, made, found.slice(start, count), shard)
+            write_part(folder / output, stage, answer.slice(start, count), shard)
         start += count
-    return {"rows": len(found)}
+    return {"rows": len(answer)}
 
 
 def read_inputs(
-    folder: Path, made: Stage, inputs: Mapping[str, Sequence[str]], rows: int
+    folder: Path, stage: Stage, inputs: Mapping[str, Sequence[str]], rows: int
 ) -> "tuple[list[str], list[pl.DataFrame]]":
     """Return the columns to read from a shard, ``key`` first, and the columns of earlier stages, read.
 
@@ -275,7 +275,7 @@ def read_inputs(
         InputError: a part is missing, damaged, or has not the shard's number of rows.
     """
     elsewhere = {column for columns in inputs.values() for column in columns}
-    own = ["key", *(column for column in made.reads if column not in elsewhere and column != "key")]
+    own = ["key", *(column for column in stage.reads if column not in elsewhere and column != "key")]
     beside = []
     for part, columns in inputs.items():
         frame = read_rows(folder / part, columns)
@@ -286,7 +286,7 @@ def read_inputs(
     return own, beside
 
 
-def checked_output(made: Stage, keys: "pl.Series", found: "pl.DataFrame", shard: str) -> "pl.DataFrame":
+def checked_output(stage: Stage, keys: "pl.Series", output: "pl.DataFrame", shard: str) -> "pl.DataFrame":
     """Return a stage's output with exactly its columns and types; NaN is a missing value with its reason.
 
     Raises:
@@ -295,41 +295,41 @@ def checked_output(made: Stage, keys: "pl.Series", found: "pl.DataFrame", shard:
     """
     import polars as pl
 
-    if not isinstance(found, pl.DataFrame):
-        kind = type(found).__name__
-        raise StageError(f"stage {made.name!r}, shard {shard}: the output must be a DataFrame of polars, not {kind}")
-    if "problem" in found.columns:
-        if made.problem in found.columns:
-            raise StageError(f"stage {made.name!r}, shard {shard}: the output has both 'problem' and {made.problem!r}")
-        found = found.rename({"problem": made.problem})
-    elif made.problem not in found.columns:
-        found = found.with_columns(pl.lit(None, pl.String).alias(made.problem))
-    schema = part_schema(made)
-    missing = [name for name in schema if name not in found.columns]
+    if not isinstance(output, pl.DataFrame):
+        kind = type(output).__name__
+        raise StageError(f"stage {stage.name!r}, shard {shard}: the output must be a DataFrame of polars, not {kind}")
+    if "problem" in output.columns:
+        if stage.problem in output.columns:
+            raise StageError(f"stage {stage.name!r}, shard {shard}: the output has both 'problem' and {stage.problem!r}")
+        output = output.rename({"problem": stage.problem})
+    elif stage.problem not in output.columns:
+        output = output.with_columns(pl.lit(None, pl.String).alias(stage.problem))
+    schema = part_schema(stage)
+    missing = [name for name in schema if name not in output.columns]
     if missing:
-        raise StageError(f"stage {made.name!r}, shard {shard}: the output lacks the column {missing[0]!r}")
-    if found.schema["key"] != keys.dtype or not found["key"].equals(keys):
-        raise StageError(f"stage {made.name!r}, shard {shard}: the output must have the same keys in the same order")
+        raise StageError(f"stage {stage.name!r}, shard {shard}: the output lacks the column {missing[0]!r}")
+    if output.schema["key"] != keys.dtype or not output["key"].equals(keys):
+        raise StageError(f"stage {stage.name!r}, shard {shard}: the output must have the same keys in the same order")
     try:
-        frame = found.select(pl.col(name).cast(kind, strict=True) for name, kind in schema.items())
+        frame = output.select(pl.col(name).cast(kind, strict=True) for name, kind in schema.items())
     except pl.exceptions.PolarsError as error:
-        raise StageError(f"stage {made.name!r}, shard {shard}: a value does not fit its column ({error})") from error
+        raise StageError(f"stage {stage.name!r}, shard {shard}: a value does not fit its column ({error})") from error
     for name, kind in frame.schema.items():
-        if kind.is_integer() and found.schema[name].is_float() and (found[name] != frame[name].cast(pl.Float64)).any():
-            raise StageError(f"stage {made.name!r}, shard {shard}: a value of {name!r} has a fraction and does not fit {kind}")
+        if kind.is_integer() and output.schema[name].is_float() and (output[name] != frame[name].cast(pl.Float64)).any():
+            raise StageError(f"stage {stage.name!r}, shard {shard}: a value of {name!r} has a fraction and does not fit {kind}")
         if kind.is_float() and frame[name].is_nan().any():  # it would pass every `>=`
             why = pl.when(pl.col(name).is_nan()).then(pl.lit(f"{name} is not a number"))
-            frame = frame.with_columns(pl.col(name).fill_nan(None), pl.coalesce(made.problem, why).alias(made.problem))
+            frame = frame.with_columns(pl.col(name).fill_nan(None), pl.coalesce(stage.problem, why).alias(stage.problem))
     return frame
 
 
-def write_part(path: Path, made: Stage, frame: "pl.DataFrame", shard: str) -> dict[str, int]:
+def write_part(path: Path, stage: Stage, frame: "pl.DataFrame", shard: str) -> dict[str, int]:
     """Publish a part with its receipt in the footer; return the receipt's counts.
 
     The receipt contains the SHA-256 of the file with zeros in the digest's own place.
     """
-    counts = {"rows": len(frame), "problems": len(frame) - frame[made.problem].null_count()}
-    receipt = {"stage": made.name, "version": made.version, "where": made.where, "shard": shard, **counts, "file": _ZEROS}
+    counts = {"rows": len(frame), "problems": len(frame) - frame[stage.problem].null_count()}
+    receipt = {"stage": stage.name, "version": stage.version, "where": stage.where, "shard": shard, **counts, "file": _ZEROS}
     metadata = {RECEIPT: json.dumps(receipt, sort_keys=True)}
     publish_with_digest(path, lambda temporary: frame.write_parquet(temporary, compression="zstd", metadata=metadata))
     return counts
@@ -340,11 +340,11 @@ def publish_with_digest(path: Path, write: Callable[[Path], object]) -> None:
 
     def write_with_digest(temporary: Path) -> None:
         write(temporary)
-        data = temporary.read_bytes()
-        place = data.rindex(_ZEROS.encode())
+        content = temporary.read_bytes()
+        offset = content.rindex(_ZEROS.encode())
         with temporary.open("r+b") as file:
-            file.seek(place)
-            file.write(hashlib.sha256(data).hexdigest().encode())
+            file.seek(offset)
+            file.write(hashlib.sha256(content).hexdigest().encode())
 
     publish(path, write_with_digest)
 
@@ -355,12 +355,12 @@ def is_as_written(path: Path) -> bool:
     Raises:
         OSError: the file cannot be read.
     """
-    data = path.read_bytes()
-    digests = [*_DIGEST.finditer(data)]
+    content = path.read_bytes()
+    digests = [*_DIGEST.finditer(content)]
     if not digests:
         return False
     start, end = digests[-1].span(1)  # the footer is at the end
-    return hashlib.sha256(data[:start] + _ZEROS.encode() + data[end:]).hexdigest().encode() == data[start:end]
+    return hashlib.sha256(content[:start] + _ZEROS.encode() + content[end:]).hexdigest().encode() == content[start:end]
 
 
 def read_receipt(path: Path) -> dict[str, Any]:
@@ -372,15 +372,15 @@ def read_receipt(path: Path) -> dict[str, Any]:
     import polars as pl
 
     try:
-        found: dict[str, Any] = json.loads(pl.read_parquet_metadata(path)[RECEIPT])
-        if not isinstance(found, dict) or not found.keys() >= {"stage", "shard", "rows", "problems"}:
+        receipt: dict[str, Any] = json.loads(pl.read_parquet_metadata(path)[RECEIPT])
+        if not isinstance(receipt, dict) or not receipt.keys() >= {"stage", "shard", "rows", "problems"}:
             raise ValueError(RECEIPT)
     except (OSError, KeyError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise InputError(f"is no part of a stage, or is damaged ({type(error).__name__})", source=path) from error
-    return found
+    return receipt
 
 
-def part_problem(path: Path, made: Stage, shard: Shard) -> str | None:
+def part_problem(path: Path, stage: Stage, shard: Shard) -> str | None:
     """Return why a file is not the unchanged part of this stage and shard; None where it is."""
     try:
         if not is_as_written(path):  # before anything of it is parsed: damage can end the process
@@ -388,7 +388,7 @@ def part_problem(path: Path, made: Stage, shard: Shard) -> str | None:
         receipt = read_receipt(path)
     except (InputError, OSError) as error:
         return f"cannot be read ({error})"
-    if (receipt["stage"], receipt["shard"], receipt["rows"]) != (made.name, shard.name, shard.rows):
+    if (receipt["stage"], receipt["shard"], receipt["rows"]) != (stage.name, shard.name, shard.rows):
         return "its receipt is of another stage or shard"
     return None
 
@@ -430,43 +430,43 @@ def expected_parts(dataset: DataSet, stages: Sequence[Stage]) -> dict[str, list[
 
     writer: dict[str, str] = dict.fromkeys(SHARD_COLUMNS, "")
     types: dict[str, Any] = {name: pl.Binary if name == "image" else pl.String for name in SHARD_COLUMNS}
-    found: dict[str, list[ExpectedPart]] = {}
-    for each in stages:
-        if each.name in found:
-            raise InputError("two stages have one name:", source="pipeline", value=each.name, hint="Name one: name = …")
-        for column in each.reads:
+    parts_of: dict[str, list[ExpectedPart]] = {}
+    for stage in stages:
+        if stage.name in parts_of:
+            raise InputError("two stages have one name:", source="pipeline", value=stage.name, hint="Name one: name = …")
+        for column in stage.reads:
             if column not in writer:
-                raise InputError(f"stage {each.name!r} reads a column that no stage before it writes:", value=column,
+                raise InputError(f"stage {stage.name!r} reads a column that no stage before it writes:", value=column,
                                  found=sorted(writer))  # fmt: skip
-        each.check(types)
-        types |= {**each.writes, each.problem: pl.String}
+        stage.check(types)
+        types |= {**stage.writes, stage.problem: pl.String}
         reads: dict[str, list[str]] = {}
-        for column in each.reads:
+        for column in stage.reads:
             if writer[column]:
                 reads.setdefault(writer[column], []).append(column)
         parts = []
-        everything = [part.path for name in reads for part in found[name]] + [shard.sha256 for shard in dataset.shards]
-        together = [digest("curate whole", everything)] if each.whole else []
+        everything = [part.path for name in reads for part in parts_of[name]] + [shard.sha256 for shard in dataset.shards]
+        together = [digest("curate whole", everything)] if stage.whole else []
         for number, shard in enumerate(dataset.shards):
-            inputs = {found[name][number].path: columns for name, columns in reads.items()}
-            parts.append(ExpectedPart(each.part(shard, [*inputs, *together]), inputs))
-        found[each.name] = parts
-        for column in (*each.writes, each.problem):
+            inputs = {parts_of[name][number].path: columns for name, columns in reads.items()}
+            parts.append(ExpectedPart(stage.part(shard, [*inputs, *together]), inputs))
+        parts_of[stage.name] = parts
+        for column in (*stage.writes, stage.problem):
             if column in writer:
                 raise InputError("two stages write one column:", source="pipeline", value=column)
-            writer[column] = each.name
-    return found
+            writer[column] = stage.name
+    return parts_of
 
 
-def _called(made: Stage, function: Function, batch: "pl.DataFrame", task: ShardTask) -> "pl.DataFrame":
+def _called(stage: Stage, function: Function, batch: "pl.DataFrame", task: ShardTask) -> "pl.DataFrame":
     try:
-        return function(batch, **(made.parameters if function is made.function else {}))
+        return function(batch, **(stage.parameters if function is stage.function else {}))
     except Exception as error:
-        raise StageError(f"stage {made.name!r}, shard {task.shard}: {type(error).__name__}: {error}") from error
+        raise StageError(f"stage {stage.name!r}, shard {task.shard}: {type(error).__name__}: {error}") from error
 
 
-def part_schema(made: Stage) -> dict[str, Any]:
+def part_schema(stage: Stage) -> dict[str, Any]:
     """Return the columns of a stage's parts with their types."""
     import polars as pl
 
-    return {"key": pl.String, **made.writes, made.problem: pl.String}
+    return {"key": pl.String, **stage.writes, stage.problem: pl.String}

@@ -97,19 +97,19 @@ def reads(answer: type[M], check: Callable[[M], str | None] | None = None) -> Ca
         opened = said_object(text)
         if isinstance(opened, Unparsed):
             return opened
-        heard, found = opened
+        heard, fragment = opened
         try:
-            value = answer.model_validate(strict_json(found.body))
+            value = answer.model_validate(strict_json(fragment.body))
         except JsonError as problem:
-            return rejected(found, Reason.MALFORMED, str(problem), heard.reasoning)
+            return rejected(fragment, Reason.MALFORMED, str(problem), heard.reasoning)
         except ValidationError as error:
             fault = error.errors(include_url=False, include_input=False)[0]
             reason = Reason.OFF_MENU if fault["type"] in _OUT_OF_RANGE else Reason.MALFORMED
             where = ".".join(map(str, fault["loc"]))
-            return rejected(found, reason, f"{where}: {fault['msg'].lower()}"[:120], heard.reasoning)
+            return rejected(fragment, reason, f"{where}: {fault['msg'].lower()}"[:120], heard.reasoning)
         flaw = None if check is None else check(value)
         if flaw:
-            return rejected(found, Reason.MALFORMED, flaw, heard.reasoning)
-        return Parsed(value, heard.reasoning, (*heard.notes, *found.notes))
+            return rejected(fragment, Reason.MALFORMED, flaw, heard.reasoning)
+        return Parsed(value, heard.reasoning, (*heard.notes, *fragment.notes))
 
     return parse

@@ -48,12 +48,12 @@ def characteristics() -> PictureAsk:
     """Return the ask for six scores from 1 to 10, one question each: columns named as the characteristics."""
 
     def walk(row: Mapping[str, Any], image: Media) -> Examination:
-        found = {}
+        scores = {}
         for name, meaning in CHARACTERISTICS.items():
             words = name.replace("_", " ")
             verdict = yield inquire(name, "characteristic", _Score, image, name=words, meaning=meaning)
-            found[name] = value_of(verdict, "score")
-        return found
+            scores[name] = value_of(verdict, "score")
+        return scores
 
     version = ask_version("characteristics", "characteristic", {"meanings": dict(CHARACTERISTICS)})
     return PictureAsk("characteristics", version, (), dict.fromkeys(CHARACTERISTICS, pl.UInt8), walk)

@@ -30,25 +30,25 @@ def suite(name: str, dimensions: Sequence[str], facts: Mapping[str, str] | None 
     if not dimensions:
         raise InputError("name the suite's dimensions", column="dimensions", value=list(dimensions))
     suites = extra("salon_bench.suites", "suites", "salon-curate")
-    found = suites.suite_named(name)
-    given = dict(facts or {})
-    columns = tuple(column for column in given.values() if not column.startswith("="))
-    prefix = plain_name(found.name)
+    named = suites.suite_named(name)
+    fact_columns = dict(facts or {})
+    columns = tuple(column for column in fact_columns.values() if not column.startswith("="))
+    prefix = plain_name(named.name)
     targets = {dimension: f"{prefix}_{plain_name(dimension)}" for dimension in dimensions}
 
     def walk(row: Mapping[str, Any], image: Media) -> Examination:
-        prompt = Prompt(prompt_id=row["key"], suite=found.name, text=row["prompt"] or "-")
-        known = {fact: column[1:] if column.startswith("=") else row[column] for fact, column in given.items()}
-        case = suites.Case(row["key"], found.name, "curate", prompt, facts=known)
+        prompt = Prompt(prompt_id=row["key"], suite=named.name, text=row["prompt"] or "-")
+        known = {fact: column[1:] if column.startswith("=") else row[column] for fact, column in fact_columns.items()}
+        case = suites.Case(row["key"], named.name, "curate", prompt, facts=known)
         case = replace(case, media=(image,), generation_ids=(row["key"],), context=suites.RunContext("curate", "judge", "1"))
         try:
-            records = yield from found.examine(case)
+            records = yield from named.examine(case)
         except KeyError as error:
             if error.args[0] in known:
                 raise
             hint = f'options = {{ facts = {{ {error.args[0]} = "COLUMN" }} }}, or "=value" for all rows'
             raise InputError(
-                "the suite needs the fact", source=found.name, value=error.args[0], found=known, hint=hint
+                "the suite needs the fact", source=named.name, value=error.args[0], found=known, hint=hint
             ) from error
         values: dict[str, Any] = {
             targets[dimension]: Unscored(Reason.NOT_REPORTED, f"the suite has no score of {dimension}")
@@ -60,6 +60,11 @@ def suite(name: str, dimensions: Sequence[str], facts: Mapping[str, str] | None 
                 values[targets[record.dimension]] = missing if record.value is None else record.value
         return values
 
-    options: dict[str, Any] = {"suite": found.name, "version": found.version, "dimensions": list(dimensions), "facts": given}
+    options: dict[str, Any] = {
+        "suite": named.name,
+        "version": named.version,
+        "dimensions": list(dimensions),
+        "facts": fact_columns,
+    }
     version = digest("curate ask", options)
     return PictureAsk(prefix, version, ("prompt", *columns), dict.fromkeys(targets.values(), pl.Float64), walk)

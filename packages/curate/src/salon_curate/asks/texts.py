@@ -59,12 +59,12 @@ def captions(**thresholds: Annotated[float, Field(ge=0, le=10)]) -> PictureAsk:
                          allowed=CHARACTERISTICS)  # fmt: skip
 
     def walk(row: Mapping[str, Any], image: Media) -> Examination:
-        found: dict[str, Any] = {f"caption_{label}": None for label in thresholds}
+        captions: dict[str, Any] = {f"caption_{label}": None for label in thresholds}
         for label, least in thresholds.items():
             if row[label] is not None and row[label] >= least:
                 verdict = yield inquire(label, "caption", _Caption, image, focus=_FOCUS[label])
-                found[f"caption_{label}"] = value_of(verdict, "caption")
-        return found
+                captions[f"caption_{label}"] = value_of(verdict, "caption")
+        return captions
 
     version = ask_version("captions", "caption", {"focus": dict(_FOCUS), "thresholds": dict(thresholds)})
     return PictureAsk("captions", version, tuple(thresholds), {f"caption_{label}": pl.String for label in thresholds}, walk)
@@ -80,10 +80,10 @@ def reasoning(labels: Sequence[str] = ()) -> PictureAsk:
     needs = tuple(f"caption_{label}" for label in names)
 
     def walk(row: Mapping[str, Any], image: Media) -> Examination:
-        given = [(label, row[column]) for label, column in zip(names, needs, strict=True) if row[column]]
-        if not given:
+        present = [(label, row[column]) for label, column in zip(names, needs, strict=True) if row[column]]
+        if not present:
             return {"reasoning": Unscored(Reason.ABSTAINED, "the row has no caption")}
-        verdict = yield inquire("reasoning", "reasoning", _Plan, image, captions=given)
+        verdict = yield inquire("reasoning", "reasoning", _Plan, image, captions=present)
         return {"reasoning": value_of(verdict, "plan")}
 
     return PictureAsk(

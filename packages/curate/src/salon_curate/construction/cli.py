@@ -91,9 +91,9 @@ def select(
 
     chosen = None if track is None else TRACK_SPELLINGS[track]
     points = LsaEmbedder(Language(language), seed=seed) if embedder == "lsa" else SentenceEmbedder(embedder)
-    found = select_all(read_candidates(candidates, chosen), points, number=number, top=top, seed=seed)
-    rows = (each.as_row(place, Language(language)) for selected in found.values() for place, each in enumerate(selected, 1))
-    click.echo(f"{write_json_lines(output, rows)} prompts in {len(found)} tracks, by {points.name}: {output}")
+    selected = select_all(read_candidates(candidates, chosen), points, number=number, top=top, seed=seed)
+    rows = (each.as_row(place, Language(language)) for selected in selected.values() for place, each in enumerate(selected, 1))
+    click.echo(f"{write_json_lines(output, rows)} prompts in {len(selected)} tracks, by {points.name}: {output}")
 
 
 @click.group()
@@ -266,8 +266,8 @@ def export_(assessments: Path, levels: Path, videos: Path, output: Path, seed: i
     )
 
     annotated = annotate(read_assessments(assessments), experts=experts)
-    made = assemble(annotated, read_levels(levels), read_videos(videos), seed=seed)
-    for name, why in made.left_out.items():
+    assembled = assemble(annotated, read_levels(levels), read_videos(videos), seed=seed)
+    for name, why in assembled.left_out.items():
         click.echo(f"{name} is left out: {why}", err=True)
-    export_rows(made.rows, output)
-    click.echo(f"{len(made.rows)} questions in {output}, {len(made.left_out)} videos left out, seed {seed}")
+    export_rows(assembled.rows, output)
+    click.echo(f"{len(assembled.rows)} questions in {output}, {len(assembled.left_out)} videos left out, seed {seed}")

@@ -112,11 +112,11 @@ def agreement(assessments: "pl.DataFrame", *, experts: Collection[str] = ()) -> 
     Raises:
         InputError: as :func:`annotate`.
     """
-    given = {
+    labels_of = {
         video: {person: labels for person, labels in people.items() if person not in experts}
         for video, people in _given(assessments).items()
     }
-    several = {video: people for video, people in given.items() if len(people) > 1}
+    several = {video: people for video, people in labels_of.items() if len(people) > 1}
     labels = sorted({label for people in several.values() for chosen in people.values() for label in chosen})
     return [_agreement(label, several) for label in labels]
 
@@ -134,30 +134,30 @@ def _given(assessments: "pl.DataFrame") -> dict[str, dict[str, frozenset[str]]]:
     if twice.height:
         video, person, label, _ = twice.row(0)
         raise InputError(f"{person} says both yes and no of {label} in", column="present", value=video)
-    found: dict[str, dict[str, frozenset[str]]] = {}
+    labels_of: dict[str, dict[str, frozenset[str]]] = {}
     for row in rows.sort(key).iter_rows(named=True):
-        people = found.setdefault(row["generation_id"], {})
+        people = labels_of.setdefault(row["generation_id"], {})
         people[row["judge"]] = people.get(row["judge"], frozenset()) | ({row["label"]} if row["present"] else frozenset())
-    return found
+    return labels_of
 
 
 def _standing(video: str, people: dict[str, frozenset[str]], experts: frozenset[str]) -> Annotated:
-    said = [labels for person, labels in sorted(people.items()) if person not in experts]
+    labelled = [labels for person, labels in sorted(people.items()) if person not in experts]
     checks = [labels for person, labels in sorted(people.items()) if person in experts]
-    if len(said) > ALL_ANNOTATORS or len(checks) > EXPERTS:
+    if len(labelled) > ALL_ANNOTATORS or len(checks) > EXPERTS:
         raise InputError(
             f"at most {ALL_ANNOTATORS} annotators and {EXPERTS} experts label a video; there are more for",
             value=video,
             hint="Name the experts, or leave out the rows of a trial.",
         )
-    if len(said) < FIRST_ANNOTATORS:
-        return Annotated(video, AnnotationState.FIRST_ROUND, (), FIRST_ANNOTATORS - len(said), None)
+    if len(labelled) < FIRST_ANNOTATORS:
+        return Annotated(video, AnnotationState.FIRST_ROUND, (), FIRST_ANNOTATORS - len(labelled), None)
     # Five were only asked because three differed; which three came first the rows do not say.
-    unanimous = len(said) == FIRST_ANNOTATORS and len(set(said)) == 1
-    if not unanimous and len(said) < ALL_ANNOTATORS:
-        return Annotated(video, AnnotationState.SECOND_ROUND, (), ALL_ANNOTATORS - len(said), False)
-    votes = {label: sum(label in each for each in said) for each in said for label in each}
-    labels = tuple(sorted(label for label, count in votes.items() if 2 * count > len(said)))
+    unanimous = len(labelled) == FIRST_ANNOTATORS and len(set(labelled)) == 1
+    if not unanimous and len(labelled) < ALL_ANNOTATORS:
+        return Annotated(video, AnnotationState.SECOND_ROUND, (), ALL_ANNOTATORS - len(labelled), False)
+    votes = {label: sum(label in each for each in labelled) for each in labelled for label in each}
+    labels = tuple(sorted(label for label, count in votes.items() if 2 * count > len(labelled)))
     if len(checks) < EXPERTS:
         return Annotated(video, AnnotationState.VERIFY, labels, EXPERTS - len(checks), unanimous)
     if checks[0] != checks[1]:

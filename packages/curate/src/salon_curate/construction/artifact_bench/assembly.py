@@ -36,19 +36,19 @@ def assemble(
     """
     rows: list[BenchRow] = []
     left_out: dict[str, str] = {}
-    for each in annotated:
-        name = each.generation_id
+    for video in annotated:
+        name = video.generation_id
         level = difficulty(levels.get(name, {})).level
-        if each.stage is not AnnotationState.SETTLED:
-            left_out[name] = f"its labels are at the stage {each.stage}"
-        elif not 0 < len(each.labels) < options:
-            left_out[name] = f"it has {len(each.labels)} labels; a question takes 1 to {options - 1}"
+        if video.stage is not AnnotationState.SETTLED:
+            left_out[name] = f"its labels are at the stage {video.stage}"
+        elif not 0 < len(video.labels) < options:
+            left_out[name] = f"it has {len(video.labels)} labels; a question takes 1 to {options - 1}"
         elif level is None:
             left_out[name] = "its level has no majority yet"
         elif name not in videos:
             left_out[name] = "its file is not listed"
         else:
-            drawn = offer(each.labels, seed=seed, sample_id=name, options=options)
+            drawn = offer(video.labels, seed=seed, sample_id=name, options=options)
             answer = drawn.answer.replace(",", "")
             rows.append(BenchRow(QuestionTask.AID, name, (videos[name],), answer, level, drawn.texts, drawn.leaves))
     return Assembled(tuple(rows), left_out)

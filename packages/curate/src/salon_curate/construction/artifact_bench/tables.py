@@ -26,7 +26,7 @@ def read_assessments(path: Path) -> "pl.DataFrame":
     import polars as pl
 
     tree = Taxonomy.load(TAXONOMY)
-    found = []
+    assessments = []
     for row in table_rows(path):
         name = row.text("label")
         labels = tree.matches(name, tier="leaf")
@@ -34,11 +34,11 @@ def read_assessments(path: Path) -> "pl.DataFrame":
             raise row.problem(
                 "no such artifact", "label", value=name[:80], allowed=tuple(each.id for each in tree.tier("leaf"))
             )
-        found.append((row.text("generation_id"), TAXONOMY, labels[0].id, _truth(row), row.text("judge")))
-    if not found:
+        assessments.append((row.text("generation_id"), TAXONOMY, labels[0].id, _truth(row), row.text("judge")))
+    if not assessments:
         raise InputError("there is no label in the file", source=path)
     schema = {"generation_id": pl.String, "taxonomy": pl.String, "label": pl.String, "present": pl.Boolean, "judge": pl.String}
-    return pl.DataFrame(found, schema=schema, orient="row")
+    return pl.DataFrame(assessments, schema=schema, orient="row")
 
 
 def read_levels(path: Path) -> dict[str, dict[str, QuestionLevel]]:
@@ -48,14 +48,14 @@ def read_levels(path: Path) -> dict[str, dict[str, QuestionLevel]]:
         InputError: as :func:`read_assessments`, and when a rater rated a video twice.
     """
     known = {**LEVEL_NAMES, **{each.value: each for each in QuestionLevel}}
-    found: dict[str, dict[str, QuestionLevel]] = {}
+    levels: dict[str, dict[str, QuestionLevel]] = {}
     for row in table_rows(path):
-        ratings = found.setdefault(row.text("generation_id"), {})
+        ratings = levels.setdefault(row.text("generation_id"), {})
         rater = row.text("rater")
         if rater in ratings:
             raise row.problem("rated the video twice:", "rater", value=rater)
         ratings[rater] = known[row.text("level", allowed=tuple(known))]
-    return found
+    return levels
 
 
 def read_videos(path: Path) -> dict[str, str]:
@@ -64,13 +64,13 @@ def read_videos(path: Path) -> dict[str, str]:
     Raises:
         InputError: as :func:`read_assessments`, and when a video stands twice.
     """
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for row in table_rows(path):
         name = row.text("generation_id")
-        if name in found:
+        if name in paths:
             raise row.problem("stands twice:", "generation_id", value=name)
-        found[name] = row.text("video_path")
-    return found
+        paths[name] = row.text("video_path")
+    return paths
 
 
 def _truth(row: TableRow) -> bool:

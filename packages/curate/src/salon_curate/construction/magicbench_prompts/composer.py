@@ -103,10 +103,10 @@ def briefs(category: SubCategory, *, seed: int, number: int, library: Library) -
     draws = {place: _distinct(_combinations(entities[place], library), f"{seed}/{category}/{place}") for place in order}
     drawn: list[Brief] = []
     while len(drawn) < number:
-        for place in order[: number - len(drawn)]:
-            combination = next(draws[place], None)
+        for number_of_draw in order[: number - len(drawn)]:
+            combination = next(draws[number_of_draw], None)
             if combination is not None:
-                drawn.append(_brief(entities[place], combination, library))
+                drawn.append(_brief(entities[number_of_draw], combination, library))
     return drawn
 
 
@@ -144,13 +144,13 @@ def _brief(entity: Entity, combination: int, library: Library) -> Brief:
 def _distinct(size: int, name: str) -> Iterator[int]:
     """All numbers below ``size`` in a drawn order, one at a time (Fisher-Yates that keeps only what it has moved)."""
     moved: dict[int, int] = {}
-    for place, draw in zip(range(size), _numbers(name), strict=False):
-        other = place + draw % (size - place)
+    for index, draw in zip(range(size), _numbers(name), strict=False):
+        other = index + draw % (size - index)
         yield moved.get(other, other)
-        moved[other] = moved.pop(place, place)
+        moved[other] = moved.pop(index, index)
 
 
 def _numbers(name: str) -> Iterator[int]:
     """128-bit numbers that depend on the name alone."""
-    for place in count():
-        yield int.from_bytes(hashlib.sha256(f"{name}/{place}".encode()).digest()[:16], "big")
+    for number in count():
+        yield int.from_bytes(hashlib.sha256(f"{name}/{number}".encode()).digest()[:16], "big")

@@ -95,8 +95,8 @@ class Library:
             category: tuple(_entity(text, category, path) for text in _pool(document, "subjects", category, path))
             for category in SubCategory
         }
-        for category, found in entities.items():
-            _each_once([entity.phrase for entity in found], f"subjects.{category}", path)
+        for category, phrases in entities.items():
+            _each_once([entity.phrase for entity in phrases], f"subjects.{category}", path)
         places = {entity.place for found in entities.values() for entity in found}
         return cls(
             entities,

@@ -73,14 +73,14 @@ def parse_written(text: str) -> Outcome[tuple[str, str]]:
     opened = said_object(text)
     if isinstance(opened, Unparsed):
         return opened
-    heard, found = opened
+    heard, fragment = opened
     try:
-        value = strict_json(found.body)
+        value = strict_json(fragment.body)
     except JsonError as problem:
-        return rejected(found, Reason.MALFORMED, str(problem), heard.reasoning)
+        return rejected(fragment, Reason.MALFORMED, str(problem), heard.reasoning)
     prompt, subject = (value.get("prompt"), value.get("subject")) if isinstance(value, dict) else (None, None)
     if not isinstance(prompt, str) or not isinstance(subject, str):
-        return rejected(found, Reason.MALFORMED, "the keys 'prompt' and 'subject' must hold text", heard.reasoning)
+        return rejected(fragment, Reason.MALFORMED, "the keys 'prompt' and 'subject' must hold text", heard.reasoning)
     prompt, subject = " ".join(prompt.split()), " ".join(subject.split())
     flaw = _flaw(prompt, subject)
     return Unparsed(Reason.MALFORMED, flaw, heard.reasoning) if flaw else Parsed((prompt, subject), heard.reasoning)
@@ -125,7 +125,7 @@ async def write_with(
         for category in SubCategory
         for number, brief in enumerate(briefs(category, seed=seed, number=per_category, library=library), 1)
     }
-    place = {key: index for index, key in enumerate(wanted)}
+    index_of = {key: index for index, key in enumerate(wanted)}
     slots = asyncio.Semaphore(concurrency)
     done: dict[tuple[SubCategory, int], MagicBenchPrompt] = {}
     missed: dict[tuple[SubCategory, int], Unscored] = {}
@@ -134,17 +134,17 @@ async def write_with(
     for attempt in range(attempts):
         open_keys = [key for key in wanted if key not in done]
         questions = [
-            _question(templates, wanted[key], (seed * attempts + attempt) * len(wanted) + place[key]) for key in open_keys
+            _question(templates, wanted[key], (seed * attempts + attempt) * len(wanted) + index_of[key]) for key in open_keys
         ]
         replies = await _ask_all(judge, questions, slots)
         calls += len(replies)
         for key, reply in zip(open_keys, replies, strict=True):
-            found = _taken(reply, said_before)
-            if isinstance(found, Unscored):
-                missed[key] = found
+            accepted = _taken(reply, said_before)
+            if isinstance(accepted, Unscored):
+                missed[key] = accepted
                 continue
-            said_before.add(found.text.casefold())
-            done[key] = MagicBenchPrompt.of(*key, found.text, found.subject)
+            said_before.add(accepted.text.casefold())
+            done[key] = MagicBenchPrompt.of(*key, accepted.text, accepted.subject)
             missed.pop(key, None)
         if len(done) == len(wanted):
             break

@@ -94,11 +94,11 @@ def _drawn(table: str, name: str, draws: Draws) -> Entry:
     return draws.pick(pool(table, "pools", name))
 
 
-def _thing(thing: Mapping[str, str], draws: Draws) -> Entry:
+def _thing(entity: Mapping[str, str], draws: Draws) -> Entry:
     """So many things of one size and colour: "three small red cups"."""
     count, size, colour = (_drawn("composition", name, draws) for name in ("counts", "sizes", "colours"))
-    name = (thing["one"] if count[0] == "one" else thing["many"], thing["zh"])
-    measure = ("", thing["measure"])
+    name = (entity["one"] if count[0] == "one" else entity["many"], entity["zh"])
+    measure = ("", entity["measure"])
     parts = {"count": count, "size": size, "colour": colour, "name": name, "measure": measure}
     return _filled(sentence("composition", "thing"), parts)
 

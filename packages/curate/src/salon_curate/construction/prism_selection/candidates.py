@@ -41,14 +41,14 @@ def read_candidates(path: Path, track: Track | None = None) -> list[Candidate]:
         >>> read_candidates(path, Track.IMAGINATION)[0].score
         9.5
     """
-    found = []
+    candidates = []
     for row in table_rows(path):
         candidate = Candidate(row.text("prompt"), _track(row, track), finite_number(row, "score"))
         if track in (None, candidate.track):
-            found.append(candidate)
-    if not found:
+            candidates.append(candidate)
+    if not candidates:
         raise InputError("there is no candidate", source=path, value=str(track) if track else None)
-    return found
+    return candidates
 
 
 def _track(row: TableRow, track: Track | None) -> Track:

@@ -90,11 +90,11 @@ def select(
     sizes = np.bincount(cluster, minlength=number)
     chosen: list[Selected] = []
     free = np.ones(len(best), dtype=np.bool_)
-    for place in np.lexsort((np.arange(number), -sizes)):
-        distance = np.linalg.norm(points - centres[place], axis=1)
+    for cluster_number in np.lexsort((np.arange(number), -sizes)):
+        distance = np.linalg.norm(points - centres[cluster_number], axis=1)
         nearest = int(np.argmin(np.where(free, distance.round(12), np.inf)))
         free[nearest] = False
-        chosen.append(Selected(best[nearest], int(sizes[place]), float(distance[nearest])))
+        chosen.append(Selected(best[nearest], int(sizes[cluster_number]), float(distance[nearest])))
     return chosen
 
 
@@ -110,11 +110,11 @@ def select_all(
     for candidate in candidates:
         by_track.setdefault(candidate.track, []).append(candidate)
     taken: set[str] = set()
-    found = {}
+    selected = {}
     for track in (each for each in Track if each in by_track):
-        found[track] = select(by_track[track], embedder, number=number, top=top, seed=seed, taken=taken)
-        taken |= {key_of(each.candidate.text) for each in found[track]}
-    return found
+        selected[track] = select(by_track[track], embedder, number=number, top=top, seed=seed, taken=taken)
+        taken |= {key_of(each.candidate.text) for each in selected[track]}
+    return selected
 
 
 def key_of(text: str) -> str:
@@ -130,7 +130,7 @@ def key_of(text: str) -> str:
 def _best(candidates: Sequence[Candidate], top: int, taken: AbstractSet[str]) -> list[Candidate]:
     """The best of different texts, best first."""
     different: dict[str, Candidate] = {}
-    for candidate in sorted(candidates, key=lambda each: (-each.score, each.text)):
+    for candidate in sorted(candidates, key=lambda candidate: (-candidate.score, candidate.text)):
         if (key := key_of(candidate.text)) not in taken:
             different.setdefault(key, candidate)
     return list(different.values())[:top]
@@ -149,5 +149,5 @@ def _clusters(points: Floats, number: int, seed: int) -> tuple[Floats, NDArray[n
     with limits.threadpool_limits(limits=1), warnings.catch_warnings():  # one thread adds in one order
         # Fewer different points than clusters: some clusters share a centre, and the nearest free prompt is still found.
         warnings.filterwarnings("ignore", message="Number of distinct clusters")
-        found = cluster.KMeans(number, n_init=_STARTS, random_state=seed, algorithm="lloyd").fit(points)
-    return np.asarray(found.cluster_centers_, dtype=np.float64), np.asarray(found.labels_, dtype=np.int64)
+        fitted = cluster.KMeans(number, n_init=_STARTS, random_state=seed, algorithm="lloyd").fit(points)
+    return np.asarray(fitted.cluster_centers_, dtype=np.float64), np.asarray(fitted.labels_, dtype=np.int64)
