@@ -170,8 +170,8 @@ def _gap(part: pl.DataFrame, dimension: str, category: str | None, replicates: i
     paired = prompts.drop_nulls(["a", "b"])
     low = high = None
     if paired.height >= _FEWEST and replicates:
-        found = paired_bootstrap(paired["a"], paired["b"], replicates=replicates, confidence=confidence, seed=seed)
-        low, high = (None if math.isnan(end) else end for end in (found.ci_low, found.ci_high))
+        difference = paired_bootstrap(paired["a"], paired["b"], replicates=replicates, confidence=confidence, seed=seed)
+        low, high = (None if math.isnan(end) else end for end in (difference.ci_low, difference.ci_high))
     mean_a, mean_b = (_mean(paired[mark]) for mark in "ab")
     alone = prompts.filter(pl.col("a").is_null())
     only_a = alone.filter(pl.col("some_a") & ~pl.col("some_b")).height
@@ -204,14 +204,14 @@ def _changes(pairs: pl.DataFrame) -> list[ChangedPrompt]:
     moved = both.with_columns(part=(pl.col("a") - pl.col("b")) / (highest - lowest).over("dimension")).filter(
         pl.col("a") != pl.col("b")
     )
-    found = []
+    changed = []
     for (prompt_id,), part in moved.group_by("prompt_id", maintain_order=True):
         rows = part.sort(pl.col("part").abs(), "dimension", "task", descending=[True, False, False])
         moves = tuple(ScoreChange(*row) for row in rows.select("task", "dimension", "a", "b").iter_rows())
         ids = [tuple(sorted({each for row in part[f"generations_{mark}"] for each in row})) for mark in "ab"]
         size, balance = float(rows["part"].abs().sum()), float(rows["part"].sum())
-        found.append(ChangedPrompt(str(prompt_id), tuple(sorted(set(part["task"]))), None, moves, size, balance, *ids))
-    return sorted(found, key=lambda each: (-round(each.size, 9), each.categories, each.prompt_id))
+        changed.append(ChangedPrompt(str(prompt_id), tuple(sorted(set(part["task"]))), None, moves, size, balance, *ids))
+    return sorted(changed, key=lambda change: (-round(change.size, 9), change.categories, change.prompt_id))
 
 
 def _notes(

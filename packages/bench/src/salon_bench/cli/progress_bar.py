@@ -51,5 +51,5 @@ def facts_of(progress: RunProgress) -> str:
     parts = [f"{progress.rate:.1f}/s"]
     if progress.cost_usd is not None:
         parts.append(f"${progress.cost_usd:.2f}")
-    parts += [f"{count} {reason.value}" for reason, count in sorted(progress.reasons.items(), key=lambda item: -item[1])]
+    parts += [f"{count} {reason.value}" for reason, count in sorted(progress.reasons.items(), key=lambda pair: -pair[1])]
     return "  ".join(parts)

@@ -215,19 +215,19 @@ def _write_rounds(path: Path, refined: Refined) -> None:
     """One line for each round of each item, for programs."""
     lines: list[dict[str, object]] = []
     for trace in refined.traces:
-        for each in trace.rounds:
-            said = each.verdict.value if isinstance(each.verdict, Scored) else None
-            why = [one.reason.value for one in (each.verdict, each.score, each.edit) if isinstance(one, Unscored)]
+        for one in trace.rounds:
+            answer = one.verdict.value if isinstance(one.verdict, Scored) else None
+            why = [one.reason.value for one in (one.verdict, one.score, one.edit) if isinstance(one, Unscored)]
             line = {
                 "item": trace.item.item_id,
-                "round": each.number,
-                "picture": str(each.picture.relative_to(path.parent)),
-                "matches": None if said is None else said.matches,
-                "explanation": None if said is None else said.explanation,
-                "instruction": each.instruction,
-                "score": each.score.value if isinstance(each.score, Scored) else None,
+                "round": one.number,
+                "picture": str(one.picture.relative_to(path.parent)),
+                "matches": None if answer is None else answer.matches,
+                "explanation": None if answer is None else answer.explanation,
+                "instruction": one.instruction,
+                "score": one.score.value if isinstance(one.score, Scored) else None,
                 "unscored": why[0] if why else None,
-                "final": each.number == trace.final_round,
+                "final": one.number == trace.final_round,
                 "stopped": str(trace.stopped),
             }
             lines.append(line)

@@ -105,8 +105,8 @@ class Trace:
     @property
     def illusory(self) -> int:
         """How many of the judge's instructions rewrite the prompt instead of the picture."""
-        said = [each.verdict.value for each in self.rounds if isinstance(each.verdict, Scored)]
-        return sum(not each.matches and illusory(each.edit_prompt) is not None for each in said)
+        answers = [each.verdict.value for each in self.rounds if isinstance(each.verdict, Scored)]
+        return sum(not each.matches and illusory(each.edit_prompt) is not None for each in answers)
 
 
 class RefineSteps(Protocol):

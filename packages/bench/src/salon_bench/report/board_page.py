@@ -23,10 +23,10 @@ def board_page(boards: Sequence[SuiteBoard]) -> str:
 
 def suite_notes(board: SuiteBoard) -> list[str]:
     """What the suite says of its numbers; said once where all models share it."""
-    said = [(each, note) for each in board.entries for note in each.numbers.summary.notes]
-    shared = {note for _, note in said if all(note in each.numbers.summary.notes for each in board.entries)}
-    common = [note for note in dict.fromkeys(note for _, note in said) if note in shared]
-    return [plain(note) for note in (*common, *(f"{each.model}: {note}" for each, note in said if note not in shared))]
+    notes = [(each, note) for each in board.entries for note in each.numbers.summary.notes]
+    shared = {note for _, note in notes if all(note in each.numbers.summary.notes for each in board.entries)}
+    common = [note for note in dict.fromkeys(note for _, note in notes) if note in shared]
+    return [plain(note) for note in (*common, *(f"{each.model}: {note}" for each, note in notes if note not in shared))]
 
 
 def _blocks(board: SuiteBoard) -> list[Block]:

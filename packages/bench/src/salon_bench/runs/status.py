@@ -200,9 +200,9 @@ def run_status(store: StoreAddress, run_id: str) -> RunStatus:
         InputError: when the store has no such run; names those there are.
     """
     statuses = run_statuses(store)
-    for each in statuses:
-        if each.run_id == run_id:
-            return each
+    for status in statuses:
+        if status.run_id == run_id:
+            return status
     hint = None if statuses else "A run appears here once it was stopped or is finished."
     raise InputError("there is no run", source=store, value=run_id, allowed=[each.run_id for each in statuses], hint=hint)
 

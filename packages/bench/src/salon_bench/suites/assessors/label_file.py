@@ -84,8 +84,8 @@ def read_labels(path: Path, *, truth: bool = False) -> LabelFile:
         outcomes[image] = outcome
         return image
 
-    found = usable_rows(path, read_each(path, one_image))
-    return LabelFile(path, outcomes, found.left_out, frozenset(images - outcomes.keys()))
+    usable = usable_rows(path, read_each(path, one_image))
+    return LabelFile(path, outcomes, usable.left_out, frozenset(images - outcomes.keys()))
 
 
 def labels_in(cell: Any) -> Outcome[MagicMirrorAnswer]:
@@ -154,7 +154,7 @@ def _refuse(row: TableRow, column: str) -> str:
 
 
 def _first(row: TableRow, columns: Sequence[str]) -> str:
-    found = next((column for column in columns if column in row.cells), None)
-    if found is None:
+    present = next((column for column in columns if column in row.cells), None)
+    if present is None:
         raise InputError("has none of the columns", source=row.source, row=row.number, value=list(columns), allowed=row.cells)
-    return found
+    return present

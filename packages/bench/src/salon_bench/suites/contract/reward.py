@@ -120,19 +120,19 @@ class SuiteReward(AskingReward):
             cases = [self._case(ids[row], text, row) for row, text in enumerate(batch.texts)]
         else:
             images = batch.column(self.image)
-            shown = [picture(images[row], row=row + 1, column=self.image) for row in range(len(batch))]
-            cases = [self._case(ids[row], image, row) for row, image in enumerate(shown)]
+            media = [picture(images[row], row=row + 1, column=self.image) for row in range(len(batch))]
+            cases = [self._case(ids[row], image, row) for row, image in enumerate(media)]
         policy = AskPolicy(self.judge, 0, tolerant=True, timeout_s=self.timeout_s)
         asker, slots = Asker(policy), asyncio.Semaphore(self.concurrency)
 
         async def examined(case: Case, text: str) -> Paid:
             if reward.answers:
                 return await self._answered(case, text)
-            taken = case if reward.take is None else reward.take(case, text)
-            if taken is None:
+            with_text = case if reward.take is None else reward.take(case, text)
+            if with_text is None:
                 return 0.0
             async with slots:
-                return self._value(await self._examine(asker, taken))
+                return self._value(await self._examine(asker, with_text))
 
         return list(await asyncio.gather(*(examined(case, text) for case, text in zip(cases, batch.texts, strict=True))))
 
@@ -170,7 +170,7 @@ class SuiteReward(AskingReward):
         prompt_id = digest("prompt", {"suite": self.suite.name, "text": text})
         return SuitePrompt(Prompt(prompt_id=prompt_id, suite=self.suite.name, text=text), self.facts)
 
-    def _case(self, named: Any, shown: Media | str, row: int) -> Case:
+    def _case(self, named: Any, media: Media | str, row: int) -> Case:
         """The case of one row: a picture, or a completion that there is no picture of."""
         prompts: Mapping[str, SuitePrompt] = self.__dict__["_prompts"]
         item = prompts.get(str(named)) if self.prompt is None else self._item(asked_for(named))
@@ -178,8 +178,8 @@ class SuiteReward(AskingReward):
             problem = f"the suite {self.suite.name} has no prompt"
             raise InputError(problem, row=row + 1, column=self.prompt_id, value=str(named))
         prompt_id = item.prompt.prompt_id
-        prepared = None if isinstance(shown, str) else _prepared(shown, self.suite.pictures)
-        content = shown if isinstance(shown, str) else shown.sha256
+        prepared = None if isinstance(media, str) else _prepared(media, self.suite.pictures)
+        content = media if isinstance(media, str) else media.sha256
         generation = digest("generation", {"prompt": prompt_id, "sha256": content})
         context = ("policy", "policy") if self.judge is None else (self.judge.name, self.judge.version)
         return Case(
@@ -261,7 +261,7 @@ def _prompts(suite: Suite, source: Path | None) -> Sequence[SuitePrompt]:
 
 def _prepared(image: Media, policy: PicturePolicy) -> PreparedPicture | Unscored:
     try:
-        data = image.data if image.data is not None else Path(str(image.uri)).read_bytes()
+        content = image.data if image.data is not None else Path(str(image.uri)).read_bytes()
     except OSError as error:
         return Unscored(Reason.BAD_MEDIA, f"cannot be read ({error.strerror})")
-    return prepare_bytes(data, policy)
+    return prepare_bytes(content, policy)

@@ -148,8 +148,8 @@ def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: G
     """Yield a case per prompt, model and sample; a missing generation makes one with a ``problem``."""
     for model in generations.models:
         for item in prompts:
-            found = generations.of(item.prompt.prompt_id, model)
-            for number, picture in enumerate(found or (None,)):
+            pictures = generations.of(item.prompt.prompt_id, model)
+            for number, picture in enumerate(pictures or (None,)):
                 yield Case(
                     case_id=digest("case", {"suite": suite, "prompt": item.prompt.prompt_id, "model": model, "sample": number}),
                     suite=suite,

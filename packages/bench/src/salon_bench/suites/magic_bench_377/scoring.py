@@ -59,8 +59,8 @@ def _marks(scores: pl.DataFrame) -> Iterator[Line]:
         scale_max=pl.lit(float(HIGHEST)),
         rater_id=pl.lit("judge"),
     )
-    found = mean_opinion_scores(MosRatings.from_frame(frame))
-    by_dimension = {row["dimension"]: row for row in found.iter_rows(named=True)}
+    opinion = mean_opinion_scores(MosRatings.from_frame(frame))
+    by_dimension = {row["dimension"]: row for row in opinion.iter_rows(named=True)}
     for dimension in MarkDimension:
         row = by_dimension.get(dimension)
         if row is not None:

@@ -122,8 +122,8 @@ def required_prompts(source: Path | None, language: str | None = None) -> Sequen
         "Give your copy of the released file (data set ByteDance-Seed/MagicBench) with --prompts, or a file of your own: "
         "columns prompt, labels, scenario, and if wanted test_points."
     )
-    found = given(source, "Magic-Bench-377 needs a file of prompts", hint)
-    return read_prompts(found, language)
+    file = given(source, "Magic-Bench-377 needs a file of prompts", hint)
+    return read_prompts(file, language)
 
 
 def rater(context: RunContext) -> str:

@@ -91,8 +91,8 @@ class MagicBench(SuiteBase):
             "Give the released file (prompts/subject_prompt800.jsonl of the authors' repository) with --prompts, "
             "or make an own one: salon curate magicbench compose --output prompts.jsonl"
         )
-        found = given(source, "MagicBench needs a file of prompts", hint)
-        return read_prompts(found)
+        file = given(source, "MagicBench needs a file of prompts", hint)
+        return read_prompts(file)
 
     def examine(self, case: Case) -> Examination:
         """Ask for the subject, then for artifacts; the rows are those of :class:`~.subjects.Dimension`.
@@ -152,10 +152,10 @@ def _overall(present: Verdict[bool], assessment: Verdict[MagicMirrorAnswer] | No
 
 def _labels(case: Case, answer: MagicMirrorAnswer) -> list[Record]:
     """The verdict, and every label that was given, by their ids in the label tree."""
-    given = ["normal" if answer.normal else "artifact"]
+    names = ["normal" if answer.normal else "artifact"]
     for l2, cases in answer.labels.items():
-        given += [_ids()[l2], *(_ids()[l2, l3] for l3 in cases)]
-    return [case.label("magicmirror", label, present=True) for label in given]
+        names += [_ids()[l2], *(_ids()[l2, l3] for l3 in cases)]
+    return [case.label("magicmirror", label, present=True) for label in names]
 
 
 @cache

@@ -110,10 +110,10 @@ def _joined(one: Sums, other: Sums) -> tuple[NDArray[np.int64], Floats, int]:
     ]
     places = {key: place for place, key in enumerate(dict.fromkeys([*keys[0], *keys[1]]))}
     columns = np.zeros((len(places), 4, one.total.shape[1]))
-    for first, each, mine in ((0, one, keys[0]), (2, other, keys[1])):
+    for first, scores, mine in ((0, one, keys[0]), (2, other, keys[1])):
         rows = [places[key] for key in mine]
-        np.add.at(columns, (rows, first), each.total)
-        np.add.at(columns, (rows, first + 1), each.scored)
+        np.add.at(columns, (rows, first), scores.total)
+        np.add.at(columns, (rows, first + 1), scores.scored)
     track = np.array([key[0] for key in places], dtype=np.int64)
     return track, columns, len(set(keys[0]) & set(keys[1]))
 

@@ -45,28 +45,28 @@ def read_prompts(path: Path, language: Language) -> UsableRows[SuitePrompt]:
     numbers = dict.fromkeys(Track, 0)
     others = 0
     for file, track_of_file in _files(path):
-        for each in read_each(file, lambda row: row):
-            if isinstance(each, BadRow):
-                left_out.append(each)
+        for pair in read_each(file, lambda row: row):
+            if isinstance(pair, BadRow):
+                left_out.append(pair)
                 if track_of_file is not None:
                     numbers[track_of_file] += 1
                 continue
-            place, row = each
+            number, row = pair
             try:
                 track = track_of_file or TRACK_SPELLINGS[row.text("track", allowed=tuple(TRACK_SPELLINGS))]
                 if not _is_in(row, language):
                     others += 1
                     continue
                 numbers[track] += 1
-                found = _prompt(row, track, numbers[track] - 1, language)
-                prompt_id = found.prompt.prompt_id
+                prompt = _prompt(row, track, numbers[track] - 1, language)
+                prompt_id = prompt.prompt.prompt_id
                 if prompt_id in seen:
                     raise row.problem(f"is the id of row {seen[prompt_id]} already:", "prompt_id", value=prompt_id)
             except InputError as error:
-                left_out.append(BadRow(place, error))
+                left_out.append(BadRow(number, error))
                 continue
-            seen[prompt_id] = place
-            prompts.append(found)
+            seen[prompt_id] = number
+            prompts.append(prompt)
     if prompts:
         return UsableRows(path, prompts, left_out)
     if left_out:

@@ -67,8 +67,10 @@ def alignment_rubric(track: Track, language: Language) -> Rubric:
     words = _words()[language]
     procedure = tuple(words["procedure"].get(str(track), ()))
     if language is Language.ENGLISH:
-        given = {each.name: (each.name, each.definition) for each in label.deductions}
-        return Rubric(label.name, label.definition, label.criterion or "", _deductions(label, given, language), procedure)
+        deduction_names = {each.name: (each.name, each.definition) for each in label.deductions}
+        return Rubric(
+            label.name, label.definition, label.criterion or "", _deductions(label, deduction_names, language), procedure
+        )
     own = words["tracks"][str(track)]
     deductions = _deductions(label, own["deductions"], language)
     return Rubric(own["name"], own["definition"], own["criterion"], deductions, procedure)

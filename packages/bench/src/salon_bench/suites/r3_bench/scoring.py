@@ -58,14 +58,14 @@ def lines_of(scores: "pl.DataFrame", dimension: str, metric: str, denominator: D
     mine = scores.filter(pl.col("dimension") == dimension)
     present = set(mine["task"])
     groups: list[str | None] = [None, *(each.value for each in Category if each.value in present)]
-    found = []
+    lines = []
     for group in groups:
         rows = mine if group is None else mine.filter(pl.col("task") == group)
         scored = rows["value"].count()
         values = rows["value"].fill_null(0.0) if denominator == "all" else rows["value"].drop_nulls()
         value, ends = _with_interval(values.to_list() if scored else [], share=share)
-        found.append(line(metric, group, value, ends, scored=scored, unscored=rows.height - scored))
-    return found
+        lines.append(line(metric, group, value, ends, scored=scored, unscored=rows.height - scored))
+    return lines
 
 
 def changes(scores: "pl.DataFrame") -> "list[Line]":

@@ -78,9 +78,9 @@ class Workspace:
         path = folder / "stages.json"
         hint = "Begin with: salon bench r3-bench run --stage reflect --rows ROWS --policy SPEC --work DIR"
         try:
-            found = json.loads(path.read_text("utf-8"))
-            runs = {str(stage): str(run) for stage, run in found["runs"].items()}
-            return cls(folder, str(found["policy"]), runs, tuple(map(str, found.get("left_out", ()))))
+            document = json.loads(path.read_text("utf-8"))
+            runs = {str(stage): str(run) for stage, run in document["runs"].items()}
+            return cls(folder, str(document["policy"]), runs, tuple(map(str, document.get("left_out", ()))))
         except OSError as error:
             raise InputError("no stages of R³-Bench were begun here", source=folder, hint=hint) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -120,10 +120,10 @@ class Workspace:
                 value=stage,
                 hint=f"Run first: salon bench r3-bench {before}",
             )
-        found = read_staged(path)
-        for bad in found.left_out:
+        usable = read_staged(path)
+        for bad in usable.left_out:
             raise bad.error
-        return found
+        return usable
 
     def without_rows(self, stage: str) -> bool:
         """Whether the stage before left no rows, because no row is misaligned."""
