@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -135,6 +136,52 @@ def test_without_the_token_or_under_another_name_there_is_nothing_and_nothing_ca
     for status, text, headers in answers:
         assert "default-src 'none'" in headers["Content-Security-Policy"] and headers["Cache-Control"] == "private, no-store"
         assert status == 200 or ("brush" not in text and viewer.token not in text)
+
+
+def test_what_is_no_request_for_a_page_is_answered_alike_and_repeated_nowhere(
+    store: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    viewer = Viewer(StoreTables(store), SmallCopies(tmp_path / "copies"), token="secrettoken")
+    whole, host = b"GET /secrettoken/", b"Host: 127.0.0.1\r\n"
+    requests = [
+        (b"%s HTTP/1.1\r\n%s" % (whole, host), 200),
+        (b"%srun?run=one&text=%s HTTP/1.1\r\n%s" % (whole, b"%e9" * 600, host), 200),
+        (b"%srun?%s HTTP/1.1\r\n%s" % (whole, b"&".join(b"run=%s" % (b"%F0" * 800) for _ in range(8)), host), 404),
+        (b"HEAD /secrettoken/ HTTP/1.1\r\n%s" % host, 405),
+        (b"OPTIONS /secrettoken/ HTTP/1.1\r\n%s" % host, 405),
+        (b"%s HTTP/1.0\r\n" % whole, 421),
+        (b"%s HTTP/1.1\r\nHost:\r\n" % whole, 421),
+        (b"%s HTTP/1.1\r\n" % whole, 400),
+        (b"%s HTTP/1.1\r\n%sHost: evil.example\r\n" % (whole, host), 400),
+        (b"%s<script> HTTP/9.9\r\n%s" % (whole, host), 400),
+        (b"%s?%s HTTP/1.1\r\n%s" % (whole, b"a" * 300_000, host), 400),
+        (b"%srun?run=\x00 HTTP/1.1\r\n%s" % (whole, host), 400),
+        (b"GET http://[evil/secrettoken/ HTTP/1.1\r\n%s" % host, 400),
+        (b"GET http://evil.example/secrettoken/ HTTP/1.1\r\nHost: evil.example\r\n", 421),
+        (b"\x16\x03\x01\x02", 400),
+        (b"%s HTTP/1.1\r\n%sExpect: other\r\n" % (whole, host), 417),
+    ]
+
+    async def answers() -> list[bytes]:
+        async with viewer.served(0) as address:
+            port = int(address.split(":")[2].split("/")[0])
+
+            async def answer(request: bytes) -> bytes:
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                with suppress(ConnectionError):  # refused before it was read whole
+                    writer.write(request + b"Connection: close\r\n\r\n")
+                    await writer.drain()
+                reply = await asyncio.wait_for(reader.read(), 10)
+                writer.close()
+                return reply
+
+            return [await answer(request) for request, _ in requests]
+
+    for (request, status), reply in zip(requests, asyncio.run(answers()), strict=True):
+        assert int(reply.split()[1]) == status, (request[:80], reply[:80])
+        assert b"default-src 'none'" in reply and b"Cross-Origin-Resource-Policy: same-origin" in reply, request[:80]
+        assert status == 200 or b"secrettoken" not in reply, request[:80]
+    assert caplog.text == "" and capfd.readouterr() == ("", "")
 
 
 NAMES = st.sampled_from(
