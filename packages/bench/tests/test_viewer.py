@@ -301,16 +301,29 @@ def test_a_picture_is_the_one_that_was_judged_made_small_once(store: Path, tmp_p
     assert "has changed since it was judged" in changed[1] and changed[2]["Content-Type"].startswith("image/svg+xml")
 
 
-def test_the_folder_of_copies_keeps_to_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copies = SmallCopies(tmp_path)
+def test_the_folder_of_copies_keeps_to_its_size_from_the_first_copy_on(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "copies"
+    (folder / "aa").mkdir(parents=True)
     for number in range(6):
-        (tmp_path / "aa").mkdir(exist_ok=True)
-        path = tmp_path / "aa" / f"{number}.webp"
-        path.write_bytes(b"x" * 100)
+        path = folder / "aa" / f"{'.half.tmp' if number == 1 else number}.webp"
+        path.write_bytes(b"x" * 1000)
         os.utime(path, (number, number))
-    monkeypatch.setattr("salon_bench.viewer.small_copies._MOST_BYTES", 250)
-    copies._sweep()
-    assert sorted(path.stem for path in tmp_path.rglob("*.webp")) == ["4", "5"]
+    (folder / "aa" / "7.webp").symlink_to("removed by another viewer")
+    monkeypatch.setattr("salon_bench.viewer.small_copies._MOST_BYTES", 2900)
+    pages_of(store, tmp_path, "picture?id=brush/p0&size=small")
+    kept = [path for path in folder.rglob("*.webp") if path.exists()]
+    assert {"4", "5"} < {path.stem for path in kept} and len(kept) == 3
+
+
+def test_a_folder_of_copies_that_cannot_be_used_hides_no_picture(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to("/dev/full")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / "link", Path("/proc/none"), Path("/dev/full")):
+        viewer = Viewer(StoreTables(store), SmallCopies(folder), token="t")
+        [(status, _, headers)] = asked(viewer, ("GET", "/t/picture?id=brush/p0&size=small", {}))
+        assert (status, headers["Content-Type"]) == (200, "image/webp"), folder
 
 
 def test_wrong_addresses_say_what_is_wrong(store: Path, tmp_path: Path) -> None:

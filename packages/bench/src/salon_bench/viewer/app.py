@@ -75,11 +75,18 @@ class Viewer:
         runner = web.AppRunner(self.app(), handler_cancellation=True)
         await runner.setup()
         loop = asyncio.get_running_loop()
-        limits = {"max_line_size": _LONGEST_ADDRESS, "max_field_size": _LONGEST_ADDRESS}
-        try:
-            server = await loop.create_server(
-                lambda: _Connection(cast("web.Server", runner.server), loop=loop, access_log=None, **limits), "127.0.0.1", port
+
+        def connection() -> _Connection:
+            return _Connection(
+                cast("web.Server", runner.server),
+                loop=loop,
+                access_log=None,  # type: ignore[arg-type] # nothing is logged
+                max_line_size=_LONGEST_ADDRESS,
+                max_field_size=_LONGEST_ADDRESS,
             )
+
+        try:
+            server = await loop.create_server(connection, "127.0.0.1", port)
         except OSError as error:
             hint = "Give another: --port 0 takes a free one."
             problem = f"cannot be listened on ({error.strerror})"
