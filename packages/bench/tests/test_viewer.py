@@ -2,9 +2,12 @@
 
 import asyncio
 import hashlib
+import itertools
 import os
 import re
+import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -324,6 +327,48 @@ def test_a_folder_of_copies_that_cannot_be_used_hides_no_picture(store: Path, tm
         viewer = Viewer(StoreTables(store), SmallCopies(folder), token="t")
         [(status, _, headers)] = asked(viewer, ("GET", "/t/picture?id=brush/p0&size=small", {}))
         assert (status, headers["Content-Type"]) == (200, "image/webp"), folder
+
+
+EVERY_PAGE = ("", "run?run=one", "run?run=one&where=value=1", CASE_ADDRESS, "board?id=x", "picture?id=brush/p0&size=small")
+
+
+def test_a_store_that_is_damaged_or_removed_under_the_viewer_is_said_to_be_so(store: Path, tmp_path: Path) -> None:
+    def removed(folder: Path) -> None:
+        shutil.rmtree(folder)
+
+    def cut(folder: Path) -> None:
+        for path in folder.glob("*.parquet"):
+            path.write_bytes(path.read_bytes()[:-100])
+
+    def altered(folder: Path) -> None:
+        for path in folder.glob("*.parquet"):
+            content, status = path.read_bytes(), path.stat()
+            path.write_bytes(content[:-60] + b"\xff" * 52 + content[-8:])
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    for table, damage in itertools.product((".", "runs", "scores", "generations", "judge_calls"), (removed, cut, altered)):
+        copy = tmp_path / f"{table}-{damage.__name__}"
+        shutil.copytree(store, copy)
+        viewer = Viewer(StoreTables(copy), SmallCopies(tmp_path / "copies"), token="t")
+        damage(copy / table)
+        answers = asked(viewer, *(("GET", f"/t/{page}", {}) for page in EVERY_PAGE))
+        assert {status for status, _, _ in answers} <= {200, 404}, (table, damage, [answer[:2] for answer in answers])
+
+
+def test_what_many_ask_at_once_is_made_once_and_again_when_rows_come(store: Path) -> None:
+    tables, made = StoreTables(store), list[int]()
+
+    def make() -> int:
+        made.append(1)
+        sum(range(100_000))  # so that others come meanwhile
+        return len(made)
+
+    def ask(state: int) -> int:
+        return tables.kept(("name",), state, make)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(ask, [1] * 30)) == {1}
+        assert set(pool.map(ask, [2] * 30)) == {2}
 
 
 def test_wrong_addresses_say_what_is_wrong(store: Path, tmp_path: Path) -> None:

@@ -148,20 +148,13 @@ class Viewer:
 
     def _folders(self) -> list[Path]:
         """Return where relative paths of judged files may start: the folders that the store's runs judged."""
-        runs = self.tables.runs()
-        key = ("folders", *(run.run_id for run in runs))
-        found: list[Path] = self.tables.kept(
-            key,
-            lambda: list(
-                dict.fromkeys(
-                    [
-                        Path.cwd(),
-                        *folders_of(folder for run in runs for folder in RunView(self.tables.store, run).generation_folders),
-                    ]
-                )
-            ),
-        )
-        return found
+        tables = self.tables
+
+        def folders() -> list[Path]:
+            judged = [folder for run in tables.runs() for folder in RunView(tables.store, run).generation_folders]
+            return list(dict.fromkeys([Path.cwd(), *folders_of(judged)]))
+
+        return tables.kept(("folders",), tables.state("runs"), folders)
 
 
 class _Connection(web.RequestHandler):

@@ -79,8 +79,8 @@ def run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
         ``task``, ``dimension``, ``value`` and ``reason`` of each verdict; ``labels``: names of labels; ``differs``: whether
         verdicts of one question about the picture differ, among all runs of the store.
     """
-    key = ("cases", *run_ids, tables.state("scores", "assessments", "generations", "prompts"))
-    return tables.kept(key, lambda: _run_cases(tables, run_ids))
+    state = tables.state("scores", "assessments", "generations", "prompts")
+    return tables.kept(("cases", *run_ids), state, lambda: _run_cases(tables, run_ids))
 
 
 def _run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
@@ -142,7 +142,7 @@ def filtered(tables: StoreTables, cases: pl.DataFrame, wanted: CaseFilter) -> pl
     kept = cases.filter(condition)
     if wanted.where.strip():
         named = tables.cases_where(wanted.where, seconds=_SECONDS)
-        kept = kept.join(named.unique(), on=CASE, how="semi", nulls_equal=True, maintain_order="left")
+        kept = kept.join(named, on=CASE, how="semi", nulls_equal=True, maintain_order="left")
     return kept
 
 
