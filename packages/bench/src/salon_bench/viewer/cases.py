@@ -8,6 +8,7 @@ import polars as pl
 
 from salon_bench.viewer.store_tables import StoreTables
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.visible_text import visible
 
 CASE: Final = ("run_id", "subject_model", "prompt_id", "generation_id")
 """The columns that name a case."""
@@ -79,8 +80,8 @@ def run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
         ``task``, ``dimension``, ``value`` and ``reason`` of each verdict; ``labels``: names of labels; ``differs``: whether
         verdicts of one question about the picture differ, among all runs of the store.
     """
-    key = ("cases", *run_ids, tables.state("scores", "assessments", "generations", "prompts"))
-    return tables.kept(key, lambda: _run_cases(tables, run_ids))
+    state = tables.state("scores", "assessments", "generations", "prompts", "run_prompts")
+    return tables.kept(("cases", *run_ids), state, lambda: _run_cases(tables, run_ids))
 
 
 def _run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
@@ -99,13 +100,27 @@ def _run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
         .agg(labels=pl.col("label").unique(maintain_order=True))
     )
     generations = tables.rows("generations", pl.col("generation_id").is_in(pictures)).select("generation_id", "sample")
-    texts = tables.rows("prompts", pl.col("prompt_id").is_in(scores["prompt_id"].unique().implode()))
-    texts = texts.unique("prompt_id", keep="last").select("prompt_id", "text")
     cases = cases.join(labels, on=["run_id", "generation_id"], how="left", nulls_equal=True)
-    cases = cases.join(generations, on="generation_id", how="left").join(texts, on="prompt_id", how="left")
+    cases = cases.join(generations, on="generation_id", how="left")
+    cases = cases.join(_texts(tables, scores, mine), on=["run_id", "prompt_id"], how="left")
     return cases.with_columns(differs=pl.col("generation_id").is_in(contested).fill_null(value=False)).sort(
         "prompt_id", "subject_model", "run_id", "sample", "generation_id"
     )
+
+
+def _texts(tables: StoreTables, scores: pl.DataFrame, mine: pl.Expr) -> pl.DataFrame:
+    """Return the text of each prompt of each run: of the content that the run had, or else of its suite."""
+    named = scores.select("run_id", "prompt_id", "suite").unique(["run_id", "prompt_id"])
+    texts = tables.rows("prompts", pl.col("prompt_id").is_in(named["prompt_id"].unique().implode()))
+    texts = texts.select("prompt_id", "prompt_key", "text", of="suite")
+    keys = tables.rows("run_prompts", mine).select("run_id", "prompt_id", "prompt_key")
+    of_run = named.join(keys, on=["run_id", "prompt_id"]).join(texts, on=["prompt_id", "prompt_key"])
+    of_suite = named.join(texts, on="prompt_id").filter(
+        (pl.col("suite") == pl.col("of")) | pl.col("suite").str.starts_with(pl.col("of") + "-")
+    )
+    of_suite = of_suite.sort(pl.col("of").str.len_bytes(), maintain_order=True)  # "magicbench-zh" after "magicbench"
+    columns = ("run_id", "prompt_id", "text")
+    return pl.concat([of_suite.select(columns), of_run.select(columns)]).unique(columns[:2], keep="last", maintain_order=True)
 
 
 def filtered(tables: StoreTables, cases: pl.DataFrame, wanted: CaseFilter) -> pl.DataFrame:
@@ -115,22 +130,26 @@ def filtered(tables: StoreTables, cases: pl.DataFrame, wanted: CaseFilter) -> pl
         QueryError: the condition in SQL is wrong.
     """
     chip = pl.element().struct
+    chips = cases["chips"].explode().struct
     asked = pl.lit(value=True)
     if wanted.task:
-        asked &= chip.field("task") == wanted.task
+        asked &= chip.field("task").is_in(_called(wanted.task, chips.field("task")))
     if wanted.question:
-        asked &= chip.field("dimension") == wanted.question
+        asked &= chip.field("dimension").is_in(_called(wanted.question, chips.field("dimension")))
     if wanted.verdict == UNSCORED:
         asked &= chip.field("value").is_null()
     elif wanted.verdict:
         asked &= chip.field("value") == float(wanted.verdict)
     if wanted.reason:
-        asked &= chip.field("reason") == wanted.reason
+        asked &= chip.field("reason").is_in(_called(wanted.reason, chips.field("reason")))
     condition = pl.col("chips").list.eval(asked.fill_null(value=False)).list.any()
     if wanted.model:
-        condition &= pl.col("subject_model").is_in(list(wanted.model))
+        condition &= pl.col("subject_model").is_in(
+            [name for model in wanted.model for name in _called(model, cases["subject_model"])]
+        )
     if wanted.label:
-        condition &= pl.col("labels").list.contains(wanted.label).fill_null(value=False)
+        labels = _called(wanted.label, cases["labels"].explode())
+        condition &= pl.col("labels").list.eval(pl.element().is_in(labels)).list.any().fill_null(value=False)
     if wanted.differs:
         condition &= pl.col("differs")
     if wanted.text:
@@ -142,8 +161,14 @@ def filtered(tables: StoreTables, cases: pl.DataFrame, wanted: CaseFilter) -> pl
     kept = cases.filter(condition)
     if wanted.where.strip():
         named = tables.cases_where(wanted.where, seconds=_SECONDS)
-        kept = kept.join(named.unique(), on=CASE, how="semi", nulls_equal=True, maintain_order="left")
+        kept = kept.join(named, on=CASE, how="semi", nulls_equal=True, maintain_order="left")
     return kept
+
+
+def _called(name: str, values: pl.Series) -> list[str]:
+    """Return the values that a form calls by this name: a field of a form cannot hold what acts unseen."""
+    unseen = (value for value in values.drop_nulls().unique() if visible(value) == name) if "\\" in name else ()
+    return [name, *unseen]
 
 
 @dataclass(frozen=True, slots=True)
