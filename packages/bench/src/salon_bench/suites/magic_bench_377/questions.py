@@ -35,7 +35,7 @@ class OrderRule(StrEnum):
     UNSCORED = "unscored"
     """No verdict (``abstained``): the battle has no row, and is counted."""
     EACH = "each"
-    """Each showing is a battle of its own, of weight ½, so that checks of raters and ``--position-bias`` see the side."""
+    """Each showing is a battle of its own, of weight ½, so that checks of raters see the side."""
 
 
 class MarkDimension(StrEnum):
