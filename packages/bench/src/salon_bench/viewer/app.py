@@ -46,7 +46,7 @@ class Viewer:
     Args:
         tables: what is shown.
         copies: where small pictures are kept.
-        token: the first part of every address; without it there is nothing to see.
+        token: the first part of every address; without it nothing is answered.
     """
 
     def __init__(self, tables: StoreTables, copies: SmallCopies, *, token: str | None = None) -> None:
@@ -57,18 +57,18 @@ class Viewer:
     def app(self) -> web.Application:
         """Return the aiohttp application."""
         app = web.Application(middlewares=[_guarded], client_max_size=1)
-        at = f"/{self.token}"
-        shown: Mapping[str, Page] = {
+        start = f"/{self.token}"
+        routes: Mapping[str, Page] = {
             "": lambda tables, _: pages.runs_page(tables),
             "run": pages.cases_page,
             "case": pages.case_page,
             "board": pages.board_page,
         }
-        for name, page in shown.items():
-            app.router.add_get(f"{at}/{name}", self._handler(page))
-        app.router.add_get(f"{at}/picture", self._picture)
+        for name, page in routes.items():
+            app.router.add_get(f"{start}/{name}", self._handler(page))
+        app.router.add_get(f"{start}/picture", self._picture)
         app.router.add_get("/favicon.ico", _no_icon)
-        app.router.add_get(f"{at}/static/{{name}}", _static)
+        app.router.add_get(f"{start}/static/{{name}}", _static)
         return app
 
     def _handler(self, page: Page) -> Callable[[web.Request], Awaitable[web.Response]]:
@@ -101,19 +101,12 @@ class Viewer:
     def _folders(self) -> list[Path]:
         """Return where relative paths of judged files may start: the folders that the store's runs judged."""
         runs = self.tables.runs()
-        key = ("folders", *(run.run_id for run in runs))
-        found: list[Path] = self.tables.kept(
-            key,
-            lambda: list(
-                dict.fromkeys(
-                    [
-                        Path.cwd(),
-                        *folders_of(folder for run in runs for folder in RunView(self.tables.store, run).generation_folders),
-                    ]
-                )
-            ),
-        )
-        return found
+
+        def folders() -> list[Path]:
+            judged = folders_of(folder for run in runs for folder in RunView(self.tables.store, run).generation_folders)
+            return list(dict.fromkeys([Path.cwd(), *judged]))
+
+        return self.tables.kept(("folders", *(run.run_id for run in runs)), folders)
 
 
 @web.middleware
@@ -133,7 +126,7 @@ async def _guarded(request: web.Request, handler: Callable[[web.Request], Awaita
 
 
 async def _no_icon(_: web.Request) -> web.Response:
-    """Browsers ask for one of every page."""
+    """Answer the request for an icon that browsers send with every page: without content."""
     return web.Response(status=204)
 
 

@@ -1,4 +1,4 @@
-"""Pictures made small once, kept by content on this machine, up to so many bytes."""
+"""Cache small copies of pictures on this machine, named by content, up to 1 GiB."""
 
 import hashlib
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from salon_taxonomy.whole_files import write_whole
 SIDES: Final = {"small": 320, "large": 1600}
 _MOST_BYTES: Final = 1 << 30
 _SWEEP_EVERY: Final = 500
-"""Copies made between two looks at how large the folder is."""
+"""Copies made between two checks of the folder's size."""
 
 
 class SmallCopies:
     """A folder of small copies.
 
     Args:
-        folder: where.
+        folder: its path; made with the first copy.
     """
 
     def __init__(self, folder: Path) -> None:

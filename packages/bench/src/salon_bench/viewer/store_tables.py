@@ -1,4 +1,4 @@
-"""Read tables of a store together with the journals of runs that go on; what has not changed is read once."""
+"""Read the tables of a store together with the journals of running runs; unchanged ones are read once."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from salon_taxonomy.store_address import StoreAddress
 
 _Made = TypeVar("_Made")
 _MOST_FRAMES: Final = 24
-"""Frames that are kept; the one that was not used for longest goes first."""
+"""Values that are kept; the least recently used one is dropped first."""
 
 
 class StoreTables:
@@ -42,12 +42,12 @@ class StoreTables:
         return run_statuses(self.store)[::-1]
 
     def state(self, *tables: str) -> tuple[Any, ...]:
-        """Return what changes when rows come to the tables or to a journal."""
+        """Return a value that differs after rows were added to the tables or to a journal."""
         journals = tuple((path.name, self._size(path)) for path in self._opened.journals_waiting())
         return (*(self._opened.version(table) for table in tables), journals)
 
     def kept(self, key: tuple[Any, ...], make: Callable[[], _Made]) -> _Made:
-        """Return what was made under this key, or make it; a key holds the state of the tables that it was made of."""
+        """Return the value kept under a key, or make and keep it. The key contains the state of the tables."""
         with self._lock:
             if key in self._frames:
                 self._frames.move_to_end(key)
@@ -79,7 +79,7 @@ class StoreTables:
         return self._opened.sql(query, timeout=seconds)
 
     def _contents(self) -> list[Contents]:
-        """Return what the waiting journals hold; one that has not grown is not read again."""
+        """Return the contents of the journals that are not folded yet; one that has not grown is not read again."""
         journals = {}
         for path in self._opened.journals_waiting():
             try:
