@@ -137,7 +137,7 @@ def agreement(
     judges = sorted(rows["judge"].unique())
     if len(judges) < 2 and ratings is None:
         hint = "Name the run of another judge, or people's marks with --ratings."
-        raise InputError("there is nobody to compare the judge with", value=judges, hint=hint)
+        raise InputError("there are no other judges or raters to compare with", value=judges, hint=hint)
     notes = [] if ratings is None else _about_people(ratings)
     lines: list[dict[str, object]] = []
     models: list[pl.DataFrame] = []

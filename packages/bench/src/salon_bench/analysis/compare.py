@@ -120,7 +120,7 @@ def _refuse(a: ComparedSide, b: ComparedSide, *, across_versions: bool) -> None:
 
 
 def _same_texts(of_a: Mapping[str, str], of_b: Mapping[str, str]) -> dict[str, str]:
-    """The texts of both sides; prompts that share an id must share their text."""
+    """Return the texts of both sides; prompts that share an id must share their text."""
     for prompt_id in of_a.keys() & of_b.keys():
         if of_a[prompt_id] != of_b[prompt_id]:
             hint = "The runs were given different files of prompts; there is nothing to pair."
@@ -161,7 +161,7 @@ def _paired(rows_a: pl.DataFrame, rows_b: pl.DataFrame) -> pl.DataFrame:
 
 
 def _gap(part: pl.DataFrame, dimension: str, category: str | None, replicates: int, confidence: float, seed: int) -> Gap:
-    """The difference over the prompts of ``part``, each prompt once: the mean over its tasks that both sides scored."""
+    """Return the difference over the prompts of ``part``, each prompt once: the mean over its tasks that both sides scored."""
     scored = {mark: pl.col(f"scored_{mark}").fill_null(0) > 0 for mark in "ab"}
     both = pl.col("a").is_not_null() & pl.col("b").is_not_null()
     prompts = part.group_by("prompt_id", maintain_order=True).agg(
@@ -198,7 +198,7 @@ def _mean(values: pl.Series) -> float | None:
 
 
 def _changes(pairs: pl.DataFrame) -> list[ChangedPrompt]:
-    """Every prompt on which the sides part, the biggest change first; its text is filled in later."""
+    """Return every prompt on which the sides differ, the biggest change first; texts are filled in later."""
     both = pairs.drop_nulls(["a", "b"])
     lowest, highest = pl.min_horizontal("a", "b").min(), pl.max_horizontal("a", "b").max()
     moved = both.with_columns(part=(pl.col("a") - pl.col("b")) / (highest - lowest).over("dimension")).filter(

@@ -17,7 +17,7 @@ _PICTURE: Final = ("run_id", "suite", "judge", "judge_version", "subject_model",
 
 
 def exported(store: StoreAddress, run_ids: Sequence[str], *, wide: bool = False) -> pl.DataFrame:
-    """The scores of runs with their pictures and labels.
+    """Return the scores of runs with their pictures and labels.
 
     Args:
         store: the results' directory.

@@ -82,7 +82,7 @@ class SuiteBoard(ShownResult):
         return ResultView(header, table, ForestPlot(self.metric, points), self.notes)
 
     def table(self) -> pl.DataFrame:
-        """One row per model and number, best model first.
+        """Return one row per model and number, best model first.
 
         Columns: ``suite``, ``judge``, ``judge_version``, ``rank`` (of the model; null without the ranking metric),
         ``model``, ``run_id``, ``metric``, ``group``, ``value``, ``ci_low``, ``ci_high``, ``scored``, ``unscored``.
@@ -103,12 +103,12 @@ class SuiteBoard(ShownResult):
         return pl.concat(frames)
 
     def ranks(self) -> list[int | None]:
-        """The rank of every entry; equal values share the best, an entry without the metric has none."""
+        """Return the rank of every entry; equal values share the best, an entry without the metric has none."""
         values = [number(each, self.metric, "value") for each in self.entries]
         return [None if value is None else 1 + sum(v is not None and v > value for v in values) for value in values]
 
     def metrics(self) -> list[str]:
-        """The metrics about everything (no group), in the suite's order."""
+        """Return the metrics about everything (no group), in the suite's order."""
         metrics: dict[str, None] = {}
         for entry in self.entries:
             metrics.update(dict.fromkeys(row["metric"] for row in _rows(entry) if row.get("group") is None))
@@ -126,7 +126,7 @@ def number(entry: Entry, metric: str, column: str, group: str | None = None) -> 
 def leaderboards(
     store: StoreAddress, suite: Suite, *, metric: str | None = None, all_versions: bool = False
 ) -> list[SuiteBoard]:
-    """The boards of a suite, one for every judge, from its newest version; the most recent board first.
+    """Return the boards of a suite, one for every judge, from its newest version; the most recent board first.
 
     Args:
         store: the results' directory.

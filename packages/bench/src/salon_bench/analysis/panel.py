@@ -42,7 +42,7 @@ class Panel:
 
 
 def combined_scores(members: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """One row per item: the mean over the members that scored it; ``abstained`` where none did.
+    """Return one row per item: the mean over the members that scored it; ``abstained`` where none did.
 
     Args:
         members: each member's rows of ``scores``, by its name.

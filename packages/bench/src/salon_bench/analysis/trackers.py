@@ -140,8 +140,8 @@ def log_to_wandb(runs: Sequence[TrackedRun], folder: Path, project: str) -> None
 
 
 _INSTALL: Final = {
-    "mlflow": "mlflow-skinny",  # no extra: it holds back packages that others of ours need newer
-    "wandb": "'salon-bench[wandb]'",
+    "mlflow": "Install it: pip install mlflow-skinny",  # no extra: it holds back packages that others of ours need newer
+    "wandb": "In a clone of Salon: uv pip install './packages/bench[wandb]'",
 }
 _BATCH: Final = 500
 """Metrics that MLflow takes in one call."""
@@ -156,8 +156,8 @@ def _library(module: str, tracker: str) -> ModuleType:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        hint = f"Install it: pip install {_INSTALL[tracker]}"
-        raise InputError(f"logging to {tracker} needs a package that is missing:", value=error.name, hint=hint) from error
+        problem = f"logging to {tracker} needs a package that is missing:"
+        raise InputError(problem, value=error.name, hint=_INSTALL[tracker]) from error
 
 
 def _written(folder: Path, make: Callable[[], Any]) -> Any:

@@ -137,7 +137,7 @@ def _show_comparison(result: "AssessorComparison", level: str, form: str, output
 
 
 def _named(row: Mapping[str, str]) -> str:
-    """A label as tables call it; averages say of what."""
+    """Return a label as tables call it; averages say of what."""
     return f"{row['level']} {row['label']}" if row["label"] in ("macro", "micro") else row["label"]
 
 

@@ -37,7 +37,7 @@ class Bar:
         self._drawn.update(self._task, completed=done, total=progress.total, facts=facts_of(progress))
 
     def happened(self, event: RunEvent) -> None:
-        """Nothing to draw."""
+        """Ignore the event: a bar does not draw it."""
 
 
 def facts_of(progress: RunProgress) -> str:

@@ -257,7 +257,7 @@ class _Chain:
         return watching(self._work, stage)
 
     def _left(self, stage: str) -> "RunLimits":
-        """What the stages before have left of the limits."""
+        """Return what the stages before have left of the limits."""
         why = self._spending.refusal()
         if why is not None:
             self._leave(f"{stage}: not begun, {why}")

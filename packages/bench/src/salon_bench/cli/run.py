@@ -63,7 +63,7 @@ _COMMANDS = {
     ),
     "runs": LazyCommand(
         "salon_bench.cli.runs:runs",
-        "List the runs of a store, oldest first, with their state and the version of judge and suite; or say how far a RUN is.",
+        "List the runs of a store, oldest first, with their state and versions; or report the progress of a RUN.",
     ),
 }
 """Commands in files of their own; imported when they are called."""

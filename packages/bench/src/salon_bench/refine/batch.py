@@ -124,7 +124,7 @@ async def _refined(
     *,
     check: bool,
 ) -> Trace | None:
-    """What happened to one item; None when the run was stopped before its end."""
+    """Return what happened to one item; None when the run was stopped before its end."""
     async with gate:
         if session.stopped is not None:
             return None
@@ -153,7 +153,7 @@ async def _rated(this: Round, item: RefineItem, steps: ModelSteps) -> Round:
 
 
 def _first(item: RefineItem, folder: Path) -> Path:
-    """The given picture under its name in the folder.
+    """Return the given picture under its name in the folder.
 
     One that is missing stays missing: then the judge's verdict is that it cannot be seen.
 
@@ -212,7 +212,7 @@ def _run_row(items: Sequence[RefineItem], models: RefineModels, method: Method, 
 
 
 def _write_rounds(path: Path, refined: Refined) -> None:
-    """One line for each round of each item, for programs."""
+    """Write one line for each round of each item, for programs."""
     lines: list[dict[str, object]] = []
     for trace in refined.traces:
         for one in trace.rounds:

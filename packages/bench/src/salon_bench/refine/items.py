@@ -78,7 +78,7 @@ def read_refine_items(path: Path, images: Path | None = None) -> UsableRows[Refi
 
 
 def listing(items: Sequence[RefineItem]) -> list[list[str | int | list[str] | list[bool]]]:
-    """What of the items could change a run: their ids, prompts, questions, and the digests of their files."""
+    """Return what of the items could change a run: their ids, prompts, questions, and the digests of their files."""
     sums = PictureDigests().of([each.picture for each in items])
     return [
         [each.item_id, each.prompt, list(each.questions), list(each.answers), sha256]

@@ -144,7 +144,7 @@ class Effort:
 
 
 async def refine(item: RefineItem, first: Path, steps: RefineSteps, effort: Effort) -> Trace:
-    """The loop. The last picture is judged as well, so that the trace says whether the loop reached its end."""
+    """Run the reason–reflect–rectify loop; the last picture is judged as well, so the trace says whether it matches."""
     rounds: list[Round] = []
     picture = first
     for number in range(effort.most_rounds + 1):

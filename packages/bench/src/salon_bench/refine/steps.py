@@ -118,7 +118,7 @@ class ModelSteps:
         return await self.check(item, picture, f"candidate {number}", number)
 
     async def check(self, item: RefineItem, picture: Path, task: str, number: int) -> Verdict[float]:
-        """The same under another name: ``first`` and ``final``."""
+        """Return the same under another name: ``first`` and ``final``."""
         if self.scores_pictures:
             verdict: Verdict[ScoreAnswer] = await self._ask(self._scorer, item, "score", task, picture, number, {})
             return verdict.value.verdict if isinstance(verdict, Scored) else verdict
@@ -151,7 +151,7 @@ class ModelSteps:
         number: int,
         facts: Mapping[str, Digestible],
     ) -> Verdict[Any]:
-        """One question about one picture; its rows are written down, and a failed call is remembered as such."""
+        """Return one question about one picture; its rows are written down, and a failed call is remembered as such."""
         if case_runner is None:
             return Unscored(Reason.ABSTAINED, "no model was given for this question")
         case_id = digest("case", {"item": item.item_id, "subject": self._subject, "ask": ask, "task": task})

@@ -58,7 +58,7 @@ class Turns:
 
 
 def shared(answers: Verdict[tuple[bool, ...]], truth: list[object]) -> Verdict[float]:
-    """The share of questions that were answered as is right.
+    """Return the share of questions that were answered as is right.
 
     Example:
         >>> shared(Scored((True, False)), [True, True])

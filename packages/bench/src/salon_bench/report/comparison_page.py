@@ -17,7 +17,7 @@ _WIDTH, _MIDDLE = 160, 80
 
 
 def comparison_page(store: StoreAddress, comparison: Comparison, *, side: int = SIDE) -> str:
-    """The page as one string of self-contained HTML.
+    """Return the page as one string of self-contained HTML.
 
     Args:
         store: where the pictures' rows are.
@@ -43,13 +43,13 @@ def comparison_page(store: StoreAddress, comparison: Comparison, *, side: int = 
 
 
 def move_names(change: ChangedPrompt) -> list[tuple[str, float, float]]:
-    """What differs, with both values; the task is named where the prompt has several."""
+    """Return the names of changed scores with both values; with the task where the prompt has several."""
     several = len(change.categories) > 1
     return [(f"{each.category}: {each.dimension}" if several else each.dimension, each.a, each.b) for each in change.moves]
 
 
 def _drawn(comparison: Comparison) -> Fragment:
-    """The table of differences with a drawing of every interval."""
+    """Return the table of differences with a drawing of every interval."""
     rows = [
         {"cells": gap_cells(gap), "bold": gap.significant, "bar": _bar(gap, _reach(comparison.gaps, gap.dimension))}
         for gap in comparison.gaps
@@ -59,7 +59,7 @@ def _drawn(comparison: Comparison) -> Fragment:
 
 
 def _reach(gaps: Sequence[Gap], dimension: str) -> float:
-    """The largest distance from 0 in one dimension, so that bars of a dimension have one scale."""
+    """Return the largest distance from 0 in one dimension, so that bars of a dimension have one scale."""
     ends = [
         abs(end)
         for gap in gaps

@@ -25,7 +25,7 @@ def plain(text: str) -> str:
 
 
 def value_text(value: float) -> str:
-    """A number of a card with at most four digits after the point.
+    """Return a number of a card with at most four digits after the point.
 
     Example:
         >>> value_text(8.0), value_text(0.33333333)
@@ -35,7 +35,7 @@ def value_text(value: float) -> str:
 
 
 def column_names(columns: Iterable[RunColumn]) -> list[str]:
-    """What each column is called: its model, with judge or run where the model alone would not tell."""
+    """Return the name of each column: its model, with judge or run where models repeat."""
     listed = list(columns)
     names = [each.model for each in listed]
     for more in (
@@ -48,7 +48,7 @@ def column_names(columns: Iterable[RunColumn]) -> list[str]:
 
 
 def gallery_fragment(gallery: SuiteGallery) -> Fragment:
-    """The HTML of a gallery, with the style and the script that all galleries of a page share."""
+    """Return the HTML of a gallery, with the style and the script that all galleries of a page share."""
     names = column_names(gallery.columns)
     cards = [card for prompt in gallery.prompts for card in prompt.cards]
     labels = Counter(name for card in cards for name in {plain(label.name) for label in card.labels})
@@ -151,7 +151,7 @@ def _reasons(card: Card) -> list[str]:
 
 
 def _dimensions(cards: Iterable[Card]) -> list[tuple[str, str, str]]:
-    """Every dimension that has a score, with its lowest and highest."""
+    """Return every dimension that has a score, with its lowest and highest."""
     values_of: dict[str, list[float]] = {}
     for card in cards:
         for number in card.numbers:

@@ -191,7 +191,7 @@ def _columns(run: RunView) -> list[RunColumn]:
 
 
 def _first_prompts(cards: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Whole prompts in order, until there are ``most`` cards; at least one."""
+    """Return the cards of whole prompts in order, up to ``most`` cards; at least one prompt."""
     counts = cards.group_by("prompt_id", maintain_order=True).len().with_columns(before=pl.col("len").cum_sum() - pl.col("len"))
     fits = counts.filter((pl.col("before") + pl.col("len") <= most) | (pl.col("before") == 0))
     return cards.filter(pl.col("prompt_id").is_in(fits["prompt_id"].implode()))
@@ -235,7 +235,7 @@ class _About:
         self._steps = {step: place for place, step in enumerate(known.steps if known else ())}
 
     def _whole_cases(self, cards: pl.DataFrame) -> pl.Series:
-        """The cases about everything that a model has for a prompt, where the suite has such cases."""
+        """Return the cases about everything that a model has for a prompt, where the suite has such cases."""
         rows = cards.filter(pl.col("generation_id").is_null()).iter_rows(named=True) if self._names else ()
         case_ids = [whole_case_id(self._suite, row["prompt_id"], row["subject_model"]) for row in rows]
         return pl.Series("generation_id", case_ids, dtype=pl.String)
@@ -265,14 +265,14 @@ class _About:
         )
 
     def _picture(self, generation_id: str | None, numbers: Sequence[Number]) -> Thumbnail | NoThumbnail:
-        """A row without a generation is about none that could be opened, or, where it has a score, about several."""
+        """Return the thumbnail of a row, or the reason for none: no readable file, or several pictures."""
         generation = self._generations.get(generation_id or "")
         if generation is not None:
             return self._small[_source(generation)]
         return _SEVERAL if generation_id is None and any(each.value is not None for each in numbers) else _NO_FILE
 
     def _place(self, call: Mapping[str, Any]) -> int:
-        """In the suite's order of asking, where it says one."""
+        """Return the position of a call in the suite's order of asking; unknown steps last."""
         return self._steps.get(str(call["step"]).partition("#")[0], len(self._steps))
 
     def _reply(self, call: Mapping[str, Any]) -> ShownReply:
@@ -300,7 +300,7 @@ class _Whole:
             self._rows.setdefault(row["prompt_id"], []).append(row)
 
     def pictures(self, card: Mapping[str, Any]) -> tuple[Thumbnail | NoThumbnail, ...]:
-        """One for each sample; nothing where none is known.
+        """Return one picture for each sample; none where no sample is known.
 
         Those of the run's own folder count, by any model (a picture before an edit is not the model's), else those of
         the model; of several files under one number, one that can be shown.
@@ -317,7 +317,7 @@ class _Whole:
 
 
 def _names(names: Sequence[str], count: int) -> tuple[str, ...]:
-    """What several pictures are called; one alone needs no name.
+    """Return the names of several pictures; a single one needs none.
 
     Example:
         >>> _names(("before", "after"), 3), _names(("before", "after"), 1)
@@ -347,7 +347,7 @@ def _by_card(rows: pl.DataFrame, wanted: pl.Series) -> dict[tuple[str, str], lis
 
 @cache
 def _label_name(taxonomy: str, label: str) -> str:
-    """The label in its taxonomy's words; the id where the taxonomy is not one of ours."""
+    """Return the label in its taxonomy's words; the id where the taxonomy is not one of ours."""
     if taxonomy not in Taxonomy.names():
         return f"{taxonomy}: {label}"
     try:

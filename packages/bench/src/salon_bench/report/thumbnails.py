@@ -52,7 +52,7 @@ class NoThumbnail:
 def thumbnails(
     sources: Iterable[JudgedFile], side: int = SIDE, folders: Iterable[Path] = ()
 ) -> dict[JudgedFile, Thumbnail | NoThumbnail]:
-    """A small copy of every picture; each different picture is encoded once.
+    """Return a small copy of every picture; each different picture is encoded once.
 
     A file whose bytes are no longer those that were judged is not shown, so a page shows what the verdicts are about, and a
     store from elsewhere cannot put files of this machine on a page.
@@ -84,7 +84,7 @@ def thumbnails(
 
 
 def folders_of(generations: Iterable[Path]) -> list[Path]:
-    """Where relative paths may start that were written when these folders or tables were judged: they, and all above them."""
+    """Return the base folders for relative paths of judged files: these folders and all above them."""
     return [folder for each in generations for folder in (each, *each.parents)]
 
 

@@ -113,7 +113,7 @@ class EditRunner:
 
 
 class _OneEdit:
-    """One task as the asking engine has it: a judge whose reply is the SHA-256 of its file, and the stored replies.
+    """One edit as a judge and its stored replies; a reply is the SHA-256 of the edited file.
 
     Args:
         editor: carries out the instruction.
@@ -212,7 +212,7 @@ def _write(content: bytes, target: Path) -> Path:
 
 
 def _literal(name: str) -> str:
-    """A name that ``glob`` takes as it is."""
+    """Return a name escaped for ``glob``."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 

@@ -1,4 +1,7 @@
-"""The pictures of runs with what was said of them: one row for each model, prompt and picture of a run; filters."""
+"""Cases of runs, with their verdicts and labels, and the filters over them.
+
+A case is one row: a model, a prompt and a picture of one run.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -29,8 +32,8 @@ class CaseFilter:
         verdict: with this number as a verdict (of the question, if one is named), or ``unscored``.
         reason: with a verdict that is missing for this reason.
         label: with this label.
-        differs: about whose picture judges, or runs, say different things.
-        text: whose prompt, or its id, holds these words.
+        differs: whose picture got different verdicts from judges or runs.
+        text: whose prompt, or its id, contains these words.
         where: for which this condition over the table ``scores`` holds, in SQL.
     """
 
@@ -49,7 +52,7 @@ class CaseFilter:
         """Return the filter of an address.
 
         Raises:
-            InputError: a value is longer than any of Salon's, or the verdict is neither a number nor ``unscored``.
+            InputError: a value is too long, or the verdict is neither a number nor ``unscored``.
         """
         for name in (field.name for field in fields(cls)):
             for value in query.get(name, ()):
@@ -173,7 +176,7 @@ def _called(name: str, values: pl.Series) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the filters of a page offer, with how many cases have it."""
+    """The values that the filters of a page offer, each with the number of cases that have it."""
 
     models: list[tuple[str, int]]
     tasks: list[tuple[str, int]]
@@ -190,7 +193,7 @@ _CHIP: Final = {"task": pl.String, "dimension": pl.String, "value": pl.Float64, 
 
 
 def choices(cases: pl.DataFrame) -> Choices:
-    """Return what can be chosen among cases; numbers as verdicts only where they are few."""
+    """Return the values that filters offer for these cases; numbers as verdicts only where they are few."""
     chips = cases.select("chips").explode("chips").unnest("chips") if cases.height else pl.DataFrame(schema=_CHIP)
     verdicts = sorted(_counts(chips["value"]))
     return Choices(
@@ -205,6 +208,6 @@ def choices(cases: pl.DataFrame) -> Choices:
 
 
 def _counts(column: pl.Series) -> list[tuple[Any, int]]:
-    """Return the values of a column with how often each stands there, the most frequent first."""
+    """Return the values of a column and their counts, the most frequent first."""
     counts = column.drop_nulls().alias("value").value_counts(name="times").sort("times", "value", descending=[True, False])
     return list(counts.head(_MOST_CHOICES).iter_rows())

@@ -91,7 +91,7 @@ def _progress(run: RunStatus) -> str:
 
 
 def cases_page(tables: StoreTables, query: Query) -> str:
-    """Return the pictures of one or several runs with their verdicts, those that the filter lets through.
+    """Return the page of the cases of one or several runs that pass the filter.
 
     Raises:
         InputError: no run or an unknown one is named, or the filter is wrong.
@@ -241,7 +241,7 @@ def _chip(chip: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def case_page(tables: StoreTables, query: Query) -> str:
-    """Return the page of one picture: its prompt, every question with the reply as it came, and what others say of it.
+    """Return the page of one picture: its prompt, its questions with their replies, and the verdicts of other runs.
 
     Raises:
         InputError: the address names no case of the run.
@@ -313,7 +313,7 @@ def _runs(query: Query, case: Mapping[str, Any]) -> list[str]:
 
 
 def _verdicts(scores: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return for each question what every judge, in every run, says of the picture; those that disagree first."""
+    """Return for each question the verdicts of every judge in every run; questions with different verdicts first."""
     rows = []
     for (task, dimension), group in scores.sort("task", "dimension", "judge", "run_id").group_by(
         "task", "dimension", maintain_order=True
@@ -409,12 +409,12 @@ def address(page: str, /, **query: Iterable[str]) -> str:
 
 
 def problem(text: str) -> str:
-    """Return the body of a page that says why there is nothing to see."""
+    """Return the body of a page that reports a problem."""
     html: str = page_template(_HERE, "problem.html.jinja").render(text=text)
     return html
 
 
 def no_picture(why: str) -> str:
-    """Return a picture in SVG that says why there is none."""
+    """Return an SVG in place of a missing picture, with the reason in words."""
     html: str = page_template(_HERE, "no_picture.svg.jinja").render(why=why)
     return html

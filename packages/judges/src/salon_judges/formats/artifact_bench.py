@@ -137,7 +137,7 @@ def read_rows(*paths: Path) -> UsableRows[BenchRow]:
 
 
 def _files(path: Path) -> list[Path]:
-    """The file itself, or the released files of a folder."""
+    """Return the file itself, or the released files of a folder."""
     if not path.is_dir():
         return [path]
     files = sorted(path.glob("task*_meta.jsonl"))

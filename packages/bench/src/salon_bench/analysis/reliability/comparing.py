@@ -136,7 +136,7 @@ def _stability(
 
 
 def _turned(difference: Difference) -> Difference:
-    """The same pair the other way round."""
+    """Return the same pair the other way round."""
     return Difference(
         value=-difference.value,
         ci_low=-difference.ci_high,

@@ -47,7 +47,7 @@ class ScoreTable:
 
 
 def score_tables(scores: "pl.DataFrame", dimension: str, *, missing: Missing = "leave-out") -> list[ScoreTable]:
-    """A table for each judge that scored the dimension, judges in alphabetical order.
+    """Return a table for each judge that scored the dimension, judges in alphabetical order.
 
     Several scores of one model for one item (several samples) are averaged first; one of them without a verdict leaves the
     item without one.

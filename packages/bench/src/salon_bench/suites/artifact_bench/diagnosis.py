@@ -62,7 +62,7 @@ class AidCounts:
 
 
 def diagnoses(scores: "pl.DataFrame", invalid: Sequence[str]) -> list[AidAnswer]:
-    """The answers to AID from the suite's rows, by question; those unscored for other reasons than ``invalid`` are skipped."""
+    """Return the answers to AID by question; rows unscored for another reason than ``invalid`` are skipped."""
     import polars as pl
 
     options = scores.filter(pl.col("dimension").str.starts_with(PRESENT) | pl.col("dimension").str.starts_with(ABSENT))
@@ -100,7 +100,7 @@ def label_counts(answers: Sequence[AidAnswer], *, families: bool = False) -> dic
 
 
 def confusion(answers: Sequence[AidAnswer]) -> "pl.DataFrame":
-    """Which missing label goes with which wrongly chosen one.
+    """Return which missing label goes with which wrongly chosen one.
 
     Every pair of a label that was there and not chosen and one that was chosen and not there, in one question; a question with
     several such pairs adds a share to each, so that it counts once.

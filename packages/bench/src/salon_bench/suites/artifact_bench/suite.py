@@ -104,7 +104,7 @@ class ArtifactBench(SuiteBase):
         return read_rows(file).map(self._prompt)
 
     def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> Generations:
-        """The videos that the questions name, below the folder ``source``; one that is missing is found when it is opened.
+        """Return the videos that the questions name, below the folder ``source``; missing ones are reported when opened.
 
         Raises:
             InputError: when ``source`` is no folder.
@@ -118,7 +118,7 @@ class ArtifactBench(SuiteBase):
         )
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
-        """One case per question."""
+        """Yield one case per question."""
         for model in generations.models:
             for item in prompts:
                 pictures = generations.of(item.prompt.prompt_id, model)
@@ -217,7 +217,7 @@ def _row(case: Case, dimension: str, verdict: Verdict[float]) -> Record:
 
 
 def _frames(case: Case) -> list[Record]:
-    """How many frames were shown and left out, where the videos were sampled."""
+    """Return how many frames were shown and left out, where the videos were sampled."""
     films = [media.film for media in case.media]
     known = [film for film in films if film is not None]
     if not known or len(known) < len(films):

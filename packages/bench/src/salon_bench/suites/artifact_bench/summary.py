@@ -55,7 +55,7 @@ INVALID: Final = tuple(
 
 
 def summarize(scores: "pl.DataFrame") -> Summary:
-    """One judge's numbers.
+    """Return one judge's numbers.
 
     Args:
         scores: the rows of one run and one subject, as the store has them.
@@ -109,7 +109,7 @@ def _accuracies(tallies: Tallies) -> Iterator[dict[str, Any]]:
 
 
 def _choices(scores: "pl.DataFrame") -> Iterator[dict[str, Any]]:
-    """What was chosen, whatever was right: leanings of the judge."""
+    """Yield what was chosen, whatever was right: leanings of the judge."""
     import polars as pl
 
     for dimension, metric, group in ((SAID_YES, "said generated", "rvac"), (CHOSE_FIRST, "chose the first", "pvrc")):

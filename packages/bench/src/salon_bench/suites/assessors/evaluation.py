@@ -163,7 +163,7 @@ def outcomes_by_pattern(*matrices: Bools) -> tuple[list[Bools], NDArray[np.int64
 
 
 def drawn_times(times: NDArray[np.int64], replicates: int, seed: int) -> NDArray[np.int64]:
-    """How many images of each pattern a resample holds: shape (replicates, patterns)."""
+    """Return how many images of each pattern a resample holds: shape (replicates, patterns)."""
     images = int(times.sum())
     return np.random.default_rng(seed).multinomial(images, times / images, size=replicates)
 

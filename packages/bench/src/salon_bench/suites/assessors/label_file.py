@@ -46,7 +46,7 @@ class LabelFile:
         return UsableRows(self.source, self.outcomes, self.left_out).remarks()
 
     def answers(self) -> dict[str, MagicMirrorAnswer | None]:
-        """The answers by id; None for one that cannot be read."""
+        """Return the answers by id; None for one that cannot be read."""
         return {image: None if isinstance(outcome, Unparsed) else outcome.answer for image, outcome in self.outcomes.items()}
 
 
@@ -129,7 +129,7 @@ def match(truth: LabelFile, answers: LabelFile) -> tuple[list[MagicMirrorAnswer]
 
 
 def image_id(row: TableRow) -> str:
-    """What a row is about: the first column of :data:`ID_COLUMNS` that it has.
+    """Return what a row is about: the first column of :data:`ID_COLUMNS` that it has.
 
     A list of one path counts as that path, and so does an embedded picture (``{"bytes": …, "path": …}``) that has one.
 

@@ -145,6 +145,6 @@ def _split_of(row: TableRow) -> str | None:
 
 
 def _split_in(name: str) -> str | None:
-    """The one split that a file's name holds; None when it holds none or several."""
+    """Return the one split that a file's name holds; None when it holds none or several."""
     named = [split for split in SPLITS if split in name.lower()]
     return named[0] if len(named) == 1 else None

@@ -52,7 +52,7 @@ class AssessorEvaluation(SuiteBase):
         return digest("magicdata", {"magicbench": self._magicbench.version, "rules": 1})
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """The annotated images: the image's path is the prompt's id, the labels of people are the facts.
+        """Return the annotated images: the image's path is the prompt's id, the labels of people are the facts.
 
         A row that cannot be used, or whose image an earlier row has, is left out and named.
 
@@ -93,7 +93,7 @@ class AssessorEvaluation(SuiteBase):
 
 
 def _annotated(source: Path) -> Iterator[tuple[int, SuitePrompt] | BadRow]:
-    """The annotated images of a file with the numbers of their rows, and the rows that cannot be used."""
+    """Yield the annotated images of a file with the numbers of their rows, and the rows that cannot be used."""
     seen: dict[str, int] = {}
     for number, row in enumerate(magicdata_rows(source), 1):
         try:
@@ -129,7 +129,7 @@ def outcomes_in(scores: "pl.DataFrame") -> tuple[list[MagicMirrorAnswer], list[O
 
 
 def answer_of(names: Iterable[str]) -> MagicMirrorAnswer:
-    """The answer that gives these labels: the way back from ``label_names``.
+    """Return the answer that gives these labels: the way back from ``label_names``.
 
     Example:
         >>> answer_of(["artifact", "L2: Abnormal Object Morphology"]).artifacts

@@ -113,7 +113,7 @@ class SuiteReward(AskingReward):
         object.__setattr__(self, "__name__", f"suite:{self.suite.name}")
 
     async def verdicts(self, batch: Batch) -> list[Paid]:
-        """What the suite says of each picture or completion."""
+        """Return what the suite says of each picture or completion."""
         reward: RewardSpec = self.__dict__["_worth"]
         ids = batch.column(self.prompt_id if self.prompt is None else self.prompt)
         if reward.answers or reward.take is not None:
@@ -137,7 +137,7 @@ class SuiteReward(AskingReward):
         return list(await asyncio.gather(*(examined(case, text) for case, text in zip(cases, batch.texts, strict=True))))
 
     async def _answered(self, case: Case, text: str) -> Paid:
-        """What a completion is worth that answers the suite's questions itself."""
+        """Return what a completion is worth that answers the suite's questions itself."""
         unread: list[Unparsed] = []
 
         async def answer(inquiry: Inquiry[Any]) -> Verdict[Any]:
@@ -166,12 +166,12 @@ class SuiteReward(AskingReward):
             raise InputError(f"the facts do not fit the suite ({error})", column="facts", value=dict(self.facts)) from error
 
     def _item(self, text: str) -> SuitePrompt:
-        """The prompt of the moment with this text."""
+        """Return the prompt of the moment with this text."""
         prompt_id = digest("prompt", {"suite": self.suite.name, "text": text})
         return SuitePrompt(Prompt(prompt_id=prompt_id, suite=self.suite.name, text=text), self.facts)
 
     def _case(self, named: Any, media: Media | str, row: int) -> Case:
-        """The case of one row: a picture, or a completion that there is no picture of."""
+        """Return the case of one row: a picture, or a completion that there is no picture of."""
         prompts: Mapping[str, SuitePrompt] = self.__dict__["_prompts"]
         item = prompts.get(str(named)) if self.prompt is None else self._item(asked_for(named))
         if item is None:
@@ -225,7 +225,7 @@ class SuiteReward(AskingReward):
         return sum(values) / len(values)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By the suite's name or file, as its compiled templates do not pickle."""
+        """Pickle by the suite's name or file, because compiled templates do not pickle."""
         return suite_reward, (str(file_of(self.suite) or self.suite.name), {name: getattr(self, name) for name in _KNOWN})
 
 
@@ -233,7 +233,7 @@ _KNOWN: Final = tuple(each.name for each in fields(SuiteReward) if each.name != 
 
 
 def suite_reward(name: str, parameters: Mapping[str, Any]) -> SuiteReward:
-    """The reward of a suite, by the suite's name; what ``make_reward("suite:…")`` calls.
+    """Return the reward of a suite, by the suite's name; what ``make_reward("suite:…")`` calls.
 
     Raises:
         InputError: for an unknown suite or parameter, or as :class:`SuiteReward`.
@@ -249,7 +249,7 @@ def suite_reward(name: str, parameters: Mapping[str, Any]) -> SuiteReward:
 
 
 def _prompts(suite: Suite, source: Path | None) -> Sequence[SuitePrompt]:
-    """The suite's prompts; without a file where one is needed, the message says how to give it here."""
+    """Return the suite's prompts; without a file where one is needed, the message says how to give it here."""
     try:
         return suite.prompts(source)
     except InputError as error:

@@ -53,7 +53,7 @@ class _Metric:
 
 
 def summarize(scores: pl.DataFrame, fidelity: Fidelity) -> Summary:
-    """The five scores and eight sub-scores of one subject model, with 95% intervals.
+    """Return the five scores and eight sub-scores of one subject model, with 95% intervals.
 
     Args:
         scores: rows that :meth:`MagicBench.examine` made, columns as in the store; other rows are left alone.
@@ -91,7 +91,7 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity) -> Summary:
 
 
 def _pictures(scores: pl.DataFrame) -> pl.DataFrame:
-    """One row per picture, in a fixed order: prompt, task, and a nullable truth for every dimension."""
+    """Return one row per picture, in a fixed order: prompt, task, and a nullable truth for every dimension."""
     ours = scores.filter(pl.col("dimension").is_in([str(each) for each in Dimension]))
     unknown = ours.filter(~pl.col("task").is_in([str(each) for each in SubCategory]))
     if unknown.height:

@@ -110,7 +110,7 @@ class MagicBench(SuiteBase):
         return self._rows(case, present, assessment)
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """The five scores and the eight sub-scores (see :func:`~.scoring.summarize`)."""
+        """Return the five scores and the eight sub-scores (see :func:`~.scoring.summarize`)."""
         from salon_bench.suites.magicbench.scoring import summarize
 
         return summarize(scores, self.fidelity)
@@ -140,7 +140,7 @@ def _free_of(label: str, assessment: Verdict[MagicMirrorAnswer]) -> Verdict[floa
 
 
 def _overall(present: Verdict[bool], assessment: Verdict[MagicMirrorAnswer] | None, rules: CountingRules) -> Verdict[float]:
-    """What one picture adds to the Overall score."""
+    """Return what one picture adds to the Overall score."""
     if isinstance(present, Unscored):
         return present
     if present.value:
@@ -151,7 +151,7 @@ def _overall(present: Verdict[bool], assessment: Verdict[MagicMirrorAnswer] | No
 
 
 def _labels(case: Case, answer: MagicMirrorAnswer) -> list[Record]:
-    """The verdict, and every label that was given, by their ids in the label tree."""
+    """Return the verdict, and every label that was given, by their ids in the label tree."""
     names = ["normal" if answer.normal else "artifact"]
     for l2, cases in answer.labels.items():
         names += [_ids()[l2], *(_ids()[l2, l3] for l3 in cases)]
@@ -160,7 +160,7 @@ def _labels(case: Case, answer: MagicMirrorAnswer) -> list[Record]:
 
 @cache
 def _ids() -> dict[str | tuple[str, str], str]:
-    """The ids of the kinds by their spelling, and of the special cases by the spelling of kind and case."""
+    """Return the ids of the kinds by spelling, and of special cases by kind and case."""
     taxonomy = Taxonomy.load("magicmirror")
     ids: dict[str | tuple[str, str], str] = {}
     for kind in taxonomy.tier("L2"):

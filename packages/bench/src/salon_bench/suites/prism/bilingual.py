@@ -51,7 +51,7 @@ def side_by_side(
     replicates: int = REPLICATES,
     seed: int = SEED,
 ) -> Summary:
-    """The numbers of one subject model in both languages.
+    """Return the numbers of one subject model in both languages.
 
     Args:
         english, chinese: rows of scores of one subject model each, columns as in the store.

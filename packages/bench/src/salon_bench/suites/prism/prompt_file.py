@@ -76,7 +76,7 @@ def read_prompts(path: Path, language: Language) -> UsableRows[SuitePrompt]:
 
 
 def _files(path: Path) -> list[tuple[Path, Track | None]]:
-    """The files to read, each with its track; None for a file with a column ``track``."""
+    """Return the files to read, each with its track; None for a file with a column ``track``."""
     if not path.is_dir():
         return [(path, None)]
     files = {(track, file) for track in Track for file in _files_of(track, path)}
@@ -88,7 +88,7 @@ def _files(path: Path) -> list[tuple[Path, Track | None]]:
 
 
 def _is_in(row: TableRow, language: Language) -> bool:
-    """Whether a row is in the language; one that names none is."""
+    """Return whether a row is in the language; one that names none is."""
     written = row.optional_text("language")
     return written is None or row.text("language", allowed=tuple(Language)) == language
 

@@ -135,14 +135,14 @@ def sums(scores: pl.DataFrame) -> Sums:
 
 
 def by_track(track: NDArray[np.int64], column: Floats) -> Floats:
-    """A column of shape (prompts, 2) added up to shape (tracks, 2)."""
+    """Return a column of shape (prompts, 2) added up to shape (tracks, 2)."""
     added = np.zeros((len(_TRACKS), len(_AXES)))
     np.add.at(added, track, column)
     return added
 
 
 def numbers(total: Floats, scored: Floats, rules: CountingRules) -> Floats:
-    """The numbers of :func:`names` from sums by track.
+    """Return the numbers of :func:`names` from sums by track.
 
     Args:
         total, scored: shape (…, tracks, 2).
@@ -166,7 +166,7 @@ def numbers(total: Floats, scored: Floats, rules: CountingRules) -> Floats:
 
 
 def counts(track: NDArray[np.int64], column: Floats) -> Floats:
-    """How many verdicts stand behind each of the numbers; shape (numbers,)."""
+    """Return how many verdicts stand behind each of the numbers; shape (numbers,)."""
     added = by_track(track, column)
     tracks = np.concatenate([added.sum(axis=-1, keepdims=True), added], axis=-1)
     numbers: Floats = np.concatenate([tracks.sum(axis=0, keepdims=True), tracks])
@@ -187,7 +187,7 @@ def resampled(track: NDArray[np.int64], columns: Floats, replicates: int, seed: 
 
 
 def prompts_of(totals: Sums) -> NDArray[np.int64]:
-    """How many prompts of each track are behind the average and each axis, shape (tracks, 3)."""
+    """Return how many prompts of each track are behind the average and each axis, shape (tracks, 3)."""
     axes = by_track(totals.track, (totals.scored > 0).astype(np.float64)).astype(np.int64)
     fewer = axes.min(axis=1, keepdims=True)
     return np.concatenate([np.where(fewer > 0, fewer, axes.max(axis=1, keepdims=True)), axes], axis=1)
@@ -211,7 +211,7 @@ def ends_of(drawn: Floats, value: Floats, prompts: NDArray[np.int64]) -> tuple[F
 
 
 def lone(totals: Sums) -> NDArray[np.bool_]:
-    """Where an axis of a track rests on a single prompt, which says nothing about others; shape (tracks, 2, 2).
+    """Return where an axis of a track rests on a single prompt; shape (tracks, 2, 2).
 
     The second axis is that of the sums, total and number of verdicts.
     """

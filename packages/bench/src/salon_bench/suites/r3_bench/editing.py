@@ -167,7 +167,7 @@ async def _edited(
 
 
 async def _made(space: Workspace, row: Staged, instruction: str, edit_runner: EditRunner, seed: int | None) -> tuple[str, bool]:
-    """The state of one edit, and whether its call failed."""
+    """Return the state of one edit, and whether its call failed."""
     item = row.item
     original = original_of(space.originals, item.idx)
     if original is None:
@@ -190,7 +190,7 @@ async def _made(space: Workspace, row: Staged, instruction: str, edit_runner: Ed
 
 
 def _run_row(space: Workspace, editor: Editor, rows: Sequence[Staged], seed: int | None) -> Run:
-    """The row of the run; its name is a digest of policy, editor, instructions and seed."""
+    """Return the row of the run; its name is a digest of policy, editor, instructions and seed."""
     asked = [
         [row.item.idx, row.said.value.edit_prompt if isinstance(row.said, Scored) else str(row.said and row.said.reason)]
         for row in rows

@@ -49,7 +49,7 @@ class Explaining(StagedSuite):
     reward = RewardSpec(take=_with_answer)
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
-        """A case without pictures for every row and policy: the judge compares texts."""
+        """Yield a case without pictures for every row and policy: the judge compares texts."""
         for policy in generations.models:
             for item in prompts:
                 case_id = digest("case", {"suite": self.name, "prompt": item.prompt.prompt_id, "model": policy})

@@ -97,7 +97,7 @@ def parse_questions(text: str) -> Outcome[tuple[str, ...]]:
 
 
 def _member(value: Json, keys: tuple[str, ...]) -> tuple[str, Json]:
-    """The first of the keys that the object has, with its value."""
+    """Return the first of the keys that the object has, with its value."""
     if isinstance(value, dict):
         for key in keys:
             if key in value:

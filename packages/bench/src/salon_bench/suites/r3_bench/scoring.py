@@ -28,7 +28,7 @@ Denominator: TypeAlias = Literal["all", "scored"]
 
 
 def gain(before: float, after: float) -> float:
-    """How much of what was wrong is right now: 1 everything, 0 nothing, below 0 it became worse.
+    """Return how much of what was wrong is right now: 1 everything, 0 nothing, below 0 it became worse.
 
     Args:
         before: share of questions answered as annotated before the edit, 0 to 1.
@@ -42,7 +42,7 @@ def gain(before: float, after: float) -> float:
 
 
 def lines_of(scores: "pl.DataFrame", dimension: str, metric: str, denominator: Denominator, *, share: bool) -> "list[Line]":
-    """A metric's line over everything, and one per category.
+    """Return a metric's line over everything, and one per category.
 
     Args:
         scores: rows of one subject, columns as in the store; the category is the column ``task``.

@@ -69,7 +69,7 @@ class StagedSuite(SuiteBase):
 
 
 def staged_prompts(source: Path | None, suite: str) -> UsableRows[SuitePrompt]:
-    """A stage's rows as prompts of a suite; ``scenario`` is the category, the facts have all else.
+    """Return a stage's rows as prompts of a suite; ``scenario`` is the category, the facts have all else.
 
     Raises:
         InputError: without a file, or when it is wrong.

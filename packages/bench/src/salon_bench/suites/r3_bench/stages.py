@@ -113,7 +113,7 @@ async def run_stage(
 
 
 def stage_summaries(space: Workspace, store: StoreAddress) -> dict[str, Summary]:
-    """The numbers of every judged stage that was run, by stage, in their order.
+    """Return the numbers of every judged stage that was run, by stage, in their order.
 
     Raises:
         InputError: when none was run.

@@ -44,7 +44,7 @@ class Verifying(StagedSuite):
     reward = RewardSpec(why_not="it compares pictures before and after an edit; the reward 'rectification' has edits made")
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterator[Case]:
-        """A case for every misaligned row: the picture before and, where there is one, after."""
+        """Yield a case for every misaligned row: the picture before and, where there is one, after."""
         for policy in generations.models:
             for item in prompts:
                 if not item.facts["aligned"]:
