@@ -134,6 +134,28 @@ def test_what_people_agreed_on_stays_whatever_comes_late() -> None:
                 assert (after.state, after.agreed, after.level) == (item.state, item.agreed, item.level), (choices, late)
 
 
+def test_three_or_five_raters_are_right_as_often_as_the_binomial_says() -> None:
+    """Raters who are right about one label with probability q; the closed forms of unanimity and of most of five."""
+    q, number, random = 0.8, 4000, np.random.default_rng(0)
+    text = {right: json.dumps({"marks": [{"label": "a"}] if right else [], "level": None}) for right in (True, False)}
+    files = []
+    for right in (random.random((number, 5)) < q).tolist():
+        three, five = LabelItem(said=[text[each] for each in right[:3]]), LabelItem(said=[text[each] for each in right])
+        assert three.wanted("rater") == (3 if len(set(right[:3])) == 1 else 5)
+        files.append(three if three.wanted("rater") == 3 else five)
+    unanimous = sum(len(each.said) == 3 for each in files) / number
+    settled = sum(each.agreed == {"a"} for each in files) / number
+    of_five = q**3 + 3 * q**2 * (1 - q) * (1 - (1 - q) ** 2) + 3 * q * (1 - q) ** 2 * q**2  # most of five, where three differ
+    for share, expected in ((unanimous, q**3 + (1 - q) ** 3), (settled, of_five)):
+        assert abs(share - expected) < 4 * (expected * (1 - expected) / number) ** 0.5
+
+
+def test_a_level_is_that_of_most_raters() -> None:
+    for levels, level in (("111", "L1"), ("11213", "L1"), ("11223", None), ("33233", "L3")):
+        item = LabelItem(said=[json.dumps({"marks": [], "level": f"L{each}"}) for each in levels])
+        assert item.level == level and (item.agreed is None) == (level is None), levels
+
+
 def test_a_verdict_that_experts_agreed_on_stays_whatever_comes_late() -> None:
     kinds = [Verdict(aligned=True), Verdict(aligned=False, explanation="no"), Verdict(aligned=True, discard=True)]
 

@@ -287,3 +287,37 @@ def test_a_generations_argument_that_is_no_folder_is_refused(bench: Path) -> Non
 def test_every_label_of_the_drawn_clips_is_in_the_tree(bench: Path) -> None:
     leaves = {leaf for row in read_rows(bench) for leaf in row.leaves}
     assert len(leaves) == len(LABELS) + 2
+
+
+def bench_command(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(main, ["bench", *map(str, arguments)])
+    return done.exit_code, done.output
+
+
+def test_rows_are_checked_against_the_folder_of_videos_and_a_run_that_is_none_has_no_confusions(tmp_path: Path) -> None:
+    (tmp_path / "rows.json").write_text(json.dumps([GOOD]))
+    status, text = bench_command("artifact-bench", "rows", tmp_path / "rows.json", "--videos", tmp_path)
+    assert status == 1 and "v.mp4" in text
+    (tmp_path / "v.mp4").touch()
+    assert bench_command("artifact-bench", "rows", tmp_path / "rows.json", "--videos", tmp_path)[0] == 0
+    assert bench_command("artifact-bench", "confusion", "no-run", "--store", tmp_path)[0] != 0
+
+
+def test_a_video_is_drawn_and_shown_as_one_picture(tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    clip, sheet = tmp_path / "ball.mp4", tmp_path / "ball.jpg"
+    assert CliRunner().invoke(main, ["synthetic", "video", str(clip), "--kind", "morph"]).exit_code == 0
+    status, text = bench_command("contact-sheet", clip, "--output", sheet, "--width", 320)
+    assert status == 0 and "10 frames at 5 per second" in text
+    assert sheet.read_bytes()[:3] == b"\xff\xd8\xff"
+    assert bench_command("contact-sheet", tmp_path / "no.mp4", "--output", sheet)[0] != 0
+
+
+@for_each("name", ["sheet.xyz", "sheet.png", "sheet"])
+def test_a_contact_sheet_is_a_jpeg_and_is_called_one(name: str, tmp_path: Path) -> None:
+    (tmp_path / "any.mp4").touch()
+    status, text = bench_command("contact-sheet", tmp_path / "any.mp4", "--output", tmp_path / name)
+    assert status == 2
+    assert "unknown ending of a contact sheet" in text
+    assert "(allowed: .jpg, .jpeg)" in text
+    assert not (tmp_path / name).exists()

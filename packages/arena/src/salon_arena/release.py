@@ -42,7 +42,7 @@ from salon_arena.tasks import files_of, instant
 from salon_arena.verdicts import verdict_states
 from salon_arena.verify import verify_answers
 from salon_console.table_files import csv_cell
-from salon_judges.formats.artifact_bench import TASK_TYPES, QuestionTask
+from salon_judges.formats.artifact_bench import TASK_TYPES, BenchRow, QuestionLevel, QuestionTask, released_row
 from salon_judges.formats.artifact_bench_options import OPTIONS, offer
 from salon_judges.formats.generations import VIDEO_SUFFIXES, Generated
 from salon_judges.formats.magic_bench_377_labels import CHECK_COLUMNS
@@ -56,7 +56,6 @@ V = TypeVar("V", bound=VotedItem)
 
 MEDIA: Final = "media"
 """The folder of the copied files."""
-LEVEL_WORDS: Final = {"L1": "easy", "L2": "medium", "L3": "hard"}
 VOTES_CARD: Final = """# {rows:,} battles of an arena ({mode} mode)
 
 `battles.parquet` and `battles.csv` hold the same rows: one per settled battle or anchor.
@@ -170,40 +169,39 @@ class _Release:
 
     def artifact_bench(self) -> int:
         """Rows of tasks 1 (with ``real``) and 3 from labels; of each task from answers to its questions."""
-        taxonomy = Taxonomy.load(LEVELLED)
-        tasks: dict[int, list[dict[str, Any]]] = {number: [] for number in TASK_TYPES}
-        for file, answered, state in self._accepted_labels(taxonomy.name):
+        questions: list[BenchRow] = []
+        for file, answered, state in self._accepted_labels(LEVELLED):
             path = self._copy(file, answered)
             if path is None or state.level is None:
                 continue
             sample_id = digest("sample", [file.prompt_id, file.model, file.sample])[:16]
-            row = {"sample_id": sample_id, "video_path": [path], "level": LEVEL_WORDS[state.level]}
+            level, labels = QuestionLevel(state.level), sorted(state.agreed or ())
             if self._real is not None:
-                tasks[1].append({"task_type": 1, **row, "answer": "no" if file.model == self._real else "yes"})
-            if not 0 < len(state.agreed or ()) < OPTIONS:
-                continue  # normal, or no room for a wrong option: no question of task 3
-            options = offer(sorted(state.agreed or ()), seed=self._seed, sample_id=sample_id)
-            tasks[3].append({"task_type": 3, **row, "option": list(options.texts), "answer": options.answer})
+                answer = "no" if file.model == self._real else "yes"
+                questions.append(BenchRow(QuestionTask.RVAC, sample_id, (path,), answer, level))
+            if 0 < len(labels) < OPTIONS:  # otherwise normal, or no room for a wrong option
+                drawn = offer(labels, seed=self._seed, sample_id=sample_id)
+                questions.append(BenchRow(QuestionTask.AID, sample_id, (path,), drawn.answer, level, drawn.texts, drawn.leaves))
         for answered, judged in self._accepted("question", self._database.read(question_states)):
-            if (question := self._question_row(answered, judged)) is not None:
-                tasks[question["task_type"]].append(question)
-        return sum(self._write_lines(f"task{number}_meta.jsonl", rows) for number, rows in tasks.items() if rows)
+            if (question := self._answered_question(answered, judged)) is not None:
+                questions.append(question)
+        rows_of = {task: [released_row(row) for row in questions if row.task is task] for task in TASK_TYPES.values()}
+        return sum(self._write_lines(f"task{number}_meta.jsonl", rows_of[task]) for number, task in TASK_TYPES.items())
 
-    def _question_row(self, answered: _Answered, state: QuestionItem) -> dict[str, Any] | None:
-        """Return a question with its accepted answer in the form of its task; a known answer of ``rvac`` stays."""
+    def _answered_question(self, answered: _Answered, state: QuestionItem) -> BenchRow | None:
+        """Return a question with its accepted answer; a known answer of ``rvac`` stays."""
         question = answered.payload["question"]
-        paths = [self._copy(file, answered, place) for place, file in enumerate(files_of(answered.payload))]
+        task = QuestionTask(question["task"])
+        copied = [self._copy(file, answered, number) for number, file in enumerate(files_of(answered.payload))]
+        videos = tuple(path for path in copied if path is not None)
         level = question["level"] or state.level
-        if None in paths or level is None:
+        if len(videos) < len(copied) or level is None:
             return None
-        [number] = [number for number, task in TASK_TYPES.items() if task == question["task"]]
-        letters = ",".join(sorted(state.agreed or ()))
-        answer = {QuestionTask.RVAC: question["answer"] or letters, QuestionTask.PVRC: f"<Video {letters}>"}.get(
-            QuestionTask(question["task"]), letters
-        )
-        row = {"task_type": number, "sample_id": question["sample_id"], "level": LEVEL_WORDS[level], "answer": answer}
-        row["video_path"] = paths[::-1] if question["turned"] else paths
-        return {**row, **({"option": question["options"]} if question["options"] else {})}
+        answer = "".join(sorted(state.agreed or ()))
+        if task is QuestionTask.RVAC and question["answer"]:
+            answer = question["answer"]
+        in_order = videos[::-1] if question["turned"] else videos
+        return BenchRow(task, question["sample_id"], in_order, answer, QuestionLevel(level), tuple(question["options"]))
 
     def r3(self) -> int:
         """Rows of R³-Bench, discarded ones left out."""

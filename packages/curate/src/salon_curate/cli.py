@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 _CONSTRUCTION = "salon_curate.construction.cli"
 _LAZY = {
-    "artifact-bench": LazyCommand(
-        f"{_CONSTRUCTION}:artifact_bench", "Construct a benchmark like Artifact-Bench: options, annotation, export."
-    ),
     "magicbench": LazyCommand(f"{_CONSTRUCTION}:magicbench", "Make prompts for MagicBench."),
     "prism": LazyCommand(
         f"{_CONSTRUCTION}:prism", "Make prompts for PRISM-Bench: composed from pools, or selected from a collection."

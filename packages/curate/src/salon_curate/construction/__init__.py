@@ -1,1 +1,1 @@
-"""Construction of benchmarks: PRISM-Bench's and MagicBench's prompts, Artifact-Bench's questions."""
+"""Construction of benchmarks: prompts of PRISM-Bench and MagicBench. Questions of Artifact-Bench come from an arena."""

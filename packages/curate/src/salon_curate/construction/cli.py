@@ -1,18 +1,15 @@
-"""``salon curate prism | magicbench | artifact-bench``: construct benchmarks. Parse, one library call, print."""
+"""``salon curate prism | magicbench``: construct benchmarks. Parse, one library call, print."""
 
 import asyncio
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from salon_console.file_options import InputPath, OutputPath
-from salon_console.options import LANGUAGE, output_of, output_option
-from salon_console.output import as_json, deliver
-from salon_console.table_files import Table
-from salon_curate.output import FORMAT, SEED, as_cell
+from salon_console.options import LANGUAGE, output_of
+from salon_curate.output import SEED
 from salon_judges.formats.prism_tracks import TRACK_SPELLINGS, Language
 from salon_taxonomy.errors import IncompleteError
 
@@ -21,8 +18,6 @@ if TYPE_CHECKING:
 
 _TRACK = click.Choice(sorted(TRACK_SPELLINGS))
 _FILE = InputPath(dir_okay=False)
-_ASSESSMENTS = click.argument("assessments", type=_FILE)
-_EXPERTS = click.option("--expert", "experts", multiple=True, help="A judge who verifies; repeat for the second one.")
 
 
 @click.group()
@@ -173,101 +168,3 @@ async def _written(
 
     async with open_judge(specification, os.environ) as judge:
         return await write_with(judge, seed=seed, per_category=per_category, library=library, attempts=attempts)
-
-
-@click.group("artifact-bench")
-def artifact_bench() -> None:
-    """Construct a benchmark like Artifact-Bench: options, annotation, export.
-
-    \b
-    Example:
-      salon curate artifact-bench options "Oversmoothing" --seed 0
-      salon curate artifact-bench annotation labels.csv --expert zoe --expert yan
-    """
-
-
-@artifact_bench.command("options")
-@click.argument("labels", nargs=-1, required=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed draws other options.")
-@click.option("--count", type=click.IntRange(2, 26), default=6, show_default=True, help="Options in all.")
-def options_(labels: Sequence[str], seed: int, count: int) -> None:
-    """Draw the options of a question whose right answers are LABELS: the wrong ones are easily taken for them.
-
-    \b
-    Example:
-      salon curate artifact-bench options "Flickering and Noise" "Spatial Clipping" --seed 0
-    """
-    from salon_curate.construction.artifact_bench import offer
-    from salon_judges.formats.artifact_bench import LETTERS
-
-    drawn = offer(labels, seed=seed, sample_id="1", options=count)
-    for letter, text in zip(LETTERS, drawn.texts, strict=False):
-        click.echo(f"{letter}. {text}")
-    click.echo(f"Answer: {drawn.answer}")
-
-
-@artifact_bench.command("annotation")
-@_ASSESSMENTS
-@_EXPERTS
-@output_option(what="Also write the table of videos to this file")
-@FORMAT
-def annotation_(assessments: Path, experts: tuple[str, ...], output: Path | None, form: str) -> None:
-    """Print each video's stage of annotation and the agreement of annotators.
-
-    Three people label a video, two more where they differ.
-
-    ASSESSMENTS is a table with generation_id, label, present (true or false) and judge. An annotator who found
-    nothing answers false for any one label.
-
-    \b
-    Example:
-      salon curate artifact-bench annotation labels.csv --expert zoe --expert yan
-    """
-    from salon_curate.construction.artifact_bench import agreement, annotate, read_assessments
-
-    rows = read_assessments(assessments)
-    videos, agreed = annotate(rows, experts=experts), agreement(rows, experts=experts)
-    states = [{name: getattr(each, name) for name in type(each).__slots__} for each in videos]
-    labels = [{name: getattr(each, name) for name in type(each).__slots__} for each in agreed]
-    lines = [(each.generation_id, each.stage.value, str(each.missing), ", ".join(each.labels)) for each in videos]
-    scores = [(each.label, *map(as_cell, (each.videos, each.alpha, each.kappa, each.present))) for each in agreed]
-    deliver(
-        Table(("video", "stage", "missing", "labels"), lines),
-        states,
-        form=form,
-        output=output,
-        further=[Table(("label", "videos", "alpha", "kappa", "present"), scores)],
-        json=lambda: as_json({"videos": states, "agreement": labels}),
-    )
-
-
-@artifact_bench.command("export")
-@_ASSESSMENTS
-@click.option("--levels", required=True, type=_FILE, help="A table with generation_id, rater, level (easy, medium, hard).")
-@click.option("--videos", required=True, type=_FILE, help="A table with generation_id, video_path.")
-@click.option("--output", required=True, type=OutputPath(), help="The JSON file to write (replaced), in the released schema.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the wrong options.")
-@_EXPERTS
-def export_(assessments: Path, levels: Path, videos: Path, output: Path, seed: int, experts: tuple[str, ...]) -> None:
-    """Make questions of the videos in ASSESSMENTS that experts have confirmed and whose level has a majority.
-
-    \b
-    Example:
-      salon curate artifact-bench export labels.csv --levels levels.csv --videos videos.csv --expert zoe --expert yan \\
-          --output rows.json
-    """
-    from salon_curate.construction.artifact_bench import (
-        annotate,
-        assemble,
-        export_rows,
-        read_assessments,
-        read_levels,
-        read_videos,
-    )
-
-    annotated = annotate(read_assessments(assessments), experts=experts)
-    assembled = assemble(annotated, read_levels(levels), read_videos(videos), seed=seed)
-    for name, why in assembled.left_out.items():
-        click.echo(f"{name} is left out: {why}", err=True)
-    export_rows(assembled.rows, output)
-    click.echo(f"{len(assembled.rows)} questions in {output}, {len(assembled.left_out)} videos left out, seed {seed}")

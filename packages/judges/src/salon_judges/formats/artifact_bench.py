@@ -136,6 +136,24 @@ def read_rows(*paths: Path) -> UsableRows[BenchRow]:
     return usable_rows(paths[0] if len(paths) == 1 else paths[0].parent, every_row(), what="question")
 
 
+def released_row(row: BenchRow) -> dict[str, Any]:
+    """Return a question in the released columns; :func:`read_rows` gives the same question back.
+
+    Example:
+        >>> released_row(BenchRow(QuestionTask.PVRC, "7", ("a.mp4", "b.mp4"), "B", QuestionLevel.L3))["answer"]
+        '<Video B>'
+    """
+    answers = {QuestionTask.PVRC: f"<Video {row.answer}>", QuestionTask.AID: ",".join(row.answer)}
+    return {
+        "task_type": next(number for number, task in TASK_TYPES.items() if task is row.task),
+        "sample_id": row.sample_id,
+        "video_path": list(row.videos),
+        **({"option": list(row.options)} if row.options else {}),
+        "answer": answers.get(row.task, row.answer),
+        "level": next(word for word, level in LEVEL_NAMES.items() if level is row.level),
+    }
+
+
 def _files(path: Path) -> list[Path]:
     """Return the file itself, or the released files of a folder."""
     if not path.is_dir():

@@ -21,13 +21,11 @@ class Offer:
 
     Attributes:
         leaves: ids of labels, in the order of their letters.
-        answer: the letters of the right ones: ``B,E,F``.
-        near: how many of the wrong ones belong to a family of a right one.
+        answer: the letters of the right ones in alphabetical order: ``BEF``.
     """
 
     leaves: tuple[str, ...]
     answer: str
-    near: int
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -53,12 +51,12 @@ def offer(correct: Collection[str], *, seed: int, sample_id: str, options: int =
         InputError: for no label, one that is no leaf, or as many as there are options.
 
     Example:
-        >>> found = offer(["Flickering and Noise"], seed=0, sample_id="1")
-        >>> len(found.leaves), found.leaves["ABCDEF".index(found.answer)], found.near
-        (6, 'flickering-and-noise', 3)
+        >>> drawn = offer(["Flickering and Noise"], seed=0, sample_id="1")
+        >>> len(drawn.leaves), drawn.leaves["ABCDEF".index(drawn.answer)]
+        (6, 'flickering-and-noise')
     """
     tree = Taxonomy.load(TAXONOMY)
-    right = list(dict.fromkeys(_leaf(tree, each).id for each in correct))
+    right = list(dict.fromkeys(tree.find(name, tier="leaf").id for name in correct))
     if not right:
         raise InputError("a question needs at least one label that holds", value=sample_id)
     if not len(right) < options <= len(LETTERS):
@@ -69,12 +67,9 @@ def offer(correct: Collection[str], *, seed: int, sample_id: str, options: int =
     for ring in _rings(tree, right):
         drawing.shuffle(ring)
         wrong += ring
-    wrong = wrong[: options - len(right)]
-    families = {_parent(tree, leaf).id for leaf in right}
-    near = sum(_parent(tree, leaf).id in families for leaf in wrong)
-    menu = [*right, *wrong]
+    menu = [*right, *wrong[: options - len(right)]]
     drawing.shuffle(menu)
-    return Offer(tuple(menu), ",".join(LETTERS[place] for place, leaf in enumerate(menu) if leaf in right), near)
+    return Offer(tuple(menu), "".join(letter for letter, leaf in zip(LETTERS, menu, strict=False) if leaf in right))
 
 
 def _rings(tree: Taxonomy, right: list[str]) -> Iterator[list[str]]:
@@ -93,10 +88,6 @@ def _rings(tree: Taxonomy, right: list[str]) -> Iterator[list[str]]:
         near = [family for family in inside if distance(family) == step]
         yield [leaf.id for family in near for leaf in tree.leaves(family) if leaf.id not in right]
     yield [leaf.id for family in order if family not in inside for leaf in tree.leaves(family)]
-
-
-def _leaf(tree: Taxonomy, name: str) -> Label:
-    return tree.find(name, tier="leaf")
 
 
 def _parent(tree: Taxonomy, label: str) -> Label:
