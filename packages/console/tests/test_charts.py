@@ -111,6 +111,46 @@ def test_rows_of_one_name_stand_under_it_each_series_in_its_colour_and_without_s
     assert ForestPlot("Rise", [PlotRow("art", 1.0), PlotRow("art", 2.0)]).html().count("<bdi>art</bdi>") == 2
 
 
+ANY = st.none() | st.floats() | st.sampled_from([0.0, 1e16, 2.0**53, 5e-324, 1e300, 1.7e308, -1.7e308, math.nan, math.inf])
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+COORDINATES = re.compile(r'\b(?:x|y|cx|cy|x1|x2|y1|y2|d|width|height|viewBox)="([^"]*)"')
+
+
+def all_drawn(picture: str) -> None:
+    """Every coordinate is a plain number of at most four digits before the point."""
+    texts = [text for text in COORDINATES.findall(picture) if text not in ("100%", "50%")]
+    assert not [text for text in texts if re.search(r"nan|inf|e|\d{5}", text)]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(ANY, ANY, ANY), max_size=5), ANY)
+def test_a_forest_plot_is_drawn_of_any_numbers(rows, reference) -> None:
+    plot = ForestPlot("t", [PlotRow(str(number), *row) for number, row in enumerate(rows)], reference)
+    all_drawn(plot.html())
+    all_drawn(plot.svg())
+    assert all(len(label) < 20 for _, label in _labels(plot.html()))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.dictionaries(st.floats() | st.sampled_from([2.0**53, 1e300]), ANY, max_size=5), min_size=1, max_size=2),
+    st.lists(FINITE, max_size=2),
+    st.booleans(),
+)
+def test_a_line_chart_is_drawn_of_any_numbers(lines, thresholds, log) -> None:
+    curves = [Curve(str(number), points, band={1.0: (math.nan, 1.0)}) for number, points in enumerate(lines)]
+    chart = LineChart("t", curves, levels=[Threshold(value, "warn") for value in thresholds], log=log)
+    all_drawn(chart.html())
+    all_drawn(chart.svg())
+
+
+def test_a_heat_cell_without_a_number_has_no_colour() -> None:
+    cells = {"a": HeatCell("–", math.nan), "b": HeatCell("1", math.inf), "c": HeatCell("1", -math.inf)}
+    assert re.findall(r"<td[^>]*>", HeatTable("t", ["a", "b", "c"], [("m", cells)]).html())[1:] == [
+        "<td>", '<td class="cold5">', '<td class="warm5">'
+    ]  # fmt: skip
+
+
 def test_a_row_without_a_value_keeps_its_name_and_a_plot_without_rows_is_drawn() -> None:
     html = ForestPlot("Elo", [PlotRow("x", None), PlotRow("y", math.nan, 1.0, 2.0)]).html()
     assert "<circle" not in html and "x: no value" in html and "<bdi>y</bdi>" in html

@@ -18,7 +18,12 @@ _EDGE: Final = 2.0
 _FARTHEST: Final = 4.0
 """Times the median distance of an interval's end from its value: an end farther beyond all values does not widen the axis."""
 _FEWEST: Final = 6
-"""The median is taken of at least this many ends."""
+"""Ends of intervals that a median is taken of."""
+_LARGEST: Final = 1e300
+"""What is beyond is drawn here: differences of two such numbers are still numbers."""
+_LONG: Final = 1e15
+_MOST_DIGITS: Final = 9
+"""Numbers from there on, or with more digits after the point, are written with an exponent."""
 _ROW: Final = 22
 _PLOT: Final = 360
 _FONT: Final = 12
@@ -74,19 +79,19 @@ class ForestPlot:
         bottom = _ROW * len(self.rows) + _MARGIN
 
         def x(value: float) -> float:
-            return left + _PLOT * (value - ticks[0]) / ((ticks[-1] - ticks[0]) or 1.0)
+            return left + _PLOT * _part(value, ticks)
 
         parts = [] if inline else ['<rect width="100%" height="100%" fill="white"/>']
         for tick in ticks:
             parts.append(_line(x(tick), _MARGIN, x(tick), bottom, f'stroke="{ink}" opacity="0.15"'))
-            parts.append(_text(x(tick), bottom + 15, f"{tick:,.{digits}f}", "middle"))
+            parts.append(_text(x(tick), bottom + 15, _number_text(tick, digits), "middle"))
         if _known(self.reference):
             parts.append(_line(x(self.reference), _MARGIN, x(self.reference), bottom, f'stroke="{ink}" stroke-dasharray="3 3"'))
         for number, row in enumerate(self.rows):
             drawn_row = row._replace(name=_whole_name(row), low=_within(row.low, ticks), high=_within(row.high, ticks))
             parts += _row(drawn_row, _MARGIN + _ROW * (number + 0.5), left, x, hollow=self._hollow(row))
             for end, sign in ((row.low, "‹"), (row.high, "›")):
-                if _beyond(end, ticks):
+                if _known(row.low) and _known(row.high) and _beyond(end, ticks):
                     parts.append(_text(x(_within(end, ticks) or 0.0), _MARGIN + _ROW * (number + 0.5) + 4, sign, "middle"))
         parts.append(_text(left + _PLOT / 2, bottom + 34, self.title, "middle"))
         body = "\n".join(parts)
@@ -100,10 +105,9 @@ class ForestPlot:
     def html(self) -> str:
         """Return the plot as an HTML table: names wrap, and the bars fill the rest of the width."""
         ticks, digits = self._ticks()
-        span = (ticks[-1] - ticks[0]) or 1.0
 
         def x(value: float | None) -> str | None:
-            return f"{_EDGE + (100 - 2 * _EDGE) * (value - ticks[0]) / span:.2f}%" if _known(value) else None
+            return f"{_EDGE + (100 - 2 * _EDGE) * _part(value, ticks):.2f}%" if _known(value) else None
 
         series = {name: number % 8 for number, name in enumerate(dict.fromkeys(row.series for row in self.rows))}
         together = [row.name if row.series else number for number, row in enumerate(self.rows)]
@@ -116,7 +120,7 @@ class ForestPlot:
                 "value": x(row.value),
                 "hollow": self._hollow(row),
                 "ends": ends if all(ends) else None,
-                "beyond": [end for end, known in zip(ends, (row.low, row.high), strict=True) if _beyond(known, ticks)],
+                "beyond": [end for end, known in zip(ends, row[2:4], strict=True) if all(ends) and _beyond(known, ticks)],
                 "words": _words(row, digits),
             }
             for group in groups
@@ -128,7 +132,7 @@ class ForestPlot:
         return page_template("salon_console", "forest_plot.html.jinja").render(
             title=self.title,
             label=self._label(),
-            ticks=[(x(tick), f"{tick:,.{digits}f}") for tick in ticks],
+            ticks=[(x(tick), _number_text(tick, digits)) for tick in ticks],
             reference=x(self.reference),
             series=series if len(series) > 1 else {},
             rows=rows,
@@ -205,7 +209,7 @@ def _words(row: PlotRow, digits: int) -> str:
     """Return what a row shows, in words."""
 
     def text(value: float) -> str:
-        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.{digits + 1}f}"
+        return _number_text(value, 0 if float(value).is_integer() else digits + 1)
 
     if not _known(row.value):
         return f"{_whole_name(row)}: no value"
@@ -233,15 +237,30 @@ def _within(end: float | None, ticks: Sequence[float]) -> float | None:
     return max(ticks[0], min(ticks[-1], end)) if _known(end) else None
 
 
+def _part(value: float, ticks: Sequence[float]) -> float:
+    """Return where a value lies on the axis, from 0 to 1."""
+    return min(1.0, max(0.0, (_between(value) - ticks[0]) / (ticks[-1] - ticks[0])))
+
+
+def _between(value: float) -> float:
+    return max(-_LARGEST, min(_LARGEST, value))
+
+
+def _number_text(value: float, digits: int) -> str:
+    """Return a number of an axis with so many digits after the point; very large and small ones with an exponent."""
+    return f"{value:.4g}" if abs(value) >= _LONG or digits > _MOST_DIGITS else f"{value:,.{digits}f}"
+
+
 def _known(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
 
 
 def _ticks(values: Sequence[float]) -> tuple[list[float], int]:
     """Return round numbers that contain all values, from low to high, and the digits after the point that they need."""
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    if low == high:
-        low, high = low - 0.5, high + 0.5
+    low, high = _between(min(values, default=0.0)), _between(max(values, default=1.0))
+    least = max(abs(low), abs(high)) * 1e-9  # closer ones are one point
+    if high - low <= max(least, 1e-290):
+        low, high = low - max(0.5, least), high + max(0.5, least)
     whole = all(float(value).is_integer() for value in values)
     raw = max((high - low) / 4, 1.0 if whole and values else 0.0)
     magnitude = 10.0 ** math.floor(math.log10(raw))

@@ -1,5 +1,6 @@
 """A table of numbers whose cells are coloured by size: win rates of pairs, ranks by track, correlations."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -15,7 +16,7 @@ class HeatCell(NamedTuple):
 
     Attributes:
         text: its content.
-        tone: its colour, from -1 (orange) over 0 (none) to 1 (blue); values beyond are clipped.
+        tone: its colour, from -1 (orange) over 0 (none) to 1 (blue); values beyond are clipped, NaN is 0.
         hint: shown when the pointer rests on it; empty: nothing.
     """
 
@@ -64,5 +65,5 @@ _EMPTY: Final = HeatCell("")
 
 def _shade(tone: float) -> str:
     """Return the class of a tone: ``warm5`` to ``warm1`` below 0, ``cold1`` to ``cold5`` above."""
-    shade = round(max(-1.0, min(1.0, tone)) * _TONES)
+    shade = 0 if math.isnan(tone) else round(max(-1.0, min(1.0, tone)) * _TONES)
     return "" if not shade else f"{'cold' if shade > 0 else 'warm'}{abs(shade)}"

@@ -7,7 +7,7 @@ sentence for each line. The words of the template are in ``line_chart.html.jinja
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
@@ -139,12 +139,12 @@ class LineChart:
         return Table(columns, rows, frozenset(columns), caption)
 
     def _drawn(self, *, alone: bool) -> str:
+        drawn = [_of_numbers(line) for line in self.lines]
         lines = [
-            (line, _thinned({x: y for x, y in line.points.items() if not self.log or (x > 0 and _above(y))}))
-            for line in self.lines
+            (line, _thinned({x: y for x, y in line.points.items() if not self.log or (x > 0 and _above(y))})) for line in drawn
         ]
         values = [value for _, points in lines for _, value in points if value is not None]
-        values += [end for line in self.lines for ends in line.band.values() for end in ends]
+        values += [end for line in drawn for ends in line.band.values() for end in ends]
         values += [level.value for level in self.levels if level.kind != "stop"]  # so that a warning can be seen coming
         levels = [level for level in self.levels if _near(level, values)]
         values += [level.value for level in levels]
@@ -152,7 +152,7 @@ class LineChart:
         html: str = page_template("salon_console", "line_chart.html.jinja").render(
             title=shown(self.title),
             across="" if self.across == "Step" else shown(self.across),
-            said=" ".join(_said(line, self.across) for line in self.lines if not line.thin),
+            said=" ".join(_said(line, self.across) for line in drawn if not line.thin),
             width=WIDTH,
             height=HEIGHT,
             left=_LEFT,
@@ -165,7 +165,7 @@ class LineChart:
                 for value, text in zip(axes.x_ticks, _tick_texts(axes.x_ticks, across=True), strict=True)
                 if axes.steps[0] <= value <= axes.steps[1]
             ],
-            bands=[{"colour": line.colour % 8, "path": _band(line, axes)} for line in self.lines if line.band],
+            bands=[{"colour": line.colour % 8, "path": _band(line, axes)} for line in drawn if line.band],
             lines=[_line(line, points, axes) for line, points in lines],
             keys=[
                 {
@@ -178,16 +178,20 @@ class LineChart:
             levels=[{"y": axes.y(level.value), "kind": level.kind} for level in levels],
             level_keys=_level_keys(self.levels, levels),
             uprights=[{"x": axes.x(upright.step), "kind": upright.kind} for upright in self.uprights],
-            strips=_strips(self.lines, axes, self.across),
+            strips=_strips(drawn, axes, self.across),
             style=read_text("salon_console", "line_chart.svg.css") if alone else None,
         )
         return html
 
     def _place(self, values: Sequence[float], at: Sequence[float]) -> "_Place":
         """Return the axes that hold all values."""
-        low, high = (min(values), max(values)) if values else (1.0, 10.0) if self.log else (0.0, 1.0)
-        first, last = self.steps if self.steps is not None else (min(at, default=0.0), max(at, default=1.0))
         if self.log:
+            values = [value for value in values if value > 0]
+        low, high = (min(values), max(values)) if values else (1.0, 10.0) if self.log else (0.0, 1.0)
+        least = 1.0 if self.log else 0.0
+        first, last = self.steps if self.steps is not None else (min(at, default=least), max(at, default=1.0))
+        if self.log:
+            first, last, low, high = (max(1 / _FARTHEST, min(_FARTHEST, end)) for end in (first, last, low, high))
             first, last = (first, last) if first < 0.999 * last else (first / 2, last * 2)
             return _Place(
                 (first, last), (low * _ROOM, high / _ROOM), _decades(first, last), _decades(low * _ROOM, high / _ROOM), log=True
@@ -195,7 +199,7 @@ class LineChart:
         if low >= 0:
             low, high = 0.0, high or 1.0
         whole = all(float(x).is_integer() for x in at)
-        last = last if last > first else first + 1
+        last = last if last - first > abs(first) * 1e-9 else first + max(1.0, abs(first) * 1e-9)
         y_ticks = ticks(low, high)
         return _Place((first, last), (y_ticks[0], y_ticks[-1]), ticks(first, last, most=6, whole=whole), y_ticks)
 
@@ -275,6 +279,13 @@ def _decades(low: float, high: float) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     every = next(factors for factors in ((1, 2, 5), (1, 3), (1,)) if len(powers) * len(factors) <= 12 or len(factors) == 1)
     return [factor * 10.0**power for power in powers for factor in every if low <= factor * 10.0**power <= high]
+
+
+def _of_numbers(line: Curve) -> Curve:
+    """Return the curve without what is no number: NaN as a value is none, and nothing lies at NaN or beyond all numbers."""
+    points = {x: None if y is None or math.isnan(y) else y for x, y in line.points.items() if math.isfinite(x)}
+    band = {x: ends for x, ends in line.band.items() if math.isfinite(x) and all(map(math.isfinite, ends))}
+    return replace(line, points=points, band=band)
 
 
 def _above(value: float | None) -> bool:

@@ -142,7 +142,7 @@ def _attempt(query: str, tables: Mapping[str, StoreTable], *, store: str, timeou
             raise QueryError(
                 f"the query was stopped after {timeout:g} seconds",
                 source="query",
-                hint="Allow more seconds (`--timeout`), or ask for less.",
+                hint="Ask for less, or allow more seconds: `salon store sql --timeout`.",
             )
         finally:
             stopped.set()
