@@ -350,12 +350,13 @@ def drift(
       salon curate drift birds --stage quality --now vllm:NEW@localhost:8001 --at-most 0.05
     """
     from salon_curate.drift import drift as drifting
+    from salon_curate.judging import JudgedStage
 
     opened, stages = _opened(dataset), _pipeline(dataset, asks=True).stages
     again = None if now is None else next(
         (each for each in _pipeline(dataset, asks=True, now=(stage, now)).stages if each.name == stage), None
     )  # fmt: skip
-    if again is not None and not again.judged:
+    if again is not None and not isinstance(again, JudgedStage):
         raise InputError("the stage asks no judge that could be another:", source="--now", value=stage, hint="Leave --now out.")
     columns = drifting(opened, stages, stage, now=again, rows=rows)
     header = ("column", "rows", "changed", "95% interval of the share (Wilson)", "lost", "found", "mean shift",
