@@ -120,7 +120,7 @@ def touching(package: str, data: Path) -> dict[tuple[str, int], list[str]]:
 
 
 def in_turn(names: Iterable[str], touched: Mapping[str, int]) -> Iterator[str]:
-    """Take one case of every test function, then another one; among those, the cases that touch the fewest lines come first."""
+    """Yield one case of every test function in turn, those that touch the fewest lines first."""
     cases: dict[str, list[str]] = defaultdict(list)
     for name in sorted(set(names), key=lambda name: (touched[name], name)):
         cases[name.partition("[")[0]].append(name)

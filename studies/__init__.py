@@ -1,1 +1,1 @@
-"""Comparisons that prove a claim of the documentation; they run from this folder's parent and are no part of any package."""
+"""Comparisons that prove claims of the documentation. Run them in the repository root: ``python -m studies.refiner FOLDER``."""

@@ -85,7 +85,7 @@ class HttpRater:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
 
     async def next(self) -> dict[str, Any] | None:
-        """The next task; None when the arena has none for this rater."""
+        """Return the next task; None when the arena has none for this rater."""
         if len(self._tasks) <= _FEW:
             self._tasks = (await self._post("/tasks", {}))["tasks"]
         return self._tasks.pop(0) if self._tasks else None
@@ -214,7 +214,7 @@ class _Crowd:
         self._left = 0
 
     async def vote(self, raters: list[HttpRater], kinds: list[str], votes: int) -> int:
-        """All raters vote side by side until so many votes are given; returns how many were acknowledged."""
+        """Let all raters vote concurrently until so many votes are cast; return how many were acknowledged."""
         self._left = votes
         given = await asyncio.gather(*(self._one(number, rater, kinds[number]) for number, rater in enumerate(raters)))
         return sum(given)

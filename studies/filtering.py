@@ -265,7 +265,7 @@ def _salon(home: Path, *words: str) -> str:
 
 
 def _sections(found: Sequence[SeedResult], sizes: StudySize) -> list[PageSection]:
-    """The F1 of both models by seed, then the funnel of each seed."""
+    """Return the F1 of both models by seed, then the funnel of each seed."""
     told = (
         f"The teacher calls {sizes.teacher_misses:.0%} of the artifacts normal, the verifier errs about "
         f"{sizes.verifier_errs:.0%} of the pictures; {sizes.steps} steps of SFT from the same weights, "

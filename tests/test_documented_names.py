@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -111,14 +112,35 @@ def test_commands_named_in_sources_exist(trees: dict[Path, ast.Module]) -> None:
     assert not missing, "\n".join(missing)
 
 
+def texts_of(root: Path) -> list[Path]:
+    pages = [path for folder in ("packages", "docs", "examples") for path in (root / folder).rglob("*.*")]
+    return [path for path in [*pages, root / "README.md", root / "CONTRIBUTING.md"] if path.suffix in (".py", ".md", ".toml")]
+
+
 def test_no_text_installs_a_package_of_salon_by_its_name_from_an_index(root: Path) -> None:
     """None is on one: the command would fail, or fetch a stranger's package of that name."""
     pattern = re.compile(r"pip install [^`\n]*\bsalon[-_]\w+")
-    pages = [path for folder in ("packages", "docs", "examples") for path in (root / folder).rglob("*.*")]
-    texts = [path for path in [*pages, root / "README.md", root / "CONTRIBUTING.md"] if path.suffix in (".py", ".md", ".toml")]
+    texts = texts_of(root)
     assert len(texts) > 500
     found = [f"{path}: {match[0]}" for path in texts for match in pattern.finditer(path.read_text("utf-8"))]
     assert [each for each in found if "/packages/" not in each.partition(": ")[2]] == []
+
+
+def test_every_extra_that_a_text_installs_from_the_clone_is_one_of_that_package(root: Path) -> None:
+    pattern = re.compile(r"packages/([a-z]+)\[([a-z0-9,-]+)\]")
+    named = {
+        (package, extra)
+        for path in texts_of(root)
+        if "tests" not in path.parts
+        for package, extras in pattern.findall(path.read_text("utf-8"))
+        for extra in extras.split(",")
+    }
+    there = {
+        (path.parent.name, extra)
+        for path in (root / "packages").glob("*/pyproject.toml")
+        for extra in tomllib.loads(path.read_text("utf-8"))["project"].get("optional-dependencies", {})
+    }
+    assert len(named) > 15 and named <= there, sorted(named - there)
 
 
 def test_what_benchmarks_import_exists_also_in_the_programs_that_they_start(root: Path) -> None:

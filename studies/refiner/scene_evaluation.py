@@ -126,13 +126,13 @@ def evaluate_replies(items: Sequence[DrawnItem], replies: Sequence[str]) -> Scen
 
 
 def _edited(scene: Scene, instruction: str) -> Scene | None:
-    """The scene after the instruction; None when the editor refuses."""
+    """Return the scene after the instruction; None when the editor refuses."""
     edit = asyncio.run(DrawEditor().edit(Media.from_bytes(_drawn(scene)), instruction))
     return None if edit.image is None or edit.image.data is None else read_scene(edit.image.data)
 
 
 def _share(item: DrawnItem, scene: Scene) -> float:
-    """The share of the item's questions that a scene answers as annotated."""
+    """Return the share of the item's questions that a scene answers as annotated."""
     claims = [read_question(question) for question in item.questions]
     right = sum(claim is not None and holds(claim, scene) is answer for claim, answer in zip(claims, item.answers, strict=True))
     return right / len(item.answers)

@@ -281,14 +281,14 @@ def _configuration(folder: Path, policy: Path, seed: int, rows: Path) -> Refiner
 
 
 def _rows(items: Sequence[DrawnItem], folder: Path) -> list[RefinerRow]:
-    """The items as files, in R³-Bench's form; what an earlier call has written stays."""
+    """Return the items as files, in R³-Bench's form; what an earlier call has written stays."""
     if not (folder / ROWS_FILE).exists():
         save(iter(items), folder)
     return [RefinerRow(str(item.idx), item.prompt, folder / item.picture, not item.findings) for item in items]
 
 
 def _known(folder: Path, settings: StudySettings) -> dict[tuple[Arm, int], ArmResult]:
-    """What an earlier call has done; writes down which study this is."""
+    """Return what an earlier call has done; writes down which study this is."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         mark = folder / "study.json"

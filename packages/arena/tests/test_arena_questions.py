@@ -94,7 +94,7 @@ def test_rows_that_people_answer_come_out_as_they_went_in_and_are_scored(tmp_pat
         assert [answer_all(service, "auditor", body, clock, lambda _: {"accept": True}) for _ in range(2)] == [6, 6]
         turned = {payload["question"]["turned"] for payload in payloads(database) if payload["question"]["task"] == "pvrc"}
         assert turned == {True, False}
-        assert database.read(progress)[0] == "6 accepted"
+        assert database.read(progress)[:2] == ["6 accepted", "18 settled answers to question tasks, by 3 raters"]
         done = release(database, "artifact-bench", tmp_path / "out")
         export_answers(database, tmp_path / "store")
     assert (done.rows, done.left_out) == (6, ())

@@ -237,7 +237,7 @@ def test_rows_that_contradict_each_other_are_refused():
     for problem, frames, how in (
         ("a rater has marked a picture twice", (scores, pl.concat([marks, marks])), {}),
         ("several scores of one dimension", (pl.concat([scores, scores]), marks), {}),
-        ("nobody to compare the judge with", (scores,), {}),
+        ("no other judges or raters to compare with", (scores,), {}),
         ("unknown level 'prompts'", (scores, marks), {"level": "prompts"}),
         ("the ratings lack the column 'rater_id'", (scores, marks.drop("rater_id")), {}),
         ("no such dimension: 'beauty'", (scores, marks), {"dimensions": ["beauty"]}),

@@ -2,12 +2,18 @@
 
 import asyncio
 import hashlib
+import html
+import itertools
 import os
 import re
+import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode
 
 import polars as pl
 import pytest
@@ -18,7 +24,7 @@ from PIL import Image
 
 from salon_bench.viewer.app import Viewer
 from salon_bench.viewer.cases import CaseFilter, choices, filtered, run_cases
-from salon_bench.viewer.pages import cases_page, runs_page
+from salon_bench.viewer.pages import case_page, cases_page, runs_page
 from salon_bench.viewer.small_copies import SmallCopies
 from salon_bench.viewer.store_tables import StoreTables
 from salon_store import ResultStore
@@ -135,6 +141,52 @@ def test_without_the_token_or_under_another_name_there_is_nothing_and_nothing_ca
     for status, text, headers in answers:
         assert "default-src 'none'" in headers["Content-Security-Policy"] and headers["Cache-Control"] == "private, no-store"
         assert status == 200 or ("brush" not in text and viewer.token not in text)
+
+
+def test_what_is_no_request_for_a_page_is_answered_alike_and_repeated_nowhere(
+    store: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    viewer = Viewer(StoreTables(store), SmallCopies(tmp_path / "copies"), token="secrettoken")
+    whole, host = b"GET /secrettoken/", b"Host: 127.0.0.1\r\n"
+    requests = [
+        (b"%s HTTP/1.1\r\n%s" % (whole, host), 200),
+        (b"%srun?run=one&text=%s HTTP/1.1\r\n%s" % (whole, b"%e9" * 600, host), 200),
+        (b"%srun?%s HTTP/1.1\r\n%s" % (whole, b"&".join(b"run=%s" % (b"%F0" * 800) for _ in range(8)), host), 404),
+        (b"HEAD /secrettoken/ HTTP/1.1\r\n%s" % host, 405),
+        (b"OPTIONS /secrettoken/ HTTP/1.1\r\n%s" % host, 405),
+        (b"%s HTTP/1.0\r\n" % whole, 421),
+        (b"%s HTTP/1.1\r\nHost:\r\n" % whole, 421),
+        (b"%s HTTP/1.1\r\n" % whole, 400),
+        (b"%s HTTP/1.1\r\n%sHost: evil.example\r\n" % (whole, host), 400),
+        (b"%s<script> HTTP/9.9\r\n%s" % (whole, host), 400),
+        (b"%s?%s HTTP/1.1\r\n%s" % (whole, b"a" * 300_000, host), 400),
+        (b"%srun?run=\x00 HTTP/1.1\r\n%s" % (whole, host), 400),
+        (b"GET http://[evil/secrettoken/ HTTP/1.1\r\n%s" % host, 400),
+        (b"GET http://evil.example/secrettoken/ HTTP/1.1\r\nHost: evil.example\r\n", 421),
+        (b"\x16\x03\x01\x02", 400),
+        (b"%s HTTP/1.1\r\n%sExpect: other\r\n" % (whole, host), 417),
+    ]
+
+    async def answers() -> list[bytes]:
+        async with viewer.served(0) as address:
+            port = int(address.split(":")[2].split("/")[0])
+
+            async def answer(request: bytes) -> bytes:
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                with suppress(ConnectionError):  # refused before it was read whole
+                    writer.write(request + b"Connection: close\r\n\r\n")
+                    await writer.drain()
+                reply = await asyncio.wait_for(reader.read(), 10)
+                writer.close()
+                return reply
+
+            return [await answer(request) for request, _ in requests]
+
+    for (request, status), reply in zip(requests, asyncio.run(answers()), strict=True):
+        assert int(reply.split()[1]) == status, (request[:80], reply[:80])
+        assert b"default-src 'none'" in reply and b"Cross-Origin-Resource-Policy: same-origin" in reply, request[:80]
+        assert status == 200 or b"secrettoken" not in reply, request[:80]
+    assert caplog.text == "" and capfd.readouterr() == ("", "")
 
 
 NAMES = st.sampled_from(
@@ -254,16 +306,203 @@ def test_a_picture_is_the_one_that_was_judged_made_small_once(store: Path, tmp_p
     assert "has changed since it was judged" in changed[1] and changed[2]["Content-Type"].startswith("image/svg+xml")
 
 
-def test_the_folder_of_copies_keeps_to_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copies = SmallCopies(tmp_path)
+def test_the_folder_of_copies_keeps_to_its_size_from_the_first_copy_on(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "copies"
+    (folder / "aa").mkdir(parents=True)
     for number in range(6):
-        (tmp_path / "aa").mkdir(exist_ok=True)
-        path = tmp_path / "aa" / f"{number}.webp"
-        path.write_bytes(b"x" * 100)
+        path = folder / "aa" / f"{'.half.tmp' if number == 1 else number}.webp"
+        path.write_bytes(b"x" * 1000)
         os.utime(path, (number, number))
-    monkeypatch.setattr("salon_bench.viewer.small_copies._MOST_BYTES", 250)
-    copies._sweep()
-    assert sorted(path.stem for path in tmp_path.rglob("*.webp")) == ["4", "5"]
+    (folder / "aa" / "7.webp").symlink_to("removed by another viewer")
+    monkeypatch.setattr("salon_bench.viewer.small_copies._MOST_BYTES", 2900)
+    pages_of(store, tmp_path, "picture?id=brush/p0&size=small")
+    kept = [path for path in folder.rglob("*.webp") if path.exists()]
+    assert {"4", "5"} < {path.stem for path in kept} and len(kept) == 3
+
+
+def test_a_folder_of_copies_that_cannot_be_used_hides_no_picture(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to("/dev/full")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / "link", Path("/proc/none"), Path("/dev/full")):
+        viewer = Viewer(StoreTables(store), SmallCopies(folder), token="t")
+        [(status, _, headers)] = asked(viewer, ("GET", "/t/picture?id=brush/p0&size=small", {}))
+        assert (status, headers["Content-Type"]) == (200, "image/webp"), folder
+
+
+EVERY_PAGE = ("", "run?run=one", "run?run=one&where=value=1", CASE_ADDRESS, "board?id=x", "picture?id=brush/p0&size=small")
+
+
+def test_a_store_that_is_damaged_or_removed_under_the_viewer_is_said_to_be_so(store: Path, tmp_path: Path) -> None:
+    def removed(folder: Path) -> None:
+        shutil.rmtree(folder)
+
+    def cut(folder: Path) -> None:
+        for path in folder.glob("*.parquet"):
+            path.write_bytes(path.read_bytes()[:-100])
+
+    def altered(folder: Path) -> None:
+        for path in folder.glob("*.parquet"):
+            content, status = path.read_bytes(), path.stat()
+            path.write_bytes(content[:-60] + b"\xff" * 52 + content[-8:])
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    damages = [(".", removed), ("scores", cut), ("runs", altered), ("scores", altered), ("generations", altered)]
+    for table, damage in [*damages, ("judge_calls", altered), ("prompts", removed)]:
+        copy = tmp_path / f"{table}-{damage.__name__}"
+        shutil.copytree(store, copy)
+        viewer = Viewer(StoreTables(copy), SmallCopies(tmp_path / "copies"), token="t")
+        damage(copy / table)
+        answers = asked(viewer, *(("GET", f"/t/{page}", {}) for page in EVERY_PAGE))
+        assert {status for status, _, _ in answers} <= {200, 404}, (table, damage, [answer[:2] for answer in answers])
+
+
+def test_what_many_ask_at_once_is_made_once_and_again_when_rows_come(store: Path) -> None:
+    tables, made = StoreTables(store), list[int]()
+
+    def make() -> int:
+        made.append(1)
+        sum(range(100_000))  # so that others come meanwhile
+        return len(made)
+
+    def ask(state: int) -> int:
+        return tables.kept(("name",), state, make)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(ask, [1] * 30)) == {1}
+        assert set(pool.map(ask, [2] * 30)) == {2}
+
+
+class Form(HTMLParser):
+    """What a page's form would send: fields by name, each with all values that can be chosen; and the links."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.fields: dict[str, list[str]] = {}
+        self.links: list[str] = []
+        self._select = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self._select = given["name"] if tag == "select" else self._select
+        name = {"option": self._select, "input": given.get("name", "")}.get(tag)
+        if name and given.get("value"):  # a browser sends every line feed as CR LF
+            self.fields.setdefault(name, []).append(re.sub("\r\n?|\n", "\r\n", given["value"]))
+        if tag == "a":
+            self.links.append(given["href"])
+
+
+ODD = (HOSTILE, "javascript:alert(1)", "x\ny\r\nz", "a%41+b c&d?e/f#g", "//evil.example/", " \ufeff ", r"a\u202eb")
+
+
+def test_whatever_a_name_is_its_run_its_filters_and_its_cases_can_be_reached(tmp_path: Path) -> None:
+    opened = ResultStore.open(tmp_path / "odd")
+    opened.append("runs", pl.DataFrame([run_row(name) for name in ODD]), run_id="r")
+    rows = [
+        score("p0", name, name, 1 / 3, run=run) | {"task": name, "prompt_id": name, "generation_id": name}
+        for run, name in itertools.product(ODD, ODD)
+    ]
+    unscored = {"value": None, "judge": "other"}
+    missing = [row | unscored | {"unscored_reason": name, "generation_id": name} for row, name in zip(rows, ODD, strict=False)]
+    opened.append("scores", pl.DataFrame(rows + missing, infer_schema_length=None), run_id="r")
+    labels = [
+        {"assessment_id": name, "run_id": HOSTILE, "generation_id": name, "taxonomy": "t", "label": name, "present": True,
+         "judge": "j", "judge_version": "1"} for name in ODD
+    ]  # fmt: skip
+    opened.append("assessments", pl.DataFrame(labels), run_id="r")
+    tables = StoreTables(tmp_path / "odd")
+    runs = Form(runs_page(tables)).fields["run"]
+    assert len(runs) == len(ODD)
+    for run in runs:
+        page = cases_page(tables, {"run": [run]})
+        assert "7 of 7 cases" in page, run
+        form = Form(page)
+        assert len(form.fields["run"]) == 1 and set(form.fields) >= {"model", "task", "question", "verdict"}
+        addresses = [link.partition("?") for link in form.links]
+        assert {name for name, _, _ in addresses} == {"run", "case", ".", "#content"}
+        [first, *_] = [query for name, _, query in addresses if name == "case"]
+        assert "as they came" in case_page(tables, parse_qs(first))
+    form = Form(cases_page(tables, {"run": [HOSTILE]}))
+    assert set(form.fields) >= {"reason", "label"}
+    for name in ("model", "task", "question", "verdict", "reason", "label"):
+        for value in form.fields[name]:
+            page = cases_page(tables, {"run": form.fields["run"], name: [value]})
+            assert re.search(r'role="status">[1-7] of 7 cases', page) or value == "unscored", (name, value)
+            assert page.count(" selected>") == 1, (name, value)
+
+
+def test_a_prompt_is_the_one_that_the_run_had_though_other_suites_have_its_id(tmp_path: Path) -> None:
+    opened = ResultStore.open(tmp_path / "ids")
+    prompts = [("a", "k1", "first of a"), ("a", "k2", "second of a"), ("b", "k3", "of b"), ("c", None, "of c")]
+    frame = pl.DataFrame([{"prompt_id": "p0", "suite": suite, "prompt_key": key, "text": text} for suite, key, text in prompts])
+    opened.append("prompts", frame, run_id="r")
+    runs = {"old": ("a", "k1"), "new": ("a", "k2"), "other": ("b", "k3"), "imported": ("b", None), "variant": ("c-zh", None)}
+    keys = [{"run_id": run, "prompt_id": "p0", "prompt_key": key} for run, (_, key) in runs.items() if key]
+    opened.append("run_prompts", pl.DataFrame(keys), run_id="r")
+    rows = [score("p0", "m", "q", 1.0, run=run) | {"suite": suite} for run, (suite, _) in runs.items()]
+    rows.append(score("p0", "m", "q", 1.0, run="unknown") | {"suite": "d"})
+    opened.append("scores", pl.DataFrame(rows), run_id="r")
+    cases = run_cases(StoreTables(tmp_path / "ids"), [*runs, "unknown"])
+    assert dict(cases.select("run_id", "text").iter_rows()) == {
+        "old": "first of a", "new": "second of a", "other": "of b", "imported": "of b", "variant": "of c", "unknown": None
+    }  # fmt: skip
+
+
+def test_a_run_in_shards_is_one_column_and_its_cases_lead_from_one_to_the_next(tmp_path: Path) -> None:
+    opened = ResultStore.open(tmp_path / "shards")
+    settings = [f'{{"whole_id": "all", "shard": [{part}, 2]}}' for part in (1, 2)]
+    runs = [run_row(f"shard{part}") | {"settings": text} for part, text in enumerate(settings)]
+    opened.append("runs", pl.DataFrame(runs), run_id="r")
+    rows = [score(f"p{number}", "brush", "q", 1.0, run=f"shard{number % 2}") for number in range(6)]
+    opened.append("scores", pl.DataFrame(rows), run_id="r")
+    tables = StoreTables(tmp_path / "shards")
+    page = cases_page(tables, {"run": ["all"], "beside": ["1"]})
+    assert page.count('<th scope="col"><bdi>') == 1 and page.count("<article") == 6
+    address = next(link for link in Form(cases_page(tables, {"run": ["all"]})).links if link.startswith("case?"))
+    prompts = []
+    for _ in range(6):
+        query = parse_qs(address.partition("?")[2])
+        prompts += query["prompt_id"]
+        later = re.search(r'rel="next" href="([^"]*)"', case_page(tables, query))
+        address = html.unescape(later[1]) if later else ""
+    assert prompts == [f"p{number}" for number in range(6)] and not address
+
+
+def test_a_rescored_run_shows_the_replies_that_were_read_again(store: Path) -> None:
+    opened = ResultStore.open(store)
+    again = "one+rescore-2"
+    opened.append("runs", pl.DataFrame([run_row(again)]), run_id=again)
+    opened.append("scores", pl.DataFrame([score("p0", "brush", "subject", 1.0, run=again)]), run_id=again)
+    query = {"run_id": [again], "subject_model": ["brush"], "prompt_id": ["p0"], "generation_id": ["brush/p0"]}
+    assert "I say " in case_page(StoreTables(store), query)
+
+
+def test_a_page_stays_small_however_much_there_is_of_one_picture(tmp_path: Path) -> None:
+    opened = ResultStore.open(tmp_path / "large")
+    opened.append("runs", pl.DataFrame([run_row("one")]), run_id="one")
+    rows = [score("p0", "m", f"question {number:05}", 1.0) for number in range(10_000)]
+    rows += [score("p1", "m", "q", 1.0) | {"generation_id": f"sample {number:05}"} for number in range(3_000)]
+    opened.append("scores", pl.DataFrame(rows), run_id="one")
+    text = [{"prompt_id": "p0", "suite": "su", "text": "word " * 200_000, "prompt_key": "k"}]
+    opened.append("prompts", pl.DataFrame(text), run_id="one")
+    call = {"run_id": "one", "judge": "j", "judge_version": "1", "generation_id": "m/p0", "step": "s",
+            "request_sha256": "0" * 64, "attempt": 1, "status": "ok", "cached": False}  # fmt: skip
+    calls = [call | {"call_id": f"{number}", "response_text": "reply"} for number in range(2_000)]
+    opened.append("judge_calls", pl.DataFrame(calls), run_id="one")
+    tables = StoreTables(tmp_path / "large")
+    beside = {"run": ["one"], "beside": ["1"]}
+    case = {"run_id": ["one"], "subject_model": ["m"], "prompt_id": ["p0"], "generation_id": ["m/p0"]}
+    first, second, third, one = (
+        cases_page(tables, {"run": ["one"]}),
+        cases_page(tables, beside),
+        cases_page(tables, beside | {"page": ["2"]}),
+        case_page(tables, case),
+    )
+    assert max(map(len, (first, second, third, one))) < 1_000_000
+    assert "and 9960 more" in first and "More samples than fit" in third
+    assert "the first 500 of 10,000 verdicts, the first 500 of 2,000 replies" in one
 
 
 def test_wrong_addresses_say_what_is_wrong(store: Path, tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ def test_doctor_lists_packages_and_extras_and_fails_only_for_what_cannot_work(mo
     monkeypatch.setattr(
         doctor_module, "distribution", lambda name: SimpleNamespace(version="1", requires=["a>=2 ; extra == 'x'"])
     )
-    assert "salon-bench[x]" in run("doctor").stdout
+    assert "./packages/bench[x]" in run("doctor").stdout
 
 
 def test_the_list_of_commands_says_what_each_says_of_itself() -> None:

@@ -71,6 +71,20 @@ def test_a_judge_that_says_nothing_usable_is_paid_by_the_policy_and_never_a_scor
     }
 
 
+@pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])
+def test_a_picture_of_a_policy_that_diverged_is_paid_by_the_policy_and_the_others_keep_their_scores(broken):
+    batch = np.full((4, 8, 8, 3), 0.5, np.float32)
+    batch[:, :, :, 0] = np.array([0.0, 1.0, 0.2, 0.4])[:, None, None]
+    batch[2, 3, 3, 1] = broken
+    sound = [0, 1, 3]
+    expected, _ = FlowGRPOReward(REDNESS)(batch[sound], ["a", "b", "b"], [{}] * 3)
+    scores, info = FlowGRPOReward(REDNESS, on_unscored="nan")(batch, ["a", "b", "b", "b"], [{"n": n} for n in range(4)])
+    assert [scores["avg"][number] for number in sound] == expected["avg"] and math.isnan(scores["avg"][2])
+    assert info["unscored"] == [None, None, "bad_media", None]
+    with pytest.raises(UnscoredError, match="not finite"):
+        DDPOReward(REDNESS)(batch[2:3], ["a"])
+
+
 def test_the_mean_is_that_of_the_same_prompt_and_of_the_batch_where_a_whole_prompt_is_missing():
     missing = Unscored(Reason.TIMEOUT)
     found = [1.0, missing, 3.0, missing, missing, 8.0]
@@ -104,7 +118,6 @@ def test_pictures_of_tensors_arrays_and_lists_are_the_same_pictures():
         np.zeros((2, 3, 8, 8), np.uint8),
         np.full((1, 8, 8, 3), 200.0),
         np.full((1, 8, 8, 3), -1.0),
-        np.full((1, 8, 8, 3), math.nan),
         np.zeros((8, 8), np.uint8),
         np.zeros((1, 0, 8, 3), np.uint8),
         "a.png",

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from salon_arena.labels import label_states, labels_of
 from salon_arena.prompt_tasks import prompt_states
@@ -26,6 +26,7 @@ from salon_arena.rounds import RatedItem, counted, level_of
 from salon_arena.screening import read_marks, screen_raters, screening_lines
 from salon_arena.tables import ANSWERS, ASSIGNMENTS, SETTLED, SETTLED_ANSWERS
 from salon_arena.verdicts import verdict_states
+from salon_console import numbers
 from salon_ranking.agreement import UndefinedError, alpha_of_ratings, fleiss_kappa
 
 _STATES: Final[Mapping[str, Callable[[Connection], Mapping[Any, RatedItem]]]] = {
@@ -41,6 +42,14 @@ _ANSWERED: Final = (
     .select_from(SETTLED_ANSWERS)
     .where(SETTLED.c.kind.in_(["battle", "panel", "check", "label", "question", "verdict"]))
     .order_by(SETTLED.c.number)
+)
+
+
+_COUNTS: Final = (
+    select(SETTLED.c.kind, func.count(), func.count(ASSIGNMENTS.c.rater_id.distinct()))
+    .select_from(SETTLED_ANSWERS)
+    .group_by(SETTLED.c.kind)
+    .order_by(SETTLED.c.kind)
 )
 
 
@@ -68,13 +77,19 @@ class Agreement:
     def line(self) -> str:
         """The same as a sentence."""
         value = f"{self.value:.3f}" if self.value is not None else f"not defined ({self.reason})"
-        return f"{self.statistic} of {self.what}: {value} ({self.items:,} items, {self.answers:,} answers)"
+        basis = f"{numbers.counted(self.items, 'item')}, {self.answers:,} answers"
+        return f"{self.statistic} of {self.what}: {value} ({basis})"
 
 
 def progress(connection: Connection) -> list[str]:
-    """Count items by state, and describe how far raters agree and what the screening of opinion scores found."""
-    lines = [line for states in _STATES.values() for line in counted(states(connection).values())]
-    return [*lines, *(each.line for each in agreement(connection)), *screening_lines(connection)]
+    """Count items by state and settled answers by task; say how far raters agree, and what screening found."""
+    states = [line for of in _STATES.values() for line in counted(of(connection).values())]
+    answers = [
+        f"{numbers.counted(count, 'settled answer')} to {kind} tasks, by {numbers.counted(raters, 'rater')}"
+        for kind, count, raters in connection.execute(_COUNTS)
+    ]
+    agreed = [statistic.line for statistic in agreement(connection)]
+    return [*states, *(answers or ["No answer is settled yet."]), *agreed, *screening_lines(connection)]
 
 
 def progress_facts(connection: Connection) -> dict[str, Any]:

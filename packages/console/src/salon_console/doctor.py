@@ -46,6 +46,11 @@ class _Package:
     missing: Mapping[str, tuple[str, ...]]
     """Distributions that an extra needs and that are not installed, by extra; extras that are complete are left out."""
 
+    @property
+    def source(self) -> str:
+        """The package's folder in a clone, from which its extras are installed."""
+        return f"./packages/{self.name.removeprefix('salon-')}"
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @output_option(what="Also write the table of packages to this file")
@@ -72,7 +77,7 @@ def doctor(context: click.Context, form: str, output: Path | None) -> None:
         "problems": problems,
     }
     lines = [
-        (each.name, each.version or "not installed", ", ".join(f"{each.name}[{extra}]" for extra in each.missing))
+        (each.name, each.version or "not installed", ", ".join(f"{each.source}[{extra}]" for extra in each.missing))
         for each in packages
     ]
     table = Table(("package", "version", "extras that are not installed"), lines)

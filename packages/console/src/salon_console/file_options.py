@@ -190,7 +190,7 @@ def _compare(kind: str, new: _Named, ctx: click.Context | None) -> None:
 
 
 def _name(param: click.Parameter | None, ctx: click.Context | None) -> str:
-    """What the command line calls a parameter: its option, or the word of its argument."""
+    """Return the name of a parameter on the command line: its option, or the metavar of its argument."""
     if param is None or ctx is None or isinstance(param, click.Option):
         return param.opts[0] if param else ""
     return param.make_metavar(ctx).strip("[].…")

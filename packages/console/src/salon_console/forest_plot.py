@@ -16,9 +16,9 @@ _SVG: Final = "http://www.w3.org/2000/svg"
 _EDGE: Final = 2.0
 """Percent of the width that a page's plot leaves free at each end, so that no point is cut."""
 _FARTHEST: Final = 4.0
-"""Times the median distance of an interval's end from its value: what is farther beyond all values does not shape the axis."""
+"""Times the median distance of an interval's end from its value: an end farther beyond all values does not widen the axis."""
 _FEWEST: Final = 6
-"""Ends of intervals that a median is taken of."""
+"""The median is taken of at least this many ends."""
 _ROW: Final = 22
 _PLOT: Final = 360
 _FONT: Final = 12
@@ -29,7 +29,7 @@ _WIDE: Final = 0x1100
 
 
 class PlotRow(NamedTuple):
-    """One row of a forest plot: a name, its value and its interval's ends (None: not known), and the series it belongs to."""
+    """One row of a forest plot: its value and the ends of its interval are None where unknown."""
 
     name: str
     value: float | None
@@ -43,11 +43,11 @@ class ForestPlot:
     """Values with their intervals, one row below the other.
 
     An interval that reaches much farther than the others would press them flat: its bar ends at the edge with an arrow. A value
-    without an interval among others that have one is hollow, so that it does not look the surest.
+    without an interval among others that have one is hollow, so that it does not look like the most certain one.
 
     Attributes:
         title: what the horizontal axis shows, with its unit.
-        rows: from top to bottom; neighbours of one name stand under one name, each series in its colour.
+        rows: from top to bottom; neighbours with the same name share it, each series in its colour.
         reference: a value to mark by a dashed line, such as no difference; None: none.
         description: what the intervals are and how they were made; for screen readers.
     """
@@ -98,7 +98,7 @@ class ForestPlot:
         )
 
     def html(self) -> str:
-        """Return the plot as a table, a row each: names wrap, and the bars take what width a page has left."""
+        """Return the plot as an HTML table: names wrap, and the bars fill the rest of the width."""
         ticks, digits = self._ticks()
         span = (ticks[-1] - ticks[0]) or 1.0
 
@@ -138,7 +138,7 @@ class ForestPlot:
         """Write the plot as a picture: ``.svg`` or ``.png``.
 
         Raises:
-            InputError: the file has another ending or cannot be written, or what draws a PNG is not installed.
+            InputError: the file has another ending or cannot be written, or the extra ``charts`` is not installed.
         """
         path = Path(path)
         drawings: dict[str, Callable[[], str | bytes]] = {".svg": self.svg, ".png": self.png}
@@ -154,7 +154,7 @@ class ForestPlot:
         """Return the plot as a PNG, two pixels for each unit of the SVG.
 
         Raises:
-            InputError: what draws it is not installed.
+            InputError: the extra ``charts`` is not installed.
         """
         return svg_to_png(self.svg())
 
@@ -178,7 +178,7 @@ class ForestPlot:
 
 
 def svg_to_png(svg: str) -> bytes:
-    """Return a picture in SVG as a PNG, two pixels for each of its units, drawn with the fonts of this machine.
+    """Return an SVG as a PNG, two pixels per unit, with the fonts of this machine.
 
     Raises:
         InputError: the extra that draws it is not installed, or the machine has no font.

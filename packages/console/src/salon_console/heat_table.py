@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 _TONES: Final = 5
-"""Shades on either side of none."""
+"""Shades on either side of uncoloured."""
 _SHORT: Final = 5
-"""Letters of a heading that stands level; longer ones of many columns stand upright."""
+"""Letters of a heading that is written horizontally; longer ones of many columns are turned upright."""
 
 
 class HeatCell(NamedTuple):
     """One cell.
 
     Attributes:
-        text: what stands in it.
-        tone: its colour, from -1 (orange) over 0 (none) to 1 (blue); what is beyond is taken for the end.
-        hint: said when the pointer rests on it; empty: nothing.
+        text: its content.
+        tone: its colour, from -1 (orange) over 0 (none) to 1 (blue); values beyond are clipped.
+        hint: shown when the pointer rests on it; empty: nothing.
     """
 
     text: str
@@ -31,7 +31,7 @@ class HeatTable:
     Attributes:
         title: what the cells show; for screen readers.
         columns: their names.
-        rows: each row's name with its cells by column; a column that is not there stays empty.
+        rows: each row's name with its cells by column; a missing column stays empty.
     """
 
     title: str

@@ -79,7 +79,7 @@ def linked_folder(copy: Path) -> Path | None:
 
 
 def _reached(hub: ModuleType, errors: ModuleType, url: str) -> bool:
-    """Whether the hub answers, whatever it says; asked once, as a download without a network repeats for half a minute."""
+    """Return whether the hub answers; tried once, because a download without a network retries for half a minute."""
     http = import_module(type(hub.get_session()).__module__.partition(".")[0])  # httpx, or its successor
     try:
         hub.get_hf_file_metadata(url, timeout=_PATIENCE_S)

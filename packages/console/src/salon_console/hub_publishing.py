@@ -1,4 +1,4 @@
-"""Texts that the Hugging Face hub reads: the README of a static Space, and the card of a data set of tables."""
+"""READMEs that the Hugging Face hub reads: of a static Space, and the card of a data set of tables."""
 
 import json
 from collections.abc import Mapping, Sequence

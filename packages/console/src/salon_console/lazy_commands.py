@@ -49,7 +49,7 @@ class LazyGroup(click.RichGroup):
         return sorted({*super().list_commands(ctx), *self.lazy_commands})
 
     def short_help_of(self, name: str) -> str | None:
-        """What the list says of a command without importing it; None: the command is asked."""
+        """Return the listed help of a command without importing it; None: read it from the command."""
         command = self.lazy_commands.get(name)
         return None if command is None else command.short_help
 
@@ -63,7 +63,7 @@ class LazyGroup(click.RichGroup):
         return command
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One command, or its stand-in while commands are only listed; None for an unknown name."""
+        """Return a command, or a placeholder while commands are only listed; None for an unknown name."""
         words = self.short_help_of(cmd_name) if ctx.meta.get(_LISTING) else None
         return click.RichCommand(name=cmd_name, help=words) if words else self.load(ctx, cmd_name)
 
@@ -73,7 +73,7 @@ class LazyGroup(click.RichGroup):
             super().format_help(ctx, formatter)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """What the shell may offer for an unfinished word."""
+        """Return the shell's completions of an unfinished word."""
         with _listing(ctx):
             return super().shell_complete(ctx, incomplete)
 
@@ -109,7 +109,7 @@ class InstalledGroup(LazyGroup):
         return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=self.entry_group))})
 
     def short_help_of(self, name: str) -> str | None:
-        """What the list says of one of Salon's own; None for those of other packages."""
+        """Return the listed help of one of Salon's own commands; None for those of other packages."""
         return self.short_helps.get(name) or super().short_help_of(name)
 
     def load(self, ctx: click.Context, name: str) -> click.Command | None:

@@ -1,8 +1,8 @@
 """Draw one chart of curves as SVG, without script, every number also in words.
 
-A chart has lines (a gap where there was no number) with bands around them, levels (thresholds, drawn across), and moments
-(where a run was resumed or ended, drawn upright). Where the pointer rests, the browser itself shows the numbers; for eyes that
-do not see the drawing it has a sentence for each line. The words of the template are in ``line_chart.html.jinja``.
+A chart has lines (a gap where a number is missing) with bands around them, levels (thresholds, drawn across), and moments
+(a run was resumed or ended, drawn upright). The browser shows the numbers under the pointer; for screen readers there is a
+sentence for each line. The words of the template are in ``line_chart.html.jinja``.
 """
 
 import math
@@ -211,7 +211,7 @@ def shown(text: str, most: int = 120) -> str:
 
 
 def value_text(value: float | None) -> str:
-    """A number with four significant digits; a dash for none.
+    """Return a number with four significant digits; a dash for none.
 
     Example:
         >>> value_text(0.123456), value_text(1e-6), value_text(12.0), value_text(None)
@@ -271,7 +271,7 @@ class _Place:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Return the round numbers (1, 2 or 5 times a power of ten) within a range above 0, at most about eight."""
+    """Return up to about eight round numbers (1, 2 or 5 times a power of ten) within a positive range."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     every = next(factors for factors in ((1, 2, 5), (1, 3), (1,)) if len(powers) * len(factors) <= 12 or len(factors) == 1)
     return [factor * 10.0**power for power in powers for factor in every if low <= factor * 10.0**power <= high]
@@ -298,7 +298,7 @@ def _between(start: float, end: float, part: float) -> float:
 
 
 def _near(level: Threshold, values: Sequence[float]) -> bool:
-    """Whether a threshold can be drawn without pressing the curves flat."""
+    """Return whether a threshold can be drawn without pressing the curves flat."""
     room = 2 * max((abs(value) for value in values), default=math.inf)
     return min(values, default=0.0) - room <= level.value <= max(values, default=0.0) + room
 
@@ -377,14 +377,14 @@ def _across(value: float) -> str:
 
 
 def _evenly(steps: Sequence[float], most: int) -> list[float]:
-    """At most so many steps, evenly, with the first and the last."""
+    """Return evenly spaced steps, at most so many, with the first and the last."""
     if len(steps) <= most:
         return list(steps)
     return [steps[round(place * (len(steps) - 1) / (most - 1))] for place in range(most)]
 
 
 def _said(line: Curve, across: str) -> str:
-    """A line in a sentence."""
+    """Describe a line in a sentence."""
     known = [(step, value) for step, value in sorted(line.points.items()) if value is not None]
     if not known:
         return f"{shown(line.label)}: no number."
@@ -399,7 +399,7 @@ def _said(line: Curve, across: str) -> str:
 
 
 def _level_keys(levels: Sequence[Threshold], drawn: Sequence[Threshold]) -> list[dict[str, str]]:
-    """The legend of thresholds: one entry for each kind, with all its numbers."""
+    """Return the legend of thresholds: one entry for each kind, with all its numbers."""
     keys = []
     for kind, words in (("warn", "warns at"), ("stop", "stops at"), ("goal", "wanted:")):
         of = [level for level in levels if level.kind == kind]
@@ -409,7 +409,7 @@ def _level_keys(levels: Sequence[Threshold], drawn: Sequence[Threshold]) -> list
 
 
 def _tick_texts(values: Sequence[float], *, across: bool = False) -> list[str]:
-    """The numbers of an axis, all written in one way: plainly where that is short enough."""
+    """Return the numbers of an axis, all written in one way: plainly where that is short enough."""
     texts = [_across(value) if across else f"{value:,.6g}" for value in values]
     if across or max(map(len, texts), default=0) <= _LONGEST_TICK:
         return texts
@@ -417,6 +417,6 @@ def _tick_texts(values: Sequence[float], *, across: bool = False) -> list[str]:
 
 
 def _short(value: float) -> str:
-    """As 1.5e-4."""
+    """Return a number as 1.5e-4."""
     mantissa, _, exponent = f"{value:e}".partition("e")
     return f"{float(mantissa):g}e{int(exponent)}" if value else "0"

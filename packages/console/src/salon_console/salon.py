@@ -73,7 +73,7 @@ class SalonGroup(InstalledGroup):
 
 
 def _unknown(name: str, installed: list[str]) -> str:
-    """What to say of a command that no installed package brings."""
+    """Return the error about a command that no installed package has."""
     package = next((package for package, commands in COMMANDS.items() if name in commands), None)
     if package is not None:
         return (

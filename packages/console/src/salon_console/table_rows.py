@@ -49,7 +49,7 @@ class TableRow:
     cells: Mapping[str, Any]
 
     def text(self, column: str, *, allowed: tuple[str, ...] | None = None) -> str:
-        """A cell that must hold text, and not only white space; white space around it is taken off.
+        """Return a cell that must hold text, and not only white space; white space around it is taken off.
 
         Raises:
             InputError: when the column is missing, or holds no text, or none of ``allowed``.
@@ -70,12 +70,12 @@ class TableRow:
         return value.strip()
 
     def optional_text(self, column: str) -> str | None:
-        """As :meth:`text`; None where the column is missing, null or blank."""
+        """Return a cell as :meth:`text` does; None where the column is missing, null or blank."""
         value = self.cells.get(column)
         return None if value is None or (isinstance(value, str) and not value.strip()) else self.text(column)
 
     def missing(self, column: str) -> InputError:
-        """The error for a column that the row needs and does not have; its hint names those it has.
+        """Return the error for a column that the row needs and does not have; its hint names those it has.
 
         Example:
             >>> print(TableRow(Path("a.csv"), 1, {"x": "1"}).missing("subject"))
@@ -96,7 +96,7 @@ class TableRow:
         allowed: tuple[str, ...] | None = None,
         hint: str | None = None,
     ) -> InputError:
-        """The error that says what is wrong with one cell of this row."""
+        """Return the error that says what is wrong with one cell of this row."""
         return InputError(problem, source=self.source, row=self.number, column=column, value=value, allowed=allowed, hint=hint)
 
 
@@ -155,7 +155,7 @@ class UsableRows(list[T]):
 
 
 def _kind_of_problem(where: str, rows: list[BadRow]) -> str:
-    """``rows 2, 4-6: column 'task': unknown task 'x'``: the numbers of all rows, the words of the first."""
+    """Return one line for rows with the same problem: ``rows 2, 4-6: column 'task': unknown task 'x'``."""
     runs = [[row for _, row in run] for _, run in groupby(enumerate(each.number for each in rows), lambda at: at[1] - at[0])]
     ranges = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
     more = f" and {len(runs) - _MOST_RANGES} more places" if len(runs) > _MOST_RANGES else ""
@@ -377,12 +377,12 @@ def _object(value: Any, path: Path, *, row: int | None = None, line: int | None 
 
 
 def _named(value: object) -> object:
-    """A value for a message: nested ones by their kind, so that a message stays short and always possible."""
+    """Return a value for a message: nested ones by their kind, so that a message stays short and always possible."""
     return f"{type(value).__name__}" if isinstance(value, list | dict) else "nothing" if value is None else value
 
 
 def finite_number(row: TableRow, column: str) -> float:
-    """A cell that must hold a finite number; a text that reads as one counts.
+    """Return a cell that must hold a finite number; a text that reads as one counts.
 
     Raises:
         InputError: when the column is missing or holds none.

@@ -137,7 +137,7 @@ def total_of(known: Sequence[PartCost], name: str, shards: Sequence[Shard]) -> E
 
 
 def wall_seconds(plans: Sequence[StagePlan], stages: Sequence[Stage], *, workers: int = 1) -> float | None:
-    """Return about how long a run takes, one stage after the other; None where the seconds of a stage are not known.
+    """Estimate the seconds of a run, one stage after the other; None where those of a stage are not known.
 
     Workers share the shards of a stage; a judged stage, and one over the whole data set, is made by one process. What a worker
     takes to start is left out.

@@ -291,7 +291,7 @@ def _check_kind(name: str, value: object, kind: object) -> None:
 
 
 def _elements(name: str, value: object) -> Iterable[object]:
-    """Return a list as it is; refuse what is none."""
+    """Return a list unchanged, and refuse other values."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise OptionError(f"{name} must be a list, not", value=repr(value))
     return value

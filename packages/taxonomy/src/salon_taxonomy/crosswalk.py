@@ -220,7 +220,7 @@ def _load(left: str, right: str) -> Crosswalk:
         return _load(right, left).inverted()
     if (left, right) not in _names():
         allowed = [f"{a} {b}" for a, b in _names()]
-        hint = "Write one and pass it with --file, or read it with Crosswalk.read."
+        hint = "Write one as TOML, and read it with Crosswalk.read."
         raise InputError("there is no crosswalk between", value=f"{left} {right}", allowed=allowed, hint=hint)
     file = resources.files("salon_taxonomy") / _FOLDER / f"{left}--{right}.toml"
     text = file.read_text(encoding="utf-8")

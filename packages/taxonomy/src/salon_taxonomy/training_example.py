@@ -1,7 +1,7 @@
 """Define one picture to learn from, with its true labels: readers and generators of data return it, trainers take it.
 
-world, photographs, MagicData340K ──► TrainingExample ──► chat messages ──► SFT, GRPO
-                                          └── buckets ──► the multi-bucket sampler
+drawn pictures, MagicData340K ──► TrainingExample ──► chat messages ──► SFT, GRPO
+                                      └── buckets ──► the multi-bucket sampler
 """
 
 from dataclasses import dataclass, field

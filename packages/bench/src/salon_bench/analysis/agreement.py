@@ -77,12 +77,12 @@ class JudgeAgreement(ShownResult):
 
     def view(self) -> ResultView:
         """Return the table with intervals in brackets, without columns that have no value."""
-        shown = self.table.with_columns(
+        printed = self.table.with_columns(
             pl.struct(name, f"{name}_low", f"{name}_high").map_elements(_with_interval, pl.String, skip_nulls=False).alias(name)
             for name in _COEFFICIENTS
         )
-        kept = [name for name in shown.columns if not name.endswith(("_low", "_high")) and not shown[name].is_null().all()]
-        cells = frame_cells(shown.select(kept))
+        kept = [name for name in printed.columns if not name.endswith(("_low", "_high")) and not printed[name].is_null().all()]
+        cells = frame_cells(printed.select(kept))
         return ResultView("", replace(cells, numeric=cells.numeric | _COEFFICIENTS.keys()), notes=self.notes)
 
 
@@ -137,7 +137,7 @@ def agreement(
     judges = sorted(rows["judge"].unique())
     if len(judges) < 2 and ratings is None:
         hint = "Name the run of another judge, or people's marks with --ratings."
-        raise InputError("there is nobody to compare the judge with", value=judges, hint=hint)
+        raise InputError("there are no other judges or raters to compare with", value=judges, hint=hint)
     notes = [] if ratings is None else _about_people(ratings)
     lines: list[dict[str, object]] = []
     models: list[pl.DataFrame] = []
@@ -240,9 +240,11 @@ def _about_people(ratings: pl.DataFrame) -> list[str]:
                 fleiss_counts(part, thing="thing", label="value").drop("thing").to_numpy()
             ),
         }
-        said = ", ".join(f"{name} {_defined(compute)}" for name, compute in statistics.items())
+        statistics_text = ", ".join(f"{name} {_defined(compute)}" for name, compute in statistics.items())
         raters = part["rater_id"].n_unique()
-        notes.append(f"{part['thing'].n_unique()} rated pictures, {part.height} marks{of} by {raters} raters: {said}.")
+        notes.append(
+            f"{part['thing'].n_unique()} rated pictures, {part.height} marks{of} by {raters} raters: {statistics_text}."
+        )
     return notes
 
 
@@ -255,23 +257,25 @@ def _defined(compute: Callable[[], float]) -> str:
 
 def _pairs(sides: Mapping[str, pl.DataFrame], level: AgreementLevel, replicates: int, seed: int) -> Iterator[dict[str, object]]:
     """Compare every two sides, task by task; of people's pictures alone those that they rated."""
-    item = ["task", "model"] if level is AgreementLevel.MODELS else _PICTURE
+    key = ["task", "model"] if level is AgreementLevel.MODELS else _PICTURE
     tasks = pl.concat([frame["task"] for frame in sides.values()]).unique().sort().to_list()
     for first, second in combinations(sides, 2):
         how: Literal["right", "full"] = "right" if second == PEOPLE else "full"
-        both = sides[first].join(sides[second], on=item, how=how, coalesce=True, nulls_equal=True, suffix="_other")
+        both = sides[first].join(sides[second], on=key, how=how, coalesce=True, nulls_equal=True, suffix="_other")
         cluster = pl.coalesce("cluster", "cluster_other")
         values = both.select("task", first="value", second="value_other", cluster=cluster)
-        for place, task in enumerate(tasks):
+        for number, task in enumerate(tasks):
             mine = values.filter(pl.col("task").eq_missing(pl.lit(task, pl.String)))
             whole = mine.drop_nulls(["first", "second"]).sort("cluster", "first", "second")
             x, y = whole["first"].to_numpy(), whole["second"].to_numpy()
             counts = {"items": whole.height, "left_out": mine.height - whole.height}
-            found = _coefficients(x, y, whole["cluster"].rle_id().to_numpy(), replicates, np.random.default_rng([seed, place]))
+            coefficients = _coefficients(
+                x, y, whole["cluster"].rle_id().to_numpy(), replicates, np.random.default_rng([seed, number])
+            )
             if level is AgreementLevel.MODELS and whole.height:
                 ranks = whole.select(pl.col("first", "second").rank("min", descending=True))
-                found["same_rank"] = float((ranks["first"] == ranks["second"]).mean())  # type: ignore[arg-type]
-            yield {"task": task, "first": first, "second": second, **counts, **found}
+                coefficients["same_rank"] = float((ranks["first"] == ranks["second"]).mean())  # type: ignore[arg-type]
+            yield {"task": task, "first": first, "second": second, **counts, **coefficients}
 
 
 def _standings(sides: Mapping[str, pl.DataFrame], dimension: str) -> pl.DataFrame:
@@ -296,16 +300,18 @@ def _coefficients(
         values = {name: statistic(first, second) for name, statistic in _COEFFICIENTS.items()}
     except UndefinedError as error:
         return {"reason": error.problem.rstrip(":")}
-    found: dict[str, object] = dict(values)
+    coefficients: dict[str, object] = dict(values)
     begins = np.flatnonzero(np.diff(cluster, prepend=-1))
     if replicates and len(begins) > 1:
         drawn = _drawn(first, second, begins, replicates, random)
         low, high = expanded_interval(drawn, np.array(list(values.values())), len(begins), CONFIDENCE)
-        for place, name in enumerate(_COEFFICIENTS):
-            ends = {"low": low[place], "high": high[place]}
+        for number, name in enumerate(_COEFFICIENTS):
+            ends = {"low": low[number], "high": high[number]}
             # An interval is made wider for few clusters, and a coefficient has no value beyond 1.
-            found |= {f"{name}_{end}": None if np.isnan(value) else float(np.clip(value, -1, 1)) for end, value in ends.items()}
-    return found
+            coefficients |= {
+                f"{name}_{end}": None if np.isnan(value) else float(np.clip(value, -1, 1)) for end, value in ends.items()
+            }
+    return coefficients
 
 
 def _drawn(first: Floats, second: Floats, begins: NDArray[np.integer], replicates: int, random: np.random.Generator) -> Floats:

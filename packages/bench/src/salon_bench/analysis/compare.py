@@ -120,7 +120,7 @@ def _refuse(a: ComparedSide, b: ComparedSide, *, across_versions: bool) -> None:
 
 
 def _same_texts(of_a: Mapping[str, str], of_b: Mapping[str, str]) -> dict[str, str]:
-    """The texts of both sides; prompts that share an id must share their text."""
+    """Return the texts of both sides; prompts that share an id must share their text."""
     for prompt_id in of_a.keys() & of_b.keys():
         if of_a[prompt_id] != of_b[prompt_id]:
             hint = "The runs were given different files of prompts; there is nothing to pair."
@@ -161,7 +161,7 @@ def _paired(rows_a: pl.DataFrame, rows_b: pl.DataFrame) -> pl.DataFrame:
 
 
 def _gap(part: pl.DataFrame, dimension: str, category: str | None, replicates: int, confidence: float, seed: int) -> Gap:
-    """The difference over the prompts of ``part``, each prompt once: the mean over its tasks that both sides scored."""
+    """Return the difference over the prompts of ``part``, each prompt once: the mean over its tasks that both sides scored."""
     scored = {mark: pl.col(f"scored_{mark}").fill_null(0) > 0 for mark in "ab"}
     both = pl.col("a").is_not_null() & pl.col("b").is_not_null()
     prompts = part.group_by("prompt_id", maintain_order=True).agg(
@@ -170,8 +170,8 @@ def _gap(part: pl.DataFrame, dimension: str, category: str | None, replicates: i
     paired = prompts.drop_nulls(["a", "b"])
     low = high = None
     if paired.height >= _FEWEST and replicates:
-        found = paired_bootstrap(paired["a"], paired["b"], replicates=replicates, confidence=confidence, seed=seed)
-        low, high = (None if math.isnan(end) else end for end in (found.ci_low, found.ci_high))
+        difference = paired_bootstrap(paired["a"], paired["b"], replicates=replicates, confidence=confidence, seed=seed)
+        low, high = (None if math.isnan(end) else end for end in (difference.ci_low, difference.ci_high))
     mean_a, mean_b = (_mean(paired[mark]) for mark in "ab")
     alone = prompts.filter(pl.col("a").is_null())
     only_a = alone.filter(pl.col("some_a") & ~pl.col("some_b")).height
@@ -198,20 +198,20 @@ def _mean(values: pl.Series) -> float | None:
 
 
 def _changes(pairs: pl.DataFrame) -> list[ChangedPrompt]:
-    """Every prompt on which the sides part, the biggest change first; its text is filled in later."""
+    """Return every prompt on which the sides differ, the biggest change first; texts are filled in later."""
     both = pairs.drop_nulls(["a", "b"])
     lowest, highest = pl.min_horizontal("a", "b").min(), pl.max_horizontal("a", "b").max()
     moved = both.with_columns(part=(pl.col("a") - pl.col("b")) / (highest - lowest).over("dimension")).filter(
         pl.col("a") != pl.col("b")
     )
-    found = []
+    changed = []
     for (prompt_id,), part in moved.group_by("prompt_id", maintain_order=True):
         rows = part.sort(pl.col("part").abs(), "dimension", "task", descending=[True, False, False])
         moves = tuple(ScoreChange(*row) for row in rows.select("task", "dimension", "a", "b").iter_rows())
         ids = [tuple(sorted({each for row in part[f"generations_{mark}"] for each in row})) for mark in "ab"]
         size, balance = float(rows["part"].abs().sum()), float(rows["part"].sum())
-        found.append(ChangedPrompt(str(prompt_id), tuple(sorted(set(part["task"]))), None, moves, size, balance, *ids))
-    return sorted(found, key=lambda each: (-round(each.size, 9), each.categories, each.prompt_id))
+        changed.append(ChangedPrompt(str(prompt_id), tuple(sorted(set(part["task"]))), None, moves, size, balance, *ids))
+    return sorted(changed, key=lambda change: (-round(change.size, 9), change.categories, change.prompt_id))
 
 
 def _notes(

@@ -17,7 +17,7 @@ _PICTURE: Final = ("run_id", "suite", "judge", "judge_version", "subject_model",
 
 
 def exported(store: StoreAddress, run_ids: Sequence[str], *, wide: bool = False) -> pl.DataFrame:
-    """The scores of runs with their pictures and labels.
+    """Return the scores of runs with their pictures and labels.
 
     Args:
         store: the results' directory.
@@ -39,7 +39,7 @@ def exported(store: StoreAddress, run_ids: Sequence[str], *, wide: bool = False)
     views = [RunView(store, run_status(store, run_id)) for run_id in dict.fromkeys(run_ids)]
     scores = pl.concat([each.scores for each in views])
     labels = pl.concat([each.assessments for each in views])
-    given = (
+    generation_columns = (
         labels.filter(pl.col("present"))
         .group_by("run_id", "generation_id")
         .agg(pl.concat_str("taxonomy", pl.lit("/"), "label").unique().sort().alias("labels"))
@@ -49,21 +49,21 @@ def exported(store: StoreAddress, run_ids: Sequence[str], *, wide: bool = False)
     return (
         rows.join(_texts(views), on=["run_id", "prompt_id"], how="left")
         .join(generations, on="generation_id", how="left")
-        .join(given, on=["run_id", "generation_id"], how="left")
+        .join(generation_columns, on=["run_id", "generation_id"], how="left")
         .with_columns(pl.col("labels").fill_null([]))
         .sort([name for name in (*_PICTURE, "dimension") if name in rows.columns], nulls_last=True)
     )
 
 
 def _wide(scores: pl.DataFrame) -> pl.DataFrame:
-    taken = {*_PICTURE, "prompt", "sample", "uri", "sha256", "labels"}
+    names_used = {*_PICTURE, "prompt", "sample", "uri", "sha256", "labels"}
     columns = []
     names: dict[str, str] = {}
     for dimension in scores["dimension"].unique().sort():
-        name = f"{dimension}_score" if dimension in taken else dimension
-        while name in taken or f"{name}_unscored" in taken:
+        name = f"{dimension}_score" if dimension in names_used else dimension
+        while name in names_used or f"{name}_unscored" in names_used:
             name += "_"
-        taken |= {name, f"{name}_unscored"}
+        names_used |= {name, f"{name}_unscored"}
         names[dimension] = name
         mine = pl.col("dimension") == dimension
         columns.append(pl.col("value").filter(mine).first().alias(name))

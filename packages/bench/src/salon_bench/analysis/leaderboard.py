@@ -63,18 +63,18 @@ class SuiteBoard(ShownResult):
         others = [name for name in self.metrics() if name != self.metric]
         columns = ("rank", "model", self.metric, "interval", *others, "scored", "unscored")
         rows, points = [], []
-        for rank, each in zip(self.ranks(), self.entries, strict=True):
-            value, *ends = (number(each, self.metric, column) for column in ("value", "ci_low", "ci_high"))
-            points.append(PlotRow(each.model, value, *ends))
+        for rank, entry in zip(self.ranks(), self.entries, strict=True):
+            value, *ends = (number(entry, self.metric, column) for column in ("value", "ci_low", "ci_high"))
+            points.append(PlotRow(entry.model, value, *ends))
             rows.append(
                 (
                     MISSING if rank is None else str(rank),
-                    each.model,
+                    entry.model,
                     number_text(value),
                     interval_text(*ends),
-                    *(number_text(number(each, name, "value")) for name in others),
-                    f"{each.numbers.scored:,}",
-                    f"{each.numbers.unscored:,}",
+                    *(number_text(number(entry, name, "value")) for name in others),
+                    f"{entry.numbers.scored:,}",
+                    f"{entry.numbers.unscored:,}",
                 )
             )
         header = f"{self.suite}, judged by {self.judge}, version {self.judge_version}; {self.metric}: higher is better."
@@ -82,7 +82,7 @@ class SuiteBoard(ShownResult):
         return ResultView(header, table, ForestPlot(self.metric, points), self.notes)
 
     def table(self) -> pl.DataFrame:
-        """One row per model and number, best model first.
+        """Return one row per model and number, best model first.
 
         Columns: ``suite``, ``judge``, ``judge_version``, ``rank`` (of the model; null without the ranking metric),
         ``model``, ``run_id``, ``metric``, ``group``, ``value``, ``ci_low``, ``ci_high``, ``scored``, ``unscored``.
@@ -103,16 +103,16 @@ class SuiteBoard(ShownResult):
         return pl.concat(frames)
 
     def ranks(self) -> list[int | None]:
-        """The rank of every entry; equal values share the best, an entry without the metric has none."""
+        """Return the rank of every entry; equal values share the best, an entry without the metric has none."""
         values = [number(each, self.metric, "value") for each in self.entries]
         return [None if value is None else 1 + sum(v is not None and v > value for v in values) for value in values]
 
     def metrics(self) -> list[str]:
-        """The metrics about everything (no group), in the suite's order."""
-        found: dict[str, None] = {}
-        for each in self.entries:
-            found.update(dict.fromkeys(row["metric"] for row in _rows(each) if row.get("group") is None))
-        return list(found)
+        """Return the metrics about everything (no group), in the suite's order."""
+        metrics: dict[str, None] = {}
+        for entry in self.entries:
+            metrics.update(dict.fromkeys(row["metric"] for row in _rows(entry) if row.get("group") is None))
+        return list(metrics)
 
 
 def number(entry: Entry, metric: str, column: str, group: str | None = None) -> Any:
@@ -126,7 +126,7 @@ def number(entry: Entry, metric: str, column: str, group: str | None = None) -> 
 def leaderboards(
     store: StoreAddress, suite: Suite, *, metric: str | None = None, all_versions: bool = False
 ) -> list[SuiteBoard]:
-    """The boards of a suite, one for every judge, from its newest version; the most recent board first.
+    """Return the boards of a suite, one for every judge, from its newest version; the most recent board first.
 
     Args:
         store: the results' directory.
@@ -150,9 +150,9 @@ def leaderboards(
             hint=f"{len(runs)} are begun: salon bench runs --store {store}" if runs else "salon bench run starts one.",
         )
     newest: dict[tuple[str, str], datetime] = {}
-    for each in done:
-        key = (each.judge or "", each.judge_version or "")
-        newest[key] = max(newest.get(key, _LONG_AGO), each.started_at or _LONG_AGO)
+    for run in done:
+        key = (run.judge or "", run.judge_version or "")
+        newest[key] = max(newest.get(key, _LONG_AGO), run.started_at or _LONG_AGO)
     boards = []
     for judge, version in sorted(newest, key=lambda key: (newest[key], key), reverse=True):
         later = [v for j, v in newest if j == judge and (newest[judge, v], v) > (newest[judge, version], version)]
@@ -169,15 +169,15 @@ def _board(
 ) -> SuiteBoard:
     latest: dict[str, Entry] = {}
     repeated = 0
-    for run in sorted(members, key=lambda each: (each.started_at or _LONG_AGO, each.run_id)):
+    for run in sorted(members, key=lambda one: (one.started_at or _LONG_AGO, one.run_id)):
         view = RunView(store, run)
-        for each in view.summaries(suite):
-            repeated += each.model in latest
-            mine = view.of(each.model)["prompt_id"].drop_nulls()
-            latest[each.model] = Entry(run.run_id, each.model, each, frozenset(mine))
+        for summary in view.summaries(suite):
+            repeated += summary.model in latest
+            mine = view.of(summary.model)["prompt_id"].drop_nulls()
+            latest[summary.model] = Entry(run.run_id, summary.model, summary, frozenset(mine))
     entries = list(latest.values())
     chosen = _ranking_metric(entries, metric)
-    entries.sort(key=lambda each: (_merit(each, chosen), each.model))
+    entries.sort(key=lambda one: (_merit(one, chosen), one.model))
     return SuiteBoard(suite.name, judge, version, chosen, tuple(entries), tuple(_notes(entries, repeated, older, suite.name)))
 
 

@@ -42,7 +42,7 @@ class Panel:
 
 
 def combined_scores(members: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """One row per item: the mean over the members that scored it; ``abstained`` where none did.
+    """Return one row per item: the mean over the members that scored it; ``abstained`` where none did.
 
     Args:
         members: each member's rows of ``scores``, by its name.
@@ -83,16 +83,16 @@ def agreement(members: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
     It has the share of equal values where both scored an item, the mean absolute difference, and Krippendorff's α.
     """
     alphas = {(each.task, each.dimension): each.alpha for each in score_agreement(members)}
-    found: dict[tuple[str, str], list[tuple[int, int, float]]] = {}
+    pairs: dict[tuple[str, str], list[tuple[int, int, float]]] = {}
     for one, other in combinations(members.values(), 2):
         both = one.join(other, on=_ITEM, how="inner", nulls_equal=True).drop_nulls(["value", "value_right"])
         gap = (pl.col("value") - pl.col("value_right")).abs()
         for row in (
             both.group_by("task", "dimension").agg(n=pl.len(), same=(gap == 0).sum(), gap=gap.sum()).iter_rows(named=True)
         ):
-            found.setdefault((row["task"], row["dimension"]), []).append((row["n"], row["same"], row["gap"]))
+            pairs.setdefault((row["task"], row["dimension"]), []).append((row["n"], row["same"], row["gap"]))
     return [
-        _agreed(task, dimension, counts, alphas.get((task, dimension))) for (task, dimension), counts in sorted(found.items())
+        _agreed(task, dimension, counts, alphas.get((task, dimension))) for (task, dimension), counts in sorted(pairs.items())
     ]
 
 

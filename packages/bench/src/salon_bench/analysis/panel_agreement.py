@@ -68,8 +68,8 @@ def score_agreement(members: Mapping[str, pl.DataFrame]) -> list[ScoreAgreement]
     columns = (*(pl.col(name).cast(pl.String) for name in _ITEM), pl.col("value").cast(pl.Float64))
     frames = [frame.select(columns).with_columns(member=pl.lit(name)) for name, frame in members.items()]
     rows = pl.concat(frames, how="vertical_relaxed").drop_nulls("value")
-    item = pl.concat_str(*(pl.col(name).fill_null("") for name in _ITEM), separator="\0")
-    rows = rows.with_columns(item=item)
+    item_key = pl.concat_str(*(pl.col(name).fill_null("") for name in _ITEM), separator="\0")
+    rows = rows.with_columns(item=item_key)
     return [
         _score_agreement(str(task), str(dimension), part)
         for (task, dimension), part in sorted(rows.partition_by("task", "dimension", as_dict=True).items())
@@ -84,28 +84,28 @@ def label_agreement(members: Mapping[str, pl.DataFrame]) -> list[LabelAgreement]
     Args:
         members: each member's rows of ``assessments``, by its name.
     """
-    found = []
+    agreements = []
     names = sorted(members)
-    for place, one in enumerate(names):
-        for other in names[place + 1 :]:
+    for number, one in enumerate(names):
+        for other in names[number + 1 :]:
             both = (members[one], members[other])
             keys = [frame.select("taxonomy", "generation_id").unique() for frame in both]
             shared = keys[0].join(keys[1], on=["taxonomy", "generation_id"]).sort("taxonomy", "generation_id")
-            given = [set(frame.filter("present").select("taxonomy", "label", "generation_id").iter_rows()) for frame in both]
-            for taxonomy, label in sorted({(taxonomy, label) for each in given for taxonomy, label, _ in each}):
+            present = [set(frame.filter("present").select("taxonomy", "label", "generation_id").iter_rows()) for frame in both]
+            for taxonomy, label in sorted({(taxonomy, label) for each in present for taxonomy, label, _ in each}):
                 things = shared.filter(pl.col("taxonomy") == taxonomy)["generation_id"].to_list()
-                said = [[(taxonomy, label, thing) in each for thing in things] for each in given]
-                found.append(LabelAgreement(taxonomy, label, one, other, len(things), _kappa(said[0], said[1])))
-    return found
+                answers = [[(taxonomy, label, thing) in each for thing in things] for each in present]
+                agreements.append(LabelAgreement(taxonomy, label, one, other, len(things), _kappa(answers[0], answers[1])))
+    return agreements
 
 
 def _score_agreement(task: str, dimension: str, rows: pl.DataFrame) -> ScoreAgreement:
-    items = rows.group_by("item").len().filter(pl.col("len") > 1).height
+    shared = rows.group_by("item").len().filter(pl.col("len") > 1).height
     try:
         value = alpha(rows, thing="item", rater="member", value="value", level="interval").value
     except UndefinedError as error:
-        return ScoreAgreement(task, dimension, None, items, error.problem.rstrip(":"))
-    return ScoreAgreement(task, dimension, value, items)
+        return ScoreAgreement(task, dimension, None, shared, error.problem.rstrip(":"))
+    return ScoreAgreement(task, dimension, value, shared)
 
 
 def _kappa(one: list[bool], other: list[bool]) -> float | None:

@@ -45,15 +45,15 @@ def tracked_runs(store: StoreAddress, run_ids: Sequence[str]) -> list[TrackedRun
     """
     if not run_ids:
         raise InputError("name a run", hint="salon bench runs lists them.")
-    found = []
+    tracked = []
     for run_id in dict.fromkeys(run_ids):
         view = RunView(store, run_id)
-        for each in view.summaries():
-            first = view.of(each.model).row(0, named=True)
-            facts = {"run": run_id, "suite": view.status.suite, "model": each.model}
+        for summary in view.summaries():
+            first = view.of(summary.model).row(0, named=True)
+            facts = {"run": run_id, "suite": view.status.suite, "model": summary.model}
             facts |= {"judge": first["judge"], "judge_version": first["judge_version"] or ""}
-            numbers = {"scored": float(each.scored), "unscored": float(each.unscored)}
-            for row in each.summary.table.to_dicts():
+            numbers = {"scored": float(summary.scored), "unscored": float(summary.unscored)}
+            for row in summary.summary.table.to_dicts():
                 name = _named(row["metric"], row.get("group"))
                 ends = {f"{name}.ci_low": row.get("ci_low"), f"{name}.ci_high": row.get("ci_high")}
                 for key, value in {name: row.get("value"), **ends}.items():
@@ -62,10 +62,10 @@ def tracked_runs(store: StoreAddress, run_ids: Sequence[str]) -> list[TrackedRun
             began = view.status.started_at
             started = 0 if began is None else round(1000 * began.timestamp())
             key = digest("tracked run", [facts, sorted(numbers.items())], length=16)
-            found.append(TrackedRun(f"{run_id} {each.model}", key, facts, numbers, started))
-    if not found:
+            tracked.append(TrackedRun(f"{run_id} {summary.model}", key, facts, numbers, started))
+    if not tracked:
         raise InputError("the run holds no scores yet", value=run_ids[0], hint="salon bench runs says how far it is.")
-    return found
+    return tracked
 
 
 def _named(metric: str, group: str | None) -> str:
@@ -101,12 +101,12 @@ def log_to_mlflow(runs: Sequence[TrackedRun], folder: Path, project: str) -> Non
         if client.search_runs([experiment], f"tags.`salon.key` = '{run.key}'"):
             continue
         tags = {"salon.key": run.key, "mlflow.runName": run.name}
-        made = client.create_run(experiment, start_time=run.started_ms, tags=tags)
+        created = client.create_run(experiment, start_time=run.started_ms, tags=tags)
         metrics = [entities.Metric(name, value, run.started_ms, 0) for name, value in run.numbers.items()]
         params = [entities.Param(name, value) for name, value in run.facts.items()]
         for start in range(0, max(len(metrics), 1), _BATCH):
-            client.log_batch(made.info.run_id, metrics=metrics[start : start + _BATCH], params=params if not start else [])
-        client.set_terminated(made.info.run_id, end_time=run.started_ms)
+            client.log_batch(created.info.run_id, metrics=metrics[start : start + _BATCH], params=params if not start else [])
+        client.set_terminated(created.info.run_id, end_time=run.started_ms)
 
 
 def log_to_wandb(runs: Sequence[TrackedRun], folder: Path, project: str) -> None:
@@ -124,7 +124,7 @@ def log_to_wandb(runs: Sequence[TrackedRun], folder: Path, project: str) -> None
     _written(folder, lambda: folder.mkdir(parents=True, exist_ok=True))
     quiet = wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True)
     for run in runs:
-        made = wandb.init(
+        tracker = wandb.init(
             project=project,
             id=run.key,
             name=run.name,
@@ -134,14 +134,14 @@ def log_to_wandb(runs: Sequence[TrackedRun], folder: Path, project: str) -> None
             settings=quiet,
             reinit="create_new",
         )
-        made.log(dict(run.numbers))
-        made.finish()
+        tracker.log(dict(run.numbers))
+        tracker.finish()
     wandb.teardown()  # its own process writes the last bytes when it ends
 
 
 _INSTALL: Final = {
-    "mlflow": "mlflow-skinny",  # no extra: it holds back packages that others of ours need newer
-    "wandb": "'salon-bench[wandb]'",
+    "mlflow": "Install it: pip install mlflow-skinny",  # no extra: it holds back packages that others of ours need newer
+    "wandb": "In a clone of Salon: uv pip install './packages/bench[wandb]'",
 }
 _BATCH: Final = 500
 """Metrics that MLflow takes in one call."""
@@ -156,8 +156,8 @@ def _library(module: str, tracker: str) -> ModuleType:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        hint = f"Install it: pip install {_INSTALL[tracker]}"
-        raise InputError(f"logging to {tracker} needs a package that is missing:", value=error.name, hint=hint) from error
+        problem = f"logging to {tracker} needs a package that is missing:"
+        raise InputError(problem, value=error.name, hint=_INSTALL[tracker]) from error
 
 
 def _written(folder: Path, make: Callable[[], Any]) -> Any:

@@ -44,25 +44,25 @@ def rows_(rows: tuple[Path, ...], videos: Path | None, output: Path | None, form
     """
     from salon_judges.formats.artifact_bench import QuestionLevel, QuestionTask, read_rows
 
-    found = read_rows(*rows)
-    counts = Counter((each.task, each.level) for each in found)
-    missing = sorted({path for each in found for path in each.videos if videos and not (videos / path).is_file()})
+    usable = read_rows(*rows)
+    counts = Counter((each.task, each.level) for each in usable)
+    missing = sorted({path for each in usable for path in each.videos if videos and not (videos / path).is_file()})
     levels = tuple(level.value for level in QuestionLevel)
     by_task = {task.value: {level.value: counts[task, level] for level in QuestionLevel} for task in QuestionTask}
-    problems = [str(each.error) for each in found.left_out]
+    problems = [str(each.error) for each in usable.left_out]
     document = {"questions": by_task, "missing_videos": missing, "left_out": problems}
     lines = [[task, *(str(count) for count in counted.values())] for task, counted in by_task.items()]
     values = [{"task": task, **counted} for task, counted in by_task.items()]
     cells = Table(("task", *levels), lines, frozenset(levels))
     deliver(cells, values, form=form, output=output, json=lambda: as_json(document))
     if form == "table":
-        click.echo(f"{len(found)} questions")
-    if found.left_out:
-        click.echo("\n".join(found.remarks()), err=True)
+        click.echo(f"{len(usable)} questions")
+    if usable.left_out:
+        click.echo("\n".join(usable.remarks()), err=True)
     if missing:
         raise IncompleteError(f"{len(missing)} videos are missing below {videos}; the first: {missing[0]!r}")
-    if found.left_out:
-        raise IncompleteError(f"{len(found.left_out)} rows cannot be used")
+    if usable.left_out:
+        raise IncompleteError(f"{len(usable.left_out)} rows cannot be used")
 
 
 @artifact_bench.command("confusion")
@@ -83,8 +83,8 @@ def confusion_(run_id: str, store: StoreAddress, output: Path | None, form: str)
     from salon_bench.suites.artifact_bench.summary import INVALID
 
     view = RunView(store, run_status(store, run_id))
-    found = diagnoses(view.scores, INVALID)
-    pairs = confusion(found).head(_PAIRS)
+    answers = diagnoses(view.scores, INVALID)
+    pairs = confusion(answers).head(_PAIRS)
     deliver(frame_cells(pairs), pairs, form=form, output=output, json=lambda: as_json(pairs.to_dicts()))
     if form == "table":
-        click.echo(f"{len(found)} questions, {sum(each.chosen is None for each in found)} of them without an answer")
+        click.echo(f"{len(answers)} questions, {sum(each.chosen is None for each in answers)} of them without an answer")

@@ -68,18 +68,18 @@ def evaluate(
     from salon_bench.suites.assessors import compare, match, read_labels
     from salon_bench.suites.assessors import evaluate as evaluated
 
-    labels, said = read_labels(truth, truth=True), read_labels(answers)
-    for words in (*labels.remarks(), *said.remarks()):
+    labels, answered = read_labels(truth, truth=True), read_labels(answers)
+    for words in (*labels.remarks(), *answered.remarks()):
         click.echo(visible(words), err=True)
-    true, given = match(labels, said)
+    true, predicted = match(labels, answered)
     if against is None:
-        result = evaluated(true, given, invalid=invalid, replicates=replicates)
+        result = evaluated(true, predicted, invalid=invalid, replicates=replicates)
         show_evaluation(result, level, form, output)
         return
     if invalid != "nothing":
         raise click.UsageError("--invalid left_out cannot be joined with --against: both need the same images.")
     _, other = match(labels, read_labels(against))
-    _show_comparison(compare(true, given, other, replicates=replicates), level, form, output)
+    _show_comparison(compare(true, predicted, other, replicates=replicates), level, form, output)
 
 
 def show_evaluation(
@@ -137,7 +137,7 @@ def _show_comparison(result: "AssessorComparison", level: str, form: str, output
 
 
 def _named(row: Mapping[str, str]) -> str:
-    """A label as tables call it; averages say of what."""
+    """Return a label as tables call it; averages say of what."""
     return f"{row['level']} {row['label']}" if row["label"] in ("macro", "micro") else row["label"]
 
 

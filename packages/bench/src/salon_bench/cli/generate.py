@@ -94,20 +94,20 @@ def generate(
     from salon_bench.suites.contract.registry import suite_named
 
     if suite_name is not None:
-        found = suite_named(suite_name).prompts(prompts)
+        suite_prompts = suite_named(suite_name).prompts(prompts)
     elif prompts is not None:
-        found = read_prompts(prompts, "prompts")
+        suite_prompts = read_prompts(prompts, "prompts")
     else:
         raise click.UsageError("give a file of PROMPTS, or --suite")
     chosen = _generator(generator, command, timeout_s, settings, dtype)
-    for words in getattr(found, "remarks", tuple)():
+    for words in getattr(suite_prompts, "remarks", tuple)():
         click.echo(words, err=True)
     limits = getattr(getattr(chosen, "settings", None), "limits", None)
     at_once = concurrency or int(getattr(limits, "concurrency", 1))
     with watching(work, "generating") as watcher:
         job = generate_pictures(
             chosen,
-            drawn(found, limit, seed),
+            drawn(suite_prompts, limit, seed),
             folder,
             samples=samples,
             seed=seed,

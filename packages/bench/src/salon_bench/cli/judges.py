@@ -102,11 +102,11 @@ def ingest(folder: Path, files: tuple[Path, ...], form: str) -> None:
 
     opened = BatchFolder(folder, create=False)
     try:
-        found = opened.ingest(files)
+        ingested = opened.ingest(files)
     finally:
         opened.close()
-    _show(found, form)
-    if not found.replies + found.failures + found.repeated:
+    _show(ingested, form)
+    if not ingested.replies + ingested.failures + ingested.repeated:
         raise InputError("no line of these files is about a request of this folder", source=folder, value=list(map(str, files)))
 
 
@@ -135,12 +135,14 @@ def status(folder: Path, form: str) -> None:
         click.echo(name)
 
 
-def _show(found: "Ingested", form: str) -> None:
-    counted: dict[str, Any] = {name: getattr(found, name) for name in type(found).__slots__}
+def _show(ingested: "Ingested", form: str) -> None:
+    counted: dict[str, Any] = {name: getattr(ingested, name) for name in type(ingested).__slots__}
     if form == "json":
         print_json(counted)
         return
-    left_out = f"{found.repeated} repeated, {found.unknown} unknown, {found.malformed} malformed"
-    click.echo(f"{found.replies} replies, {found.failures} failures; {found.waiting} requests wait. Left out: {left_out}.")
-    for problem in found.problems:
+    left_out = f"{ingested.repeated} repeated, {ingested.unknown} unknown, {ingested.malformed} malformed"
+    click.echo(
+        f"{ingested.replies} replies, {ingested.failures} failures; {ingested.waiting} requests wait. Left out: {left_out}."
+    )
+    for problem in ingested.problems:
         click.echo(problem, err=True)

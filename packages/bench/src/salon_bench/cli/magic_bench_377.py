@@ -66,11 +66,13 @@ def coverage(prompts: Path, language: str | None, form: str, output: Path | None
     from salon_bench.suites.magic_bench_377.label_coverage import coverage as covered
     from salon_judges.formats.magic_bench_377_prompts import read_prompts
 
-    found = covered(announced(read_prompts(prompts, language)))
-    fields = {name: getattr(found, name) for name in ("prompts", "chi_square", "p_value", "labels_per_prompt", "languages")}
-    document = {**fields, "labels": found.table.to_dicts()}
-    deliver(_cells(found), found.table, form=form, output=output, json=lambda: as_json(document))
-    for note in found.notes if form == "table" else ():
+    covered_labels = covered(announced(read_prompts(prompts, language)))
+    fields = {
+        name: getattr(covered_labels, name) for name in ("prompts", "chi_square", "p_value", "labels_per_prompt", "languages")
+    }
+    document = {**fields, "labels": covered_labels.table.to_dicts()}
+    deliver(_cells(covered_labels), covered_labels.table, form=form, output=output, json=lambda: as_json(document))
+    for note in covered_labels.notes if form == "table" else ():
         click.echo(note)
 
 
@@ -116,10 +118,10 @@ def draft(
 
     items, generations = _loaded(prompt_file, language, names, sources)
     had = None if before is None else Battles.read(before)
-    found = drafted(items, generations, number, rule=rule, seed=seed, before=had)
-    save_draft(items, found, output)
+    pairs = drafted(items, generations, number, rule=rule, seed=seed, before=had)
+    save_draft(items, pairs, output)
     click.echo(
-        f"{found.count} battles over {len(found.pairs)} prompts in {output}; {found.repeats} repeated ones were dropped."
+        f"{pairs.count} battles over {len(pairs.pairs)} prompts in {output}; {pairs.repeats} repeated ones were dropped."
     )
 
 
@@ -134,13 +136,15 @@ def _loaded(
         raise click.UsageError(f"{len(names)} --model but {len(sources)} --generations: give one for each, in the same order")
     items = announced(read_prompts(prompt_file, language))
     ids = [item.prompt.prompt_id for item in items]
-    found = [read_generations(source, name, ids) for name, source in zip(names, sources, strict=True)]
-    return items, Generations(file for each in found for model in each.models for id_ in ids for file in each.of(id_, model))
+    generations = [read_generations(source, name, ids) for name, source in zip(names, sources, strict=True)]
+    return items, Generations(
+        file for each in generations for model in each.models for id_ in ids for file in each.of(id_, model)
+    )
 
 
-def _cells(found: "Coverage") -> Table:
+def _cells(coverage: "Coverage") -> Table:
     lines = []
-    for kind, label, prompts, share, target, difference, change in found.table.iter_rows():
+    for kind, label, prompts, share, target, difference, change in coverage.table.iter_rows():
         numbers = ("–", "–", "–") if target is None else (f"{target}%", f"{difference:+.1f}", f"{change:+d}" if change else "")
         lines.append([kind, label, str(prompts), f"{share:.1f}%", *numbers])
-    return Table(tuple(found.table.columns), lines, frozenset(found.table.columns[2:]))
+    return Table(tuple(coverage.table.columns), lines, frozenset(coverage.table.columns[2:]))

@@ -63,7 +63,7 @@ _LIMITS: Final = ("max_cost", "max_tokens", "max_calls", "deadline")
 
 
 def opened(settings: Any, work: Mapping[str, Any]) -> "ManagedJudge":
-    """The judge that has these settings, with the concurrency that was asked for.
+    """Return the judge that has these settings, with the concurrency that was asked for.
 
     Raises:
         InputError: for a limit on cost and a judge without prices, or a secret that is not set.
@@ -93,7 +93,7 @@ def limits_of(work: Mapping[str, Any]) -> "RunLimits":
 
 
 def pace_of(judge: "Judge", work: Mapping[str, Any]) -> "Pace":
-    """How much at once: what was asked for, else what the judge allows."""
+    """Return how much at once: what was asked for, else what the judge allows."""
     from salon_bench.runs.suite_runner import Pace
 
     allowed = getattr(getattr(judge, "settings", None), "limits", None)
@@ -122,7 +122,7 @@ def _refuse_other_files(log: Path) -> None:
 
 @contextmanager
 def watching(work: Mapping[str, Any], label: str) -> "Iterator[Watcher]":
-    """A bar on a terminal, and the log that was asked for.
+    """Yield a bar on a terminal, and the log that was asked for.
 
     Raises:
         InputError: when the log cannot be written.

@@ -55,16 +55,16 @@ def bilingual(
     from salon_bench.suites.prism.bilingual import side_by_side
 
     one, other = read_scores([english], store), read_scores([chinese], store)
-    found = side_by_side(one, other, fidelity, replicates=replicates)
-    _show(found.table, found.notes, form, output)
+    compared = side_by_side(one, other, fidelity, replicates=replicates)
+    _show(compared.table, compared.notes, form, output)
 
 
 def _show(table: "pl.DataFrame", notes: Iterable[str], form: str, output: Path | None) -> None:
-    said = list(notes)
+    remarks = list(notes)
     numeric = frozenset(name for name, kind in table.schema.items() if kind.is_numeric())
     cells = Table(tuple(table.columns), [[_cell(value) for value in row] for row in table.iter_rows()], numeric)
-    deliver(cells, table, form=form, output=output, json=lambda: as_json({"rows": table.to_dicts(), "notes": said}))
-    for note in said if form == "table" else ():
+    deliver(cells, table, form=form, output=output, json=lambda: as_json({"rows": table.to_dicts(), "notes": remarks}))
+    for note in remarks if form == "table" else ():
         click.echo(note)
 
 

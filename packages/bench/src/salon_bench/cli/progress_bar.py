@@ -37,7 +37,7 @@ class Bar:
         self._drawn.update(self._task, completed=done, total=progress.total, facts=facts_of(progress))
 
     def happened(self, event: RunEvent) -> None:
-        """Nothing to draw."""
+        """Ignore the event: a bar does not draw it."""
 
 
 def facts_of(progress: RunProgress) -> str:
@@ -51,5 +51,5 @@ def facts_of(progress: RunProgress) -> str:
     parts = [f"{progress.rate:.1f}/s"]
     if progress.cost_usd is not None:
         parts.append(f"${progress.cost_usd:.2f}")
-    parts += [f"{count} {reason.value}" for reason, count in sorted(progress.reasons.items(), key=lambda item: -item[1])]
+    parts += [f"{count} {reason.value}" for reason, count in sorted(progress.reasons.items(), key=lambda pair: -pair[1])]
     return "  ".join(parts)

@@ -22,11 +22,12 @@ _ABOUT = click.option("--about", default="", metavar="TEXT", help="One paragraph
 @_ABOUT
 @click.option("--license", "license_", metavar="NAME", help="As the hub spells it: cc-by-4.0, mit, other.")
 def card(folder: Path, title: str, about: str, license_: str | None) -> None:
-    """Write README.md of a FOLDER for the Hugging Face hub: a data set's card, or a Space's where the FOLDER has an index.html.
+    """Write the README.md of a FOLDER for the Hugging Face hub.
 
-    A card has what the hub reads (a configuration for each table, size, license), and rows, columns with their types and the
-    SHA-256 of every table (.csv, .jsonl, .parquet). A Space is a page that a command wrote with --output. README.md is
-    replaced. Nothing is sent: the hub's own command `hf upload` does that.
+    It is a Space's where the FOLDER has an index.html (a page that a command wrote with --output), and the card of a data set
+    otherwise: what the hub reads (a configuration for each table, size, license), and rows, columns with their types and the
+    SHA-256 of every table (.csv, .jsonl, .parquet). README.md is replaced. Nothing is sent: the hub's own command `hf upload`
+    does that.
 
     \b
     Example:

@@ -172,8 +172,8 @@ def _begun(rows: Path, images: Path | None, limit: int | None, policy: "Judge", 
     from salon_bench.suites.r3_bench.workspace import Workspace
     from salon_judges.formats.r3_bench import read_items
 
-    found = announced(read_items(rows, images))
-    return Workspace.begin(work, policy.name, found[:limit], left_out=found.remarks())
+    usable = announced(read_items(rows, images))
+    return Workspace.begin(work, policy.name, usable[:limit], left_out=usable.remarks())
 
 
 class _Chain:
@@ -257,7 +257,7 @@ class _Chain:
         return watching(self._work, stage)
 
     def _left(self, stage: str) -> "RunLimits":
-        """What the stages before have left of the limits."""
+        """Return what the stages before have left of the limits."""
         why = self._spending.refusal()
         if why is not None:
             self._leave(f"{stage}: not begun, {why}")
@@ -292,26 +292,26 @@ def _show(space: "Workspace", store: StoreAddress, form: str, output: Path | Non
     from salon_bench.runs.view import numbers_view
     from salon_bench.suites.r3_bench.stages import stage_summaries
 
-    found = stage_summaries(space, store)
+    summaries = stage_summaries(space, store)
     document: dict[str, Any] = {
         stage: {"run_id": space.runs[stage], "table": summary.table.to_dicts(), "notes": list(summary.notes)}
-        for stage, summary in found.items()
+        for stage, summary in summaries.items()
     }
     everything = {"policy": space.policy, "left_out": list(space.left_out), "stages": document}
-    view = joined_views([numbers_view(stage, each) for stage, each in found.items()], list(found))
-    values = [{"stage": stage, **row} for stage, summary in found.items() for row in summary.table.to_dicts()]
+    view = joined_views([numbers_view(stage, each) for stage, each in summaries.items()], list(summaries))
+    values = [{"stage": stage, **row} for stage, summary in summaries.items() for row in summary.table.to_dicts()]
     deliver(
         view.table,
         values,
         form=form,
         output=output,
-        show=lambda: _show_stages(space, found),
+        show=lambda: _show_stages(space, summaries),
         json=lambda: as_json(everything),
     )
 
 
-def _show_stages(space: "Workspace", found: "Mapping[str, Summary]") -> None:
-    for stage, summary in found.items():
+def _show_stages(space: "Workspace", summaries: "Mapping[str, Summary]") -> None:
+    for stage, summary in summaries.items():
         click.echo(f"\n{space.policy}, {stage} (run {space.runs[stage]})")
         columns = summary.table.columns
         print_table(columns, cells(summary.table.to_dicts()), right=columns[2:])

@@ -174,7 +174,7 @@ def _say_what_is_left(refined: "Refined", models: "RefineModels", *, allowed: bo
 
 
 def _refuse_deaf(editor: str, method: str) -> None:
-    """The draw editor carries out instructions; a method that tells it whole prompts would get no picture at all."""
+    """Refuse the draw editor for methods that send whole prompts: it only carries out instructions."""
     if editor.rstrip(":") == "draw" and method in ("resubmit", "best-of-n"):
         hint = "Give --editor draw:prompt: it draws a new picture from a prompt."
         raise InputError(
@@ -196,7 +196,7 @@ def _items(prompt: str | None, image: Path | None, items: Path | None, images: P
 
 
 def _judge(specifications: Sequence[str], work: Mapping[str, Any]) -> "Judge | None":
-    """The one judge that is meant; None for none."""
+    """Return the one judge that is meant; None for none."""
     from salon_judges.clients.specification import read_judges
 
     judges = read_judges(specifications)

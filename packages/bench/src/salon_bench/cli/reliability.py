@@ -125,14 +125,15 @@ def _show(table: "ScoreTable", comparison: "SubjectComparison") -> None:
     )
     cells = comparison.view().table
     print_table(cells.columns, cells.rows, right=cells.numeric)
-    found = comparison.stability
-    if found is None:
+    stability = comparison.stability
+    if stability is None:
         click.echo("\nNo ranking to be stable: all models have the same mean.")
         return
-    click.echo(f"\nRank stability: {found.rounds} stratified subsamples of each size ({found.strata} strata)")
+    click.echo(f"\nRank stability: {stability.rounds} stratified subsamples of each size ({stability.strata} strata)")
     names = ["items", "tau", "tau_low", "tau_high", "exact", "tau_significant", "exact_significant"]
     _show_rows(
-        names, [[e.size, e.tau, e.tau_low, e.tau_high, e.exact, e.tau_significant, e.exact_significant] for e in found.sizes]
+        names,
+        [[e.size, e.tau, e.tau_low, e.tau_high, e.exact, e.tau_significant, e.exact_significant] for e in stability.sizes],
     )
 
 

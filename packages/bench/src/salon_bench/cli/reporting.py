@@ -25,7 +25,7 @@ MOST_NAMED = 5
 
 
 def report_of(suite: Suite, store: StoreAddress, run_id: str, outcome: SessionResult | None) -> dict[str, Any]:
-    """Everything that is printed about a run; ``outcome`` is None for one that was finished before."""
+    """Return everything that is printed about a run; ``outcome`` is None for one that was finished before."""
     return {
         "run_id": run_id,
         "complete": outcome is None or outcome.complete,
@@ -97,7 +97,7 @@ def counted(reasons: Mapping[str, int]) -> str:
 
 
 def problem_of(result: "CaseResult") -> list[str]:
-    """Which picture of a case could not be used, and why; nothing for a case without a problem."""
+    """Return which picture of a case could not be used, and why; nothing for a case without a problem."""
     case = result.case
     if case.problem is None:
         return []
@@ -106,7 +106,7 @@ def problem_of(result: "CaseResult") -> list[str]:
 
 
 def shortened(lines: Sequence[str]) -> list[str]:
-    """The first few lines, and that there are more.
+    """Return the first few lines, and that there are more.
 
     Example:
         >>> shortened(list("abcdef"))

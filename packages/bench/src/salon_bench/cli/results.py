@@ -11,8 +11,7 @@ _COMMANDS = {
     ),
     "card": LazyCommand(
         "salon_bench.cli.publishing:card",
-        "Write README.md of a FOLDER for the Hugging Face hub: a data set's card, or a Space's where the FOLDER has an "
-        "index.html.",
+        "Write the README.md of a FOLDER for the Hugging Face hub.",
     ),
     "compare": LazyCommand(
         "salon_bench.cli.report:compare",

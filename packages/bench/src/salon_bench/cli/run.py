@@ -63,7 +63,7 @@ _COMMANDS = {
     ),
     "runs": LazyCommand(
         "salon_bench.cli.runs:runs",
-        "List the runs of a store, oldest first, with their state and the version of judge and suite; or say how far a RUN is.",
+        "List the runs of a store, oldest first, with their state and versions; or report the progress of a RUN.",
     ),
 }
 """Commands in files of their own; imported when they are called."""
@@ -207,9 +207,9 @@ def run(
         plans.append((planned_run, judge, helper))
     _refuse_twins([each.plan for each, _, _ in plans])
     reports: list[dict[str, Any]] = []
-    for each, judge, helper in plans:
+    for plan, judge, helper in plans:
         if STOPPED_BY not in command_state():
-            reports.append(_judged(each, judge, helper, store, work=work))
+            reports.append(_judged(plan, judge, helper, store, work=work))
     if len(reports) == len(plans) > repeat and all(report["complete"] for report in reports):
         for draw in range(repeat):
             panel = [each for each, _, _ in plans if each.plan.draw == draw]
@@ -405,10 +405,10 @@ def _print(reports: list[dict[str, Any]]) -> None:
 
     for report in reports:
         click.echo(f"Run {report['run_id']}")
-        for each in report["models"]:
-            numbers = Table(tuple(each["table"][0]) if each["table"] else (), cells(each["table"]))
-            counted = f"\n{each['model']}: {each['scored']} rows scored, {each['unscored']} unscored"
-            print_parts(counted, numbers, *each["notes"])
+        for model in report["models"]:
+            numbers = Table(tuple(model["table"][0]) if model["table"] else (), cells(model["table"]))
+            counted = f"\n{model['model']}: {model['scored']} rows scored, {model['unscored']} unscored"
+            print_parts(counted, numbers, *model["notes"])
         for line in report.get("agreement", ()):
             click.echo(line["sentence"])
         if report.get("agreement") == []:

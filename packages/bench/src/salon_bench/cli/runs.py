@@ -43,7 +43,7 @@ def list_(form: str, output: Path | None) -> None:
 @OUTPUT
 @FORMAT
 def runs(run_id: str | None, store: StoreAddress, form: str, output: Path | None) -> None:
-    """List the runs of a store, oldest first, with their state and the version of judge and suite; or say how far a RUN is.
+    """List the runs of a store, oldest first, with their state and versions; or report the progress of a RUN.
 
     \b
     Example:

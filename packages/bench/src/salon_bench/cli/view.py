@@ -27,32 +27,19 @@ def view(store: StoreAddress, port: int, open_: bool) -> None:
       salon view results
       salon view s3://bucket/results --port 0 --no-open
     """
-    from aiohttp import web
-
     from salon_bench.viewer.app import Viewer
     from salon_bench.viewer.small_copies import SmallCopies
     from salon_bench.viewer.store_tables import StoreTables
-    from salon_taxonomy.errors import InputError
 
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     viewer = Viewer(StoreTables(store), SmallCopies(cache / "salon" / "pictures"))
 
     async def serve() -> None:
-        runner = web.AppRunner(viewer.app(), access_log=None)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", port).start()
-        except OSError as error:
-            hint = "Give another: --port 0 takes a free one."
-            raise InputError(f"cannot be listened on ({error.strerror})", source="--port", value=port, hint=hint) from error
-        address = f"http://127.0.0.1:{runner.addresses[0][1]}/{viewer.token}/"
-        click.echo(address)
-        if open_:
-            click.launch(address)
-        try:
+        async with viewer.served(port) as address:
+            click.echo(address)
+            if open_:
+                click.launch(address)
             await asyncio.Event().wait()
-        finally:
-            await runner.cleanup()
 
     with suppress(KeyboardInterrupt):
         asyncio.run(serve())

@@ -124,7 +124,7 @@ async def _refined(
     *,
     check: bool,
 ) -> Trace | None:
-    """What happened to one item; None when the run was stopped before its end."""
+    """Return what happened to one item; None when the run was stopped before its end."""
     async with gate:
         if session.stopped is not None:
             return None
@@ -153,7 +153,7 @@ async def _rated(this: Round, item: RefineItem, steps: ModelSteps) -> Round:
 
 
 def _first(item: RefineItem, folder: Path) -> Path:
-    """The given picture under its name in the folder.
+    """Return the given picture under its name in the folder.
 
     One that is missing stays missing: then the judge's verdict is that it cannot be seen.
 
@@ -212,22 +212,22 @@ def _run_row(items: Sequence[RefineItem], models: RefineModels, method: Method, 
 
 
 def _write_rounds(path: Path, refined: Refined) -> None:
-    """One line for each round of each item, for programs."""
+    """Write one line for each round of each item, for programs."""
     lines: list[dict[str, object]] = []
     for trace in refined.traces:
-        for each in trace.rounds:
-            said = each.verdict.value if isinstance(each.verdict, Scored) else None
-            why = [one.reason.value for one in (each.verdict, each.score, each.edit) if isinstance(one, Unscored)]
+        for one in trace.rounds:
+            answer = one.verdict.value if isinstance(one.verdict, Scored) else None
+            why = [one.reason.value for one in (one.verdict, one.score, one.edit) if isinstance(one, Unscored)]
             line = {
                 "item": trace.item.item_id,
-                "round": each.number,
-                "picture": str(each.picture.relative_to(path.parent)),
-                "matches": None if said is None else said.matches,
-                "explanation": None if said is None else said.explanation,
-                "instruction": each.instruction,
-                "score": each.score.value if isinstance(each.score, Scored) else None,
+                "round": one.number,
+                "picture": str(one.picture.relative_to(path.parent)),
+                "matches": None if answer is None else answer.matches,
+                "explanation": None if answer is None else answer.explanation,
+                "instruction": one.instruction,
+                "score": one.score.value if isinstance(one.score, Scored) else None,
                 "unscored": why[0] if why else None,
-                "final": each.number == trace.final_round,
+                "final": one.number == trace.final_round,
                 "stopped": str(trace.stopped),
             }
             lines.append(line)

@@ -71,14 +71,14 @@ def read_refine_items(path: Path, images: Path | None = None) -> UsableRows[Refi
     first = next((each[1] for each in rows if not isinstance(each, BadRow)), None)
     if first is not None and "original_prompt" in first.cells:
         return read_items(path, images).map(
-            lambda each: RefineItem(each.idx, each.prompt, each.picture, each.questions, each.answers)
+            lambda row: RefineItem(row.idx, row.prompt, row.picture, row.questions, row.answers)
         )
     folder = images or path.parent
-    return unique_rows(path, lambda row: _item(row, folder), lambda item: item.item_id, "id")
+    return unique_rows(path, lambda row: _item(row, folder), lambda row: row.item_id, "id")
 
 
 def listing(items: Sequence[RefineItem]) -> list[list[str | int | list[str] | list[bool]]]:
-    """What of the items could change a run: their ids, prompts, questions, and the digests of their files."""
+    """Return what of the items could change a run: their ids, prompts, questions, and the digests of their files."""
     sums = PictureDigests().of([each.picture for each in items])
     return [
         [each.item_id, each.prompt, list(each.questions), list(each.answers), sha256]

@@ -105,8 +105,8 @@ class Trace:
     @property
     def illusory(self) -> int:
         """How many of the judge's instructions rewrite the prompt instead of the picture."""
-        said = [each.verdict.value for each in self.rounds if isinstance(each.verdict, Scored)]
-        return sum(not each.matches and illusory(each.edit_prompt) is not None for each in said)
+        answers = [each.verdict.value for each in self.rounds if isinstance(each.verdict, Scored)]
+        return sum(not each.matches and illusory(each.edit_prompt) is not None for each in answers)
 
 
 class RefineSteps(Protocol):
@@ -144,7 +144,7 @@ class Effort:
 
 
 async def refine(item: RefineItem, first: Path, steps: RefineSteps, effort: Effort) -> Trace:
-    """The loop. The last picture is judged as well, so that the trace says whether the loop reached its end."""
+    """Run the reason–reflect–rectify loop; the last picture is judged as well, so the trace says whether it matches."""
     rounds: list[Round] = []
     picture = first
     for number in range(effort.most_rounds + 1):

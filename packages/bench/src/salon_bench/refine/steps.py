@@ -108,20 +108,20 @@ class ModelSteps:
             sample=number,
             seed=self._seed + number - 1,
         )
-        made = await self._edit_runner.make(task)
-        if made.lost:
+        edited = await self._edit_runner.make(task)
+        if edited.lost:
             self.failed.add(item.item_id)
-        return made.verdict
+        return edited.verdict
 
     async def rate(self, item: RefineItem, picture: Path, number: int) -> Verdict[float]:
         """Ask the scorer the item's questions, which it first finds itself where the item has none, or for its score."""
         return await self.check(item, picture, f"candidate {number}", number)
 
     async def check(self, item: RefineItem, picture: Path, task: str, number: int) -> Verdict[float]:
-        """The same under another name: ``first`` and ``final``."""
+        """Return the same under another name: ``first`` and ``final``."""
         if self.scores_pictures:
-            said: Verdict[ScoreAnswer] = await self._ask(self._scorer, item, "score", task, picture, number, {})
-            return said.value.verdict if isinstance(said, Scored) else said
+            verdict: Verdict[ScoreAnswer] = await self._ask(self._scorer, item, "score", task, picture, number, {})
+            return verdict.value.verdict if isinstance(verdict, Scored) else verdict
         asked = await self._asked(item)
         if isinstance(asked, Unscored):
             return asked
@@ -136,8 +136,8 @@ class ModelSteps:
         if item.questions:
             return Scored((item.questions, item.answers))
         if item.item_id not in self._questions:
-            found: Verdict[tuple[str, ...]] = await self._ask(self._scorer, item, "decompose", "prompt", None, 0, {})
-            yes = Scored((found.value, (True,) * len(found.value))) if isinstance(found, Scored) else found
+            questions: Verdict[tuple[str, ...]] = await self._ask(self._scorer, item, "decompose", "prompt", None, 0, {})
+            yes = Scored((questions.value, (True,) * len(questions.value))) if isinstance(questions, Scored) else questions
             self._questions[item.item_id] = yes
         return self._questions[item.item_id]
 
@@ -151,13 +151,15 @@ class ModelSteps:
         number: int,
         facts: Mapping[str, Digestible],
     ) -> Verdict[Any]:
-        """One question about one picture; its rows are written down, and a failed call is remembered as such."""
+        """Return one question about one picture; its rows are written down, and a failed call is remembered as such."""
         if case_runner is None:
             return Unscored(Reason.ABSTAINED, "no model was given for this question")
         case_id = digest("case", {"item": item.item_id, "subject": self._subject, "ask": ask, "task": task})
-        shown = () if picture is None else (Generated(item.item_id, self._model(number), number, picture, self._folder),)
+        pictures_shown = (
+            () if picture is None else (Generated(item.item_id, self._model(number), number, picture, self._folder),)
+        )
         whole = {"ask": ask, "task": task, **facts}
-        case = Case(case_id, SUITE, self._subject, _prompt(item), pictures=shown, facts=whole)
+        case = Case(case_id, SUITE, self._subject, _prompt(item), pictures=pictures_shown, facts=whole)
         case, generations = await asyncio.to_thread(with_pictures, case, PicturePolicy(most_pixels=_PIXELS), self._cache)
         result = await case_runner.run(case)
         if result.lost:

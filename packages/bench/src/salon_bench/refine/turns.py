@@ -46,19 +46,19 @@ class Turns:
         if case.facts["ask"] == "score":
             scored: Verdict[ScoreAnswer] = yield ask_for_score(case.image, case.prompt.text)
             return score_rows(case, task, scored)
-        said: Verdict[R3Answer] = yield reflect(case.image, case.prompt.text)
-        if not isinstance(said, Scored):
-            return [case.score(task, "matches", said)]
-        rest = {"explanation": said.value.explanation, "edit_prompt": said.value.edit_prompt}
+        verdict: Verdict[R3Answer] = yield reflect(case.image, case.prompt.text)
+        if not isinstance(verdict, Scored):
+            return [case.score(task, "matches", verdict)]
+        rest = {"explanation": verdict.value.explanation, "edit_prompt": verdict.value.edit_prompt}
         text = json.dumps(rest, ensure_ascii=False)
-        rows: list[Record] = [case.score(task, "matches", Scored(float(said.value.matches)))]
-        if not said.value.matches:
-            rows.append(case.score(task, "illusory", Scored(float(illusory(said.value.edit_prompt) is not None))))
-        return [*rows, case.label(TAXONOMY, MATCHES, present=said.value.matches, explanation=text)]
+        rows: list[Record] = [case.score(task, "matches", Scored(float(verdict.value.matches)))]
+        if not verdict.value.matches:
+            rows.append(case.score(task, "illusory", Scored(float(illusory(verdict.value.edit_prompt) is not None))))
+        return [*rows, case.label(TAXONOMY, MATCHES, present=verdict.value.matches, explanation=text)]
 
 
 def shared(answers: Verdict[tuple[bool, ...]], truth: list[object]) -> Verdict[float]:
-    """The share of questions that were answered as is right.
+    """Return the share of questions that were answered as is right.
 
     Example:
         >>> shared(Scored((True, False)), [True, True])

@@ -16,17 +16,17 @@ _LEAD = (
 
 
 def board_page(boards: Sequence[SuiteBoard]) -> str:
-    """The page as one string of self-contained HTML, the most recent board first; needs at least one board."""
+    """Return the page as one string of self-contained HTML, the most recent board first; needs at least one board."""
     sections = [PageSection(plain(f"{each.judge}, version {each.judge_version}"), tuple(_blocks(each))) for each in boards]
     return render_page(f"Leaderboard of {plain(boards[0].suite)}", lead=_LEAD, facts=[], sections=sections)
 
 
 def suite_notes(board: SuiteBoard) -> list[str]:
-    """What the suite says of its numbers; said once where all models share it."""
-    said = [(each, note) for each in board.entries for note in each.numbers.summary.notes]
-    shared = {note for _, note in said if all(note in each.numbers.summary.notes for each in board.entries)}
-    common = [note for note in dict.fromkeys(note for _, note in said) if note in shared]
-    return [plain(note) for note in (*common, *(f"{each.model}: {note}" for each, note in said if note not in shared))]
+    """Return the suite's notes on its numbers; a note shared by all models once."""
+    notes = [(each, note) for each in board.entries for note in each.numbers.summary.notes]
+    shared = {note for _, note in notes if all(note in each.numbers.summary.notes for each in board.entries)}
+    common = [note for note in dict.fromkeys(note for _, note in notes) if note in shared]
+    return [plain(note) for note in (*common, *(f"{each.model}: {note}" for each, note in notes if note not in shared))]
 
 
 def _blocks(board: SuiteBoard) -> list[Block]:

@@ -17,7 +17,7 @@ _WIDTH, _MIDDLE = 160, 80
 
 
 def comparison_page(store: StoreAddress, comparison: Comparison, *, side: int = SIDE) -> str:
-    """The page as one string of self-contained HTML.
+    """Return the page as one string of self-contained HTML.
 
     Args:
         store: where the pictures' rows are.
@@ -43,13 +43,13 @@ def comparison_page(store: StoreAddress, comparison: Comparison, *, side: int = 
 
 
 def move_names(change: ChangedPrompt) -> list[tuple[str, float, float]]:
-    """What differs, with both values; the task is named where the prompt has several."""
+    """Return the names of changed scores with both values; with the task where the prompt has several."""
     several = len(change.categories) > 1
     return [(f"{each.category}: {each.dimension}" if several else each.dimension, each.a, each.b) for each in change.moves]
 
 
 def _drawn(comparison: Comparison) -> Fragment:
-    """The table of differences with a drawing of every interval."""
+    """Return the table of differences with a drawing of every interval."""
     rows = [
         {"cells": gap_cells(gap), "bold": gap.significant, "bar": _bar(gap, _reach(comparison.gaps, gap.dimension))}
         for gap in comparison.gaps
@@ -59,7 +59,7 @@ def _drawn(comparison: Comparison) -> Fragment:
 
 
 def _reach(gaps: Sequence[Gap], dimension: str) -> float:
-    """The largest distance from 0 in one dimension, so that bars of a dimension have one scale."""
+    """Return the largest distance from 0 in one dimension, so that bars of a dimension have one scale."""
     ends = [
         abs(end)
         for gap in gaps
@@ -84,8 +84,8 @@ def _changes(store: StoreAddress, comparison: Comparison, side: int) -> Fragment
     wanted = {each for change in comparison.changes for each in (*change.generations_a[:1], *change.generations_b[:1])}
     views = [RunView(store, each) for each in (comparison.a.run_id, comparison.b.run_id)]
     rows = views[0].read("generations")
-    found = rows.filter(pl.col("generation_id").is_in(sorted(wanted))).select("generation_id", "uri", "sha256").collect()
-    sources = {generation_id: JudgedFile(uri, sha256) for generation_id, uri, sha256 in found.iter_rows()}
+    generations = rows.filter(pl.col("generation_id").is_in(sorted(wanted))).select("generation_id", "uri", "sha256").collect()
+    sources = {generation_id: JudgedFile(uri, sha256) for generation_id, uri, sha256 in generations.iter_rows()}
     small = thumbnails(sources.values(), side, folders_of(folder for view in views for folder in view.generation_folders))
     pictures = {generation_id: small[source] for generation_id, source in sources.items()}
     names = (plain(f"A: {comparison.a.model}"), plain(f"B: {comparison.b.model}"))
@@ -110,10 +110,10 @@ def _change(change: ChangedPrompt, pictures: dict[str, Thumbnail | NoThumbnail],
 
 
 def _picture(ids: Sequence[str], pictures: dict[str, Thumbnail | NoThumbnail]) -> dict[str, Any]:
-    found = pictures.get(ids[0]) if ids else None
-    if isinstance(found, Thumbnail):
-        return {"url": found.url, "width": found.width, "height": found.height}
-    return {"url": None, "why": "there is no picture" if found is None else plain(found.why)}
+    thumbnail = pictures.get(ids[0]) if ids else None
+    if isinstance(thumbnail, Thumbnail):
+        return {"url": thumbnail.url, "width": thumbnail.width, "height": thumbnail.height}
+    return {"url": None, "why": "there is no picture" if thumbnail is None else plain(thumbnail.why)}
 
 
 def _style() -> str:

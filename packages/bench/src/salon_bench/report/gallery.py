@@ -25,7 +25,7 @@ def plain(text: str) -> str:
 
 
 def value_text(value: float) -> str:
-    """A number of a card with at most four digits after the point.
+    """Return a number of a card with at most four digits after the point.
 
     Example:
         >>> value_text(8.0), value_text(0.33333333)
@@ -35,12 +35,12 @@ def value_text(value: float) -> str:
 
 
 def column_names(columns: Iterable[RunColumn]) -> list[str]:
-    """What each column is called: its model, with judge or run where the model alone would not tell."""
-    given = list(columns)
-    names = [each.model for each in given]
+    """Return the name of each column: its model, with judge or run where models repeat."""
+    listed = list(columns)
+    names = [each.model for each in listed]
     for more in (
-        [f"{each.model} · {each.judge}" for each in given],
-        [f"{each.model} · {each.judge} · {each.run.run_id}" for each in given],
+        [f"{each.model} · {each.judge}" for each in listed],
+        [f"{each.model} · {each.judge} · {each.run.run_id}" for each in listed],
     ):
         twice = {name for name, count in Counter(names).items() if count > 1}
         names = [longer if name in twice else name for name, longer in zip(names, more, strict=True)]
@@ -48,7 +48,7 @@ def column_names(columns: Iterable[RunColumn]) -> list[str]:
 
 
 def gallery_fragment(gallery: SuiteGallery) -> Fragment:
-    """The HTML of a gallery, with the style and the script that all galleries of a page share."""
+    """Return the HTML of a gallery, with the style and the script that all galleries of a page share."""
     names = column_names(gallery.columns)
     cards = [card for prompt in gallery.prompts for card in prompt.cards]
     labels = Counter(name for card in cards for name in {plain(label.name) for label in card.labels})
@@ -133,10 +133,10 @@ def _card(card: Card, prompt: PromptGroup, name: str, *, several_tasks: bool) ->
 
 
 def _reply(reply: ShownReply) -> dict[str, Any]:
-    said = [reply.step, f"attempt {reply.attempt}" if reply.attempt > 1 else "", "" if reply.status == "ok" else reply.status]
-    said += [reply.parse_status or "", reply.error or ""]
+    facts = [reply.step, f"attempt {reply.attempt}" if reply.attempt > 1 else "", "" if reply.status == "ok" else reply.status]
+    facts += [reply.parse_status or "", reply.error or ""]
     return {
-        "about": plain(" · ".join(filter(None, said))),
+        "about": plain(" · ".join(filter(None, facts))),
         "text": plain(reply.text) if reply.text else "",
         "cut": f"… {reply.cut:,} more characters are in the store." if reply.cut else "",
     }
@@ -151,10 +151,10 @@ def _reasons(card: Card) -> list[str]:
 
 
 def _dimensions(cards: Iterable[Card]) -> list[tuple[str, str, str]]:
-    """Every dimension that has a score, with its lowest and highest."""
-    found: dict[str, list[float]] = {}
+    """Return every dimension that has a score, with its lowest and highest."""
+    values_of: dict[str, list[float]] = {}
     for card in cards:
-        for each in card.numbers:
-            if each.value is not None:
-                found.setdefault(plain(each.dimension), []).append(each.value)
-    return [(name, value_text(min(values)), value_text(max(values))) for name, values in sorted(found.items())]
+        for number in card.numbers:
+            if number.value is not None:
+                values_of.setdefault(plain(number.dimension), []).append(number.value)
+    return [(name, value_text(min(values)), value_text(max(values))) for name, values in sorted(values_of.items())]

@@ -151,9 +151,9 @@ def gather(
 
 
 def _gallery(suite: str, runs: Sequence[RunView], most: int, longest_reply: int, side: int) -> SuiteGallery:
-    for each in runs:
-        if not each.scores.height:
-            raise InputError("the run holds no scores yet", value=each.run_id, hint="salon bench runs says how far it is.")
+    for run in runs:
+        if not run.scores.height:
+            raise InputError("the run holds no scores yet", value=run.run_id, hint="salon bench runs says how far it is.")
     columns = [column for each in runs for column in _columns(each)]
     places = {(each.run.run_id, each.model): number for number, each in enumerate(columns)}
     rows = pl.concat([each.scores for each in runs]).filter(pl.col("prompt_id").is_not_null())
@@ -166,8 +166,8 @@ def _gallery(suite: str, runs: Sequence[RunView], most: int, longest_reply: int,
     for row in kept.iter_rows(named=True):
         groups.setdefault(row["prompt_id"], []).append(about.card(row, places[row["run_id"], row["subject_model"]]))
     texts: dict[str, str] = {}
-    for each in reversed(runs):
-        texts |= each.prompts
+    for run in reversed(runs):
+        texts |= run.prompts
     prompts = tuple(_group(prompt_id, found, texts.get(prompt_id)) for prompt_id, found in groups.items())
     return SuiteGallery(suite, tuple(columns), prompts, cards.height - kept.height, about.elsewhere)
 
@@ -177,21 +177,21 @@ def _columns(run: RunView) -> list[RunColumn]:
         numbers = {each.model: each for each in run.summaries()}
     except InputError:  # a suite of another package, or of another version: the rows are shown all the same
         numbers = {}
-    found = []
+    columns = []
     for name in run.models:
         mine = run.of(name)
         first = mine.row(0, named=True)
         scored = mine["value"].count()
-        found.append(
+        columns.append(
             RunColumn(
                 run.status, name, first["judge"], first["judge_version"] or "", numbers.get(name), scored, mine.height - scored
             )
         )
-    return found
+    return columns
 
 
 def _first_prompts(cards: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Whole prompts in order, until there are ``most`` cards; at least one."""
+    """Return the cards of whole prompts in order, up to ``most`` cards; at least one prompt."""
     counts = cards.group_by("prompt_id", maintain_order=True).len().with_columns(before=pl.col("len").cum_sum() - pl.col("len"))
     fits = counts.filter((pl.col("before") + pl.col("len") <= most) | (pl.col("before") == 0))
     return cards.filter(pl.col("prompt_id").is_in(fits["prompt_id"].implode()))
@@ -199,7 +199,7 @@ def _first_prompts(cards: pl.DataFrame, most: int) -> pl.DataFrame:
 
 def _group(prompt_id: str, cards: list[Card], text: str | None) -> PromptGroup:
     tasks = sorted({number.task for card in cards for number in card.numbers})
-    return PromptGroup(prompt_id, tuple(tasks), text, tuple(sorted(cards, key=lambda each: (each.column, each.sample))))
+    return PromptGroup(prompt_id, tuple(tasks), text, tuple(sorted(cards, key=lambda card: (card.column, card.sample))))
 
 
 class _About:
@@ -235,10 +235,10 @@ class _About:
         self._steps = {step: place for place, step in enumerate(known.steps if known else ())}
 
     def _whole_cases(self, cards: pl.DataFrame) -> pl.Series:
-        """The cases about everything that a model has for a prompt, where the suite has such cases."""
+        """Return the cases about everything that a model has for a prompt, where the suite has such cases."""
         rows = cards.filter(pl.col("generation_id").is_null()).iter_rows(named=True) if self._names else ()
-        found = [whole_case_id(self._suite, row["prompt_id"], row["subject_model"]) for row in rows]
-        return pl.Series("generation_id", found, dtype=pl.String)
+        case_ids = [whole_case_id(self._suite, row["prompt_id"], row["subject_model"]) for row in rows]
+        return pl.Series("generation_id", case_ids, dtype=pl.String)
 
     def card(self, row: Mapping[str, Any], column: int) -> Card:
         generation = self._generations.get(row["generation_id"])
@@ -265,21 +265,23 @@ class _About:
         )
 
     def _picture(self, generation_id: str | None, numbers: Sequence[Number]) -> Thumbnail | NoThumbnail:
-        """A row without a generation is about none that could be opened, or, where it has a score, about several."""
+        """Return the thumbnail of a row, or the reason for none: no readable file, or several pictures."""
         generation = self._generations.get(generation_id or "")
         if generation is not None:
             return self._small[_source(generation)]
         return _SEVERAL if generation_id is None and any(each.value is not None for each in numbers) else _NO_FILE
 
     def _place(self, call: Mapping[str, Any]) -> int:
-        """In the suite's order of asking, where it says one."""
+        """Return the position of a call in the suite's order of asking; unknown steps last."""
         return self._steps.get(str(call["step"]).partition("#")[0], len(self._steps))
 
     def _reply(self, call: Mapping[str, Any]) -> ShownReply:
         text, most = call["response_text"], self._longest_reply
         cut = max(len(text or "") - most, 0)
-        shown = text[:most] if cut else text
-        return ShownReply(call["step"] or "", call["attempt"], call["status"], call["parse_status"], shown, cut, call["error"])
+        text_shown = text[:most] if cut else text
+        return ShownReply(
+            call["step"] or "", call["attempt"], call["status"], call["parse_status"], text_shown, cut, call["error"]
+        )
 
 
 class _Whole:
@@ -298,30 +300,30 @@ class _Whole:
             self._rows.setdefault(row["prompt_id"], []).append(row)
 
     def pictures(self, card: Mapping[str, Any]) -> tuple[Thumbnail | NoThumbnail, ...]:
-        """One for each sample; nothing where none is known.
+        """Return one picture for each sample; none where no sample is known.
 
         Those of the run's own folder count, by any model (a picture before an edit is not the model's), else those of
         the model; of several files under one number, one that can be shown.
         """
-        found: dict[int, Thumbnail | NoThumbnail] = {}
+        pictures: dict[int, Thumbnail | NoThumbnail] = {}
         rows = self._rows.get(card["prompt_id"], [])
         folders = [folder.absolute() for folder in self._folders[card["run_id"]]]
         mine = [row for row in rows if any(Path(row["uri"]).is_relative_to(folder) for folder in folders)]
         for row in mine or [row for row in rows if row["model"] == card["subject_model"]]:
             picture = self._small[_source(row)]
-            if not isinstance(found.get(row["sample"]), Thumbnail):
-                found[row["sample"]] = picture
-        return tuple(found.values())
+            if not isinstance(pictures.get(row["sample"]), Thumbnail):
+                pictures[row["sample"]] = picture
+        return tuple(pictures.values())
 
 
-def _names(given: Sequence[str], count: int) -> tuple[str, ...]:
-    """What several pictures are called; one alone needs no name.
+def _names(names: Sequence[str], count: int) -> tuple[str, ...]:
+    """Return the names of several pictures; a single one needs none.
 
     Example:
         >>> _names(("before", "after"), 3), _names(("before", "after"), 1)
         (('before', 'after', '3'), ())
     """
-    return tuple(given[place] if place < len(given) else str(place + 1) for place in range(count)) if count > 1 else ()
+    return tuple(names[place] if place < len(names) else str(place + 1) for place in range(count)) if count > 1 else ()
 
 
 def _suite_of(run: RunView) -> Suite | None:
@@ -345,7 +347,7 @@ def _by_card(rows: pl.DataFrame, wanted: pl.Series) -> dict[tuple[str, str], lis
 
 @cache
 def _label_name(taxonomy: str, label: str) -> str:
-    """The label in its taxonomy's words; the id where the taxonomy is not one of ours."""
+    """Return the label in its taxonomy's words; the id where the taxonomy is not one of ours."""
     if taxonomy not in Taxonomy.names():
         return f"{taxonomy}: {label}"
     try:

@@ -171,8 +171,12 @@ def _differences(store: StoreAddress, gallery: SuiteGallery) -> list[Block]:
             "are not compared here: salon results compare --across-versions does it all the same."
         ]
     try:
-        found = compare(store, one.run.run_id, other.run.run_id, model_a=one.model, model_b=other.model)
+        comparison = compare(store, one.run.run_id, other.run.run_id, model_a=one.model, model_b=other.model)
     except InputError as error:
         return [f"Not compared: {plain(str(error).splitlines()[0])}."]
     names = column_names(gallery.columns)
-    return [f"A is {names[0]}, B is {names[1]}; each prompt counts once.", found.view().table, *map(plain, found.notes)]
+    return [
+        f"A is {names[0]}, B is {names[1]}; each prompt counts once.",
+        comparison.view().table,
+        *map(plain, comparison.notes),
+    ]

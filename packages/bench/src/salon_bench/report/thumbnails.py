@@ -52,7 +52,7 @@ class NoThumbnail:
 def thumbnails(
     sources: Iterable[JudgedFile], side: int = SIDE, folders: Iterable[Path] = ()
 ) -> dict[JudgedFile, Thumbnail | NoThumbnail]:
-    """A small copy of every picture; each different picture is encoded once.
+    """Return a small copy of every picture; each different picture is encoded once.
 
     A file whose bytes are no longer those that were judged is not shown, so a page shows what the verdicts are about, and a
     store from elsewhere cannot put files of this machine on a page.
@@ -74,17 +74,17 @@ def thumbnails(
         >>> list(thumbnails([JudgedFile(str(path), "0" * 64)]).values())
         [NoThumbnail(why='the file has changed since it was judged')]
     """
-    wanted = sorted(set(sources), key=lambda each: (each.sha256, each.uri))
+    wanted = sorted(set(sources), key=lambda source: (source.sha256, source.uri))
     first = {source.sha256: source for source in wanted}
     policy = small_policy(side)
     bases = list(dict.fromkeys([Path.cwd(), *folders]))
     with ThreadPoolExecutor(_THREADS) as pool:
-        made = dict(zip(first, pool.map(lambda source: _made(source, policy, bases), first.values()), strict=True))
-    return {source: made[source.sha256] for source in wanted}
+        copies = dict(zip(first, pool.map(lambda source: _made(source, policy, bases), first.values()), strict=True))
+    return {source: copies[source.sha256] for source in wanted}
 
 
 def folders_of(generations: Iterable[Path]) -> list[Path]:
-    """Where relative paths may start that were written when these folders or tables were judged: they, and all above them."""
+    """Return the base folders for relative paths of judged files: these folders and all above them."""
     return [folder for each in generations for folder in (each, *each.parents)]
 
 
@@ -132,10 +132,10 @@ def small_policy(side: int) -> PicturePolicy:
     return PicturePolicy(longest_side=side, encoding=Encoding.WEBP, quality=_QUALITY)
 
 
-def _sheet(data: bytes) -> bytes | NoThumbnail:
+def _sheet(content: bytes) -> bytes | NoThumbnail:
     """Nine frames of a video as one picture."""
     try:
-        sampled = sample_video(data, VideoPolicy(most_frames=_SHEET_FRAMES))
+        sampled = sample_video(content, VideoPolicy(most_frames=_SHEET_FRAMES))
     except InputError as error:  # PyAV is not installed
         return NoThumbnail(error.problem)
     return NoThumbnail(sampled.detail) if isinstance(sampled, Unscored) else contact_sheet(sampled.film, columns=3)
@@ -146,11 +146,11 @@ def _judged_bytes(source: JudgedFile, bases: Sequence[Path]) -> bytes | NoThumbn
         return NoThumbnail("the file is not on this machine")
     problem = NoThumbnail("there is no such file")
     for path in dict.fromkeys(base / source.uri for base in bases):  # an absolute path stays what it is
-        data = read_inside(path, Path(path.anchor), DEFAULT_LIMITS.most_bytes)
-        if isinstance(data, Unscored):
-            problem = problem if data.detail is None else NoThumbnail(data.detail)
-        elif hashlib.sha256(data).hexdigest() == source.sha256:
-            return data
+        content = read_inside(path, Path(path.anchor), DEFAULT_LIMITS.most_bytes)
+        if isinstance(content, Unscored):
+            problem = problem if content.detail is None else NoThumbnail(content.detail)
+        elif hashlib.sha256(content).hexdigest() == source.sha256:
+            return content
         else:
             problem = NoThumbnail("the file has changed since it was judged")
     return problem

@@ -71,34 +71,34 @@ def _trace(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _round(each: Round, trace: Trace) -> dict[str, Any]:
-    shown = prepare_picture(each.picture, _THUMBNAIL, each.picture.parent)
+def _round(shown_round: Round, trace: Trace) -> dict[str, Any]:
+    small = prepare_picture(shown_round.picture, _THUMBNAIL, shown_round.picture.parent)
     picture, missing = "", ""
-    if isinstance(shown, Unscored):
-        missing = shown.detail
+    if isinstance(small, Unscored):
+        missing = small.detail
     else:
-        picture = f"data:image/jpeg;base64,{base64.b64encode(shown.media.data or b'').decode()}"
-    said = each.verdict.value if isinstance(each.verdict, Scored) else None
-    verdict = "" if said is None else "matches the prompt" if said.matches else "does not match the prompt"
-    if each.score is not None:
-        verdict += f"{'; ' if verdict else ''}score {_number(each.score)}"
+        picture = f"data:image/jpeg;base64,{base64.b64encode(small.media.data or b'').decode()}"
+    answer = shown_round.verdict.value if isinstance(shown_round.verdict, Scored) else None
+    verdict = "" if answer is None else "matches the prompt" if answer.matches else "does not match the prompt"
+    if shown_round.score is not None:
+        verdict += f"{'; ' if verdict else ''}score {_number(shown_round.score)}"
     return {
-        "name": "Given picture" if each.number == 0 else f"Picture {each.number}",
+        "name": "Given picture" if shown_round.number == 0 else f"Picture {shown_round.number}",
         "picture": picture,
         "missing": missing,
-        "final": each.number == trace.final_round,
+        "final": shown_round.number == trace.final_round,
         "verdict": verdict,
-        "matches": said.matches if said is not None else isinstance(each.score, Scored),
-        "explanation": said.explanation if said is not None and not said.matches else "",
-        "instruction": each.instruction or "",
-        "trouble": _trouble(each),
+        "matches": answer.matches if answer is not None else isinstance(shown_round.score, Scored),
+        "explanation": answer.explanation if answer is not None and not answer.matches else "",
+        "instruction": shown_round.instruction or "",
+        "trouble": _trouble(shown_round),
     }
 
 
-def _trouble(each: Round) -> str:
+def _trouble(one_round: Round) -> str:
     parts = [
         f"{who}: {verdict.reason}{f' ({verdict.detail})' if verdict.detail else ''}"
-        for who, verdict in (("no verdict", each.verdict), ("no score", each.score), ("no picture", each.edit))
+        for who, verdict in (("no verdict", one_round.verdict), ("no score", one_round.score), ("no picture", one_round.edit))
         if isinstance(verdict, Unscored)
     ]
     return "; ".join(parts)

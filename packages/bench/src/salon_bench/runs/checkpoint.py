@@ -89,7 +89,7 @@ class RunCheckpoint:
             raise
 
     def known(self, call_id: str) -> StoredReply | None:
-        """What an earlier start of the run learned about a question; None: it was never asked."""
+        """Return the stored reply of an earlier start to a question; None: it was never asked."""
         return self._stored.get(call_id)
 
     def note(self, table: str, rows: Record | Iterable[Record]) -> None:
@@ -164,7 +164,7 @@ def stored_replies(store: StoreAddress, run_id: str) -> dict[str, StoredReply]:
 
 
 def may_have_parts(store: StoreAddress, table: str, run_id: str) -> bool:
-    """Whether a table has files that may hold rows of the run, by their names: its own, or merged ones."""
+    """Return whether a table has files that may contain rows of the run, judged by their names."""
     return any(may_hold(name, run_id) for name in place_of(store).listing(table))
 
 
@@ -194,7 +194,7 @@ def _remembered(row: Mapping[str, Any]) -> StoredReply:
 
 
 def _segments_left(store: StoreAddress, run_id: str) -> bool:
-    """Whether segments of earlier starts lie there; waits for a process that is still folding one."""
+    """Return whether segments of earlier starts exist; waits for a process that is still folding one."""
     directory = place_of(store).layout.journals
     left = False
     for path in sorted(directory.glob(f"{file_stem(run_id)}~*.jsonl")):

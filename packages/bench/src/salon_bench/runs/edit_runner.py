@@ -93,10 +93,10 @@ class EditRunner:
         """
         if not task.instruction.strip():
             return InquiryResult(Unscored(Reason.EMPTY, "there is no instruction to carry out"))
-        data = await asyncio.to_thread(read_inside, task.source, task.source.parent, SourceLimits().most_bytes)
-        if isinstance(data, Unscored):
-            return InquiryResult(data)
-        source = Media(hashlib.sha256(data).hexdigest(), uri=str(task.source), data=data)
+        content = await asyncio.to_thread(read_inside, task.source, task.source.parent, SourceLimits().most_bytes)
+        if isinstance(content, Unscored):
+            return InquiryResult(content)
+        source = Media(hashlib.sha256(content).hexdigest(), uri=str(task.source), data=content)
         one = _OneEdit(self._editor, task, source, self._context, self._session.checkpoint)
         asker = Asker(AskPolicy(one, re_asks=0, edits=True), self._session.spending)
         async with self._gate:
@@ -113,7 +113,7 @@ class EditRunner:
 
 
 class _OneEdit:
-    """One task as the asking engine has it: a judge whose reply is the SHA-256 of its file, and the stored replies.
+    """One edit as a judge and its stored replies; a reply is the SHA-256 of the edited file.
 
     Args:
         editor: carries out the instruction.
@@ -148,16 +148,16 @@ class _OneEdit:
         return Reply(text, edit.status, self.version, latency_ms=latency_ms, error=detail)
 
     async def _write(self, image: Media) -> Unscored | None:
-        data: bytes | Unscored | None = image.data
-        if data is None:
+        content: bytes | Unscored | None = image.data
+        if content is None:
             path = Path(str(image.uri))
-            data = await asyncio.to_thread(read_inside, path, path.parent, SourceLimits().most_bytes)
-        if isinstance(data, Unscored):
-            return data
-        prepared = await asyncio.to_thread(prepare_bytes, data, PicturePolicy())
+            content = await asyncio.to_thread(read_inside, path, path.parent, SourceLimits().most_bytes)
+        if isinstance(content, Unscored):
+            return content
+        prepared = await asyncio.to_thread(prepare_bytes, content, PicturePolicy())
         if isinstance(prepared, Unscored):
             return prepared
-        self._path = await asyncio.to_thread(_write, data, self._task.target)
+        self._path = await asyncio.to_thread(_write, content, self._task.target)
         return None
 
     def read(self, sha256: str) -> Outcome[Path]:
@@ -196,15 +196,15 @@ def _kept(target: Path, sha256: str) -> Path | None:
     return None
 
 
-def _write(data: bytes, target: Path) -> Path:
+def _write(content: bytes, target: Path) -> Path:
     """Write a picture under the extension of its format, and remove one of another format.
 
     Raises:
         InputError: when the file cannot be written.
     """
-    kind = format_of(data)
+    kind = format_of(content)
     path = target.with_name(f"{target.name}.{kind.name.lower() if kind else 'png'}")
-    write_whole(path, data, parents=True)
+    write_whole(path, content, parents=True)
     for old in path.parent.glob(f"{_literal(target.name)}.*"):
         if old != path:
             old.unlink(missing_ok=True)
@@ -212,7 +212,7 @@ def _write(data: bytes, target: Path) -> Path:
 
 
 def _literal(name: str) -> str:
-    """A name that ``glob`` takes as it is."""
+    """Return a name escaped for ``glob``."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 

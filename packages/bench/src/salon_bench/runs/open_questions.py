@@ -64,7 +64,7 @@ async def write_open_questions(
 
 
 def _behind(settings: JudgeSettings) -> ChatSettings:
-    """The settings of the judge behind a server, without what is around it."""
+    """Return the settings of the judge behind a server, without what is around it."""
     while isinstance(settings, WrappedSettings):
         settings = settings.judge
     if not isinstance(settings, ChatSettings):

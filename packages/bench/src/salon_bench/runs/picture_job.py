@@ -75,10 +75,10 @@ class _Wanted:
     generator: str
     generator_version: str
 
-    def line(self, path: str, data: bytes) -> dict[str, object]:
+    def line(self, path: str, content: bytes) -> dict[str, object]:
         """Return the line of the manifest."""
         own: dict[str, object] = {name: getattr(self, name) for name in self.__slots__}
-        return {"prompt_id": own.pop("prompt_id"), "path": path, **own, "sha256": hashlib.sha256(data).hexdigest()}
+        return {"prompt_id": own.pop("prompt_id"), "path": path, **own, "sha256": hashlib.sha256(content).hexdigest()}
 
 
 @dataclass(slots=True)
@@ -242,18 +242,18 @@ class _Job:
         """Write a picture and its line; returns the reason of a failure."""
         if edit.image is None:
             return edit.problem()
-        data = _data(edit.image)
-        checked = decode(data, checked_only=True)
+        content = _data(edit.image)
+        checked = decode(content, checked_only=True)
         if isinstance(checked, Unscored):
             return checked
-        kind = format_of(data)
+        kind = format_of(content)
         ending = (kind.media_type if kind else "image/png").rpartition("/")[2]
         # file systems fold capitals
         plain = _PLAIN.fullmatch(wanted.prompt_id) and wanted.prompt_id.casefold() not in self._alike
         stem = wanted.prompt_id if plain else digest("prompt file", wanted.prompt_id)
         path = f"{stem}.{wanted.sample}.{ending}"
-        write_whole(self._folder / path, data, flushed=True)
-        self._file.append(json.dumps(wanted.line(path, data), ensure_ascii=False).encode())
+        write_whole(self._folder / path, content, flushed=True)
+        self._file.append(json.dumps(wanted.line(path, content), ensure_ascii=False).encode())
         return None
 
     def _report(self, kept: int) -> None:

@@ -18,7 +18,7 @@ _LONGEST_URI = 400
 
 
 def with_pictures(case: Case, policy: PicturePolicy, cache: PictureCache) -> tuple[Case, tuple[Generation, ...]]:
-    """The case with ``media`` and ``generation_ids`` set, or with the problem of its first bad picture; and its rows.
+    """Return the case with ``media`` and ``generation_ids``, or the problem of its first bad picture; and its rows.
 
     Reads files and decodes pictures: call it from a thread. Never raises for what a file holds.
 
@@ -38,7 +38,7 @@ def with_pictures(case: Case, policy: PicturePolicy, cache: PictureCache) -> tup
 
 
 def narrowed(policy: PicturePolicy, judge_settings: Mapping[str, Any] | None) -> PicturePolicy:
-    """The suite's wish within what the judge takes of a video, by the judge's settings as a run keeps them.
+    """Return the suite's media policy narrowed to the video limits in the judge's settings.
 
     A judge around another one (``cache:…``) has that one's limits. A resumed or rescored run finds the same ones in its
     settings, so it asks the same questions.
@@ -68,7 +68,7 @@ def _refuse_another(picture: Generated, prepared: PreparedPicture | Unscored) ->
 
 
 def _row(picture: Generated, prepared: PreparedPicture) -> Generation:
-    """The row of a file; its key is a digest of prompt, model, sample and the file's own bytes."""
+    """Return the row of a file; its key is a digest of prompt, model, sample and the file's own bytes."""
     sha256 = prepared.original_sha256
     name: dict[str, Digestible] = {
         "prompt": picture.prompt_id,

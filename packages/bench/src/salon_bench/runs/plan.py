@@ -147,7 +147,7 @@ class RunPlan:
 
     @classmethod
     def from_settings(cls, run_id: str, text: str | None) -> Self:
-        """The plan of a run of the store.
+        """Return the plan of a run of the store.
 
         Raises:
             InputError: for a run that no suite made (an import), or settings of another version.
@@ -298,12 +298,12 @@ def _check_drawing(settings: Mapping[str, Any]) -> None:
 
 
 def version_of(suite: Suite, judge_version: str, policy: AskPolicy) -> str:
-    """``judge_version``: a digest of the judge's own version, the suite's, and the rule of asking again."""
+    """Return ``judge_version``: a digest of the judge's own version, the suite's, and the rule of asking again."""
     return digest("judging", {"judge": judge_version, "suite": suite.version, "asking": policy.rule}, length=16)
 
 
 def drawn(prompts: Sequence[SuitePrompt], limit: int | None, seed: int) -> Sequence[SuitePrompt]:
-    """``limit`` of the prompts, drawn with the seed, in their own order; all of them without a limit."""
+    """Draw ``limit`` prompts with the seed, and return them in their own order; all of them without a limit."""
     if limit is None or limit >= len(prompts):
         return prompts
     chosen = random.Random(f"salon/{seed}").sample(range(len(prompts)), limit)  # noqa: S311  (no secret)
@@ -315,7 +315,7 @@ def _facts(prompt: SuitePrompt) -> Mapping[str, Digestible]:
 
 
 def _listing(generations: Generations, ids: Sequence[str]) -> list[Digestible]:
-    """Which files there are, and their digests."""
+    """Return the paths of the files with their digests."""
     return [
         [prompt_id, model, file.sample, file.sha256]
         for model in generations.models

@@ -47,7 +47,7 @@ class Changes:
     new: int
 
     def __str__(self) -> str:
-        """One line for people."""
+        """Return a summary in one line."""
         parts = [f"{self.same} scores as before", f"{self.other_value} with another value", f"{self.now_scored} scored now"]
         parts += [f"{self.now_unscored} no longer scored"]
         parts += [f"{count} {name}" for name, count in (("gone", self.gone), ("new", self.new)) if count]

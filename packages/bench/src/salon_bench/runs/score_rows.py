@@ -101,8 +101,8 @@ def _stored(store: StoreAddress) -> pl.DataFrame:
 
 
 def _mark(row: TableRow) -> dict[str, object]:
-    found: dict[str, object] = {name: row.optional_text(name) for name in _NAMES}
-    if found["generation_id"] is None:
+    fields: dict[str, object] = {name: row.optional_text(name) for name in _NAMES}
+    if fields["generation_id"] is None:
         row.text("prompt_id")
         row.text("model")
-    return found | {"rater_id": row.text("rater_id"), "value": finite_number(row, "value")}
+    return fields | {"rater_id": row.text("rater_id"), "value": finite_number(row, "value")}

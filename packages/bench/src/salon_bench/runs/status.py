@@ -131,7 +131,7 @@ def _with_shards(statuses: list[RunStatus]) -> list[RunStatus]:
 
 
 def _together(run_id: str, count: int, shards: dict[int, RunStatus]) -> RunStatus:
-    """The run that shards make together: finished when every shard is, its numbers their sums."""
+    """Return the run that shards make together: finished when every shard is, its numbers their sums."""
     members = [shards[place] for place in sorted(shards)]
     states = {each.state for each in members}
     finished = len(members) == count and all(each.finished for each in members)
@@ -159,13 +159,13 @@ def _together(run_id: str, count: int, shards: dict[int, RunStatus]) -> RunStatu
 
 
 def _sum(values: Iterable[_Number | None]) -> _Number | None:
-    """The sum of what is known, None when nothing is."""
+    """Return the sum of the known numbers, None without any."""
     known = [value for value in values if value is not None]
     return sum(known[1:], start=known[0]) if known else None
 
 
 def _replies(path: Path) -> int:
-    """How many questions' replies a journal holds: a line for each."""
+    """Return the number of replies in a journal, one line each."""
     try:
         return path.read_bytes().count(b',"table":"judge_calls",')
     except FileNotFoundError:  # folded meanwhile
@@ -173,7 +173,7 @@ def _replies(path: Path) -> int:
 
 
 def _noted(path: Path) -> dict[str, list[Record]]:
-    """What a journal says of its run; nothing when it was folded meanwhile."""
+    """Return the run facts in a journal; none when it was folded meanwhile."""
     try:
         records = read_journal(path).records
     except FileNotFoundError:
@@ -182,7 +182,7 @@ def _noted(path: Path) -> dict[str, list[Record]]:
 
 
 def _with(stored: "pl.LazyFrame", table: str, waiting: list[list[Record]]) -> "pl.LazyFrame":
-    """The rows of a table and of journals, each key once."""
+    """Return the rows of a table and of journals, each key once."""
     import polars as pl
 
     from salon_store.checks import frame_of
@@ -194,21 +194,21 @@ def _with(stored: "pl.LazyFrame", table: str, waiting: list[list[Record]]) -> "p
 
 
 def run_status(store: StoreAddress, run_id: str) -> RunStatus:
-    """One run.
+    """Return one run.
 
     Raises:
         InputError: when the store has no such run; names those there are.
     """
     statuses = run_statuses(store)
-    for each in statuses:
-        if each.run_id == run_id:
-            return each
+    for status in statuses:
+        if status.run_id == run_id:
+            return status
     hint = None if statuses else "A run appears here once it was stopped or is finished."
     raise InputError("there is no run", source=store, value=run_id, allowed=[each.run_id for each in statuses], hint=hint)
 
 
 def known_run(store: StoreAddress, run_id: str) -> RunStatus | None:
-    """One run, or None when the store has never heard of it; reads nothing when no file can hold it."""
+    """Return one run, or None for an unknown one; reads nothing when no file can contain it."""
     if not may_have_parts(store, "runs", run_id):
         return None
     return next((each for each in run_statuses(store) if each.run_id == run_id), None)

@@ -1,9 +1,9 @@
-"""``salon view``: a local, read-only page over a store: runs while they go on, their pictures with verdicts, boards.
+"""``salon view``: a local, read-only page over a store: runs in progress, pictures with verdicts, boards.
 
-    store_tables  rows of the store's tables and of the journals of runs that go on, kept until they change
-    cases         the pictures of runs with what was said of them; filters
+    store_tables  rows of the store's tables and of the journals of running runs, kept until they change
+    cases         cases of runs with their verdicts and labels; filters
     small_copies  pictures made small once, by content
-    pages         the pages' values
+    pages         HTML of each page
     app           routes, behind a token
 
 Import from the modules.

@@ -3,9 +3,12 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import polars as pl
 from aiohttp import web
@@ -16,7 +19,7 @@ from salon_bench.viewer import pages
 from salon_bench.viewer.small_copies import SIDES, SmallCopies
 from salon_bench.viewer.store_tables import StoreTables
 from salon_console.templates import read_text
-from salon_taxonomy.errors import SalonError
+from salon_taxonomy.errors import InputError, SalonError
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -37,6 +40,10 @@ _STATIC: Final = {
 }
 _LOGGER: Final = logging.getLogger(__name__)
 _HOSTS: Final = ("127.0.0.1", "localhost")
+_LONGEST_ADDRESS: Final = 1 << 18
+"""Bytes: eight run ids and a filter, escaped, with room."""
+_PICTURE_THREADS: Final = 4
+"""Pictures that are decoded at once; a large one takes hundreds of megabytes."""
 Page = Callable[[StoreTables, pages.Query], str]
 
 
@@ -53,10 +60,48 @@ class Viewer:
         self.tables = tables
         self.token = token or secrets.token_urlsafe(16)
         self._copies = copies
+        self._threads = ThreadPoolExecutor(_PICTURE_THREADS, thread_name_prefix="picture")
+
+    @asynccontextmanager
+    async def served(self, port: int) -> AsyncIterator[str]:
+        """Serve the pages to this machine while the block runs, and yield their address.
+
+        Args:
+            port: 0 takes a free one.
+
+        Raises:
+            InputError: the port is in use, or is not this user's to take.
+        """
+        runner = web.AppRunner(self.app(), handler_cancellation=True)
+        await runner.setup()
+        loop = asyncio.get_running_loop()
+
+        def connection() -> _Connection:
+            return _Connection(
+                cast("web.Server", runner.server),
+                loop=loop,
+                access_log=None,  # type: ignore[arg-type] # nothing is logged
+                max_line_size=_LONGEST_ADDRESS,
+                max_field_size=_LONGEST_ADDRESS,
+            )
+
+        try:
+            server = await loop.create_server(connection, "127.0.0.1", port)
+        except OSError as error:
+            hint = "Give another: --port 0 takes a free one."
+            problem = f"cannot be listened on ({error.strerror})"
+            raise InputError(problem, source="--port", value=port, hint=hint) from error
+        try:
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/{self.token}/"
+        finally:
+            server.close()
+            await runner.cleanup()
+            self._threads.shutdown(wait=False, cancel_futures=True)
 
     def app(self) -> web.Application:
         """Return the aiohttp application."""
         app = web.Application(middlewares=[_guarded], client_max_size=1)
+        app.on_response_prepare.append(_with_headers)
         at = f"/{self.token}"
         shown: Mapping[str, Page] = {
             "": lambda tables, _: pages.runs_page(tables),
@@ -65,10 +110,10 @@ class Viewer:
             "board": pages.board_page,
         }
         for name, page in shown.items():
-            app.router.add_get(f"{at}/{name}", self._handler(page))
-        app.router.add_get(f"{at}/picture", self._picture)
-        app.router.add_get("/favicon.ico", _no_icon)
-        app.router.add_get(f"{at}/static/{{name}}", _static)
+            app.router.add_get(f"{at}/{name}", self._handler(page), allow_head=False)
+        app.router.add_get(f"{at}/picture", self._picture, allow_head=False)
+        app.router.add_get("/favicon.ico", _no_icon, allow_head=False)
+        app.router.add_get(f"{at}/static/{{name}}", _static, allow_head=False)
         return app
 
     def _handler(self, page: Page) -> Callable[[web.Request], Awaitable[web.Response]]:
@@ -86,50 +131,67 @@ class Viewer:
         generation, size = request.query.get("id", ""), request.query.get("size", "")
         if size not in SIDES:
             raise web.HTTPNotFound
-        copy = await asyncio.to_thread(self._copy, generation, size)
+        copy = await asyncio.get_running_loop().run_in_executor(self._threads, self._copy, generation, size)
         if isinstance(copy, NoThumbnail):
             return web.Response(text=pages.no_picture(copy.why), content_type="image/svg+xml")
         return web.Response(body=copy, content_type="image/webp")
 
     def _copy(self, generation: str, size: str) -> bytes | NoThumbnail:
-        rows = self.tables.rows("generations", pl.col("generation_id") == generation)
-        if not rows.height:
-            return NoThumbnail("the store has no such picture")
-        row = rows.row(0, named=True)
-        return self._copies.copy(JudgedFile(row["uri"], row["sha256"]), size, self._folders())
+        try:
+            rows = self.tables.rows("generations", pl.col("generation_id") == generation)
+            if not rows.height:
+                return NoThumbnail("the store has no such picture")
+            row = rows.row(0, named=True)
+            return self._copies.copy(JudgedFile(row["uri"], row["sha256"]), size, self._folders())
+        except SalonError:
+            return NoThumbnail("the store cannot be read now")
 
     def _folders(self) -> list[Path]:
         """Return where relative paths of judged files may start: the folders that the store's runs judged."""
-        runs = self.tables.runs()
-        key = ("folders", *(run.run_id for run in runs))
-        found: list[Path] = self.tables.kept(
-            key,
-            lambda: list(
-                dict.fromkeys(
-                    [
-                        Path.cwd(),
-                        *folders_of(folder for run in runs for folder in RunView(self.tables.store, run).generation_folders),
-                    ]
-                )
-            ),
-        )
-        return found
+        tables = self.tables
+
+        def folders() -> list[Path]:
+            judged = [folder for run in tables.runs() for folder in RunView(tables.store, run).generation_folders]
+            return list(dict.fromkeys([Path.cwd(), *folders_of(judged)]))
+
+        return tables.kept(("folders",), tables.state("runs"), folders)
+
+
+class _Connection(web.RequestHandler):
+    """A connection that refuses what is no HTTP without repeating it: not in the answer, not on the terminal."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if request.writer.output_size > 0:
+            raise ConnectionError("part of an answer was sent already")
+        response = web.Response(text=f"{status} {HTTPStatus(status).phrase}\n", status=status, headers=_HEADERS)
+        response.force_close()
+        return response
+
+
+async def _with_headers(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(_HEADERS)
 
 
 @web.middleware
 async def _guarded(request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.StreamResponse:
-    """Refuse other hosts' names (a page elsewhere that points a name here), and add the headers to every answer."""
+    """Refuse other hosts' names (a page elsewhere that points a name here), and answer a defect with its number alone."""
     try:
-        if (request.host or "").rsplit(":", 1)[0] not in _HOSTS:
+        if request.headers.get("Host", "").rsplit(":", 1)[0] not in _HOSTS:
             raise web.HTTPMisdirectedRequest
-        response = await handler(request)
+        return await handler(request)
     except web.HTTPException as refused:
-        response = web.Response(text=f"{refused.status} {refused.reason}\n", status=refused.status)
+        return web.Response(text=f"{refused.status} {refused.reason}\n", status=refused.status)
     except Exception:  # a defect: the page says so, and the terminal has the traceback
         _LOGGER.exception("%s", request.path.rpartition("/")[2])
-        response = web.Response(text="500 This is a defect of salon view.\n", status=500)
-    response.headers.update(_HEADERS)
-    return response
+        return web.Response(text="500 This is a defect of salon view.\n", status=500)
 
 
 async def _no_icon(_: web.Request) -> web.Response:

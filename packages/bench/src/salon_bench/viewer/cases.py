@@ -1,4 +1,7 @@
-"""The pictures of runs with what was said of them: one row for each model, prompt and picture of a run; filters."""
+"""Cases of runs, with their verdicts and labels, and the filters over them.
+
+A case is one row: a model, a prompt and a picture of one run.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -8,6 +11,7 @@ import polars as pl
 
 from salon_bench.viewer.store_tables import StoreTables
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.visible_text import visible
 
 CASE: Final = ("run_id", "subject_model", "prompt_id", "generation_id")
 """The columns that name a case."""
@@ -28,8 +32,8 @@ class CaseFilter:
         verdict: with this number as a verdict (of the question, if one is named), or ``unscored``.
         reason: with a verdict that is missing for this reason.
         label: with this label.
-        differs: about whose picture judges, or runs, say different things.
-        text: whose prompt, or its id, holds these words.
+        differs: whose picture got different verdicts from judges or runs.
+        text: whose prompt, or its id, contains these words.
         where: for which this condition over the table ``scores`` holds, in SQL.
     """
 
@@ -48,7 +52,7 @@ class CaseFilter:
         """Return the filter of an address.
 
         Raises:
-            InputError: a value is longer than any of Salon's, or the verdict is neither a number nor ``unscored``.
+            InputError: a value is too long, or the verdict is neither a number nor ``unscored``.
         """
         for name in (field.name for field in fields(cls)):
             for value in query.get(name, ()):
@@ -79,8 +83,8 @@ def run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
         ``task``, ``dimension``, ``value`` and ``reason`` of each verdict; ``labels``: names of labels; ``differs``: whether
         verdicts of one question about the picture differ, among all runs of the store.
     """
-    key = ("cases", *run_ids, tables.state("scores", "assessments", "generations", "prompts"))
-    return tables.kept(key, lambda: _run_cases(tables, run_ids))
+    state = tables.state("scores", "assessments", "generations", "prompts", "run_prompts")
+    return tables.kept(("cases", *run_ids), state, lambda: _run_cases(tables, run_ids))
 
 
 def _run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
@@ -99,13 +103,27 @@ def _run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
         .agg(labels=pl.col("label").unique(maintain_order=True))
     )
     generations = tables.rows("generations", pl.col("generation_id").is_in(pictures)).select("generation_id", "sample")
-    texts = tables.rows("prompts", pl.col("prompt_id").is_in(scores["prompt_id"].unique().implode()))
-    texts = texts.unique("prompt_id", keep="last").select("prompt_id", "text")
     cases = cases.join(labels, on=["run_id", "generation_id"], how="left", nulls_equal=True)
-    cases = cases.join(generations, on="generation_id", how="left").join(texts, on="prompt_id", how="left")
+    cases = cases.join(generations, on="generation_id", how="left")
+    cases = cases.join(_texts(tables, scores, mine), on=["run_id", "prompt_id"], how="left")
     return cases.with_columns(differs=pl.col("generation_id").is_in(contested).fill_null(value=False)).sort(
         "prompt_id", "subject_model", "run_id", "sample", "generation_id"
     )
+
+
+def _texts(tables: StoreTables, scores: pl.DataFrame, mine: pl.Expr) -> pl.DataFrame:
+    """Return the text of each prompt of each run: of the content that the run had, or else of its suite."""
+    named = scores.select("run_id", "prompt_id", "suite").unique(["run_id", "prompt_id"])
+    texts = tables.rows("prompts", pl.col("prompt_id").is_in(named["prompt_id"].unique().implode()))
+    texts = texts.select("prompt_id", "prompt_key", "text", of="suite")
+    keys = tables.rows("run_prompts", mine).select("run_id", "prompt_id", "prompt_key")
+    of_run = named.join(keys, on=["run_id", "prompt_id"]).join(texts, on=["prompt_id", "prompt_key"])
+    of_suite = named.join(texts, on="prompt_id").filter(
+        (pl.col("suite") == pl.col("of")) | pl.col("suite").str.starts_with(pl.col("of") + "-")
+    )
+    of_suite = of_suite.sort(pl.col("of").str.len_bytes(), maintain_order=True)  # "magicbench-zh" after "magicbench"
+    columns = ("run_id", "prompt_id", "text")
+    return pl.concat([of_suite.select(columns), of_run.select(columns)]).unique(columns[:2], keep="last", maintain_order=True)
 
 
 def filtered(tables: StoreTables, cases: pl.DataFrame, wanted: CaseFilter) -> pl.DataFrame:
@@ -115,22 +133,26 @@ def filtered(tables: StoreTables, cases: pl.DataFrame, wanted: CaseFilter) -> pl
         QueryError: the condition in SQL is wrong.
     """
     chip = pl.element().struct
+    chips = cases["chips"].explode().struct
     asked = pl.lit(value=True)
     if wanted.task:
-        asked &= chip.field("task") == wanted.task
+        asked &= chip.field("task").is_in(_called(wanted.task, chips.field("task")))
     if wanted.question:
-        asked &= chip.field("dimension") == wanted.question
+        asked &= chip.field("dimension").is_in(_called(wanted.question, chips.field("dimension")))
     if wanted.verdict == UNSCORED:
         asked &= chip.field("value").is_null()
     elif wanted.verdict:
         asked &= chip.field("value") == float(wanted.verdict)
     if wanted.reason:
-        asked &= chip.field("reason") == wanted.reason
+        asked &= chip.field("reason").is_in(_called(wanted.reason, chips.field("reason")))
     condition = pl.col("chips").list.eval(asked.fill_null(value=False)).list.any()
     if wanted.model:
-        condition &= pl.col("subject_model").is_in(list(wanted.model))
+        condition &= pl.col("subject_model").is_in(
+            [name for model in wanted.model for name in _called(model, cases["subject_model"])]
+        )
     if wanted.label:
-        condition &= pl.col("labels").list.contains(wanted.label).fill_null(value=False)
+        labels = _called(wanted.label, cases["labels"].explode())
+        condition &= pl.col("labels").list.eval(pl.element().is_in(labels)).list.any().fill_null(value=False)
     if wanted.differs:
         condition &= pl.col("differs")
     if wanted.text:
@@ -142,13 +164,19 @@ def filtered(tables: StoreTables, cases: pl.DataFrame, wanted: CaseFilter) -> pl
     kept = cases.filter(condition)
     if wanted.where.strip():
         named = tables.cases_where(wanted.where, seconds=_SECONDS)
-        kept = kept.join(named.unique(), on=CASE, how="semi", nulls_equal=True, maintain_order="left")
+        kept = kept.join(named, on=CASE, how="semi", nulls_equal=True, maintain_order="left")
     return kept
+
+
+def _called(name: str, values: pl.Series) -> list[str]:
+    """Return the values that a form calls by this name: a field of a form cannot hold what acts unseen."""
+    unseen = (value for value in values.drop_nulls().unique() if visible(value) == name) if "\\" in name else ()
+    return [name, *unseen]
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the filters of a page offer, with how many cases have it."""
+    """The values that the filters of a page offer, each with the number of cases that have it."""
 
     models: list[tuple[str, int]]
     tasks: list[tuple[str, int]]
@@ -165,7 +193,7 @@ _CHIP: Final = {"task": pl.String, "dimension": pl.String, "value": pl.Float64, 
 
 
 def choices(cases: pl.DataFrame) -> Choices:
-    """Return what can be chosen among cases; numbers as verdicts only where they are few."""
+    """Return the values that filters offer for these cases; numbers as verdicts only where they are few."""
     chips = cases.select("chips").explode("chips").unnest("chips") if cases.height else pl.DataFrame(schema=_CHIP)
     verdicts = sorted(_counts(chips["value"]))
     return Choices(
@@ -180,6 +208,6 @@ def choices(cases: pl.DataFrame) -> Choices:
 
 
 def _counts(column: pl.Series) -> list[tuple[Any, int]]:
-    """Return the values of a column with how often each stands there, the most frequent first."""
+    """Return the values of a column and their counts, the most frequent first."""
     counts = column.drop_nulls().alias("value").value_counts(name="times").sort("times", "value", descending=[True, False])
     return list(counts.head(_MOST_CHOICES).iter_rows())

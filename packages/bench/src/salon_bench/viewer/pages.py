@@ -1,5 +1,6 @@
 """The pages of ``salon view`` as HTML: runs, cases, one picture, boards."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,18 +11,28 @@ from markupsafe import Markup
 
 from salon_bench.report.gallery import value_text
 from salon_bench.runs.status import RunState, RunStatus
+from salon_bench.runs.view import RESCORED
 from salon_bench.viewer.cases import CASE, UNSCORED, CaseFilter, choices, filtered, last, run_cases
 from salon_bench.viewer.store_tables import StoreTables
 from salon_console import numbers
 from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.templates import page_template
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.visible_text import visible
 
 _HERE: Final = "salon_bench.viewer"
 ON_A_PAGE: Final = 60
 MOST_RUNS: Final = 8
+_MOST_CARDS: Final = 600
+"""Cards side by side on one page, about."""
+_MOST_IN_A_CELL: Final = 12
+_MOST_CHIPS: Final = 40
+_MOST_ROWS: Final = 500
+"""Verdicts, labels and replies on the page of a case, of each."""
+_MOST_TEXT: Final = 400
+"""Characters of a prompt on a card."""
 _MOST_RAW: Final = 20_000
-"""Characters of a reply on its page."""
+"""Characters of a reply, or of a prompt, on its page."""
 Query = Mapping[str, Sequence[str]]
 
 
@@ -66,7 +77,9 @@ def runs_page(tables: StoreTables) -> str:
         }
         for run in runs
     ]
-    body = page_template(_HERE, "runs.html.jinja").render(runs=rows, boards=_boards(tables), store=str(tables.store))
+    body = page_template(_HERE, "runs.html.jinja").render(
+        runs=rows, boards=_boards(tables), store=str(tables.store), visible=visible
+    )
     return shell("Runs", body, live=any(run.state == RunState.RUNNING for run in runs))
 
 
@@ -78,21 +91,22 @@ def _progress(run: RunStatus) -> str:
 
 
 def cases_page(tables: StoreTables, query: Query) -> str:
-    """Return the pictures of one or several runs with their verdicts, those that the filter lets through.
+    """Return the page of the cases of one or several runs that pass the filter.
 
     Raises:
         InputError: no run or an unknown one is named, or the filter is wrong.
         QueryError: the filter's SQL is wrong.
     """
-    run_ids = list(dict.fromkeys(query.get("run", ())))
     known = {run.run_id: run for run in tables.runs()}
+    unseen = {visible(name): name for name in known}  # as the fields of a form hold it
+    run_ids = list(dict.fromkeys(name if name in known else unseen.get(name, name) for name in query.get("run", ())))
     if not run_ids or len(run_ids) > MOST_RUNS:
         raise InputError(f"name one to {MOST_RUNS} runs", source="address", column="run", value=len(run_ids))
     for run_id in run_ids:
         if run_id not in known:
             raise InputError("there is no run", source="address", column="run", value=run_id, found=list(known)[:20])
     wanted = CaseFilter.read(query)
-    every = run_cases(tables, [part for run_id in run_ids for part in known[run_id].parts or (run_id,)])
+    every = run_cases(tables, _with_parts(known, run_ids))
     problem = ""
     try:
         cases = filtered(tables, every, wanted)
@@ -102,19 +116,25 @@ def cases_page(tables: StoreTables, query: Query) -> str:
         cases, problem = every.clear(), str(error)
     beside = last(query, "beside") == "1"
     groups = cases.select("prompt_id").unique(maintain_order=True) if beside else cases
-    page, pages = _page(query, groups.height)
-    chosen = groups.slice(page * ON_A_PAGE, ON_A_PAGE)
+    on_a_page = max(1, min(ON_A_PAGE, _MOST_CARDS * groups.height // max(1, cases.height)))
+    page, pages = _page(query, groups.height, on_a_page)
+    chosen = groups.slice(page * on_a_page, on_a_page)
     shown = cases.join(chosen, on="prompt_id", how="semi", maintain_order="left") if beside else chosen
+    whole = {part: run_id for run_id in run_ids for part in known[run_id].parts}
+    shown = shown.with_columns(column=pl.col("run_id").replace(whole))
     columns = _columns(shown) if beside else []
-    same = {name: list(values) for name, values in query.items() if name != "page"}
+    same = {name: list(values) for name, values in query.items() if name != "page"} | {"run": run_ids}
     running = any(known[run_id].state == RunState.RUNNING for run_id in run_ids)
+    offered = choices(every)
     body = page_template(_HERE, "cases.html.jinja").render(
         runs=[_run_line(known[run_id]) for run_id in run_ids],
         run_ids=run_ids,
         wanted=wanted,
         unscored=UNSCORED,
-        choices=choices(every),
-        value_text=value_text,
+        choices=offered,
+        verdicts=[(_verdict_name(value), value_text(value), count) for value, count in offered.verdicts],
+        verdict=wanted.verdict if wanted.verdict in ("", UNSCORED) else _verdict_name(float(wanted.verdict)),
+        visible=visible,
         problem=problem,
         counts=f"{cases.height:,} of {numbers.counted(every.height, 'case')}",
         cards=[] if beside else [_card(row, same) for row in shown.iter_rows(named=True)],
@@ -131,10 +151,20 @@ def cases_page(tables: StoreTables, query: Query) -> str:
     return shell(" · ".join(run_ids), body, crumbs=[("Runs", ".")], live=running)
 
 
-def _page(query: Query, count: int) -> tuple[int, int]:
+def _with_parts(known: Mapping[str, RunStatus], run_ids: Iterable[str]) -> list[str]:
+    """Return the ids that rows of these runs have: of a run in shards, those of its shards."""
+    return [part for run_id in run_ids for part in (known[run_id].parts if run_id in known else ()) or (run_id,)]
+
+
+def _verdict_name(value: float) -> str:
+    """Return a verdict as addresses have it, with all its digits."""
+    return repr(value).removesuffix(".0")
+
+
+def _page(query: Query, count: int, on_a_page: int) -> tuple[int, int]:
     """Return the number of the page from 0, and how many there are."""
     text = last(query, "page") or "1"
-    pages = max(1, -(-count // ON_A_PAGE))
+    pages = max(1, -(-count // on_a_page))
     if not (text.isascii() and text.isdigit() and len(text) < 9):
         raise InputError("is no number of a page", source="address", column="page", value=text[:40])
     return min(max(int(text), 1), pages) - 1, pages
@@ -151,14 +181,19 @@ def _rows(cases: pl.DataFrame, columns: Sequence[CaseColumn], same: Query) -> li
     rows: dict[str, dict[str, Any]] = {}
     for case in cases.iter_rows(named=True):
         row = rows.setdefault(
-            case["prompt_id"], {"prompt": case["prompt_id"], "text": case["text"] or "", "cells": [[] for _ in columns]}
+            case["prompt_id"],
+            {"prompt": case["prompt_id"], "text": _cut(case["text"]), "cells": [[] for _ in columns], "more": 0},
         )
-        row["cells"][place[case["run_id"], case["subject_model"]]].append(_card(case, same))
+        cell = row["cells"][place[case["column"], case["subject_model"]]]
+        if len(cell) < _MOST_IN_A_CELL:
+            cell.append(_card(case, same))
+        else:
+            row["more"] += 1
     return list(rows.values())
 
 
 def _columns(cases: pl.DataFrame) -> list[CaseColumn]:
-    names = cases.select("run_id", "subject_model").unique().sort("subject_model", "run_id")
+    names = cases.select("column", "subject_model").unique().sort("subject_model", "column")
     return [CaseColumn(run_id, model) for run_id, model in names.iter_rows()]
 
 
@@ -175,12 +210,22 @@ def _card(case: Mapping[str, Any], same: Query) -> dict[str, Any]:
         "picture": "" if case["generation_id"] is None else address("picture", id=[case["generation_id"]], size=["small"]),
         "model": case["subject_model"],
         "prompt": case["prompt_id"],
-        "text": case["text"] or "",
+        "text": _cut(case["text"]),
         "sample": case["sample"],
-        "chips": [_chip(chip) for chip in case["chips"]],
-        "labels": case["labels"] or [],
+        **_chips(case),
         "differs": case["differs"],
     }
+
+
+def _cut(text: str | None, most: int = _MOST_TEXT) -> str:
+    return "" if text is None else text if len(text) <= most else f"{text[:most]}…"
+
+
+def _chips(case: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the chips of a case, and how many more of its verdicts and labels have none."""
+    chips, labels = case["chips"], case["labels"] or []
+    more = max(0, len(chips) - _MOST_CHIPS) + max(0, len(labels) - _MOST_CHIPS)
+    return {"chips": [_chip(chip) for chip in chips[:_MOST_CHIPS]], "labels": labels[:_MOST_CHIPS], "more": more}
 
 
 def _chip(chip: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,7 +241,7 @@ def _chip(chip: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def case_page(tables: StoreTables, query: Query) -> str:
-    """Return the page of one picture: its prompt, every question with the reply as it came, and what others say of it.
+    """Return the page of one picture: its prompt, its questions with their replies, and the verdicts of other runs.
 
     Raises:
         InputError: the address names no case of the run.
@@ -217,18 +262,22 @@ def case_page(tables: StoreTables, query: Query) -> str:
     others = (
         tables.rows("scores", about & (pl.col("prompt_id") == case["prompt_id"])) if generation is not None else mine.clear()
     )
+    asked = str(case["run_id"]).partition(RESCORED)[0]  # a rescored run has the replies of the first
     calls = tables.rows(
-        "judge_calls", (pl.col("run_id") == case["run_id"]) & (about if generation is not None else pl.lit(value=False))
+        "judge_calls",
+        pl.col("run_id").is_in([case["run_id"], asked]) & (about if generation is not None else pl.lit(value=False)),
     )
-    labels = tables.rows("assessments", about) if generation is not None else pl.DataFrame()
+    labels = tables.rows("assessments", about & pl.col("present")) if generation is not None else pl.DataFrame()
+    rows = {"verdicts": others.height, "labels": labels.height, "replies": calls.height}
     beside = _neighbours(tables, query, case)
     body = page_template(_HERE, "case.html.jinja").render(
-        case=case,
+        text=_cut(case["text"], _MOST_RAW),
         picture="" if generation is None else address("picture", id=[generation], size=["large"]),
-        chips=[_chip(chip) for chip in case["chips"]],
-        calls=[_call(call) for call in calls.sort("step", "attempt", "call_id").iter_rows(named=True)],
+        chips=_chips(case)["chips"],
+        calls=[_call(call) for call in calls.sort("step", "attempt", "call_id").head(_MOST_ROWS).iter_rows(named=True)],
         verdicts=_verdicts(others) if generation is not None else [],
-        labels=[row for row in labels.iter_rows(named=True) if row["present"]],
+        labels=[row | {"explanation": _cut(row["explanation"])} for row in labels.head(_MOST_ROWS).iter_rows(named=True)],
+        cut=[f"the first {_MOST_ROWS} of {count:,} {name}" for name, count in rows.items() if count > _MOST_ROWS],
         before=beside[0],
         after=beside[1],
     )
@@ -239,7 +288,8 @@ def case_page(tables: StoreTables, query: Query) -> str:
 def _neighbours(tables: StoreTables, query: Query, case: Mapping[str, Any]) -> tuple[str, str]:
     """Return the addresses of the case before and the one after, in the order of the page that led here."""
     runs, same = _runs(query, case), _filters(query)
-    cases = filtered(tables, run_cases(tables, runs), CaseFilter.read(same))
+    known = {run.run_id: run for run in tables.runs()}
+    cases = filtered(tables, run_cases(tables, _with_parts(known, runs)), CaseFilter.read(same))
     condition = pl.lit(value=True)
     for name in CASE:
         condition &= pl.col(name).eq_missing(pl.lit(case[name], pl.String))
@@ -263,7 +313,7 @@ def _runs(query: Query, case: Mapping[str, Any]) -> list[str]:
 
 
 def _verdicts(scores: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return for each question what every judge, in every run, says of the picture; those that disagree first."""
+    """Return for each question the verdicts of every judge in every run; questions with different verdicts first."""
     rows = []
     for (task, dimension), group in scores.sort("task", "dimension", "judge", "run_id").group_by(
         "task", "dimension", maintain_order=True
@@ -278,7 +328,9 @@ def _verdicts(scores: pl.DataFrame) -> list[dict[str, Any]]:
             for row in group.iter_rows(named=True)
         ]
         rows.append({"task": task, "dimension": dimension, "says": says, "differs": group["value"].drop_nulls().n_unique() > 1})
-    return sorted(rows, key=lambda row: not row["differs"])
+    rows.sort(key=lambda row: not row["differs"])
+    before = itertools.accumulate((len(row["says"]) for row in rows), initial=0)
+    return [row for row, count in zip(rows, before, strict=False) if count < _MOST_ROWS]
 
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
@@ -357,12 +409,12 @@ def address(page: str, /, **query: Iterable[str]) -> str:
 
 
 def problem(text: str) -> str:
-    """Return the body of a page that says why there is nothing to see."""
+    """Return the body of a page that reports a problem."""
     html: str = page_template(_HERE, "problem.html.jinja").render(text=text)
     return html
 
 
 def no_picture(why: str) -> str:
-    """Return a picture in SVG that says why there is none."""
+    """Return an SVG in place of a missing picture, with the reason in words."""
     html: str = page_template(_HERE, "no_picture.svg.jinja").render(why=why)
     return html

@@ -2,16 +2,18 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from salon_bench.report.thumbnails import JudgedFile, NoThumbnail, small_copy, small_policy
+from salon_taxonomy.errors import SalonError
 from salon_taxonomy.whole_files import write_whole
 
 SIDES: Final = {"small": 320, "large": 1600}
 _MOST_BYTES: Final = 1 << 30
 _SWEEP_EVERY: Final = 500
-"""Copies made between two looks at how large the folder is."""
+"""Copies made between two looks at how large the folder is; the first look is at the first copy."""
 
 
 class SmallCopies:
@@ -35,23 +37,27 @@ class SmallCopies:
         """
         name = hashlib.sha256(f"{source.sha256} {SIDES[size]}".encode()).hexdigest()
         path = self._folder / name[:2] / f"{name}.webp"
-        try:
+        with suppress(OSError):
             return path.read_bytes()
-        except FileNotFoundError:
-            pass
         made = small_copy(source, small_policy(SIDES[size]), bases)
         if isinstance(made, NoThumbnail):
             return made
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(path, made.content, parents=True)
-        self._made += 1
-        if self._made % _SWEEP_EVERY == 0:
-            self._sweep()
+        with suppress(OSError, SalonError):  # a full or read-only disk: the picture is made again the next time
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_whole(path, made.content, parents=True)
+            if self._made % _SWEEP_EVERY == 0:
+                self._sweep()
+            self._made += 1
         return made.content
 
     def _sweep(self) -> None:
-        """Remove the copies that were made first, until the rest fits."""
-        files = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in self._folder.glob("??/*.webp"))
+        """Remove the copies that were made first, and what a killed process left half written, until the rest fits."""
+        files = []
+        for path in self._folder.glob("??/*"):
+            with suppress(FileNotFoundError):  # another viewer of this folder removed it
+                status = path.stat()
+                files.append((status.st_mtime, status.st_size, path))
+        files.sort()
         total = sum(size for _, size, _ in files)
         for _, size, path in files:
             if total <= _MOST_BYTES:

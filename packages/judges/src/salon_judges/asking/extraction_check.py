@@ -32,7 +32,7 @@ _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eigh
 
 
 def faithful(parse: Callable[[str], Outcome[A]], reply: str) -> Callable[[str], Outcome[A]]:
-    """A parser for restatements of ``reply`` that takes no answer which the reply does not hold.
+    """Return a parser for restatements of ``reply`` that refuses answers which the reply does not contain.
 
     Example:
         >>> from salon_taxonomy.answers import parse_prism
@@ -57,7 +57,7 @@ def faithful(parse: Callable[[str], Outcome[A]], reply: str) -> Callable[[str], 
 
 
 def invention(answer: object, restated: str, reply: str) -> str | None:
-    """The first thing of an answer that the reply does not say, shortened; None when it says all of it.
+    """Return the first part of an answer that the reply does not contain, shortened; None without one.
 
     A bare yes or no ("nothing is wrong") is the easiest to invent: then every word of the restatement must occur in the
     reply, and the reply must not hold the other word too.
@@ -95,7 +95,7 @@ class _Said:
         return bool(self.words & _TRUE) and bool(self.words & _FALSE)
 
     def holds(self, leaf: object) -> bool:
-        """Whether the reply contains a value, or two thirds of the words of a longer text."""
+        """Return whether the reply contains a value, or two thirds of the words of a longer text."""
         if isinstance(leaf, bool):
             return bool(self.words & (_TRUE if leaf else _FALSE))
         if isinstance(leaf, int | float):
@@ -109,7 +109,7 @@ class _Said:
         return sum(word in self.words for word in words) >= _LEAST_SHARE * len(words)
 
     def holds_word(self, word: str) -> bool:
-        """Whether the reply has the word, or another one for the same number or truth value."""
+        """Return whether the reply has the word, or another one for the same number or truth value."""
         if word in self.words:
             return True
         if word in _TRUE | _FALSE:
@@ -119,7 +119,7 @@ class _Said:
 
 
 def _leaves(value: object) -> Iterator[Any]:
-    """The texts, numbers and truth values that an answer is made of; None says nothing."""
+    """Yield the texts, numbers and truth values that an answer is made of; None says nothing."""
     if isinstance(value, Enum):
         yield from _leaves(value.value)
     elif isinstance(value, str | bool | int | float):

@@ -105,7 +105,7 @@ class Spending:
         return self.clock() - self.began
 
     def refusal(self) -> str | None:
-        """Why no further question may be asked; None while one may."""
+        """Return why no further question may be asked; None while one may."""
         limits = self.limits
         if self.stopped is not None:
             return self.stopped
@@ -141,7 +141,7 @@ class Spending:
             self.cost_usd = (self.cost_usd or 0.0) + progress.cost_usd
 
     def left(self) -> RunLimits:
-        """What the next run may spend; to be asked only while nothing refuses (:meth:`refusal`).
+        """Return the limits left for the next run; call it only while :meth:`refusal` is None.
 
         Example:
             >>> spending = Spending(RunLimits(calls=10, cost_usd=1.0))

@@ -143,7 +143,7 @@ class BatchFolder:
             raise
 
     def state(self, custom_id: str) -> State:
-        """How a request stands.
+        """Return the state of a request.
 
         Raises:
             InputError: when the log is no longer what it was.
@@ -186,14 +186,14 @@ class BatchFolder:
         return counts
 
     def counts(self) -> Counter[str]:
-        """How many requests are ``waiting``, ``answered`` and ``failed``."""
+        """Return how many requests are ``waiting``, ``answered`` and ``failed``."""
         return Counter(
             "waiting" if each.waiting else "answered" if self._reply(each).answered else "failed"
             for each in self._requests.values()
         )
 
     def waiting_files(self) -> list[str]:
-        """The names of files with requests for which nothing came back."""
+        """Return the names of files with requests that have no reply yet."""
         return sorted({request.file for request in self._requests.values() if request.waiting})
 
     def close(self) -> None:

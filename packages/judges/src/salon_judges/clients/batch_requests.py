@@ -91,7 +91,7 @@ class RequestFiles:
 
 
 def finished(folder: Path) -> list[Path]:
-    """The request files of a folder, in the order in which they were written."""
+    """Return the request files of a folder, in the order in which they were written."""
     return sorted((path for path in folder.iterdir() if _NAME.fullmatch(path.name)), key=_number)
 
 
@@ -102,7 +102,7 @@ def discard_unfinished(folder: Path) -> None:
 
 
 def ids_in(path: Path) -> Iterator[str]:
-    """The ids of the requests in a file of ours."""
+    """Yield the ids of the requests in a file of ours."""
     with path.open("rb") as file:
         for line in file:
             match = _ID.match(line)

@@ -262,7 +262,7 @@ class ResponseCache:
                     self._path.with_name(_FILE + end).unlink(missing_ok=True)
 
     def _sound(self) -> bool:
-        """Whether the file is a whole database (now: another process may have begun a new one)."""
+        """Return whether the file is a whole database (now: another process may have begun a new one)."""
         try:
             return bool(self._database().execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
         except sqlite3.Error:
@@ -285,7 +285,7 @@ def _key(version: str, request_sha256: str) -> bytes:
 
 
 def _reply(sha256: bytes, body: bytes) -> Reply | str:
-    """The reply of a row, or what is wrong with it."""
+    """Return the reply of a row, or what is wrong with it."""
     if sha256 != hashlib.sha256(body).digest():
         return "a reply does not have the checksum that it was written with"
     try:
@@ -295,7 +295,7 @@ def _reply(sha256: bytes, body: bytes) -> Reply | str:
 
 
 def is_whole(reply: Reply) -> bool:
-    """Whether a reply is whole: not failed, not cut off, not withheld, not blank."""
+    """Return whether a reply is whole: not failed, not cut off, not withheld, not blank."""
     return reply.problem() is None and not reply.text.isspace() and reply.text != ""
 
 
@@ -359,7 +359,7 @@ class CachedJudge(WrappedJudge):
         await super().close()
 
     async def ask(self, question: Question) -> Reply:
-        """The kept reply, or the judge's.
+        """Return the cached reply, or the judge's.
 
         Raises:
             InputError: as the judge within.

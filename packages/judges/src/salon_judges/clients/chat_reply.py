@@ -166,7 +166,7 @@ def _finish(reason: Any) -> Finish:
 
 
 def _text(content: Any) -> str:
-    """Content that is a text, or a list of parts with texts in them; anything else counts as empty."""
+    """Return content that is a text, or a list of parts with texts; empty for anything else."""
     if isinstance(content, str):
         return _well_formed(content)
     if not isinstance(content, list):
@@ -176,7 +176,7 @@ def _text(content: Any) -> str:
 
 
 def _well_formed(text: str) -> str:
-    """The text with halves of surrogate pairs replaced: they can be written in JSON but in no file or database."""
+    """Return the text with lone surrogates replaced: JSON can contain them, files and databases cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

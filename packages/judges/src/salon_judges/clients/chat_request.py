@@ -67,12 +67,12 @@ class ChatRequests:
         return [await self._pictures.part(media)]
 
     def decoding(self, question: Question) -> Decoding:
-        """How the reply is drawn: the question's decoding with the judge's own put over it."""
+        """Return the decoding of a question, overridden by the judge's own."""
         own = self._settings.decoding.model_dump(exclude_none=True, exclude={"omit"})
         return Decoding(**{name: own.get(name, getattr(question.decoding, name)) for name in Decoding.__slots__})
 
     def _tail(self, question: Question) -> bytes:
-        """Everything after the messages; the same for all questions of one kind, so the last few are kept."""
+        """Return the part of a body after the messages; the last few are cached, because similar questions share it."""
         schema = question.response_schema
         key = (question.decoding, None if schema is None else id(schema))
         found = self._tails.get(key)

@@ -68,7 +68,7 @@ class CollectingJudge(Closing):
         return self._version
 
     async def ask(self, question: Question) -> Reply:
-        """The reply, if it has come back.
+        """Return the reply from the batch folder, or write the question to a request file.
 
         Raises:
             InputError: for a question with media that this judge cannot be shown, or that fits in no file, and when the

@@ -156,7 +156,7 @@ class Endpoint:
         return Attempt(reply, outcome=Congestion.ANSWERED)
 
     def _leaking(self, completion: Completion) -> bool:
-        """Whether tokens, one after the other or among the alternatives, contain a secret that the text does not."""
+        """Return whether tokens, one after the other or among the alternatives, contain a secret that the text does not."""
         alternatives = (text for token in completion.tokens for text, _ in token.alternatives)
         joined = "".join(token.text for token in completion.tokens)
         return bool(joined) and self._secrets.holds("\0".join((joined, *alternatives)))
@@ -177,7 +177,7 @@ class Endpoint:
         return Attempt(reply, retry, Congestion.CONGESTED if congested else Congestion.UNKNOWN, retry_after)
 
     def _failed(self, status: CallStatus, problem: str, began: float) -> Attempt:
-        """Nothing that could be read came back."""
+        """Return a failed attempt: no readable reply came back."""
         line = one_line(self._secrets.hide(problem))
         latency_ms = (perf_counter() - began) * 1000
         return Attempt(Reply("", status, self._version, latency_ms=latency_ms, error=line), retry=True)
@@ -200,7 +200,7 @@ class _Pieces(aiohttp.Payload):
 
 
 async def _read(response: aiohttp.ClientResponse, most: int) -> bytes | None:
-    """The body; None when it is longer than ``most`` bytes, of which no more is read then."""
+    """Return the body; None when it is longer than ``most`` bytes, of which no more is read then."""
     length = response.content_length
     if length is not None and length <= most and "Content-Encoding" not in response.headers:
         return await response.read()
@@ -224,7 +224,7 @@ def _explained(error: Exception) -> str:
 
 
 def _recordable(status: int) -> int | None:
-    """The status as ``judge_calls`` keeps it; None for a number that is no HTTP status."""
+    """Return the status as ``judge_calls`` keeps it; None for a number that is no HTTP status."""
     return status if 100 <= status <= 599 else None
 
 

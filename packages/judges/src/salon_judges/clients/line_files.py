@@ -65,7 +65,7 @@ class LineFile:
 
 
 def lines_of(path: Path, most_bytes: int) -> Iterator[NumberedLine]:
-    """The lines of a file that are not blank; a last one without its end is given as it is.
+    """Yield the non-blank lines of a file; a last one without a line end is yielded unchanged.
 
     Raises:
         InputError: when the file cannot be read, or a line is longer than ``most_bytes``.
@@ -86,7 +86,7 @@ def lines_of(path: Path, most_bytes: int) -> Iterator[NumberedLine]:
 
 
 def _whole_length(path: Path) -> int:
-    """The length of a file up to the end of its last whole line."""
+    """Return the length of a file up to the end of its last whole line."""
     with path.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
         while end:

@@ -100,7 +100,7 @@ class LocalModel:
         ]
 
     def prompt_text(self, question: Question) -> str:
-        """A question as the model reads it, up to where its reply begins; the processor makes tokens of it."""
+        """Return a question as the model reads it, up to where its reply begins; the processor makes tokens of it."""
         content: list[dict[str, str]] = [
             {"type": "image"} if isinstance(part, Media) else {"type": "text", "text": self._disarmed(part)}
             for part in question.parts
@@ -113,7 +113,7 @@ class LocalModel:
         return text
 
     def _disarmed(self, text: str) -> str:
-        """The text with special tokens ("<image>", "<|im_end|>") broken into words, and without halves of surrogate pairs."""
+        """Return the text with special tokens ("<image>", "<|im_end|>") broken into words, without lone surrogates."""
         text = text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         for token in self._special:
             if token in text:
@@ -193,7 +193,7 @@ def _seeded(decoding: Decoding, device: "torch.device") -> "Iterator[None]":
 
 
 def opened(media: Media) -> Any:
-    """A picture as processors take it (PIL, RGB).
+    """Return a picture as processors take it (PIL, RGB).
 
     Raises:
         ValueError: when it cannot be read or decoded.

@@ -113,7 +113,7 @@ class LocalJudge(Closing, Generic[Settings]):
         """
 
     def _in_frames(self, question: Question) -> Question:
-        """The question with its videos as frames.
+        """Return the question with its videos as frames.
 
         Raises:
             InputError: for a video that cannot be shown.
@@ -129,7 +129,7 @@ class LocalJudge(Closing, Generic[Settings]):
         return Decoding(**{name: own.get(name, getattr(question.decoding, name)) for name in Decoding.__slots__})
 
     def _answer(self, asked: Sequence[tuple[Question, Decoding]]) -> Sequence[Reply]:
-        """In the model's thread."""
+        """Answer a batch of questions; runs in the model's thread."""
         if self._model is None:
             self._model = self.loaded()
         began = perf_counter()

@@ -40,7 +40,7 @@ class TransformersJudge(LocalJudge[TransformersSettings]):
         self._alone = count()
 
     def __repr__(self) -> str:
-        """The model and where it runs."""
+        """Return the model and where it runs."""
         return f"TransformersJudge({self.settings.model!r} on {self.settings.device_map})"
 
     def company(self, decoding: Decoding) -> Hashable:

@@ -38,7 +38,7 @@ class VllmOfflineJudge(LocalJudge[VllmOfflineSettings]):
     )
 
     def __repr__(self) -> str:
-        """The model and the number of its GPUs."""
+        """Return the model and the number of its GPUs."""
         return f"VllmOfflineJudge({self.settings.model!r} on {self.settings.tensor_parallel} GPUs)"
 
     def company(self, decoding: Decoding) -> Hashable:

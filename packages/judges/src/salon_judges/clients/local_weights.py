@@ -13,7 +13,7 @@ _SHAPING = (*_WEIGHTS, ".json", ".jinja", ".model", ".txt", ".py")
 
 
 def weights_digest(model: str, revision: str | None = None) -> str:
-    """A digest of a model's files, which is the same wherever they lie.
+    """Return a digest of a model's files, which is the same wherever they lie.
 
     A folder is read to its end (some seconds for tens of gigabytes). A name means a model of the Hugging Face hub: what is
     on this machine already tells its commit, else the hub is asked.

@@ -34,7 +34,7 @@ class MicroBatches(Generic[Q, A]):
         self._pool: ThreadPoolExecutor | None = None
 
     async def ask(self, key: Hashable, question: Q) -> A:
-        """The answer to one question; only questions of equal ``key`` are answered together."""
+        """Return the answer to one question; only questions of equal ``key`` are answered together."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[A] = loop.create_future()
         group = self._waiting.setdefault(key, [])

@@ -74,7 +74,7 @@ class OpenAICompatibleJudge(Closing):
         return self._version
 
     def __repr__(self) -> str:
-        """Name, place and version; no secrets."""
+        """Return name, address and version; no secrets."""
         return f"OpenAICompatibleJudge({self.name!r} at {self.settings.base_url}, version {self._version})"
 
     def __reduce__(self) -> tuple[type[Self], tuple[ChatSettings]]:

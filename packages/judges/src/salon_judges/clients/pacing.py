@@ -16,10 +16,10 @@ class Clock(Protocol):
     """Tells the time and waits."""
 
     def now(self) -> float:
-        """Seconds since some moment; never goes back."""
+        """Return monotonic seconds since an arbitrary moment."""
 
     def wall(self) -> float:
-        """Seconds since 1970 in UTC, to compare with dates that a server names."""
+        """Return seconds since 1970 in UTC, to compare with dates that a server names."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait; 0 or less returns at once."""
@@ -34,11 +34,11 @@ class SystemClock:
     """
 
     def now(self) -> float:
-        """Seconds of the monotonic clock."""
+        """Return seconds of the monotonic clock."""
         return time.monotonic()
 
     def wall(self) -> float:
-        """Seconds since 1970."""
+        """Return seconds since 1970."""
         return time.time()
 
     async def sleep(self, seconds: float) -> None:
@@ -226,7 +226,7 @@ class Pacing:
         return Permit(ticket, tokens)
 
     def release(self, permit: Permit, outcome: Congestion, tokens: int | None = None) -> None:
-        """The request is over; ``tokens`` is what it took, where the server said so."""
+        """Note the end of a request; ``tokens`` is the number it used, where the server reported it."""
         self.places.release(permit.ticket, outcome)
         if self._tokens is None or tokens is None:
             return

@@ -38,7 +38,7 @@ class PictureParts:
         self._size = 0
 
     async def part(self, media: Media) -> bytes:
-        """The JSON text of the picture's part. A picture that is a file is read in a thread.
+        """Return the JSON text of the picture's part. A picture that is a file is read in a thread.
 
         Raises:
             InputError: for a video, for media that are on the network, and for a file that cannot be read or is no longer
@@ -66,7 +66,7 @@ class PictureParts:
 
 
 def file_bytes(media: Media) -> bytes:
-    """The bytes of media that are a file, which must be what they were."""
+    """Return the bytes of a file, which must still have the digest of its media."""
     uri = media.uri or ""
     if "://" in uri:
         raise InputError("media on the network are not fetched", value=uri, hint="Download them and name the file.")
@@ -80,7 +80,7 @@ def file_bytes(media: Media) -> bytes:
 
 
 def _mime(data: bytes) -> bytes:
-    """The media type by the first bytes; a server may still make something of a kind that is unknown here."""
+    """Return the media type by the first bytes; unknown kinds are left to the server."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return b"image/webp"
     return next((name.encode() for magic, name in _MAGIC if data.startswith(magic)), b"application/octet-stream")

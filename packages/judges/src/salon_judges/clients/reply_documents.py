@@ -43,7 +43,7 @@ class ReplyDocument(BaseModel):
 
     @classmethod
     def of(cls, reply: Reply) -> Self:
-        """The document of a reply. Lone surrogates, which no file can hold, become U+FFFD."""
+        """Return the document of a reply. Lone surrogates, which no file can hold, become U+FFFD."""
         return cls(
             text=_writable(reply.text),
             status=reply.status,
@@ -59,7 +59,7 @@ class ReplyDocument(BaseModel):
         )
 
     def reply(self) -> Reply:
-        """The reply, as it was when it came."""
+        """Return the reply, as it was when it came."""
         return Reply(
             self.text,
             self.status,
@@ -73,7 +73,7 @@ class ReplyDocument(BaseModel):
         )
 
     def given_again(self) -> Reply:
-        """The reply for a question that nothing was sent or paid for: ``cached``, at no cost."""
+        """Return the stored reply as ``cached``, at no cost."""
         tokens = tuple(Token(text, logprob, others) for text, logprob, others in self.tokens)
         usage = Usage(0, 0, 0.0)
         return Reply(
@@ -90,7 +90,7 @@ class ReplyDocument(BaseModel):
 
 
 def problem_of(error: ValidationError) -> str:
-    """The first fault of a document in one clause: the key and what is wrong; never the value."""
+    """Return the first fault of a document in one clause: the key and what is wrong; never the value."""
     fault = error.errors(include_url=False, include_input=False)[0]
     key = ".".join(str(item) for item in fault["loc"])
     return f"{key}: {fault['msg']}" if key else fault["msg"]

@@ -145,11 +145,11 @@ class Backoff:
 
     @classmethod
     def of(cls, limits: ServerLimits) -> "Backoff":
-        """The waits that the settings ask for."""
+        """Return the waits of these settings."""
         return cls(limits.first_wait_s, limits.longest_wait_s, limits.seed)
 
     def wait_s(self, call: int, attempt: int, retry_after_s: float | None = None) -> float:
-        """How long to wait after ``attempt`` (from 1) of the call with that number has failed, in seconds.
+        """Return how long to wait after ``attempt`` (from 1) of the call with that number has failed, in seconds.
 
         With ``Retry-After`` the wait is at least that long, and at most ``first_s`` longer.
         """

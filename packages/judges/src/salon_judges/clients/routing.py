@@ -102,7 +102,7 @@ class RoutedJudge(Closing):
         return judge
 
     async def ask(self, question: Question) -> Reply:
-        """The reply of the judge for all other steps: who asks here has no step.
+        """Return the reply of the judge for all other steps; a question without a step is asked here.
 
         Raises:
             InputError: when there is no such judge.
@@ -132,11 +132,11 @@ def step_and_judge(text: str) -> tuple[str | None, str]:
 
 
 def title_of(names: Mapping[str, str]) -> str:
-    """``step=judge+step=judge``, in the order of the steps."""
+    """Return ``step=judge+step=judge``, in the order of the steps."""
     return "+".join(f"{step}={names[step]}" for step in sorted(names))
 
 
 def version_of(versions: Mapping[str, str]) -> str:
-    """One version out of those of all routes."""
+    """Return a digest of the versions of all routes."""
     routes: dict[str, Digestible] = dict(versions)
     return digest("routed", routes)

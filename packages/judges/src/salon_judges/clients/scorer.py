@@ -224,7 +224,7 @@ def _said(text: str) -> ScoreAnswer | None:
 
 
 def _completed(document: dict[str, Any]) -> dict[str, Any]:
-    """With files and folders absolute, so that a run is resumed from any folder."""
+    """Return the document with absolute files and folders, so that a run can be resumed from any folder."""
     text = str(document.get("scorer", ""))
     source, colon, function = text.rpartition(":")
     if source.endswith(".py"):

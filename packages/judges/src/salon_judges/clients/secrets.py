@@ -53,7 +53,7 @@ class Secrets:
         self._forms = [*dict.fromkeys(form.lower() for value in whole for form in (value, *_in_base64(value)))]
 
     def __repr__(self) -> str:
-        """How many headers there are, and nothing of them."""
+        """Return the number of headers, and nothing of their values."""
         return f"Secrets({len(self.headers)})"
 
     def hide(self, text: str) -> str:
@@ -109,7 +109,7 @@ class Secrets:
 
 
 def _parts(value: str) -> Iterator[str]:
-    """The value of a header, what follows its scheme, and what that is in base64: ``Basic dXNlcjpwYXNz``."""
+    """Yield the value of a header, what follows its scheme, and what that is in base64: ``Basic dXNlcjpwYXNz``."""
     last = value.rpartition(" ")[2]
     yield value
     yield last
@@ -132,7 +132,7 @@ def _in_base64(secret: bytes) -> Iterator[bytes]:
 
 
 def _pieces(body: bytes, forms: Iterable[bytes]) -> Iterator[tuple[int, int]]:
-    """Where 12 characters or more of a form begin and end; of a shorter form, all of it.
+    """Yield where 12 characters or more of a form begin and end; of a shorter form, all of it.
 
     Each such piece contains one of the blocks of six that lie so far apart, from which it is followed in both directions.
     """
@@ -149,7 +149,7 @@ def _pieces(body: bytes, forms: Iterable[bytes]) -> Iterator[tuple[int, int]]:
 
 
 def _common_start(one: bytes, other: bytes) -> int:
-    """How many bytes two texts have in common at their start."""
+    """Return the number of bytes that two texts share at their start."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 

@@ -32,7 +32,7 @@ class Prices(BaseModel):
     completion_usd_per_million: float = Field(ge=0, allow_inf_nan=False)
 
     def cost_usd(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
-        """The price of one reply; None when the server did not say how many tokens it was."""
+        """Return the price of one reply; None when the server did not say how many tokens it was."""
         if prompt_tokens is None or completion_tokens is None:
             return None
         read, written = prompt_tokens * self.prompt_usd_per_million, completion_tokens * self.completion_usd_per_million
@@ -350,7 +350,7 @@ def _masked(run: str) -> str:
 
 
 def _opaque(run: str) -> bool:
-    """Whether a run of characters is no word, name, number or address."""
+    """Return whether a run of characters looks like a secret: it is no word, name, number or address."""
     run = unicodedata.normalize("NFKC", run)
     names = [(len(name), len(_NAME_PARTS.findall(name))) for name in _NAME.findall(run)]
     if any(parts > 2 + length / 6 for length, parts in names) or sum(parts - 1 for _, parts in names) > _MOST_PARTS:
@@ -360,7 +360,7 @@ def _opaque(run: str) -> bool:
 
 
 def _secret_field(value: JsonValue, path: str = "") -> str | None:
-    """The name of the first text that looks like a secret, by its own name or by what it is."""
+    """Return the name of the first text that looks like a secret, by name or content."""
     if isinstance(value, str):
         name = path.rpartition(".")[2]
         suspicious = _SECRET_FIELD.search(name) and name not in _HARMLESS_FIELDS

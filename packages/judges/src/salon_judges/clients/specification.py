@@ -54,7 +54,7 @@ def judge_kind(name: str) -> JudgeKind:
 
 
 def read_settings(specification: str) -> JudgeSettings:
-    """The settings that a text or a TOML file (a name that ends in ``.toml``) means; nothing is opened.
+    """Return the settings of a text or a TOML file (a name that ends in ``.toml``); nothing is opened.
 
     Raises:
         InputError: for an unknown kind, a wrong address, or a file with a wrong key or value, which is named with its line.
@@ -75,7 +75,7 @@ def read_settings(specification: str) -> JudgeSettings:
 
 
 def restore_settings(document: Mapping[str, Any]) -> JudgeSettings:
-    """The settings from their own ``model_dump(mode="json")``, as runs keep them.
+    """Return the settings from their own ``model_dump(mode="json")``, as runs keep them.
 
     Raises:
         InputError: they are not settings of a judge.
@@ -84,7 +84,7 @@ def restore_settings(document: Mapping[str, Any]) -> JudgeSettings:
 
 
 def read_judges(specifications: Sequence[str]) -> list[JudgeSettings]:
-    """The settings that several texts mean: ``STEP=JUDGE`` make one judge together, all others are judges of their own.
+    """Return the settings of several texts: those of the form ``STEP=JUDGE`` make one judge, each other text makes one.
 
     Beside judges with steps, one without a step is asked at all other steps.
 
@@ -111,7 +111,7 @@ def read_judges(specifications: Sequence[str]) -> list[JudgeSettings]:
 
 
 def with_concurrency(settings: JudgeSettings, concurrency: int) -> JudgeSettings:
-    """The settings with another number of requests at once, wherever there is one: also of the judges within."""
+    """Return the settings with another number of concurrent requests, also in the judges within."""
     if isinstance(settings, ChatSettings):
         limits = settings.limits.model_copy(update={"concurrency": concurrency})
         return settings.model_copy(update={"limits": limits})
@@ -124,7 +124,7 @@ def with_concurrency(settings: JudgeSettings, concurrency: int) -> JudgeSettings
 
 
 def open_settings(settings: JudgeSettings, environment: Mapping[str, str]) -> ManagedJudge:
-    """The judge that has these settings.
+    """Return the judge that has these settings.
 
     Raises:
         InputError: when the environment lacks a secret that they name.
@@ -153,7 +153,7 @@ def open_judge(specification: str, environment: Mapping[str, str] | None = None)
 
 
 def _chat_text(text: str, *, bare_host: bool) -> dict[str, Any]:
-    """``MODEL``, ``MODEL@http://…`` or, where a host may stand alone, ``MODEL@host:port``; models may hold colons."""
+    """Parse ``MODEL``, ``MODEL@http://…`` or, with ``bare_host``, ``MODEL@host:port``; models may contain colons."""
     match = _WITH_URL.fullmatch(text)
     if match:
         model, url = match["model"], match["url"]
@@ -174,7 +174,7 @@ def _chat_text(text: str, *, bare_host: bool) -> dict[str, Any]:
 
 
 def _chat_completed(document: dict[str, Any], *, base_url: str) -> dict[str, Any]:
-    """With the kind's address, and the variable of the key that belongs to the address."""
+    """Return the document with the kind's address, and the variable of the key for that address."""
     whole = {"base_url": base_url, **document}
     if "api_key_env" not in whole:
         own = whole["base_url"] == _OPENAI_URL
@@ -211,7 +211,7 @@ def _wrapped_completed(document: dict[str, Any], *, kind: str) -> dict[str, Any]
 
 
 def _unrouted(document: dict[str, Any]) -> JudgeSettings:
-    """The settings of a judge within. Routes stand outermost, because a suite's steps are known to the run alone."""
+    """Return the settings of a judge within. Routes are outermost, because only the run knows a suite's steps."""
     settings = restore_settings(document)
     if isinstance(settings, RoutedSettings):
         raise InputError(
@@ -335,7 +335,7 @@ def _kind(name: object, source: Path | None, lines: TomlLines | None) -> JudgeKi
 def _validated(
     kind: JudgeKind, document: dict[str, Any], *, source: str | Path, lines: TomlLines | None = None
 ) -> JudgeSettings:
-    """The settings, with the kind's defaults and the key that belongs to the place."""
+    """Return the settings, with the kind's defaults and the key that belongs to the place."""
     try:
         return kind.settings.model_validate(kind.completed({"kind": kind.name, **document}))
     except ValidationError as error:
@@ -343,7 +343,7 @@ def _validated(
 
 
 def _explained(error: ValidationError, source: str | Path, lines: TomlLines | None) -> InputError:
-    """The first fault, by key and line. Only numbers and choices are shown: any other value may be a misplaced secret."""
+    """Return the first fault, by key and line. Only numbers and choices are shown: other values may be misplaced secrets."""
     fault = error.errors(include_url=False)[0]
     path = [str(item) for item in fault["loc"]]
     line = _line(path, lines)

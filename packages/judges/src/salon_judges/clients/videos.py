@@ -16,7 +16,7 @@ from salon_taxonomy.verdict import Unscored
 
 
 async def video_parts(media: Media, settings: VideoInput, pictures: PictureParts) -> list[bytes]:
-    """The JSON texts of a video's parts, in order.
+    """Return the JSON texts of a video's parts, in order.
 
     Args:
         media: the video. Frames that were taken from it before (``film``) are used where they are within the judge's limits;

@@ -96,7 +96,7 @@ class WrappedJudge(Closing):
         return self.judge.version
 
     def __repr__(self) -> str:
-        """What it is, around what."""
+        """Return the name of its class around the judge within."""
         return f"{type(self).__name__}({self.judge!r})"
 
     def hide(self, text: str) -> str:
@@ -123,7 +123,7 @@ def path_and_judge(kind: str, text: str) -> tuple[str, str]:
 
 
 def within(document: dict[str, Any], kind: str) -> dict[str, Any]:
-    """The part of a document that holds the settings of the judge within.
+    """Return the part of a document that holds the settings of the judge within.
 
     Raises:
         InputError: when it is missing or no table.
@@ -138,7 +138,7 @@ _MOST_NAMED = 3
 
 
 def remarks_of(judge: object) -> list[str]:
-    """Lines for people about a judge and the judges within it, each once.
+    """Return lines for people about a judge and the judges within it, each once.
 
     Works on what a judge has (``cache``, ``written``, ``missing``, ``unused``, ``judge``, ``routes``), so nothing is imported
     that the run did not need.

@@ -13,7 +13,7 @@ _HINT: Final = "Write draw:, draw:prompt, KIND:MODEL@URL, diffusers:MODEL, or na
 
 
 def open_editor(specification: str, environment: Mapping[str, str]) -> ManagedEditor:
-    """The editor that a text or a TOML file means. Nothing is sent or loaded before its first edit.
+    """Return the editor that a text or a TOML file means. Nothing is sent or loaded before its first edit.
 
     Servers are named and set up as judges are (:func:`salon_judges.clients.specification.read_settings`).
 

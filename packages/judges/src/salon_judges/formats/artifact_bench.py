@@ -155,7 +155,7 @@ def released_row(row: BenchRow) -> dict[str, Any]:
 
 
 def _files(path: Path) -> list[Path]:
-    """The file itself, or the released files of a folder."""
+    """Return the file itself, or the released files of a folder."""
     if not path.is_dir():
         return [path]
     files = sorted(path.glob("task*_meta.jsonl"))

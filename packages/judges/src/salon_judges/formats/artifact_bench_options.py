@@ -73,7 +73,7 @@ def offer(correct: Collection[str], *, seed: int, sample_id: str, options: int =
 
 
 def _rings(tree: Taxonomy, right: list[str]) -> Iterator[list[str]]:
-    """The other labels in groups, the most easily confused first."""
+    """Yield the other labels in groups, the most easily confused first."""
     families = list(dict.fromkeys(_parent(tree, leaf).id for leaf in right))
     order = [label.id for label in tree.tier("family")]
     domains = {family: _parent(tree, family).id for family in order}

@@ -39,7 +39,7 @@ class GeneratedRow:
 
 
 def read_table(source: Path, *, absolute_paths: bool = False) -> Iterator[GeneratedRow]:
-    """The rows of a table, in order.
+    """Yield the rows of a table, in order.
 
     Raises:
         InputError: while iterating, for the first thing that is wrong, with row (counted without a header) and column.
@@ -69,7 +69,7 @@ class _Where:
 
 
 def _text(row: Row, column: str, where: _Where) -> str:
-    """A cell as text; a whole number counts as its digits, since ids often are numbers."""
+    """Return a cell as text; a whole number counts as its digits, since ids often are numbers."""
     value = row.get(column)
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -94,7 +94,7 @@ def _sample(row: Row, where: _Where) -> int:
 
 
 def _located(text: str, folder: Path, where: _Where, *, absolute_paths: bool) -> tuple[Path, Path]:
-    """The path of a file, and the folder that it must lie in."""
+    """Return the path of a file, and the folder that it must lie in."""
     if "://" in text:
         raise where.wrong("is an address, not a file", "path", text, "Download the pictures and name the files.")
     if text.startswith(os.sep):

@@ -93,7 +93,7 @@ class Generations:
         return tuple(self._files.get((prompt_id, model), ()))
 
     def __len__(self) -> int:
-        """How many files."""
+        """Return how many files."""
         return sum(map(len, self._files.values()))
 
 
@@ -105,7 +105,7 @@ def read_generations(
     suffixes: Collection[str] = PICTURE_SUFFIXES,
     absolute_paths: bool = False,
 ) -> Generations:
-    """The files of one model: those of a folder, or those that a table names.
+    """Return the files of one model: those of a folder, or those that a table names.
 
     In a folder the name decides. The name without its extension is a prompt's id, or an id, a dot and the number of a sample;
     an id that itself ends in a dot and a number wins. A folder in it that bears a prompt's id holds samples by number. Links

@@ -16,13 +16,13 @@ _CAPABILITY_TIERS = ("item", "point")
 
 @cache
 def taxonomy() -> Taxonomy:
-    """The label tree ``mef``."""
+    """Return the label tree ``mef``."""
     return Taxonomy.load("mef")
 
 
 @cache
 def points() -> dict[str, Label]:
-    """The 21 test points of Table 8 by id, in the table's order.
+    """Return the 21 test points of Table 8 by id, in the table's order.
 
     Example:
         >>> len(points()), list(points())[:3]
@@ -33,7 +33,7 @@ def points() -> dict[str, Label]:
 
 @cache
 def scenarios() -> dict[str, Label]:
-    """The five application scenarios by id, in Table 2's order."""
+    """Return the five application scenarios by id, in Table 2's order."""
     return {label.id: label for label in taxonomy().tier("scenario")}
 
 

@@ -21,7 +21,7 @@ class Pair(NamedTuple):
 
     @classmethod
     def of(cls, model: str, sample: int, other: str, other_sample: int) -> Self:
-        """The pair in its one order.
+        """Return the pair in its one order.
 
         Example:
             >>> Pair.of("y", 0, "x", 2)

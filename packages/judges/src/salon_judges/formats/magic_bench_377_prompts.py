@@ -111,7 +111,7 @@ def _prompt(row: TableRow, language: str | None) -> SuitePrompt:
 
 
 def _released(row: TableRow, language: str) -> SuitePrompt:
-    """A row of the released file, in one of its languages."""
+    """Return a row of the released file, in one of its languages."""
     column = RELEASED_TEXTS[language]
     text = row.text(column)
     if len(text) > LONGEST_PROMPT:
@@ -129,7 +129,7 @@ def _released(row: TableRow, language: str) -> SuitePrompt:
 
 
 def _labels_in(row: TableRow, column: str) -> list[Label]:
-    """The labels that a released cell lists; none for an empty one, and for one that says so."""
+    """Return the labels that a released cell lists; none for an empty one, and for one that says so."""
     names = [name.strip() for name in _BETWEEN_LABELS.split(row.optional_text(column) or "")]
     return [_known_label(row, column, name) for name in names if name.casefold() not in _NO_LABEL]
 
@@ -195,7 +195,7 @@ def _point_and_demand(row: TableRow, entry: Any) -> tuple[str, str]:
 
 
 def _items(row: TableRow, column: str) -> list[Any]:
-    """The things that a cell lists: a list's, or those between semicolons."""
+    """Return the things that a cell lists: a list's, or those between semicolons."""
     value = row.cells.get(column)
     if isinstance(value, list):
         return value

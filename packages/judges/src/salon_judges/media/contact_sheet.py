@@ -17,7 +17,7 @@ _MOST_SIDE: Final = 8192
 
 
 def contact_sheet(film: Film, *, columns: int = 5, width: int = 1280, most_frames: int = 40) -> bytes:
-    """The frames of a film as one JPEG of bounded size.
+    """Return the frames of a film as one JPEG of bounded size.
 
     Args:
         film: as ``sample_video`` gives it.

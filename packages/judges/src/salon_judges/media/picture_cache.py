@@ -60,11 +60,11 @@ class ByteCache(Generic[K, V]):
         return self._get(key, make)
 
     def __len__(self) -> int:
-        """How many values are kept."""
+        """Return how many values are kept."""
         return len(self._kept)
 
     def __contains__(self, key: object) -> bool:
-        """Whether a value is kept."""
+        """Return whether a value is kept."""
         return key in self._kept
 
     def _make(self, key: K, make: Callable[[], V]) -> V:
@@ -117,7 +117,7 @@ class PictureCache:
         return self._cache.bytes
 
     def prepare(self, path: Path, policy: PicturePolicy, root: Path) -> PreparedPicture | Unscored:
-        """A picture or video, ready to be sent, or ``Unscored(BAD_MEDIA)``; never raises for what a file is."""
+        """Return a picture or video, ready to be sent, or ``Unscored(BAD_MEDIA)``; never raises for what a file is."""
         video = policy.video
         data = read_inside(path, root, self._limits.most_bytes if video is None else self._video_limits.most_bytes)
         if isinstance(data, Unscored):

@@ -74,7 +74,7 @@ def prepare_picture(
 def prepare_bytes(
     data: bytes, policy: PicturePolicy, *, limits: SourceLimits = DEFAULT_LIMITS, sha256: str | None = None
 ) -> PreparedPicture | Unscored:
-    """The same for a file that is in memory already; ``sha256`` is of ``data``, where the caller knows it.
+    """Return the same for a file that is in memory already; ``sha256`` is of ``data``, where the caller knows it.
 
     The encoded bytes are the same on every machine with the same version of Pillow; another version may compress otherwise,
     and then ``media.sha256`` differs, unless the file is sent as it is.
@@ -112,7 +112,7 @@ def _encoded(decoded: Decoded, policy: PicturePolicy, size: tuple[int, int], sha
 
 
 def _written(image: "Image", policy: PicturePolicy) -> bytes:
-    """The file's bytes, without metadata."""
+    """Return the file's bytes, without metadata."""
     options: dict[Encoding, tuple[str, dict[str, Any]]] = {
         Encoding.JPEG: ("JPEG", {"quality": policy.quality, "subsampling": 0}),
         Encoding.WEBP: ("WEBP", {"quality": policy.quality}),

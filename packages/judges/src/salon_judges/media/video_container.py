@@ -30,7 +30,7 @@ _LOST_SECONDS: Final = 0.3
 
 @cache
 def video_failures() -> tuple[type[Exception], ...]:
-    """What PyAV raises about damaged files: FFmpeg's own errors, and what its wrappers and Pillow raise about odd values."""
+    """Return the errors of PyAV about damaged files: FFmpeg's own, and those of its wrappers and Pillow about odd values."""
     from av.error import FFmpegError
 
     plain = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, EOFError, OSError, RuntimeError, MemoryError)
@@ -50,7 +50,7 @@ def require_av() -> None:
 
 
 def container_of(data: bytes) -> str | None:
-    """The container of a video by its first bytes, as FFmpeg calls its reader; None for anything else.
+    """Return the container of a video by its first bytes, as FFmpeg calls its reader; None for anything else.
 
     Example:
         >>> container_of(b"\\x00\\x00\\x00\\x20ftypisom"), container_of(b"#EXTM3U"), container_of(b"\\x1aE\\xdf\\xa3...")
@@ -64,7 +64,7 @@ def container_of(data: bytes) -> str | None:
 
 
 def media_type_of(data: bytes) -> str:
-    """What HTTP calls the video: by its container; ``video/mp4`` where nothing better is known."""
+    """Return what HTTP calls the video: by its container; ``video/mp4`` where nothing better is known."""
     if data[:4] == b"\x1aE\xdf\xa3":
         return "video/webm" if b"webm" in data[:64] else "video/x-matroska"
     return "video/x-msvideo" if data[:4] == b"RIFF" else "video/quicktime" if data[8:12] == b"qt  " else "video/mp4"
@@ -99,7 +99,7 @@ class Outline:
     notes: tuple[str, ...] = ()
 
     def fitting(self, most_pixels: int) -> tuple[int, int]:
-        """The size at which a frame is shown, pixels made square, before it is turned upright."""
+        """Return the size at which a frame is shown, pixels made square, before it is turned upright."""
         wide = max(1, round(self.width * self.aspect)) if self.aspect >= 1 else self.width
         high = self.height if self.aspect >= 1 else max(1, round(self.height / self.aspect))
         return PicturePolicy(most_pixels=most_pixels).fitting(wide, high)
@@ -107,7 +107,7 @@ class Outline:
 
 @contextmanager
 def opened(data: bytes) -> "Iterator[InputContainer]":
-    """The container, from memory, with the reader that its first bytes ask for."""
+    """Yield the container, from memory, with the reader that its first bytes ask for."""
     import av
 
     with av.open(BytesIO(data), mode="r", format=container_of(data)) as container:

@@ -46,7 +46,7 @@ class VideoPolicy:
             raise InputError("must lie between 1 and 100", column="quality", value=self.quality)
 
     def narrowed(self, *, most_frames: int | None = None, most_pixels: int | None = None) -> Self:
-        """The policy within the limits of a judge; a limit that is wider than the policy, or None, changes nothing."""
+        """Return the policy within the limits of a judge; wider limits and None change nothing."""
         frames = [limit for limit in (self.most_frames, most_frames) if limit is not None]
         pixels = [limit for limit in (self.most_pixels, most_pixels) if limit is not None]
         return replace(self, most_frames=min(frames, default=None), most_pixels=min(pixels))

@@ -87,7 +87,7 @@ def prepare_video_bytes(
 
 
 def sample_video(data: bytes, policy: VideoPolicy, *, limits: VideoLimits = DEFAULT_VIDEO_LIMITS) -> SampledVideo | Unscored:
-    """The frames of a video at the policy's rate.
+    """Return the frames of a video at the policy's rate.
 
     Frame k is what a player shows k/rate seconds after the first picture: the last picture whose time stamp is not later. A
     picture that stands longer is given again, so frames stay evenly spaced whatever the video's own rate does.
@@ -124,7 +124,7 @@ def sample_video(data: bytes, policy: VideoPolicy, *, limits: VideoLimits = DEFA
 
 
 def _taken(data: bytes, plan: Outline, times: list[float], policy: VideoPolicy) -> tuple[list[Frame], int] | Unscored:
-    """The frames at the given times, and by how many degrees they had to be turned."""
+    """Return the frames at the given times, and by how many degrees they had to be turned."""
     frames: list[Frame] = []
     frame_shown: tuple[VideoFrame, float] | None = None
     turned, last_s = 0, 0.0
@@ -159,7 +159,7 @@ def _taken(data: bytes, plan: Outline, times: list[float], policy: VideoPolicy) 
 
 
 def _decoded(data: bytes, plan: Outline) -> "Iterator[tuple[VideoFrame, float]]":
-    """Every picture in the order in which it is shown, with its time after the first, in seconds."""
+    """Yield every picture in the order in which it is shown, with its time after the first, in seconds."""
     with opened(data) as container:
         stream = container.streams.video[0]
         stream.thread_type = "AUTO"
@@ -182,7 +182,7 @@ class _Encoder:
         self._quality = policy.quality
 
     def __call__(self, frame: "VideoFrame") -> tuple[Media, int]:
-        """One frame, and by how many degrees it was turned, counter-clockwise."""
+        """Return one frame, and by how many degrees it was turned, counter-clockwise."""
         width, height = self._size
         small: Any = self._resize.reformat(frame, width, height, format="rgb24", interpolation="AREA")
         image = small.to_image()

@@ -27,7 +27,7 @@ Read = Callable[[Any], Sequence[str]]
 
 
 class OcrScorer:
-    """Scores 1 where all of the expected text is read, 0 where nothing of it is; a prompt that quotes no text has no score.
+    """Scores the share of the quoted text that is read, 0 to 1; none without quotes in the prompt.
 
     Args:
         measure: ``characters`` (one less the edits needed, by the characters expected) or ``words``.
@@ -53,7 +53,7 @@ class OcrScorer:
         self._measure, self._read = measure, read or self._rapidocr
 
     def __call__(self, images: Sequence[Any], prompts: Sequence[str]) -> list[Verdict[float]]:
-        """Return the share of each picture's text that was read, or the reason why there is none."""
+        """Return the share of each picture's expected text that was read, or the reason for a missing score."""
         return [self._score(image, quoted_texts(prompt)) for image, prompt in zip(images, prompts, strict=True)]
 
     def _score(self, image: Any, expected: tuple[str, ...]) -> Verdict[float]:
@@ -62,7 +62,7 @@ class OcrScorer:
         return Scored(round(getattr(compare(expected, self._read(image)), self._measure), 9))
 
     def _rapidocr(self, image: Any) -> Sequence[str]:
-        """Return the lines from top to bottom, and from left to right where they stand side by side."""
+        """Return the lines from top to bottom, and from left to right where they are side by side."""
         pixels = np.asarray(image.convert("RGB"))[:, :, ::-1]  # the engine wants blue first
         result = self._engine(np.ascontiguousarray(pixels))
         if result.txts is None:

@@ -80,7 +80,7 @@ def words(text: str) -> list[str]:
 
 
 def edits_within(pattern: str, text: str) -> int:
-    """The least number of edits that turn the pattern into some stretch of the text; the pattern's length at most.
+    """Return the fewest edits that turn the pattern into a stretch of the text; at most the pattern's length.
 
     Example:
         >>> edits_within("bread", "freshbraed"), edits_within("abc", "")

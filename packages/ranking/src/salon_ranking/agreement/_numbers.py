@@ -41,7 +41,7 @@ def numbers(values: ArrayLike, name: str, *, dimensions: int = 1, missing: bool 
 
 
 def pair(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
-    """Two lists of equal length.
+    """Return two lists as arrays of equal length.
 
     Raises:
         AgreementError: as :func:`numbers`, or unequal lengths.

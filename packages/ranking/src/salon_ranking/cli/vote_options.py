@@ -136,7 +136,7 @@ def _spelling(
 
 
 def _pairs(option: str, values: Sequence[str], example: str) -> dict[str, str]:
-    """``THEIRS=OURS`` pairs, several in one text by commas."""
+    """Parse ``THEIRS=OURS`` pairs; a text may contain several, separated by commas."""
     pairs = {}
     for pair in (part for text in values for part in text.split(",") if part.strip()):
         theirs, sign, ours = pair.rpartition("=")

@@ -87,13 +87,13 @@ class _Refits:
         self.slope = self._slope(self.values)
 
     def _slope(self, values: Floats) -> Floats:
-        """The slope of the log-likelihood without the prior."""
+        """Return the slope of the log-likelihood without the prior."""
         first, second, along, further, count = self.likelihood.at(values).by_row().rows
         strengths = np.bincount(first, along * count, self.models) - np.bincount(second, along * count, self.models)
         return np.append(strengths, further.T @ count)
 
     def _match(self, values: Floats, model: int, rival: int, outcome: int) -> tuple[Floats, Floats]:
-        """The slope and the curvature of the match."""
+        """Return the slope and the curvature of the match."""
         gap = np.array([values[model] - values[rival]])
         slope, bend = np.zeros(len(values)), np.zeros((len(values), len(values)))
         pair = np.ix_([model, rival], [model, rival])
@@ -110,7 +110,7 @@ class _Refits:
         return slope, bend
 
     def change(self, model: int, rival: int, outcome: int) -> float:
-        """How far the match moves the model from the baseline, in log-strength."""
+        """Return how far the match moves the model from the baseline, in log-strength."""
         bend = self._match(self.values, model, rival, outcome)[1]
         touched = np.flatnonzero(bend.any(axis=0))
         inner = np.linalg.solve(
@@ -131,7 +131,7 @@ class _Refits:
         return abs(float(moved[model] - moved[self.base]))
 
     def _prior(self, values: Floats) -> Floats:
-        """What the prior's slope loses on the way."""
+        """Return the change of the prior's slope along the way."""
         options, strengths = self.likelihood.options, slice(0, self.models)
         lost = options.ridge * (values - self.values)
         shares = [0.5 * (1.0 + np.tanh(0.5 * one[strengths])) for one in (values, self.values)]

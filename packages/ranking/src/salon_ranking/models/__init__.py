@@ -1,1 +1,1 @@
-"""Models of paired comparisons: Bradley-Terry, tie models and covariates as one kind of fit; other scores for comparison."""
+"""Models of paired comparisons: Bradley-Terry, tie models and covariates as one kind of fit; online Elo."""

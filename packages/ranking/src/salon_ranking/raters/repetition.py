@@ -16,7 +16,7 @@ NAME = RaterReason.REPEATED_OPTION
 
 
 def repeated_option(votes: Votes, policy: RaterPolicy) -> CheckResult:
-    """Each rater's longest run of one option; of several options, the run that is longest for its threshold."""
+    """Return each rater's longest run of one option; of several options, the run that is longest for its threshold."""
     in_order = votes.frame.sort("rater_id", "answered_at", "row", nulls_last=True).select(
         "rater_id", option().alias("run_option")
     )

@@ -18,7 +18,7 @@ NAME = RaterReason.ONE_SIDED
 
 
 def one_sided(votes: Votes, policy: RaterPolicy) -> CheckResult:
-    """Each rater's share of left among decisive answers."""
+    """Return each rater's share of left among decisive answers."""
     why_not = votes.lacks("side_a_shown")
     decisive = votes.frame.filter(~pl.col("winner").is_in(TIES) & pl.col("side_a_shown").is_not_null())
     if why_not or not len(decisive):

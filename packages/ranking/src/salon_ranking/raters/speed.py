@@ -24,7 +24,7 @@ _SMALLEST_SIGMA = 0.05
 
 
 def too_fast(votes: Votes, policy: RaterPolicy) -> CheckResult:
-    """Each rater's typical time against the cohort's."""
+    """Return each rater's typical time against the cohort's."""
     why_not = votes.lacks("started_at", "answered_at")
     if why_not:
         return CheckResult(None, why_not)

@@ -1,5 +1,5 @@
-"""Charts and pages of leaderboards. Needs the extra ``salon-ranking[report]`` (Altair, Jinja2, vl-convert).
+"""The pages of leaderboards, opinion scores, plans and raters. Needs the extra ``salon-ranking[report]`` (Jinja2, resvg).
 
-``numbers`` writes numbers for people, ``charts`` makes Vega-Lite specifications, ``page`` lays out a self-contained
-HTML page, ``leaderboard`` composes the page of one or more leaderboards. Import from those modules.
+``leaderboard`` composes the page of one or more leaderboards, ``sections`` what is below each; the other modules are one page
+each. Import from those modules. Charts and the layout of a page are in ``salon_console``.
 """

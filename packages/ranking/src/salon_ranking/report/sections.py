@@ -47,7 +47,7 @@ def rank_intervals(board: Leaderboard) -> list[PageSection]:
 
 
 def compared_groups(boards: Sequence[Leaderboard], battles: Battles | None) -> list[PageSection]:
-    """Each group's ranks beside those of all battles (of the first group, when the battles are not given)."""
+    """Return each group's ranks beside those of all battles (of the first group, when the battles are not given)."""
     if len(boards) < 2:
         return []
     overall = boards[0]

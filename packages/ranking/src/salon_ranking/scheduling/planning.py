@@ -187,7 +187,7 @@ _Measure = Callable[[SimulatedState], float]
 
 
 def _measures(goals: Goals) -> list[tuple[str, _Measure]]:
-    """Each goal with a number that is at most 1 where it is met."""
+    """Return each goal with a number that is at most 1 where it is met."""
     return [
         (f"median interval ≤ {goals.width:g}", lambda at: at.median_width / goals.width),
         (f"every interval ≤ {goals.width:g}", lambda at: at.widest / goals.width),

@@ -33,7 +33,7 @@ def wilson_interval(successes: ArrayLike, trials: ArrayLike, confidence: Confide
 
 @shaped(heads="n", tosses="n")
 def sign_test(heads: ArrayLike, tosses: ArrayLike) -> Floats:
-    """Two-sided exact p-values of a fair coin, shape (n,); 1 without tosses.
+    """Return two-sided exact p-values of a fair coin, shape (n,); 1 without tosses.
 
     Example:
         >>> sign_test([8, 5, 0], [10, 10, 0]).round(4).tolist()

@@ -207,7 +207,7 @@ class Uncertainty:
         return self._too_few_units(confidence, resampled=False)
 
     def _ends(self, model: int, confidence: float) -> tuple[Floats, Floats]:
-        """Return the ends of the intervals of the differences to a model, θ - θ_model, where they are known; shape (n,)."""
+        """Return the interval ends of the differences to a model, θ - θ_model; shape (n,), NaN where unknown."""
         centre = self.estimate - self.estimate[model]
         reach = two_sided_quantiles(1.0 - confidence, self.degrees_of(model)) * self.difference_errors_of(model)
         return centre - reach, centre + reach

@@ -23,6 +23,7 @@ from salon_rewards.adapters.blocking import waited
 from salon_rewards.callables.reward import RewardFunction, each_paid
 from salon_rewards.group_mask import Paid
 from salon_taxonomy.errors import InputError, SalonError
+from salon_taxonomy.media_files import bad_media
 from salon_taxonomy.verdict import Unscored
 
 POLICIES: Final = ("mean", "nan", "raise")
@@ -84,8 +85,14 @@ class PictureReward:
         texts = [str(prompt) for prompt in prompts]
         if len(texts) != len(pictures):
             raise InputError(f"needs {len(pictures)} values, one for each picture, not", column="prompts", value=len(texts))
-        arguments = {**columns, "images": pictures, "prompts": texts}
-        paid = waited(each_paid(self.reward, [""] * len(pictures), arguments))
+        columns = {**columns, "images": pictures, "prompts": texts}
+        sound = [number for number, picture in enumerate(pictures) if not isinstance(picture, Unscored)]
+        whole = {name: values for name, values in columns.items() if len(values) == len(pictures)}
+        arguments = columns | {name: [values[number] for number in sound] for name, values in whole.items()}
+        scores = waited(each_paid(self.reward, [""] * len(sound), arguments)) if sound else []
+        paid: list[Paid] = list(pictures)
+        for number, score in zip(sound, scores, strict=True):
+            paid[number] = score
         return settled(paid, texts, self.on_unscored), [each if isinstance(each, Unscored) else None for each in paid]
 
 
@@ -287,6 +294,8 @@ def columns_of(metadata: Any) -> dict[str, list[Any]]:
 def pictures_of(images: Any) -> list[Any]:
     """Return the pictures of a batch: PIL images, paths and bytes as they are, arrays and tensors as PIL images.
 
+    A picture with a number that is none (NaN, infinite) is ``Unscored``: a policy that diverged drew it.
+
     Args:
         images: a tensor of shape (pictures, channels, height, width), an array of shape (pictures, height, width, channels), or
             a list of such pictures, PIL images, paths or encoded bytes. Numbers are bytes, or from 0 to 1.
@@ -339,8 +348,10 @@ def _picture(image: Any, row: int) -> Any:
     if tensor:
         image = image.transpose(1, 2, 0)
     if image.dtype != np.uint8:
+        if not np.isfinite(image).all():
+            return bad_media("the picture has numbers that are not finite")
         lowest, highest = float(image.min()), float(image.max())
-        if not (lowest >= -_TOLERANCE and highest <= 1 + _TOLERANCE):  # also for NaN
+        if not (lowest >= -_TOLERANCE and highest <= 1 + _TOLERANCE):
             hint = "Pictures from -1 to 1: pass images / 2 + 0.5."
             bounds = f"{lowest:g} to {highest:g}"
             raise InputError(

@@ -108,17 +108,17 @@ def compare(
     pairs = compare_all(table.values, table.models, replicates=replicates, confidence=confidence, seed=seed)
     differences = [each if each.value >= 0 else _turned(each) for each in pairs]
     worse_than = {each.second: 0 for each in differences} | dict.fromkeys(table.models, 0)
-    for each in differences:
-        worse_than[each.second] += each.significant
+    for difference in differences:
+        worse_than[difference.second] += difference.significant
     means = table.means
     ranks = competition_ranks(means)
     order = sorted(means, key=lambda model: (-means[model], model))
     standings = tuple(RankedSubject(each, means[each], ranks[each], 1 + worse_than[each]) for each in order)
-    items = len(table.items)
-    asked = sizes if sizes is not None else sorted({max(1, items * part // 4) for part in (1, 2, 3)})
+    count = len(table.items)
+    asked = sizes if sizes is not None else sorted({max(1, count * part // 4) for part in (1, 2, 3)})
     return SubjectComparison(
         standings,
-        tuple(sorted(differences, key=lambda each: -each.value)),
+        tuple(sorted(differences, key=lambda difference: -difference.value)),
         _stability(table, asked, replicates=replicates, rounds=rounds, confidence=confidence, seed=seed),
     )
 
@@ -136,7 +136,7 @@ def _stability(
 
 
 def _turned(difference: Difference) -> Difference:
-    """The same pair the other way round."""
+    """Return the same pair the other way round."""
     return Difference(
         value=-difference.value,
         ci_low=-difference.ci_high,

@@ -47,7 +47,7 @@ class ScoreTable:
 
 
 def score_tables(scores: "pl.DataFrame", dimension: str, *, missing: Missing = "leave-out") -> list[ScoreTable]:
-    """A table for each judge that scored the dimension, judges in alphabetical order.
+    """Return a table for each judge that scored the dimension, judges in alphabetical order.
 
     Several scores of one model for one item (several samples) are averaged first; one of them without a verdict leaves the
     item without one.
@@ -85,10 +85,10 @@ def _table(rows: "pl.DataFrame", dimension: str, judge: str, missing: Missing) -
 
     _one_version(rows, judge)
     value = pl.when(pl.col("value").is_null().any()).then(None).otherwise(pl.col("value").mean())
-    each = rows.group_by("subject_model", "prompt_id").agg(value.alias("value"), pl.col("task").first())
-    models = sorted(each["subject_model"].unique())
-    wide = each.pivot("subject_model", index="prompt_id", values="value").sort("prompt_id").select("prompt_id", *models)
-    tasks = dict(each.select("prompt_id", "task").sort("prompt_id", "task").iter_rows())
+    by_prompt = rows.group_by("subject_model", "prompt_id").agg(value.alias("value"), pl.col("task").first())
+    models = sorted(by_prompt["subject_model"].unique())
+    wide = by_prompt.pivot("subject_model", index="prompt_id", values="value").sort("prompt_id").select("prompt_id", *models)
+    tasks = dict(by_prompt.select("prompt_id", "task").sort("prompt_id", "task").iter_rows())
     unscored = {model: wide[model].null_count() for model in models}
     whole = wide.with_columns(pl.col(models).fill_null(0.0)) if missing == "zero" else wide.drop_nulls(models)
     if len(models) < 2 or whole.height < 2:

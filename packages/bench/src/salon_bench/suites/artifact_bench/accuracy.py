@@ -38,7 +38,7 @@ class AccuracyCounts:
         return 100 * self.right / self.counted if self.counted else None
 
     def __add__(self, other: "AccuracyCounts") -> "AccuracyCounts":
-        """Both together."""
+        """Return the sum of both."""
         return AccuracyCounts(*(getattr(self, name) + getattr(other, name) for name in AccuracyCounts.__slots__))
 
 
@@ -66,7 +66,7 @@ def total(tallies: Tallies) -> float | None:
 
 
 def falls_with_difficulty(tallies: Tallies, task: QuestionTask) -> bool | None:
-    """Whether the accuracy falls from level to level; None unless all three have a value.
+    """Return whether the accuracy falls from level to level; None unless all three have a value.
 
     Example:
         >>> levels = zip(QuestionLevel, (AccuracyCounts(9, 10), AccuracyCounts(5, 10), AccuracyCounts(6, 10)), strict=True)

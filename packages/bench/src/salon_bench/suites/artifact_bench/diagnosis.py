@@ -62,11 +62,11 @@ class AidCounts:
 
 
 def diagnoses(scores: "pl.DataFrame", invalid: Sequence[str]) -> list[AidAnswer]:
-    """The answers to AID from the suite's rows, by question; those unscored for other reasons than ``invalid`` are skipped."""
+    """Return the answers to AID by question; rows unscored for another reason than ``invalid`` are skipped."""
     import polars as pl
 
     options = scores.filter(pl.col("dimension").str.starts_with(PRESENT) | pl.col("dimension").str.starts_with(ABSENT))
-    found = []
+    answers = []
     for (prompt_id,), rows in options.sort("prompt_id", "dimension").group_by("prompt_id", maintain_order=True):
         reasons = set(rows["unscored_reason"].drop_nulls())
         if reasons - set(invalid):
@@ -74,13 +74,13 @@ def diagnoses(scores: "pl.DataFrame", invalid: Sequence[str]) -> list[AidAnswer]
         names = rows["dimension"].to_list()
         truth = frozenset(name.removeprefix(PRESENT) for name in names if name.startswith(PRESENT))
         wrong = frozenset(name.removeprefix(ABSENT) for name in names if name.startswith(ABSENT))
-        given = rows.filter(pl.col("value") > 0.5)["dimension"].to_list()
-        chosen = frozenset(name.partition(": ")[2] for name in given)
-        found.append(AidAnswer(str(prompt_id), truth, wrong, None if reasons else chosen))
-    return found
+        chosen_letters = rows.filter(pl.col("value") > 0.5)["dimension"].to_list()
+        chosen = frozenset(name.partition(": ")[2] for name in chosen_letters)
+        answers.append(AidAnswer(str(prompt_id), truth, wrong, None if reasons else chosen))
+    return answers
 
 
-def label_counts(found: Sequence[AidAnswer], *, families: bool = False) -> dict[str, AidCounts]:
+def label_counts(answers: Sequence[AidAnswer], *, families: bool = False) -> dict[str, AidCounts]:
     """Counts per label, or per family, in alphabetical order of their ids.
 
     Example:
@@ -91,16 +91,16 @@ def label_counts(found: Sequence[AidAnswer], *, families: bool = False) -> dict[
     present: Counter[str] = Counter()
     chosen: Counter[str] = Counter()
     both: Counter[str] = Counter()
-    for each in found:
-        given = each.chosen or frozenset()
-        for counter, labels in ((present, each.truth), (chosen, given), (both, each.truth & given)):
+    for answer in answers:
+        chosen_labels = answer.chosen or frozenset()
+        for counter, labels in ((present, answer.truth), (chosen, chosen_labels), (both, answer.truth & chosen_labels)):
             counter.update(family_of(label) if families else label for label in labels)
-    offered = {family_of(label) if families else label for each in found for label in each.truth | each.wrong}
+    offered = {family_of(label) if families else label for each in answers for label in each.truth | each.wrong}
     return {name: AidCounts(present[name], chosen[name], both[name]) for name in sorted(offered)}
 
 
-def confusion(found: Sequence[AidAnswer]) -> "pl.DataFrame":
-    """Which missing label goes with which wrongly chosen one.
+def confusion(answers: Sequence[AidAnswer]) -> "pl.DataFrame":
+    """Return which missing label goes with which wrongly chosen one.
 
     Every pair of a label that was there and not chosen and one that was chosen and not there, in one question; a question with
     several such pairs adds a share to each, so that it counts once.
@@ -113,10 +113,10 @@ def confusion(found: Sequence[AidAnswer]) -> "pl.DataFrame":
 
     weight: defaultdict[tuple[str, str], float] = defaultdict(float)
     offered: Counter[tuple[str, str]] = Counter()
-    for each in found:
-        offered.update((one, other) for one in each.truth for other in each.wrong)
-        if each.chosen is not None:
-            pairs = [(one, other) for one in each.truth - each.chosen for other in each.chosen & each.wrong]
+    for answer in answers:
+        offered.update((one, other) for one in answer.truth for other in answer.wrong)
+        if answer.chosen is not None:
+            pairs = [(one, other) for one in answer.truth - answer.chosen for other in answer.chosen & answer.wrong]
             for pair in pairs:
                 weight[pair] += 1 / len(pairs)
     rows = [(*pair, float(value), offered[pair], value / offered[pair]) for pair, value in weight.items()]
@@ -125,17 +125,17 @@ def confusion(found: Sequence[AidAnswer]) -> "pl.DataFrame":
     return frame.sort("weight", "missed", "chosen", descending=[True, False, False])
 
 
-def lines(found: Sequence[AidAnswer]) -> Iterator[tuple[str, str, float | None, int]]:
+def lines(answers: Sequence[AidAnswer]) -> Iterator[tuple[str, str, float | None, int]]:
     """Metric, group, value in percent and how many answers (for precision and recall: labels) stand behind it."""
-    if not found:
+    if not answers:
         return
-    options = sum(len(each.truth | each.wrong) for each in found)
-    answered = sum(each.chosen is not None for each in found)
-    yield "jaccard", "aid", 100 * sum(each.jaccard for each in found) / len(found), answered
-    yield "option accuracy", "aid", 100 * sum(each.options_right for each in found) / options, answered
+    options = sum(len(each.truth | each.wrong) for each in answers)
+    answered = sum(each.chosen is not None for each in answers)
+    yield "jaccard", "aid", 100 * sum(each.jaccard for each in answers) / len(answers), answered
+    yield "option accuracy", "aid", 100 * sum(each.options_right for each in answers) / options, answered
     for families in (True, False):
         kind = "family" if families else "leaf"
-        for name, counts in label_counts(found, families=families).items():
+        for name, counts in label_counts(answers, families=families).items():
             for metric, value, size in (
                 ("precision", counts.precision, counts.chosen),
                 ("recall", counts.recall, counts.present),

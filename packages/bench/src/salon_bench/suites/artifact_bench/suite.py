@@ -89,8 +89,8 @@ class ArtifactBench(SuiteBase):
     def version(self) -> str:
         """A digest of templates, parsers, the rate and size of frames, and rules."""
         video = self.pictures.video or VideoPolicy()
-        shown: list[Digestible] = [video.frames_per_second, video.most_pixels, video.quality]
-        whole: dict[str, Digestible] = {"templates": _TEMPLATES.version, "fidelity": self.fidelity, "video": shown}
+        parts: list[Digestible] = [video.frames_per_second, video.most_pixels, video.quality]
+        whole: dict[str, Digestible] = {"templates": _TEMPLATES.version, "fidelity": self.fidelity, "video": parts}
         return digest("artifact-bench", {**whole, "both_orders": self.both_orders, "rules": _RULES_VERSION})
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
@@ -100,11 +100,11 @@ class ArtifactBench(SuiteBase):
             InputError: without a file, or when it is wrong.
         """
         hint = "Give your copy with --prompts: the folder of task*_meta.jsonl, or a file (JSON, JSON Lines, CSV, Parquet)."
-        found = given(source, "Artifact-Bench needs a file of questions", hint)
-        return read_rows(found).map(self._prompt)
+        file = given(source, "Artifact-Bench needs a file of questions", hint)
+        return read_rows(file).map(self._prompt)
 
     def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> Generations:
-        """The videos that the questions name, below the folder ``source``; one that is missing is found when it is opened.
+        """Return the videos that the questions name, below the folder ``source``; missing ones are reported when opened.
 
         Raises:
             InputError: when ``source`` is no folder.
@@ -118,17 +118,17 @@ class ArtifactBench(SuiteBase):
         )
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
-        """One case per question."""
+        """Yield one case per question."""
         for model in generations.models:
             for item in prompts:
-                found = generations.of(item.prompt.prompt_id, model)
-                complete = len(found) == len(cast("tuple[str, ...]", item.facts["videos"]))
+                pictures = generations.of(item.prompt.prompt_id, model)
+                complete = len(pictures) == len(cast("tuple[str, ...]", item.facts["videos"]))
                 yield Case(
                     case_id=whole_case_id(self.name, item.prompt.prompt_id, model),
                     suite=self.name,
                     subject_model=model,
                     prompt=item.prompt,
-                    pictures=found if complete else (),
+                    pictures=pictures if complete else (),
                     facts=item.facts,
                     problem=None if complete else Unscored(Reason.BAD_MEDIA, "a video of the question is missing"),
                 )
@@ -166,9 +166,9 @@ class ArtifactBench(SuiteBase):
         verdict: Verdict[YesNoAnswer] = yield Inquiry("rvac", question, partial(parse_yes_no, fidelity=self.fidelity))
         if isinstance(verdict, Unscored):
             return [_row(case, CORRECT, verdict), _row(case, SAID_YES, verdict)]
-        said = verdict.value.ai_generated
-        right = said == (case.facts["answer"] == "yes")
-        return [_row(case, CORRECT, Scored(float(right))), _row(case, SAID_YES, Scored(float(said)))]
+        answered = verdict.value.ai_generated
+        right = answered == (case.facts["answer"] == "yes")
+        return [_row(case, CORRECT, Scored(float(right))), _row(case, SAID_YES, Scored(float(answered)))]
 
     def _pvrc(self, case: Case) -> Examination:
         rows: list[Record] = []
@@ -200,16 +200,16 @@ class ArtifactBench(SuiteBase):
         right: Verdict[float] = verdict if isinstance(verdict, Unscored) else Scored(float(chosen == answer))
         rows: list[Record] = [_row(case, CORRECT, right)]
         for letter, leaf in zip(LETTERS, leaves, strict=False):
-            given: Verdict[float] = verdict if isinstance(verdict, Unscored) else Scored(float(letter in chosen))
-            rows.append(_row(case, (PRESENT if letter in answer else ABSENT) + leaf, given))
+            score: Verdict[float] = verdict if isinstance(verdict, Unscored) else Scored(float(letter in chosen))
+            rows.append(_row(case, (PRESENT if letter in answer else ABSENT) + leaf, score))
             if isinstance(verdict, Scored):
                 rows.append(case.label(TAXONOMY, leaf, present=letter in chosen))
         return rows
 
 
-def _video(case: Case, place: int) -> Media:
+def _video(case: Case, number: int) -> Media:
     """Return one of the case's videos; an empty one when they are missing and no judge is asked."""
-    return case.media[place] if place < len(case.media) else _NO_VIDEO
+    return case.media[number] if number < len(case.media) else _NO_VIDEO
 
 
 def _row(case: Case, dimension: str, verdict: Verdict[float]) -> Record:
@@ -217,11 +217,11 @@ def _row(case: Case, dimension: str, verdict: Verdict[float]) -> Record:
 
 
 def _frames(case: Case) -> list[Record]:
-    """How many frames were shown and left out, where the videos were sampled."""
+    """Return how many frames were shown and left out, where the videos were sampled."""
     films = [media.film for media in case.media]
     known = [film for film in films if film is not None]
     if not known or len(known) < len(films):
         return []
-    shown = sum(len(film.frames) for film in known)
-    left_out = sum(film.at_rate for film in known) - shown
-    return [_row(case, FRAMES, Scored(float(shown))), _row(case, FRAMES_LEFT_OUT, Scored(float(left_out)))]
+    frames = sum(len(film.frames) for film in known)
+    left_out = sum(film.at_rate for film in known) - frames
+    return [_row(case, FRAMES, Scored(float(frames))), _row(case, FRAMES_LEFT_OUT, Scored(float(left_out)))]

@@ -55,7 +55,7 @@ INVALID: Final = tuple(
 
 
 def summarize(scores: "pl.DataFrame") -> Summary:
-    """One judge's numbers.
+    """Return one judge's numbers.
 
     Args:
         scores: the rows of one run and one subject, as the store has them.
@@ -70,12 +70,12 @@ def summarize(scores: "pl.DataFrame") -> Summary:
 
     tallies = tallies_of(scores)
     rows = [*_accuracies(tallies), *_choices(scores)]
-    found = diagnoses(scores, INVALID)
-    unanswered = sum(each.chosen is None for each in found)
-    for metric, group, value, size in lines(found):
+    answers = diagnoses(scores, INVALID)
+    unanswered = sum(each.chosen is None for each in answers)
+    for metric, group, value, size in lines(answers):
         rows.append(line(metric, group, value, scored=size, unscored=unanswered))
     rows += _humans(tallies)
-    return summary_of(rows, _notes(scores, tallies, confusion(found)))
+    return summary_of(rows, _notes(scores, tallies, confusion(answers)))
 
 
 def tallies_of(scores: "pl.DataFrame") -> Tallies:
@@ -109,7 +109,7 @@ def _accuracies(tallies: Tallies) -> Iterator[dict[str, Any]]:
 
 
 def _choices(scores: "pl.DataFrame") -> Iterator[dict[str, Any]]:
-    """What was chosen, whatever was right: leanings of the judge."""
+    """Yield what was chosen, whatever was right: leanings of the judge."""
     import polars as pl
 
     for dimension, metric, group in ((SAID_YES, "said generated", "rvac"), (CHOSE_FIRST, "chose the first", "pvrc")):
@@ -158,8 +158,8 @@ def _notes(scores: "pl.DataFrame", tallies: Tallies, confused: "pl.DataFrame") -
     for task in QuestionTask:
         falls = falls_with_difficulty(tallies, task)
         if falls is not None:
-            shown = " → ".join(f"{tallies[task, level].percent:.1f}" for level in QuestionLevel)
-            yield f"{task}: accuracy {'falls' if falls else 'does not fall'} with difficulty ({shown})."
+            by_level = " → ".join(f"{tallies[task, level].percent:.1f}" for level in QuestionLevel)
+            yield f"{task}: accuracy {'falls' if falls else 'does not fall'} with difficulty ({by_level})."
     yield from _position(scores)
     if confused.height:
         top = ", ".join(f"{row['missed']} → {row['chosen']} ({row['weight']:.1f})" for row in confused.head(3).to_dicts())

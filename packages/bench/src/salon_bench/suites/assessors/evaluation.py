@@ -115,7 +115,7 @@ def evaluate(
         raise InputError("unknown way to count invalid answers", value=str(invalid), allowed=Invalid)
     matrices = matrices_of(truth, answers, Invalid(invalid))
     unread = Counter(outcome.reason for outcome in answers if isinstance(outcome, Unparsed))
-    reasons = tuple(sorted(unread.items(), key=lambda item: (-item[1], item[0])))
+    reasons = tuple(sorted(unread.items(), key=lambda pair: (-pair[1], pair[0])))
     table = _table(*matrices, replicates=replicates, confidence=confidence, seed=seed)
     valid = len(truth) - unread.total()
     return Evaluation(table, len(truth), valid, reasons, Invalid(invalid), replicates, confidence, seed)
@@ -163,7 +163,7 @@ def outcomes_by_pattern(*matrices: Bools) -> tuple[list[Bools], NDArray[np.int64
 
 
 def drawn_times(times: NDArray[np.int64], replicates: int, seed: int) -> NDArray[np.int64]:
-    """How many images of each pattern a resample holds: shape (replicates, patterns)."""
+    """Return how many images of each pattern a resample holds: shape (replicates, patterns)."""
     images = int(times.sum())
     return np.random.default_rng(seed).multinomial(images, times / images, size=replicates)
 
@@ -210,14 +210,14 @@ def _table(true: Bools, predicted: Bools, *, replicates: int, confidence: float,
     lines = lines_of(label_counts(true, predicted, times))
     drawn = lines_of(label_counts(true, predicted, drawn_times(times, replicates, seed))) if replicates else None
     rows = []
-    for place, (level, name, values) in enumerate(lines):
+    for number, (level, name, values) in enumerate(lines):
         row: dict[str, object] = {"level": str(level), "label": name}
         for metric in METRICS:
             row[metric] = _known(getattr(values, metric))
             low = high = None
             if drawn is not None:
                 replicated, value = (
-                    getattr(drawn[place][2], metric)[:, None],
+                    getattr(drawn[number][2], metric)[:, None],
                     np.array([getattr(values, metric)], dtype=np.float64),
                 )
                 lows, highs = expanded_interval(replicated, value, int(times.sum()), confidence)

@@ -64,7 +64,7 @@ class Averages:
 
 
 def macro(labels: Sequence[LabelCounts]) -> Averages:
-    """The means of the labels' own values, F1 included (Equation 9): F1 is not made from mean precision and recall.
+    """Return the means of the labels' own values (Equation 9), F1 included.
 
     A label that no image has is left out. A label that some image has and that was never given has precision 0 here.
     """
@@ -82,7 +82,7 @@ def macro(labels: Sequence[LabelCounts]) -> Averages:
 
 
 def micro(labels: Sequence[LabelCounts]) -> Averages:
-    """The values of the pooled counts (Equation 10)."""
+    """Return the values of the pooled counts (Equation 10)."""
     pooled = LabelCounts(
         sum(np.asarray(label.true_positives) for label in labels),
         sum(np.asarray(label.false_positives) for label in labels),

@@ -46,7 +46,7 @@ class LabelFile:
         return UsableRows(self.source, self.outcomes, self.left_out).remarks()
 
     def answers(self) -> dict[str, MagicMirrorAnswer | None]:
-        """The answers by id; None for one that cannot be read."""
+        """Return the answers by id; None for one that cannot be read."""
         return {image: None if isinstance(outcome, Unparsed) else outcome.answer for image, outcome in self.outcomes.items()}
 
 
@@ -84,8 +84,8 @@ def read_labels(path: Path, *, truth: bool = False) -> LabelFile:
         outcomes[image] = outcome
         return image
 
-    found = usable_rows(path, read_each(path, one_image))
-    return LabelFile(path, outcomes, found.left_out, frozenset(images - outcomes.keys()))
+    usable = usable_rows(path, read_each(path, one_image))
+    return LabelFile(path, outcomes, usable.left_out, frozenset(images - outcomes.keys()))
 
 
 def labels_in(cell: Any) -> Outcome[MagicMirrorAnswer]:
@@ -129,7 +129,7 @@ def match(truth: LabelFile, answers: LabelFile) -> tuple[list[MagicMirrorAnswer]
 
 
 def image_id(row: TableRow) -> str:
-    """What a row is about: the first column of :data:`ID_COLUMNS` that it has.
+    """Return what a row is about: the first column of :data:`ID_COLUMNS` that it has.
 
     A list of one path counts as that path, and so does an embedded picture (``{"bytes": …, "path": …}``) that has one.
 
@@ -154,7 +154,7 @@ def _refuse(row: TableRow, column: str) -> str:
 
 
 def _first(row: TableRow, columns: Sequence[str]) -> str:
-    found = next((column for column in columns if column in row.cells), None)
-    if found is None:
+    present = next((column for column in columns if column in row.cells), None)
+    if present is None:
         raise InputError("has none of the columns", source=row.source, row=row.number, value=list(columns), allowed=row.cells)
-    return found
+    return present

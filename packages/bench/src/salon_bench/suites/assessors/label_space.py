@@ -59,7 +59,7 @@ COLUMN: Final = {label.name: column for column, label in enumerate(LABELS)}
 
 
 def label_names(answer: MagicMirrorAnswer) -> tuple[str, ...]:
-    """The names of the labels that an answer gives, ``artifact`` among them; none for a normal image.
+    """Return the names of the labels that an answer gives, ``artifact`` among them; none for a normal image.
 
     Example:
         >>> from salon_taxonomy.answers import Artifact
@@ -72,7 +72,7 @@ def label_names(answer: MagicMirrorAnswer) -> tuple[str, ...]:
 
 
 def label_matrix(answers: Sequence[MagicMirrorAnswer | None]) -> NDArray[np.bool_]:
-    """Which labels each answer gives: shape (answers, 24). A row for None is all false: it gives none."""
+    """Return which labels each answer gives: shape (answers, 24). A row for None is all false: it gives none."""
     matrix = np.zeros((len(answers), len(LABELS)), dtype=np.bool_)
     for row, answer in enumerate(answers):
         if answer is not None:

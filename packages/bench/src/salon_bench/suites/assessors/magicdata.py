@@ -90,11 +90,11 @@ def magicdata_rows(path: Path, *, split: str | None = None) -> Iterator[MagicDat
     if split is not None and split not in SPLITS:
         raise InputError("unknown split", value=split, allowed=SPLITS)
     named = split or _split_in(path.stem)
-    for each in read_each(path, lambda row: row):
-        if isinstance(each, BadRow):
-            yield UnreadableRow(path, each.number, named, f"row {each.number}: {each.error.problem}")
+    for read_row in read_each(path, lambda row: row):
+        if isinstance(read_row, BadRow):
+            yield UnreadableRow(path, read_row.number, named, f"row {read_row.number}: {read_row.error.problem}")
             continue
-        row = each[1]
+        row = read_row[1]
         part = _split_of(row) if split is None else split
         yield _read(row, part or named)
 
@@ -145,6 +145,6 @@ def _split_of(row: TableRow) -> str | None:
 
 
 def _split_in(name: str) -> str | None:
-    """The one split that a file's name holds; None when it holds none or several."""
-    found = [split for split in SPLITS if split in name.lower()]
-    return found[0] if len(found) == 1 else None
+    """Return the one split that a file's name holds; None when it holds none or several."""
+    named = [split for split in SPLITS if split in name.lower()]
+    return named[0] if len(named) == 1 else None

@@ -52,7 +52,7 @@ class AssessorEvaluation(SuiteBase):
         return digest("magicdata", {"magicbench": self._magicbench.version, "rules": 1})
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
-        """The annotated images: the image's path is the prompt's id, the labels of people are the facts.
+        """Return the annotated images: the image's path is the prompt's id, the labels of people are the facts.
 
         A row that cannot be used, or whose image an earlier row has, is left out and named.
 
@@ -60,16 +60,16 @@ class AssessorEvaluation(SuiteBase):
             InputError: without a file, or when none of its rows can be used.
         """
         hint = "Give your copy of MagicData340K's test part with --prompts, or any file with images and response."
-        found = given(source, "the evaluation of an assessor needs a file of labels", hint)
-        return usable_rows(found, _annotated(found))
+        file = given(source, "the evaluation of an assessor needs a file of labels", hint)
+        return usable_rows(file, _annotated(file))
 
     reward = RewardSpec(lambda row: row.value if row.value is None or row.task == _PRESENT else 1 - row.value, answers=True)
 
     def examine(self, case: Case) -> Examination:
         """Ask once for the labels."""
         question = self._magicbench.questions.assessment(case.image, prompt=str(case.facts["prompt"]))
-        given: Verdict[MagicMirrorAnswer] = yield Inquiry("assessment", question, parse_magicmirror)
-        return _rows(case, set(cast("tuple[str, ...]", case.facts["truth"])), given)
+        verdict: Verdict[MagicMirrorAnswer] = yield Inquiry("assessment", question, parse_magicmirror)
+        return _rows(case, set(cast("tuple[str, ...]", case.facts["truth"])), verdict)
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """Return F1 of artifact or not, of the four main L2 labels, and their averages, 0 to 100.
@@ -93,7 +93,7 @@ class AssessorEvaluation(SuiteBase):
 
 
 def _annotated(source: Path) -> Iterator[tuple[int, SuitePrompt] | BadRow]:
-    """The annotated images of a file with the numbers of their rows, and the rows that cannot be used."""
+    """Yield the annotated images of a file with the numbers of their rows, and the rows that cannot be used."""
     seen: dict[str, int] = {}
     for number, row in enumerate(magicdata_rows(source), 1):
         try:
@@ -129,17 +129,17 @@ def outcomes_in(scores: "pl.DataFrame") -> tuple[list[MagicMirrorAnswer], list[O
 
 
 def answer_of(names: Iterable[str]) -> MagicMirrorAnswer:
-    """The answer that gives these labels: the way back from ``label_names``.
+    """Return the answer that gives these labels: the way back from ``label_names``.
 
     Example:
         >>> answer_of(["artifact", "L2: Abnormal Object Morphology"]).artifacts
         (Artifact(l2='L2: Abnormal Object Morphology', l3=()),)
     """
-    given = set(names)
-    found = [
-        Artifact(l2, tuple(case for case in cases if case in given)) for l2, cases in MAGICMIRROR_MENU.items() if l2 in given
+    labels = set(names)
+    artifacts = [
+        Artifact(l2, tuple(case for case in cases if case in labels)) for l2, cases in MAGICMIRROR_MENU.items() if l2 in labels
     ]
-    return MagicMirrorAnswer("artifact" not in given, tuple(found) if "artifact" in given else ())
+    return MagicMirrorAnswer("artifact" not in labels, tuple(artifacts) if "artifact" in labels else ())
 
 
 def _prompt(image: str, text: str | None, source: Path) -> Prompt:
@@ -148,13 +148,13 @@ def _prompt(image: str, text: str | None, source: Path) -> Prompt:
     return Prompt(prompt_id=image, suite=AssessorEvaluation.name, text=text or _NO_PROMPT)
 
 
-def _rows(case: Case, truth: set[str], given: Verdict[MagicMirrorAnswer]) -> list[Record]:
-    named = set(label_names(given.value)) if isinstance(given, Scored) else set[str]()
+def _rows(case: Case, truth: set[str], reply: Verdict[MagicMirrorAnswer]) -> list[Record]:
+    named = set(label_names(reply.value)) if isinstance(reply, Scored) else set[str]()
     rows: list[Record] = []
     for label in LABELS:
         if label.name != "artifact" and label.name not in truth | named:
             continue
-        verdict: Verdict[float] = given if isinstance(given, Unscored) else Scored(float(label.name in named))
+        verdict: Verdict[float] = reply if isinstance(reply, Unscored) else Scored(float(label.name in named))
         rows.append(case.score(_PRESENT if label.name in truth else _ABSENT, label.name, verdict))
     return rows
 

@@ -170,11 +170,11 @@ class DeclaredSuite(SuiteBase):
         """
         own = None if self.table.prompts is None else self.file.parent / self.table.prompts
         hint = 'Give --prompts FILE, or write prompts = "FILE" into the suite file.'
-        place = given(source or own, f"the suite {self.name} names no prompts", hint)
-        found = read_prompts(place, self.name, self.table.query)
-        for item in found:
-            self._check(item, found.source)
-        return found
+        file = given(source or own, f"the suite {self.name} names no prompts", hint)
+        prompts = read_prompts(file, self.name, self.table.query)
+        for item in prompts:
+            self._check(item, prompts.source)
+        return prompts
 
     def _check(self, item: SuitePrompt, source: Path) -> None:
         wanted = {
@@ -208,9 +208,9 @@ class DeclaredSuite(SuiteBase):
         task = SEVERAL_GROUPS.join(map(str, group)) if isinstance(group, list) else str(group)
         rows: list[Score] = []
         worth: list[tuple[float, Verdict[float]]] = []
-        for weight, each in asked:
-            for name, verdict in numbers_of(each.form, verdicts[each.step]).items():
-                row = case.score(task, each.step + name, verdict)
+        for weight, question in asked:
+            for name, verdict in numbers_of(question.form, verdicts[question.step]).items():
+                row = case.score(task, question.step + name, verdict)
                 rows.append(row)
                 if self._spans[self._metric(row.dimension)] is not None:
                     value = Scored(self._worth(row) or 0.0) if isinstance(verdict, Scored) else verdict
@@ -307,7 +307,7 @@ def _questions(tables: object, places: Places) -> list[tuple[QuestionTable, Form
     if not isinstance(tables, list) or not tables:
         places.add(Fault.MISSING, "there is not one [[question]] table", key=_QUESTION)
         return []
-    found: list[tuple[QuestionTable, Form]] = []
+    questions: list[tuple[QuestionTable, Form]] = []
     for index, values in enumerate(tables):
         table = places.model(QuestionTable, values, table=_QUESTION, index=index)
         if table is None:
@@ -318,17 +318,17 @@ def _questions(tables: object, places: Places) -> list[tuple[QuestionTable, Form
         except InputError as error:
             add(error.problem, key=error.key, value=error.value, allowed=error.allowed)
             continue
-        if table.id == OVERALL or any(table.id == other.id for other, _ in found):
+        if table.id == OVERALL or any(table.id == other.id for other, _ in questions):
             add("is the name of another number already:", key="id", value=table.id)
         if table.each is not None and _EACH not in placeholders(table.ask):
             add("is asked for each item of a column, so its text must contain {each}; the column:", key=_EACH, value=table.each)
-        yes_no = tuple(other.id for other, earlier in found if isinstance(earlier, YesNo) and other.each is None)
+        yes_no = tuple(other.id for other, earlier in questions if isinstance(earlier, YesNo) and other.each is None)
         for parent in table.needs:
             if parent not in yes_no or not isinstance(form, YesNo):
                 problem = "a yes-or-no question can need earlier ones, not"
                 add(problem, key="needs", value=parent, allowed=yes_no)
-        found.append((table, form))
-    return found
+        questions.append((table, form))
+    return questions
 
 
 def _check_together(table: SuiteTable, questions: Sequence[tuple[QuestionTable, Form]], places: Places) -> None:

@@ -132,8 +132,8 @@ def resampled_sums(
     where = np.zeros(len(columns), dtype=np.int64) if strata is None else strata
     flat = columns.reshape(len(columns), math.prod(columns.shape[1:]))
     drawn = np.zeros((replicates, count, flat.shape[1]))
-    for place in np.unique(where):
-        inside = flat[where == place].astype(np.float64)
+    for cluster in np.unique(where):
+        inside = flat[where == cluster].astype(np.float64)
         times = random.multinomial(len(inside), np.full(len(inside), 1 / len(inside)), size=replicates)
-        drawn[:, place] = np.einsum("rp,pc->rc", times.astype(np.float64), inside)
+        drawn[:, cluster] = np.einsum("rp,pc->rc", times.astype(np.float64), inside)
     return drawn.reshape(replicates, count, *columns.shape[1:])

@@ -55,11 +55,11 @@ def read_prompts(source: Path, suite: str, query: str | None = None) -> UsableRo
     if query is not None:
         return _unique(source, suite, queried_rows(source, query))
     if source.is_dir():
-        found = UsableRows(source, _folder(source, suite))
-        if not found:
+        usable = UsableRows(source, _folder(source, suite))
+        if not usable:
             hint = f"A folder of prompts has <prompt_id>.txt, or pictures ({', '.join(PICTURE_SUFFIXES)})."
             raise InputError("there is no prompt in the folder", source=source, hint=hint)
-        return found
+        return usable
     if source.suffix.lower() == ".txt":
         lines = list(_lines(source, suite))
         if not lines:
@@ -92,7 +92,7 @@ def queried_rows(folder: Path, query: str) -> list[TableRow]:
 
 def _unique(source: Path, suite: str, rows: list[TableRow] | None = None) -> UsableRows[SuitePrompt]:
     return unique_rows(
-        source, lambda row: _row(row, suite), lambda item: item.prompt.prompt_id, "prompt_id", what="prompt", rows=rows
+        source, lambda row: _row(row, suite), lambda prompt: prompt.prompt.prompt_id, "prompt_id", what="prompt", rows=rows
     )
 
 
@@ -126,8 +126,8 @@ def _row(row: TableRow, suite: str) -> SuitePrompt:
     text = row.text(column)
     if len(text) > LONGEST_PROMPT:
         raise row.problem(f"has more than {LONGEST_PROMPT} characters:", column, value=text)
-    given = row.cells.get("prompt_id")
-    prompt_id = str(given) if isinstance(given, int) else row.optional_text("prompt_id") or f"{row.number:04d}"
+    cell = row.cells.get("prompt_id")
+    prompt_id = str(cell) if isinstance(cell, int) else row.optional_text("prompt_id") or f"{row.number:04d}"
     if len(prompt_id) > _LONGEST_ID:
         raise row.problem(f"has more than {_LONGEST_ID} characters:", "prompt_id", value=prompt_id)
     facts = {name: _fact(value) for name, value in row.cells.items() if name not in _OWN}

@@ -224,8 +224,8 @@ class Fields(Form):
 
     def values(self, answer: Mapping[str, Json]) -> Mapping[str, float]:
         """Return the numbers of the object."""
-        found = ((name, answer.get(name)) for name in self._numbers)
-        return {f".{name}": float(value) for name, value in found if isinstance(value, int | float)}
+        numbers = ((name, answer.get(name)) for name in self._numbers)
+        return {f".{name}": float(value) for name, value in numbers if isinstance(value, int | float)}
 
     def _checked(self, members: dict[str, Json]) -> Mapping[str, Json]:
         try:
@@ -233,8 +233,8 @@ class Fields(Form):
         except RecursionError as deep:  # a schema that contains itself has no depth of its own
             raise JsonError("the object is nested too deeply") from deep
         for error in sorted(errors, key=lambda error: error.validator in _OFF_MENU):
-            place = ".".join(map(str, error.absolute_path)) or "the object"
-            problem = f"{place}: {error.message[:120]}"
+            where = ".".join(map(str, error.absolute_path)) or "the object"
+            problem = f"{where}: {error.message[:120]}"
             raise OffMenuError(problem) if error.validator in _OFF_MENU else JsonError(problem)
         return members
 
@@ -271,8 +271,8 @@ def form_of(answer: object, score: Mapping[str, float] | None = None) -> Form:
         return YesNo()
     if answer == "score":
         return AnyScore()
-    if isinstance(answer, str) and (found := _SCALE.fullmatch(answer)) and int(found[1]) < int(found[2]):
-        return Scale(int(found[1]), int(found[2]))
+    if isinstance(answer, str) and (match := _SCALE.fullmatch(answer)) and int(match[1]) < int(match[2]):
+        return Scale(int(match[1]), int(match[2]))
     if isinstance(answer, list):
         return _choice(answer, score)
     if isinstance(answer, Mapping):
@@ -307,8 +307,8 @@ def _fields(schema: Mapping[str, Any]) -> Fields:
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
-        place = ".".join(map(str, error.absolute_path)) or "its top"
-        raise InputError(f"is no JSON schema; at {place}: {error.message[:200]}", key="answer") from error
+        where = ".".join(map(str, error.absolute_path)) or "its top"
+        raise InputError(f"is no JSON schema; at {where}: {error.message[:200]}", key="answer") from error
     try:
         json.dumps(schema, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -334,9 +334,9 @@ def _check_references(schema: Mapping[str, Any]) -> None:
     resolver = Registry().resolver_with_root(DRAFT202012.create_resource(schema))
     waiting: list[Any] = [schema]
     while waiting:
-        each = waiting.pop()
-        waiting += each.values() if isinstance(each, Mapping) else each if isinstance(each, list) else ()
-        for reference in (each.get("$ref"), each.get("$dynamicRef")) if isinstance(each, Mapping) else ():
+        value = waiting.pop()
+        waiting += value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+        for reference in (value.get("$ref"), value.get("$dynamicRef")) if isinstance(value, Mapping) else ():
             try:
                 resolver.lookup(reference if isinstance(reference, str) else "#")
             except Unresolvable as error:
@@ -381,12 +381,12 @@ def ask_all(case: Case, questions: Sequence[PictureQuestion]) -> Generator[Inqui
     asked: no counts as no, and yes leaves no verdict.
     """
     verdicts: dict[str, Verdict[Any]] = {}
-    for each in questions:
-        parents = [verdicts[name] for name in each.needs]
+    for question in questions:
+        parents = [verdicts[name] for name in question.needs]
         if any(isinstance(parent, Scored) and not parent.value for parent in parents):
-            verdicts[each.step] = Scored(False)
+            verdicts[question.step] = Scored(False)
             continue
-        verdicts[each.step] = under_parents((yield each.inquiry(case)), parents)
+        verdicts[question.step] = under_parents((yield question.inquiry(case)), parents)
     return verdicts
 
 
@@ -433,9 +433,9 @@ def numbers_of(form: Form, verdict: Verdict[Any]) -> dict[str, Verdict[float]]:
 
     if isinstance(verdict, Unscored):
         return dict.fromkeys(form.spans, verdict)
-    found = form.values(verdict.value)
+    values = form.values(verdict.value)
     absent = Unscored(Reason.NOT_REPORTED, "the answer has no such number")
-    numbers = {name: value if isinstance(value, Scored | Unscored) else Scored(value) for name, value in found.items()}
+    numbers = {name: value if isinstance(value, Scored | Unscored) else Scored(value) for name, value in values.items()}
     return {name: numbers.get(name, absent) for name in form.spans}
 
 

@@ -91,8 +91,8 @@ def suite_of_file(path: Path) -> Suite:
 
 def file_of(suite: Suite) -> Path | None:
     """Return the file that a suite was read from; None for an installed one."""
-    found = getattr(suite, "file", None)
-    return found if isinstance(found, Path) else None
+    file = getattr(suite, "file", None)
+    return file if isinstance(file, Path) else None
 
 
 class _CodeSuite:

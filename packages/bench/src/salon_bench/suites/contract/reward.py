@@ -113,31 +113,31 @@ class SuiteReward(AskingReward):
         object.__setattr__(self, "__name__", f"suite:{self.suite.name}")
 
     async def verdicts(self, batch: Batch) -> list[Paid]:
-        """What the suite says of each picture or completion."""
+        """Return what the suite says of each picture or completion."""
         reward: RewardSpec = self.__dict__["_worth"]
         ids = batch.column(self.prompt_id if self.prompt is None else self.prompt)
         if reward.answers or reward.take is not None:
             cases = [self._case(ids[row], text, row) for row, text in enumerate(batch.texts)]
         else:
             images = batch.column(self.image)
-            shown = [picture(images[row], row=row + 1, column=self.image) for row in range(len(batch))]
-            cases = [self._case(ids[row], image, row) for row, image in enumerate(shown)]
+            media = [picture(images[row], row=row + 1, column=self.image) for row in range(len(batch))]
+            cases = [self._case(ids[row], image, row) for row, image in enumerate(media)]
         policy = AskPolicy(self.judge, 0, tolerant=True, timeout_s=self.timeout_s)
         asker, slots = Asker(policy), asyncio.Semaphore(self.concurrency)
 
         async def examined(case: Case, text: str) -> Paid:
             if reward.answers:
                 return await self._answered(case, text)
-            taken = case if reward.take is None else reward.take(case, text)
-            if taken is None:
+            with_text = case if reward.take is None else reward.take(case, text)
+            if with_text is None:
                 return 0.0
             async with slots:
-                return self._value(await self._examine(asker, taken))
+                return self._value(await self._examine(asker, with_text))
 
         return list(await asyncio.gather(*(examined(case, text) for case, text in zip(cases, batch.texts, strict=True))))
 
     async def _answered(self, case: Case, text: str) -> Paid:
-        """What a completion is worth that answers the suite's questions itself."""
+        """Return what a completion is worth that answers the suite's questions itself."""
         unread: list[Unparsed] = []
 
         async def answer(inquiry: Inquiry[Any]) -> Verdict[Any]:
@@ -166,20 +166,20 @@ class SuiteReward(AskingReward):
             raise InputError(f"the facts do not fit the suite ({error})", column="facts", value=dict(self.facts)) from error
 
     def _item(self, text: str) -> SuitePrompt:
-        """The prompt of the moment with this text."""
+        """Return the prompt of the moment with this text."""
         prompt_id = digest("prompt", {"suite": self.suite.name, "text": text})
         return SuitePrompt(Prompt(prompt_id=prompt_id, suite=self.suite.name, text=text), self.facts)
 
-    def _case(self, named: Any, shown: Media | str, row: int) -> Case:
-        """The case of one row: a picture, or a completion that there is no picture of."""
+    def _case(self, named: Any, media: Media | str, row: int) -> Case:
+        """Return the case of one row: a picture, or a completion that there is no picture of."""
         prompts: Mapping[str, SuitePrompt] = self.__dict__["_prompts"]
         item = prompts.get(str(named)) if self.prompt is None else self._item(asked_for(named))
         if item is None:
             problem = f"the suite {self.suite.name} has no prompt"
             raise InputError(problem, row=row + 1, column=self.prompt_id, value=str(named))
         prompt_id = item.prompt.prompt_id
-        prepared = None if isinstance(shown, str) else _prepared(shown, self.suite.pictures)
-        content = shown if isinstance(shown, str) else shown.sha256
+        prepared = None if isinstance(media, str) else _prepared(media, self.suite.pictures)
+        content = media if isinstance(media, str) else media.sha256
         generation = digest("generation", {"prompt": prompt_id, "sha256": content})
         context = ("policy", "policy") if self.judge is None else (self.judge.name, self.judge.version)
         return Case(
@@ -225,7 +225,7 @@ class SuiteReward(AskingReward):
         return sum(values) / len(values)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By the suite's name or file, as its compiled templates do not pickle."""
+        """Pickle by the suite's name or file, because compiled templates do not pickle."""
         return suite_reward, (str(file_of(self.suite) or self.suite.name), {name: getattr(self, name) for name in _KNOWN})
 
 
@@ -233,7 +233,7 @@ _KNOWN: Final = tuple(each.name for each in fields(SuiteReward) if each.name != 
 
 
 def suite_reward(name: str, parameters: Mapping[str, Any]) -> SuiteReward:
-    """The reward of a suite, by the suite's name; what ``make_reward("suite:…")`` calls.
+    """Return the reward of a suite, by the suite's name; what ``make_reward("suite:…")`` calls.
 
     Raises:
         InputError: for an unknown suite or parameter, or as :class:`SuiteReward`.
@@ -249,7 +249,7 @@ def suite_reward(name: str, parameters: Mapping[str, Any]) -> SuiteReward:
 
 
 def _prompts(suite: Suite, source: Path | None) -> Sequence[SuitePrompt]:
-    """The suite's prompts; without a file where one is needed, the message says how to give it here."""
+    """Return the suite's prompts; without a file where one is needed, the message says how to give it here."""
     try:
         return suite.prompts(source)
     except InputError as error:
@@ -261,7 +261,7 @@ def _prompts(suite: Suite, source: Path | None) -> Sequence[SuitePrompt]:
 
 def _prepared(image: Media, policy: PicturePolicy) -> PreparedPicture | Unscored:
     try:
-        data = image.data if image.data is not None else Path(str(image.uri)).read_bytes()
+        content = image.data if image.data is not None else Path(str(image.uri)).read_bytes()
     except OSError as error:
         return Unscored(Reason.BAD_MEDIA, f"cannot be read ({error.strerror})")
-    return prepare_bytes(data, policy)
+    return prepare_bytes(content, policy)

@@ -88,7 +88,7 @@ class Case:
         return self.generation_ids[0] if len(self.generation_ids) == 1 else None
 
     def score(self, task: str, dimension: str, verdict: Verdict[float]) -> Score:
-        """A row of ``scores`` about this case; an ``Unscored`` verdict becomes a row with its reason."""
+        """Return a row of ``scores`` about this case; an ``Unscored`` verdict becomes a row with its reason."""
         return Score(
             run_id=self.context.run_id,
             suite=self.suite,
@@ -104,7 +104,7 @@ class Case:
         )
 
     def label(self, taxonomy: str, label: str, *, present: bool, explanation: str | None = None) -> Assessment:
-        """A row of ``assessments``: one label given to (or withheld from) the case's one generation."""
+        """Return a row of ``assessments``: one label given to (or withheld from) the case's one generation."""
         generation = self.generation_id or self.case_id
         name = {"run": self.context.run_id, "case": self.case_id, "taxonomy": taxonomy, "label": label}
         return Assessment(
@@ -121,7 +121,7 @@ class Case:
 
 
 def whole_case_id(suite: str, prompt_id: str, model: str) -> str:
-    """The id of the one case of a suite about everything that a model made for a prompt.
+    """Return the id of the one case of a suite about everything that a model made for a prompt.
 
     A suite with such cases may say what its pictures are called, as ``picture_names``; then reports show them side by side.
     """
@@ -148,8 +148,8 @@ def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: G
     """Yield a case per prompt, model and sample; a missing generation makes one with a ``problem``."""
     for model in generations.models:
         for item in prompts:
-            found = generations.of(item.prompt.prompt_id, model)
-            for number, picture in enumerate(found or (None,)):
+            pictures = generations.of(item.prompt.prompt_id, model)
+            for number, picture in enumerate(pictures or (None,)):
                 yield Case(
                     case_id=digest("case", {"suite": suite, "prompt": item.prompt.prompt_id, "model": model, "sample": number}),
                     suite=suite,
@@ -162,7 +162,7 @@ def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: G
 
 
 def as_it_is(row: Score) -> float | None:
-    """The row's own value: a score from 0 to 1 of which more is better."""
+    """Return the row's own value: a score from 0 to 1 of which more is better."""
     return row.value
 
 

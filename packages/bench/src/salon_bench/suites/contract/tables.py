@@ -82,10 +82,10 @@ def interval_over_prompts(
     """
     if not known.height:
         return None, (None, None)
-    each = known.group_by("prompt_id").agg(pl.col("value").sum(), pl.len().alias("rows")).sort("prompt_id")
-    if dimension in shares and each.height == known.height and not none:
+    by_prompt = known.group_by("prompt_id").agg(pl.col("value").sum(), pl.len().alias("rows")).sort("prompt_id")
+    if dimension in shares and by_prompt.height == known.height and not none:
         return share_with_wilson(round(known["value"].sum()), known.height, confidence)
-    sums, within = each.select("value", "rows").to_numpy().astype(np.float64), (0.0, 1.0) if dimension in shares else None
+    sums, within = by_prompt.select("value", "rows").to_numpy().astype(np.float64), (0.0, 1.0) if dimension in shares else None
     ends = (None, None) if none else ratio_with_interval(sums, confidence=confidence, within=within)[1]
     return math.fsum(known["value"]) / known.height, ends
 

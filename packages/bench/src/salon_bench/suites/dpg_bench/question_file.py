@@ -41,14 +41,14 @@ def read_questions(path: Path, suite: str) -> UsableRows[SuitePrompt]:
     items: dict[str, list[Proposition]] = {}
     bad: dict[str, BadRow] = {}
     nameless: list[BadRow] = []
-    for each in read_each(path, _row):
-        if isinstance(each, BadRow):
-            nameless.append(each)
+    for row in read_each(path, _row):
+        if isinstance(row, BadRow):
+            nameless.append(row)
             continue
-        item_id, found = each[1]
-        if isinstance(found, InputError):
-            bad.setdefault(item_id, BadRow(each[0], found))
-        items.setdefault(item_id, []).extend([found] if isinstance(found, Proposition) else [])
+        item_id, read = row[1]
+        if isinstance(read, InputError):
+            bad.setdefault(item_id, BadRow(row[0], read))
+        items.setdefault(item_id, []).extend([read] if isinstance(read, Proposition) else [])
     usable: list[tuple[int, SuitePrompt] | BadRow] = [*nameless]
     for item_id, propositions in items.items():
         try:
@@ -84,13 +84,13 @@ def _prompt(propositions: list[Proposition], suite: str) -> SuitePrompt:
         InputError: an id is there twice, a parent is missing, or parents are in a circle.
     """
     numbers: dict[int, Proposition] = {}
-    for each in propositions:
-        if each.number in numbers:
-            raise each.row.problem("is there twice in this item:", "proposition_id", value=each.number)
-        numbers[each.number] = each
+    for proposition in propositions:
+        if proposition.number in numbers:
+            raise proposition.row.problem("is there twice in this item:", "proposition_id", value=proposition.number)
+        numbers[proposition.number] = proposition
     ordered: dict[int, Proposition] = {}
-    for each in propositions:
-        _visit(each, numbers, ordered, ())
+    for proposition in propositions:
+        _visit(proposition, numbers, ordered, ())
     questions: list[Mapping[str, Digestible]] = [
         {"id": each.number, "parents": list(each.parents), "category": each.category, "question": each.question}
         for each in ordered.values()
@@ -100,14 +100,14 @@ def _prompt(propositions: list[Proposition], suite: str) -> SuitePrompt:
 
 
 def _visit(
-    each: Proposition, numbers: Mapping[int, Proposition], ordered: dict[int, Proposition], way: tuple[int, ...]
+    proposition: Proposition, numbers: Mapping[int, Proposition], ordered: dict[int, Proposition], way: tuple[int, ...]
 ) -> None:
-    if each.number in way:
-        raise each.row.problem("depends on itself:", "dependency", value=each.number)
-    if each.number in ordered:
+    if proposition.number in way:
+        raise proposition.row.problem("depends on itself:", "dependency", value=proposition.number)
+    if proposition.number in ordered:
         return
-    for parent in each.parents:
+    for parent in proposition.parents:
         if parent not in numbers:
-            raise each.row.problem("the item has no proposition", "dependency", value=parent)
-        _visit(numbers[parent], numbers, ordered, (*way, each.number))
-    ordered[each.number] = each
+            raise proposition.row.problem("the item has no proposition", "dependency", value=parent)
+        _visit(numbers[parent], numbers, ordered, (*way, proposition.number))
+    ordered[proposition.number] = proposition

@@ -62,9 +62,9 @@ class DpgBench(SuiteBase):
         sent = [replace(each, needs=()) for each in asked] if self._released else asked
         raw: Mapping[str, Verdict[bool]] = yield from ask_all(case, sent)
         counted = _counted(asked, raw)
-        shown = raw if self._released else counted
+        verdicts_shown = raw if self._released else counted
         rows = [
-            case.score(str(fact["category"]), each.step, _number(shown[each.step]))
+            case.score(str(fact["category"]), each.step, _number(verdicts_shown[each.step]))
             for fact, each in zip(facts, asked, strict=True)
         ]
         missing = next((verdict for verdict in counted.values() if isinstance(verdict, Unscored)), None)
@@ -107,8 +107,8 @@ def _question(fact: Mapping[str, Any]) -> PictureQuestion:
 def _counted(asked: Sequence[PictureQuestion], raw: Mapping[str, Verdict[bool]]) -> dict[str, Verdict[bool]]:
     """Return what each answer counts as: no below a parent that counts as no; without a verdict below one without."""
     counted: dict[str, Verdict[bool]] = {}
-    for each in asked:
-        counted[each.step] = under_parents(raw[each.step], [counted[name] for name in each.needs])
+    for question in asked:
+        counted[question.step] = under_parents(raw[question.step], [counted[name] for name in question.needs])
     return counted
 
 

@@ -42,7 +42,9 @@ def read_metadata(path: Path, suite: str) -> UsableRows[SuitePrompt]:
     Raises:
         InputError: the file cannot be read, or none of its rows can be used.
     """
-    return unique_rows(path, lambda row: _prompt(row, suite), lambda item: item.prompt.prompt_id, "prompt_id", what="prompt")
+    return unique_rows(
+        path, lambda row: _prompt(row, suite), lambda prompt: prompt.prompt.prompt_id, "prompt_id", what="prompt"
+    )
 
 
 def conditions(facts: Mapping[str, Any]) -> Iterator[Condition]:
@@ -76,15 +78,15 @@ def drawn_prompts(suite: str, *, per_tag: int = 20, seed: int = 0) -> list[Suite
         seed: of the draws.
     """
     chance = random.Random(f"geneval {seed}")  # noqa: S311  (no secret)
-    found = []
+    prompts = []
     for tag in TAGS:
         for number in range(per_tag):
             one, other = chance.sample([str(shape) for shape in Shape], 2)
             red, blue = chance.sample([str(colour) for colour in Colour], 2)
             text, facts = _drawn(tag, one, other, red, blue, chance)
             prompt = Prompt(prompt_id=f"{tag}-{number:02d}", suite=suite, text=f"a photo of {text}", scenario=tag)
-            found.append(SuitePrompt(prompt, {"tag": tag, **facts}))
-    return found
+            prompts.append(SuitePrompt(prompt, {"tag": tag, **facts}))
+    return prompts
 
 
 def _drawn(tag: str, one: str, other: str, red: str, blue: str, chance: random.Random) -> tuple[str, dict[str, Digestible]]:
@@ -131,8 +133,8 @@ def _clauses(row: TableRow, column: str, targets: int) -> list[dict[str, Digesti
     value = row.cells.get(column)
     if not isinstance(value, list) or not value:
         raise row.problem("must be a list of at least one clause", column, value=value)
-    found: list[dict[str, Digestible]] = []
-    for place, clause in enumerate(value):
+    clauses: list[dict[str, Digestible]] = []
+    for number, clause in enumerate(value):
         if not isinstance(clause, dict) or not isinstance(clause.get("class"), str) or not clause["class"].strip():
             raise row.problem("a clause needs the key 'class' with a text, not", column, value=clause)
         count, colour, position = clause.get("count"), clause.get("color"), clause.get("position")
@@ -147,8 +149,8 @@ def _clauses(row: TableRow, column: str, targets: int) -> list[dict[str, Digesti
             if not (isinstance(position, list) and len(position) == 2 and position[0] in POSITIONS and targets):
                 problem = "a position is a word and the place of a clause, not"
                 raise row.problem(problem, column, value=position, allowed=tuple(POSITIONS))
-            if isinstance(position[1], bool) or position[1] not in range(place):
+            if isinstance(position[1], bool) or position[1] not in range(number):
                 raise row.problem("a position refers to an earlier clause, not", column, value=position[1])
             kept["position"] = list(position)
-        found.append(kept)
-    return found
+        clauses.append(kept)
+    return clauses

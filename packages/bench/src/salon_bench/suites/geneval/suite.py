@@ -43,16 +43,16 @@ class GenEval(SuiteBase):
     def examine(self, case: Case) -> Examination:
         """Ask about each clause until one fails; a clause without a verdict leaves none, unless another one fails."""
         missing: Unscored | None = None
-        found: Verdict[float] = Scored(1.0)
-        for each in conditions(case.facts):
-            text = _TEMPLATES.render("question", question=each.question)
-            verdict: Verdict[bool] = yield PictureQuestion(each.step, text, YesNo()).inquiry(case)
+        outcome: Verdict[float] = Scored(1.0)
+        for condition in conditions(case.facts):
+            text = _TEMPLATES.render("question", question=condition.question)
+            verdict: Verdict[bool] = yield PictureQuestion(condition.step, text, YesNo()).inquiry(case)
             if isinstance(verdict, Unscored):
                 missing = missing or verdict
-            elif verdict.value is not each.wanted:
-                found, missing = Scored(0.0), None
+            elif verdict.value is not condition.wanted:
+                outcome, missing = Scored(0.0), None
                 break
-        return [case.score(str(case.facts["tag"]), CORRECT, missing or found)]
+        return [case.score(str(case.facts["tag"]), CORRECT, missing or outcome)]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """Return the mean over tasks, and the shares of correct pictures and prompts.
@@ -71,11 +71,11 @@ class GenEval(SuiteBase):
         per_task = [_task(scores, tag) for tag in tags]
         mean = ends = None
         if per_task and all(row["value"] is not None for row in per_task):
-            each = (
+            by_prompt = (
                 known.group_by("task", "prompt_id").agg(pl.col("value").sum(), pl.len().alias("rows")).sort("task", "prompt_id")
             )
-            strata = np.array([tags.index(tag) for tag in each["task"]], dtype=np.int64)
-            columns = each.select("value", "rows").to_numpy().astype(np.float64)
+            strata = np.array([tags.index(tag) for tag in by_prompt["task"]], dtype=np.int64)
+            columns = by_prompt.select("value", "rows").to_numpy().astype(np.float64)
             ends = ratio_with_interval(columns, strata, within=(0.0, 1.0))[1]
             mean = float(np.mean([row["value"] for row in per_task]))
         prompts = known.group_by("prompt_id").agg(pl.col("value").max())

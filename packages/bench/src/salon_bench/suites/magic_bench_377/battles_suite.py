@@ -38,7 +38,7 @@ _POINTS = {Winner.MODEL_A: 1.0, Winner.MODEL_B: 0.0, **dict.fromkeys(_TIES, 0.5)
 
 
 def combined(first: Winner, second: Winner, rule: OrderRule) -> Verdict[Winner]:
-    """The outcome of a battle from those of its two showings.
+    """Return the outcome of a battle from those of its two showings.
 
     Two ties of different kinds are a tie by every rule: both say that no picture won.
 
@@ -90,7 +90,7 @@ class MagicBench377Battles(PromptFileSuite):
         )
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
-        """One case for every two pictures that meet (:func:`~.pairing.planned_pairs`).
+        """Return one case for every two pictures that meet (:func:`~.pairing.planned_pairs`).
 
         Raises:
             InputError: for fewer than two models, or when the file lists no battle between them.
@@ -138,17 +138,17 @@ class MagicBench377Battles(PromptFileSuite):
         return summarize_battles(scores, self.rule)
 
     def _scores(
-        self, case: Case, shown: Sequence[Verdict[Shown]], winners: Sequence[Verdict[Winner]], final: Verdict[Winner]
+        self, case: Case, verdicts: Sequence[Verdict[Shown]], winners: Sequence[Verdict[Winner]], final: Verdict[Winner]
     ) -> Iterator[Score]:
         """Three rows for each of the two models; what a showing brought the left picture stands with both."""
         won = _mean(winners) if self.rule is OrderRule.EACH else _points_of(final)
         for me, other in (("a", "b"), ("b", "a")):
             mine: Verdict[float] = Scored(1.0 - won.value) if isinstance(won, Scored) and me == "b" else won
-            values = [(WIN, mine), *zip(SHOWINGS, map(_left, shown), strict=True)]
+            values = [(WIN, mine), *zip(SHOWINGS, map(_left, verdicts), strict=True)]
             opponent = str(case.facts[f"model_{other}"])[:_LONGEST_OPPONENT]
             task = f"against {opponent} #{case.facts[f'sample_{other}']}"
-            place = "ab".index(me)
-            generation = case.generation_ids[place] if len(case.generation_ids) == 2 else None
+            side = "ab".index(me)
+            generation = case.generation_ids[side] if len(case.generation_ids) == 2 else None
             for dimension, verdict in values:
                 row = case.score(task, dimension, verdict)
                 yield row.model_copy(
@@ -168,52 +168,52 @@ class MagicBench377Battles(PromptFileSuite):
 
 
 def _pictures(prompt_id: str, pair: Pair, generations: "Generations") -> tuple[Generated, ...] | None:
-    """The two files; None when one is missing."""
+    """Return the two files; None when one is missing."""
     wanted = ((pair.model_a, pair.sample_a), (pair.model_b, pair.sample_b))
-    found = [file for model, sample in wanted for file in generations.of(prompt_id, model) if file.sample == sample]
-    return tuple(found) if len(found) == len(wanted) else None
+    files = [file for model, sample in wanted for file in generations.of(prompt_id, model) if file.sample == sample]
+    return tuple(files) if len(files) == len(wanted) else None
 
 
 def _sides(case: Case) -> tuple[Side, Side]:
-    """The side of model a's picture in the first and in the second showing."""
+    """Return the side of model a's picture in the first and in the second showing."""
     left_first = int(digest("side", case.case_id, length=8), 16) % 2 == 0
     return (Side.LEFT, Side.RIGHT) if left_first else (Side.RIGHT, Side.LEFT)
 
 
-def _winner(shown: Verdict[Shown], side: Side) -> Verdict[Winner]:
-    """Who won a showing in which model a's picture stood on ``side``."""
-    if isinstance(shown, Unscored):
-        return shown
-    if shown.value in (Shown.BOTH_GOOD, Shown.BOTH_BAD):
-        return Scored(Winner.BOTH_GOOD if shown.value is Shown.BOTH_GOOD else Winner.BOTH_BAD)
-    return Scored(Winner.MODEL_A if shown.value == str(side) else Winner.MODEL_B)
+def _winner(verdict: Verdict[Shown], side: Side) -> Verdict[Winner]:
+    """Return the winner of a showing in which model a's picture is on ``side``."""
+    if isinstance(verdict, Unscored):
+        return verdict
+    if verdict.value in (Shown.BOTH_GOOD, Shown.BOTH_BAD):
+        return Scored(Winner.BOTH_GOOD if verdict.value is Shown.BOTH_GOOD else Winner.BOTH_BAD)
+    return Scored(Winner.MODEL_A if verdict.value == str(side) else Winner.MODEL_B)
 
 
 def _final(first: Verdict[Winner], second: Verdict[Winner], rule: OrderRule) -> Verdict[Winner]:
-    """What a battle comes to; without both showings it has no verdict."""
+    """Return what a battle comes to; without both showings it has no verdict."""
     if isinstance(first, Unscored):
         return first
     return second if isinstance(second, Unscored) else combined(first.value, second.value, rule)
 
 
 def _points_of(winner: Verdict[Winner]) -> Verdict[float]:
-    """What an outcome brings model a."""
+    """Return what an outcome brings model a."""
     return Scored(_POINTS[winner.value]) if isinstance(winner, Scored) else winner
 
 
 def _mean(winners: Sequence[Verdict[Winner]]) -> Verdict[float]:
-    """What two showings bring model a on average; a reason when one of them is missing."""
+    """Return what two showings bring model a on average; a reason when one of them is missing."""
     points = [_points_of(winner) for winner in winners]
-    for each in points:
-        if isinstance(each, Unscored):
-            return each
+    for verdict in points:
+        if isinstance(verdict, Unscored):
+            return verdict
     return Scored(sum(each.value for each in points if isinstance(each, Scored)) / len(points))
 
 
-def _left(shown: Verdict[Shown]) -> Verdict[float]:
-    """What a showing brought the picture on the left."""
+def _left(verdict: Verdict[Shown]) -> Verdict[float]:
+    """Return what a showing brought the picture on the left."""
     points: Mapping[Shown, float] = {Shown.LEFT: 1.0, Shown.RIGHT: 0.0}
-    return Scored(points.get(shown.value, 0.5)) if isinstance(shown, Scored) else shown
+    return Scored(points.get(verdict.value, 0.5)) if isinstance(verdict, Scored) else verdict
 
 
 def _stand_in(case: Case, me: str) -> str | None:
@@ -223,7 +223,7 @@ def _stand_in(case: Case, me: str) -> str | None:
 
 
 def _battle(case: Case, winner: Winner, showing: str | None = None, side: Side | None = None) -> Battle:
-    """A row of ``battles``; with ``showing``, of that one alone. The same rater and pictures have the same key in every run."""
+    """Return a row of ``battles``, or of one ``showing``. The same rater and pictures have the same key in every run."""
     name = rater(case.context)
     generations = case.generation_ids if len(case.generation_ids) == 2 else (None, None)
     key = {"rater": name, "suite": case.suite, "showing": showing, "pictures": [each or case.case_id for each in generations]}

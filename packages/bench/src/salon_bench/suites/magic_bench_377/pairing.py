@@ -32,8 +32,8 @@ def all_pairs(prompt_id: str, generations: "Generations") -> Iterator[Pair]:
     """
     for one, other in combinations(sorted(generations.models), 2):
         pictures = zip(generations.of(prompt_id, one), generations.of(prompt_id, other), strict=False)
-        found = [Pair(one, mine.sample, other, theirs.sample) for mine, theirs in pictures]
-        yield from found or [Pair(one, 0, other, 0)]
+        pairs = [Pair(one, mine.sample, other, theirs.sample) for mine, theirs in pictures]
+        yield from pairs or [Pair(one, 0, other, 0)]
 
 
 def planned_pairs(item: SuitePrompt, generations: "Generations") -> Iterator[Pair]:
@@ -42,9 +42,9 @@ def planned_pairs(item: SuitePrompt, generations: "Generations") -> Iterator[Pai
     if listed is None:
         yield from all_pairs(item.prompt.prompt_id, generations)
         return
-    for each in dict.fromkeys(Pair.of(*battle) for battle in listed):
-        if each.model_a in generations.models and each.model_b in generations.models:
-            yield each
+    for pair in dict.fromkeys(Pair.of(*battle) for battle in listed):
+        if pair.model_a in generations.models and pair.model_b in generations.models:
+            yield pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +92,16 @@ def draft(
 
     from salon_ranking.scheduling import Inventory, ScheduleState, next_pairs
 
-    made = [(file.model, file.prompt_id, file.sample) for file in _files(prompts, generations)]
-    if not made:
+    files = [(file.model, file.prompt_id, file.sample) for file in _files(prompts, generations)]
+    if not files:
         raise InputError("no picture belongs to any of the prompts", value=list(generations.models))
-    inventory = Inventory.from_frame(pl.DataFrame(made, schema=["model", "prompt_id", "sample"], orient="row"))
+    inventory = Inventory.from_frame(pl.DataFrame(files, schema=["model", "prompt_id", "sample"], orient="row"))
     state = ScheduleState.of(before, models=generations.models, inventory=inventory)
     plan = next_pairs(state, n, rule=rule, seed=seed)
     drawn: dict[str, dict[Pair, None]] = {}
     columns = ("prompt_id", "model_a", "sample_a", "model_b", "sample_b")
-    for prompt_id, one, place, other, other_place in plan.select(columns).iter_rows():
-        first, second = generations.of(prompt_id, one)[place], generations.of(prompt_id, other)[other_place]
+    for prompt_id, one, sample, other, other_place in plan.select(columns).iter_rows():
+        first, second = generations.of(prompt_id, one)[sample], generations.of(prompt_id, other)[other_place]
         drawn.setdefault(prompt_id, {})[Pair.of(one, first.sample, other, second.sample)] = None
     pairs = {prompt_id: sorted(found) for prompt_id, found in sorted(drawn.items())}
     return DrawnBattles(pairs, plan.height - sum(map(len, pairs.values())))

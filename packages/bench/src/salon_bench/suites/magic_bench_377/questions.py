@@ -35,7 +35,7 @@ class OrderRule(StrEnum):
     UNSCORED = "unscored"
     """No verdict (``abstained``): the battle has no row, and is counted."""
     EACH = "each"
-    """Each showing is a battle of its own, of weight ½, so that checks of raters and ``--position-bias`` see the side."""
+    """Each showing is a battle of its own, of weight ½, so that checks of raters see the side."""
 
 
 class MarkDimension(StrEnum):
@@ -80,12 +80,12 @@ class Questions:
         return _asked((image, text), "satisfied", {"type": "boolean"})
 
     def mark(self, image: Media, dimension: MarkDimension, *, prompt: str) -> Question:
-        """Which mark from 1 to 5 does the picture deserve in one dimension?"""
+        """Ask which mark from 1 to 5 the picture deserves in one dimension."""
         text = self.templates.render(dimension.template, prompt=prompt)
         return _asked((image, text), "score", {"type": "integer", "minimum": LOWEST, "maximum": HIGHEST})
 
     def battle(self, left: Media, right: Media, *, prompt: str) -> Question:
-        """Which of two pictures is better?"""
+        """Ask which of two pictures is better."""
         text = self.templates.render("battle", prompt=prompt)
         parts = ("Left picture:", left, "Right picture:", right, text)
         return _asked(parts, "verdict", {"enum": [str(each) for each in Shown]})

@@ -59,8 +59,8 @@ def _marks(scores: pl.DataFrame) -> Iterator[Line]:
         scale_max=pl.lit(float(HIGHEST)),
         rater_id=pl.lit("judge"),
     )
-    found = mean_opinion_scores(MosRatings.from_frame(frame))
-    by_dimension = {row["dimension"]: row for row in found.iter_rows(named=True)}
+    opinion = mean_opinion_scores(MosRatings.from_frame(frame))
+    by_dimension = {row["dimension"]: row for row in opinion.iter_rows(named=True)}
     for dimension in MarkDimension:
         row = by_dimension.get(dimension)
         if row is not None:
@@ -106,7 +106,7 @@ def summarize_battles(scores: pl.DataFrame, rule: OrderRule = OrderRule.TIE) -> 
 
 
 def _leaning(mine: pl.DataFrame) -> pl.DataFrame:
-    """One row per battle: what the left picture got in the ``first`` and the ``second`` showing; null: no verdict."""
+    """Return one row per battle: what the left picture got in the ``first`` and the ``second`` showing; null: no verdict."""
     key = ["task", "prompt_id", "generation_id"]
     columns = [pl.col("value").filter(pl.col("dimension") == name).first().alias(name) for name in SHOWINGS]
     return mine.group_by(key).agg(columns).sort(key, nulls_last=True)

@@ -113,7 +113,7 @@ class MagicBench377(PromptFileSuite):
 
 
 def required_prompts(source: Path | None, language: str | None = None) -> Sequence[SuitePrompt]:
-    """The prompts of a file, in one language where it is given.
+    """Return the prompts of a file, in one language where it is given.
 
     Raises:
         InputError: without a file, or when it is wrong.
@@ -122,8 +122,8 @@ def required_prompts(source: Path | None, language: str | None = None) -> Sequen
         "Give your copy of the released file (data set ByteDance-Seed/MagicBench) with --prompts, or a file of your own: "
         "columns prompt, labels, scenario, and if wanted test_points."
     )
-    found = given(source, "Magic-Bench-377 needs a file of prompts", hint)
-    return read_prompts(found, language)
+    file = given(source, "Magic-Bench-377 needs a file of prompts", hint)
+    return read_prompts(file, language)
 
 
 def rater(context: RunContext) -> str:
@@ -137,7 +137,7 @@ def rater(context: RunContext) -> str:
 
 
 def _rating(case: Case, dimension: MarkDimension, mark: int) -> Rating:
-    """A row of ``ratings``. Its key is rater, picture and dimension: a second run by the same judge adds no second rating."""
+    """Return a row of ``ratings``. Its key is rater, picture and dimension: a second run by the same judge adds none."""
     name = rater(case.context)
     generation = case.generation_id or case.case_id
     return Rating(

@@ -26,12 +26,12 @@ class Questions:
     templates: Templates
 
     def subject(self, image: Media, *, prompt: str, subject: str, subject_class: str) -> Question:
-        """Is the complete subject in the picture? Answered by a last line of yes or no."""
+        """Ask whether the complete subject is in the picture; answered by a last line of yes or no."""
         text = self.templates.render("subject", prompt=prompt, subject=subject, subject_class=subject_class)
         return Question((image, text), decoding=Decoding(max_tokens=LONGEST_REPLY))
 
     def assessment(self, image: Media, *, prompt: str) -> Question:
-        """What is wrong with the picture? Answered by MagicMirror's grammar.
+        """Ask what is wrong with the picture; answered by MagicMirror's grammar.
 
         Args:
             image: the picture.

@@ -53,7 +53,7 @@ class _Metric:
 
 
 def summarize(scores: pl.DataFrame, fidelity: Fidelity) -> Summary:
-    """The five scores and eight sub-scores of one subject model, with 95% intervals.
+    """Return the five scores and eight sub-scores of one subject model, with 95% intervals.
 
     Args:
         scores: rows that :meth:`MagicBench.examine` made, columns as in the store; other rows are left alone.
@@ -91,14 +91,14 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity) -> Summary:
 
 
 def _pictures(scores: pl.DataFrame) -> pl.DataFrame:
-    """One row per picture, in a fixed order: prompt, task, and a nullable truth for every dimension."""
+    """Return one row per picture, in a fixed order: prompt, task, and a nullable truth for every dimension."""
     ours = scores.filter(pl.col("dimension").is_in([str(each) for each in Dimension]))
     unknown = ours.filter(~pl.col("task").is_in([str(each) for each in SubCategory]))
     if unknown.height:
         raise InputError("unknown sub-category", column="task", value=unknown["task"][0], allowed=SubCategory)
     key = ["task", "prompt_id", "generation_id"]
-    said = pl.when(pl.col("value") > 0.5).then(True).when(pl.col("value") < 0.5).then(False)
-    columns = [said.filter(pl.col("dimension") == str(each)).first().cast(pl.Boolean).alias(str(each)) for each in Dimension]
+    answer = pl.when(pl.col("value") > 0.5).then(True).when(pl.col("value") < 0.5).then(False)
+    columns = [answer.filter(pl.col("dimension") == str(each)).first().cast(pl.Boolean).alias(str(each)) for each in Dimension]
     asked = (pl.col("dimension") == str(Dimension.NORMAL)).any().alias("assessed")
     return ours.group_by(key).agg(*columns, asked).sort(key, nulls_last=True)
 
@@ -116,11 +116,11 @@ def _metrics(pictures: pl.DataFrame, rules: CountingRules) -> Iterator[_Metric]:
     flagged = {name: present & _is(pictures, name, False) for name in COUNTED_LABELS}
 
     yield _Metric("interaction", None, counted, counted & flagged[Dimension.INTERACTION], everything)
-    for each, members in of_class.items():
-        label = counted & flagged[Dimension(each)]
+    for dimension, members in of_class.items():
+        label = counted & flagged[Dimension(dimension)]
         whose = counted if rules.count_flags_of_all_classes else members
         flawed = (label & whose) | (counted & absent & members)
-        yield _Metric(each, None, counted & members, flawed, members)
+        yield _Metric(dimension, None, counted & members, flawed, members)
     wrong = counted & (absent | (present & _is(pictures, "normal", False)))
     yield _Metric("overall", None, counted, wrong, everything)
     for category in SubCategory:
@@ -164,11 +164,11 @@ def _bootstrap(metrics: list[_Metric], pictures: pl.DataFrame) -> tuple[NDArray[
         shares = np.where(counted > 0, 1.0 - flawed / counted, np.nan)
     value = 1.0 - per_prompt[:, : len(metrics)].sum(axis=0) / per_prompt[:, len(metrics) :].sum(axis=0)
     ends = []
-    for place in range(len(metrics)):
-        prompts = np.bincount(strata[per_prompt[:, len(metrics) + place] > 0])
+    for number in range(len(metrics)):
+        prompts = np.bincount(strata[per_prompt[:, len(metrics) + number] > 0])
         prompts = prompts[prompts > 0]
         units = int(prompts.sum()) if prompts.min() > 1 else 0  # a single prompt says nothing about others
-        ends.append(standard_interval(shares[:, [place]], value[[place]], units, CONFIDENCE, len(prompts)))
+        ends.append(standard_interval(shares[:, [number]], value[[number]], units, CONFIDENCE, len(prompts)))
     low, high = (np.clip([side[0] for side in sides], 0.0, 1.0) for sides in zip(*ends, strict=True))
     return low, high
 

@@ -91,8 +91,8 @@ class MagicBench(SuiteBase):
             "Give the released file (prompts/subject_prompt800.jsonl of the authors' repository) with --prompts, "
             "or make an own one: salon curate magicbench compose --output prompts.jsonl"
         )
-        found = given(source, "MagicBench needs a file of prompts", hint)
-        return read_prompts(found)
+        file = given(source, "MagicBench needs a file of prompts", hint)
+        return read_prompts(file)
 
     def examine(self, case: Case) -> Examination:
         """Ask for the subject, then for artifacts; the rows are those of :class:`~.subjects.Dimension`.
@@ -110,7 +110,7 @@ class MagicBench(SuiteBase):
         return self._rows(case, present, assessment)
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """The five scores and the eight sub-scores (see :func:`~.scoring.summarize`)."""
+        """Return the five scores and the eight sub-scores (see :func:`~.scoring.summarize`)."""
         from salon_bench.suites.magicbench.scoring import summarize
 
         return summarize(scores, self.fidelity)
@@ -140,7 +140,7 @@ def _free_of(label: str, assessment: Verdict[MagicMirrorAnswer]) -> Verdict[floa
 
 
 def _overall(present: Verdict[bool], assessment: Verdict[MagicMirrorAnswer] | None, rules: CountingRules) -> Verdict[float]:
-    """What one picture adds to the Overall score."""
+    """Return what one picture adds to the Overall score."""
     if isinstance(present, Unscored):
         return present
     if present.value:
@@ -151,16 +151,16 @@ def _overall(present: Verdict[bool], assessment: Verdict[MagicMirrorAnswer] | No
 
 
 def _labels(case: Case, answer: MagicMirrorAnswer) -> list[Record]:
-    """The verdict, and every label that was given, by their ids in the label tree."""
-    given = ["normal" if answer.normal else "artifact"]
+    """Return the verdict, and every label that was given, by their ids in the label tree."""
+    names = ["normal" if answer.normal else "artifact"]
     for l2, cases in answer.labels.items():
-        given += [_ids()[l2], *(_ids()[l2, l3] for l3 in cases)]
-    return [case.label("magicmirror", label, present=True) for label in given]
+        names += [_ids()[l2], *(_ids()[l2, l3] for l3 in cases)]
+    return [case.label("magicmirror", label, present=True) for label in names]
 
 
 @cache
 def _ids() -> dict[str | tuple[str, str], str]:
-    """The ids of the kinds by their spelling, and of the special cases by the spelling of kind and case."""
+    """Return the ids of the kinds by spelling, and of special cases by kind and case."""
     taxonomy = Taxonomy.load("magicmirror")
     ids: dict[str | tuple[str, str], str] = {}
     for kind in taxonomy.tier("L2"):

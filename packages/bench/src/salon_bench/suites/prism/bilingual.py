@@ -51,7 +51,7 @@ def side_by_side(
     replicates: int = REPLICATES,
     seed: int = SEED,
 ) -> Summary:
-    """The numbers of one subject model in both languages.
+    """Return the numbers of one subject model in both languages.
 
     Args:
         english, chinese: rows of scores of one subject model each, columns as in the store.
@@ -110,10 +110,10 @@ def _joined(one: Sums, other: Sums) -> tuple[NDArray[np.int64], Floats, int]:
     ]
     places = {key: place for place, key in enumerate(dict.fromkeys([*keys[0], *keys[1]]))}
     columns = np.zeros((len(places), 4, one.total.shape[1]))
-    for first, each, mine in ((0, one, keys[0]), (2, other, keys[1])):
+    for first, scores, mine in ((0, one, keys[0]), (2, other, keys[1])):
         rows = [places[key] for key in mine]
-        np.add.at(columns, (rows, first), each.total)
-        np.add.at(columns, (rows, first + 1), each.scored)
+        np.add.at(columns, (rows, first), scores.total)
+        np.add.at(columns, (rows, first + 1), scores.scored)
     track = np.array([key[0] for key in places], dtype=np.int64)
     return track, columns, len(set(keys[0]) & set(keys[1]))
 

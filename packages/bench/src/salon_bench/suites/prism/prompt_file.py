@@ -45,28 +45,28 @@ def read_prompts(path: Path, language: Language) -> UsableRows[SuitePrompt]:
     numbers = dict.fromkeys(Track, 0)
     others = 0
     for file, track_of_file in _files(path):
-        for each in read_each(file, lambda row: row):
-            if isinstance(each, BadRow):
-                left_out.append(each)
+        for pair in read_each(file, lambda row: row):
+            if isinstance(pair, BadRow):
+                left_out.append(pair)
                 if track_of_file is not None:
                     numbers[track_of_file] += 1
                 continue
-            place, row = each
+            number, row = pair
             try:
                 track = track_of_file or TRACK_SPELLINGS[row.text("track", allowed=tuple(TRACK_SPELLINGS))]
                 if not _is_in(row, language):
                     others += 1
                     continue
                 numbers[track] += 1
-                found = _prompt(row, track, numbers[track] - 1, language)
-                prompt_id = found.prompt.prompt_id
+                prompt = _prompt(row, track, numbers[track] - 1, language)
+                prompt_id = prompt.prompt.prompt_id
                 if prompt_id in seen:
                     raise row.problem(f"is the id of row {seen[prompt_id]} already:", "prompt_id", value=prompt_id)
             except InputError as error:
-                left_out.append(BadRow(place, error))
+                left_out.append(BadRow(number, error))
                 continue
-            seen[prompt_id] = place
-            prompts.append(found)
+            seen[prompt_id] = number
+            prompts.append(prompt)
     if prompts:
         return UsableRows(path, prompts, left_out)
     if left_out:
@@ -76,7 +76,7 @@ def read_prompts(path: Path, language: Language) -> UsableRows[SuitePrompt]:
 
 
 def _files(path: Path) -> list[tuple[Path, Track | None]]:
-    """The files to read, each with its track; None for a file with a column ``track``."""
+    """Return the files to read, each with its track; None for a file with a column ``track``."""
     if not path.is_dir():
         return [(path, None)]
     files = {(track, file) for track in Track for file in _files_of(track, path)}
@@ -88,7 +88,7 @@ def _files(path: Path) -> list[tuple[Path, Track | None]]:
 
 
 def _is_in(row: TableRow, language: Language) -> bool:
-    """Whether a row is in the language; one that names none is."""
+    """Return whether a row is in the language; one that names none is."""
     written = row.optional_text("language")
     return written is None or row.text("language", allowed=tuple(Language)) == language
 

@@ -37,12 +37,12 @@ class Questions:
     language: Language
 
     def alignment(self, image: Media, *, prompt: str, track: Track) -> Question:
-        """How well does the picture do what its prompt asks for?"""
+        """Ask how well the picture follows its prompt."""
         rubric, bands = alignment_rubric(track, self.language), score_bands(self.language)
         return self._question(image, self._render(Axis.ALIGNMENT, prompt=prompt, rubric=rubric, bands=bands))
 
     def aesthetic(self, image: Media, *, prompt: str) -> Question:
-        """Is the picture sound and well made?"""
+        """Ask whether the picture is sound and well made."""
         return self._question(image, self._render(Axis.AESTHETIC, prompt=prompt, rubric=aesthetic_rubric(self.language)))
 
     def _render(self, axis: Axis, **texts: object) -> str:

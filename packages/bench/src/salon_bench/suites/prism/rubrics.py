@@ -54,7 +54,7 @@ class Rubric:
 
 @cache
 def alignment_rubric(track: Track, language: Language) -> Rubric:
-    """The rubric by which pictures of a track are compared with their prompts.
+    """Return the rubric by which pictures of a track are compared with their prompts.
 
     Example:
         >>> rubric = alignment_rubric(Track.TEXT_RENDERING, Language.ENGLISH)
@@ -67,8 +67,10 @@ def alignment_rubric(track: Track, language: Language) -> Rubric:
     words = _words()[language]
     procedure = tuple(words["procedure"].get(str(track), ()))
     if language is Language.ENGLISH:
-        given = {each.name: (each.name, each.definition) for each in label.deductions}
-        return Rubric(label.name, label.definition, label.criterion or "", _deductions(label, given, language), procedure)
+        deduction_names = {each.name: (each.name, each.definition) for each in label.deductions}
+        return Rubric(
+            label.name, label.definition, label.criterion or "", _deductions(label, deduction_names, language), procedure
+        )
     own = words["tracks"][str(track)]
     deductions = _deductions(label, own["deductions"], language)
     return Rubric(own["name"], own["definition"], own["criterion"], deductions, procedure)
@@ -76,7 +78,7 @@ def alignment_rubric(track: Track, language: Language) -> Rubric:
 
 @cache
 def aesthetic_rubric(language: Language) -> Rubric:
-    """The one rubric of aesthetics, the same for all tracks (Table 15).
+    """Return the one rubric of aesthetics, the same for all tracks (Table 15).
 
     Example:
         >>> [(each.low, each.high) for each in aesthetic_rubric(Language.CHINESE).deductions]
@@ -96,7 +98,7 @@ def score_bands(language: Language) -> tuple[str, ...]:
 
 
 def _deductions(label: Label, words: Any, language: Language) -> tuple[RubricLine, ...]:
-    """A track's failures with their ranges from the taxonomy, and their words from ``words`` by the published name."""
+    """Return a track's failures with their ranges from the taxonomy, and their words from ``words`` by the published name."""
     return tuple(
         RubricLine(words[each.name][0], each.low, each.high, words[each.name][1], _points(each.low, each.high, language))
         for each in label.deductions

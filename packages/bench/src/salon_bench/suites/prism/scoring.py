@@ -77,11 +77,11 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity = "paper", *, replicates:
     """
     if replicates < 0 or seed < 0:
         raise InputError("replicates and seed must be 0 or more, not", value=min(replicates, seed))
-    rules, found = CountingRules.of(fidelity), sums(scores)
-    value = numbers(by_track(found.track, found.total), by_track(found.track, found.scored), rules)
-    drawn = resampled(found.track, np.stack([found.total, found.scored], axis=1), replicates, seed)
-    drawn[:, lone(found)] = np.nan
-    low, high = ends_of(numbers(drawn[..., 0, :], drawn[..., 1, :], rules), value, prompts_of(found))
+    rules, totals = CountingRules.of(fidelity), sums(scores)
+    value = numbers(by_track(totals.track, totals.total), by_track(totals.track, totals.scored), rules)
+    drawn = resampled(totals.track, np.stack([totals.total, totals.scored], axis=1), replicates, seed)
+    drawn[:, lone(totals)] = np.nan
+    low, high = ends_of(numbers(drawn[..., 0, :], drawn[..., 1, :], rules), value, prompts_of(totals))
     low, high = np.maximum(low, 0.0), np.minimum(high, 100.0)
     table = pl.DataFrame(
         {
@@ -90,13 +90,13 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity = "paper", *, replicates:
             "value": value,
             "ci_low": np.where(np.isnan(value), np.nan, low.round(9)),
             "ci_high": np.where(np.isnan(value), np.nan, high.round(9)),
-            "scored": counts(found.track, found.scored),
-            "unscored": counts(found.track, found.unscored),
+            "scored": counts(totals.track, totals.scored),
+            "unscored": counts(totals.track, totals.unscored),
         },
         schema=SUMMARY_COLUMNS,
         strict=False,
     ).with_columns(pl.col("value", "ci_low", "ci_high").fill_nan(None))
-    return Summary(table, tuple(_notes(found, scores, fidelity, replicates, seed)))
+    return Summary(table, tuple(_notes(totals, scores, fidelity, replicates, seed)))
 
 
 def names() -> list[tuple[str, str | None]]:
@@ -124,8 +124,8 @@ def sums(scores: pl.DataFrame) -> Sums:
         for mine in [pl.col("value").filter(pl.col("dimension") == str(axis))]
         for name, part in {"total": mine.sort().sum(), "scored": mine.count(), "unscored": mine.null_count()}.items()
     ]
-    place = {str(track): number for number, track in enumerate(_TRACKS)}
-    number = pl.col("task").replace_strict(place, return_dtype=pl.Int64).alias("track")
+    number_of = {str(track): number for number, track in enumerate(_TRACKS)}
+    number = pl.col("task").replace_strict(number_of, return_dtype=pl.Int64).alias("track")
     table = ours.with_columns(number).group_by("track", "prompt_id").agg(cells).sort("track", "prompt_id", nulls_last=True)
     total, scored, unscored = (
         table.select(f"{name} {axis}" for axis in _AXES).cast(pl.Float64).to_numpy().reshape(-1, len(_AXES))
@@ -135,14 +135,14 @@ def sums(scores: pl.DataFrame) -> Sums:
 
 
 def by_track(track: NDArray[np.int64], column: Floats) -> Floats:
-    """A column of shape (prompts, 2) added up to shape (tracks, 2)."""
+    """Return a column of shape (prompts, 2) added up to shape (tracks, 2)."""
     added = np.zeros((len(_TRACKS), len(_AXES)))
     np.add.at(added, track, column)
     return added
 
 
 def numbers(total: Floats, scored: Floats, rules: CountingRules) -> Floats:
-    """The numbers of :func:`names` from sums by track.
+    """Return the numbers of :func:`names` from sums by track.
 
     Args:
         total, scored: shape (…, tracks, 2).
@@ -166,7 +166,7 @@ def numbers(total: Floats, scored: Floats, rules: CountingRules) -> Floats:
 
 
 def counts(track: NDArray[np.int64], column: Floats) -> Floats:
-    """How many verdicts stand behind each of the numbers; shape (numbers,)."""
+    """Return how many verdicts stand behind each of the numbers; shape (numbers,)."""
     added = by_track(track, column)
     tracks = np.concatenate([added.sum(axis=-1, keepdims=True), added], axis=-1)
     numbers: Floats = np.concatenate([tracks.sum(axis=0, keepdims=True), tracks])
@@ -186,9 +186,9 @@ def resampled(track: NDArray[np.int64], columns: Floats, replicates: int, seed: 
     return resampled_sums(columns, replicates, seed, track, count=len(_TRACKS))
 
 
-def prompts_of(found: Sums) -> NDArray[np.int64]:
-    """How many prompts of each track are behind the average and each axis, shape (tracks, 3)."""
-    axes = by_track(found.track, (found.scored > 0).astype(np.float64)).astype(np.int64)
+def prompts_of(totals: Sums) -> NDArray[np.int64]:
+    """Return how many prompts of each track are behind the average and each axis, shape (tracks, 3)."""
+    axes = by_track(totals.track, (totals.scored > 0).astype(np.float64)).astype(np.int64)
     fewer = axes.min(axis=1, keepdims=True)
     return np.concatenate([np.where(fewer > 0, fewer, axes.max(axis=1, keepdims=True)), axes], axis=1)
 
@@ -210,12 +210,12 @@ def ends_of(drawn: Floats, value: Floats, prompts: NDArray[np.int64]) -> tuple[F
     return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
 
 
-def lone(found: Sums) -> NDArray[np.bool_]:
-    """Where an axis of a track rests on a single prompt, which says nothing about others; shape (tracks, 2, 2).
+def lone(totals: Sums) -> NDArray[np.bool_]:
+    """Return where an axis of a track rests on a single prompt; shape (tracks, 2, 2).
 
     The second axis is that of the sums, total and number of verdicts.
     """
-    prompts = by_track(found.track, (found.scored > 0).astype(np.float64))
+    prompts = by_track(totals.track, (totals.scored > 0).astype(np.float64))
     return np.repeat((prompts == 1)[:, None], 2, axis=1)
 
 
@@ -224,14 +224,14 @@ def _ratio(total: Floats, number: Floats) -> Floats:
         return np.asarray(np.where(number != 0, total / number, np.nan))
 
 
-def _notes(found: Sums, scores: pl.DataFrame, fidelity: Fidelity, replicates: int, seed: int) -> Iterator[str]:
+def _notes(totals: Sums, scores: pl.DataFrame, fidelity: Fidelity, replicates: int, seed: int) -> Iterator[str]:
     yield {
         "paper": "Counted by the paper's rules: a track is the mean of its alignment and its aesthetics, overall is the "
         "mean of the seven tracks.",
         "released": "Counted by the rules of the released script: all verdicts of a track, and for overall those of all "
         "tracks, are pooled.",
     }[fidelity]
-    had = counts(found.track, found.scored)[3:].reshape(len(_TRACKS), -1)[:, 1:]
+    had = counts(totals.track, totals.scored)[3:].reshape(len(_TRACKS), -1)[:, 1:]
     lacking = [str(track) for track, each in zip(_TRACKS, had, strict=True) if not each.all()]
     if lacking and fidelity == "paper":
         yield f"Numbers over all tracks need all seven; these lack verdicts: {', '.join(lacking)}."

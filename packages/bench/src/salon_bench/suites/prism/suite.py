@@ -89,8 +89,8 @@ class PrismBench(SuiteBase):
             f"Give the released folder captions/{self.language} of the authors' repository with --prompts, "
             f"or make an own file: salon curate prism compose --output prompts.jsonl --language {self.language}"
         )
-        found = given(source, "PRISM-Bench needs a file of prompts", hint)
-        return read_prompts(found, self.language)
+        file = given(source, "PRISM-Bench needs a file of prompts", hint)
+        return read_prompts(file, self.language)
 
     def examine(self, case: Case) -> Examination:
         """Ask for alignment, then for aesthetics; one row of scores each, in points of 10, under the track as task."""

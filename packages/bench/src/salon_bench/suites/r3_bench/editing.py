@@ -68,20 +68,20 @@ def said_by(scores: "pl.DataFrame", assessments: "pl.DataFrame") -> dict[str, Ve
         if row["taxonomy"] == TAXONOMY and row["label"] == MATCHES:
             texts = json.loads(row["explanation"] or "{}")
             replies[row["generation_id"]] = R3Answer(row["present"], texts.get("explanation", ""), texts.get("edit_prompt", ""))
-    said: dict[str, Verdict[R3Answer]] = {}
+    verdicts: dict[str, Verdict[R3Answer]] = {}
     for row in scores.iter_rows(named=True):
         if row["dimension"] == VERDICT:
             reason = Reason(row["unscored_reason"]) if row["unscored_reason"] else Reason.ABSTAINED
             answer = replies.get(row["generation_id"]) if row["value"] is not None else None
-            said[row["prompt_id"]] = Scored(answer) if answer is not None else Unscored(reason)
-    return said
+            verdicts[row["prompt_id"]] = Scored(answer) if answer is not None else Unscored(reason)
+    return verdicts
 
 
-def write_explanations(space: Workspace, said: Mapping[str, Verdict[R3Answer]]) -> None:
+def write_explanations(space: Workspace, verdicts: Mapping[str, Verdict[R3Answer]]) -> None:
     """Write the rows for the third stage, with the policy's replies; missing ones are ``abstained``."""
     rows = space.staged("reflect")
     nobody = Unscored(Reason.ABSTAINED, "the policy was not asked")
-    write_staged(space.file("explanations"), [replace(row, said=said.get(row.item.idx, nobody)) for row in rows])
+    write_staged(space.file("explanations"), [replace(row, said=verdicts.get(row.item.idx, nobody)) for row in rows])
 
 
 async def edit_pictures(
@@ -144,19 +144,19 @@ async def _edited(
     space: Workspace, row: Staged, edit_runner: EditRunner, seed: int | None, session: RunSession, *, keep_failed: bool
 ) -> Staged:
     """Return the row with the state of its edit."""
-    said, idx = row.said, row.item.idx
+    verdict, idx = row.said, row.item.idx
     state: str
     failed = False
-    if isinstance(said, Scored) and said.value.matches:
+    if isinstance(verdict, Scored) and verdict.value.matches:
         state = NOT_NEEDED
-    elif isinstance(said, Scored):
+    elif isinstance(verdict, Scored):
         try:
-            state, failed = await _made(space, row, said.value.edit_prompt, edit_runner, seed)
+            state, failed = await _made(space, row, verdict.value.edit_prompt, edit_runner, seed)
         except StopAskingError as reached:
             session.stop(str(reached))
             return replace(row, edit=Reason.ABSTAINED.value)
     else:
-        state = (said.reason if said is not None else Reason.ABSTAINED).value
+        state = (verdict.reason if verdict is not None else Reason.ABSTAINED).value
     kept = not failed or keep_failed
     session.done += kept
     session.open += not kept
@@ -167,7 +167,7 @@ async def _edited(
 
 
 async def _made(space: Workspace, row: Staged, instruction: str, edit_runner: EditRunner, seed: int | None) -> tuple[str, bool]:
-    """The state of one edit, and whether its call failed."""
+    """Return the state of one edit, and whether its call failed."""
     item = row.item
     original = original_of(space.originals, item.idx)
     if original is None:
@@ -185,12 +185,12 @@ async def _made(space: Workspace, row: Staged, instruction: str, edit_runner: Ed
         sample=1,
         seed=seed,
     )
-    made = await edit_runner.make(task)
-    return MADE if isinstance(made.verdict, Scored) else made.verdict.reason.value, made.lost
+    edited = await edit_runner.make(task)
+    return MADE if isinstance(edited.verdict, Scored) else edited.verdict.reason.value, edited.lost
 
 
 def _run_row(space: Workspace, editor: Editor, rows: Sequence[Staged], seed: int | None) -> Run:
-    """The row of the run; its name is a digest of policy, editor, instructions and seed."""
+    """Return the row of the run; its name is a digest of policy, editor, instructions and seed."""
     asked = [
         [row.item.idx, row.said.value.edit_prompt if isinstance(row.said, Scored) else str(row.said and row.said.reason)]
         for row in rows

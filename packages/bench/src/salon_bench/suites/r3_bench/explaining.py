@@ -29,13 +29,13 @@ S_REF: Final = "s_ref"
 
 
 def _with_answer(case: Case, completion: str) -> Case | None:
-    said = parse_r3(completion)
-    if isinstance(said, Unparsed):
+    parsed = parse_r3(completion)
+    if isinstance(parsed, Unparsed):
         return None
     answer: dict[str, Digestible] = {
-        "answer": said.answer.matches,
-        "explanation": said.answer.explanation,
-        "edit_prompt": said.answer.edit_prompt,
+        "answer": parsed.answer.matches,
+        "explanation": parsed.answer.explanation,
+        "edit_prompt": parsed.answer.edit_prompt,
     }
     return replace(case, facts={**case.facts, "said": answer})
 
@@ -49,7 +49,7 @@ class Explaining(StagedSuite):
     reward = RewardSpec(take=_with_answer)
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterable[Case]:
-        """A case without pictures for every row and policy: the judge compares texts."""
+        """Yield a case without pictures for every row and policy: the judge compares texts."""
         for policy in generations.models:
             for item in prompts:
                 case_id = digest("case", {"suite": self.name, "prompt": item.prompt.prompt_id, "model": policy})
@@ -57,18 +57,18 @@ class Explaining(StagedSuite):
 
     def examine(self, case: Case) -> Examination:
         """Ask whether the explanations are equivalent, where that decides."""
-        said = said_from(case.facts["said"])
+        verdict = said_from(case.facts["said"])
         score: Verdict[float]
-        if said is None:
+        if verdict is None:
             score = Unscored(Reason.ABSTAINED, "the policy was not asked")
-        elif isinstance(said, Unscored):
-            score = said
-        elif case.facts["aligned"] or said.value.matches:
-            score = Scored(float(bool(case.facts["aligned"]) and said.value.matches))
-        elif not said.value.explanation.strip():
+        elif isinstance(verdict, Unscored):
+            score = verdict
+        elif case.facts["aligned"] or verdict.value.matches:
+            score = Scored(float(bool(case.facts["aligned"]) and verdict.value.matches))
+        elif not verdict.value.explanation.strip():
             score = Scored(0.0)
         else:
-            same: Verdict[bool] = yield equivalent(case.prompt.text, str(case.facts["truth"]), said.value.explanation)
+            same: Verdict[bool] = yield equivalent(case.prompt.text, str(case.facts["truth"]), verdict.value.explanation)
             score = Scored(float(same.value)) if isinstance(same, Scored) else same
         return [case.score(str(case.facts["category"]), S_REF, score)]
 

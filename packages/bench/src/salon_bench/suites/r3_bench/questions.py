@@ -24,12 +24,12 @@ JUDGE_DECODING: Final = Decoding(max_tokens=2048)
 
 @cache
 def templates() -> Templates:
-    """The templates of this folder, compiled once."""
+    """Return the templates of this folder, compiled once."""
     return Templates(Path(__file__).with_name("prompts"))
 
 
 def words_version(*names: str) -> str:
-    """A digest of some of the templates as they were written."""
+    """Return a digest of some of the templates as they were written."""
     return digest("r3_words", {name: templates().texts[name] for name in names})
 
 
@@ -53,6 +53,6 @@ def check(image: Media, questions: Sequence[str], *, step: str) -> Inquiry[tuple
 
 
 def decompose(prompt: str, *, step: str = "decompose") -> Inquiry[tuple[str, ...]]:
-    """Which yes/no questions does a prompt consist of? All are answered with yes for a picture that is right."""
+    """Ask which yes/no questions a prompt consists of. All are answered with yes for a picture that is right."""
     text = templates().render("decompose", prompt=prompt)
     return Inquiry(step, Question((text,), decoding=JUDGE_DECODING), parse_questions)

@@ -79,12 +79,12 @@ class Reflecting(SuiteBase):
         category = str(case.facts["category"])
         if not isinstance(verdict, Scored):
             return [case.score(category, VERDICT, verdict)]
-        said = verdict.value
-        text = json.dumps({"explanation": said.explanation, "edit_prompt": said.edit_prompt}, ensure_ascii=False)
-        rows: list[Record] = [case.score(category, VERDICT, Scored(float(said.matches is case.facts["aligned"])))]
-        if not said.matches:
-            rows.append(case.score(category, ILLUSORY, Scored(float(illusory(said.edit_prompt) is not None))))
-        return [*rows, case.label(TAXONOMY, MATCHES, present=said.matches, explanation=text)]
+        answer = verdict.value
+        text = json.dumps({"explanation": answer.explanation, "edit_prompt": answer.edit_prompt}, ensure_ascii=False)
+        rows: list[Record] = [case.score(category, VERDICT, Scored(float(answer.matches is case.facts["aligned"])))]
+        if not answer.matches:
+            rows.append(case.score(category, ILLUSORY, Scored(float(illusory(answer.edit_prompt) is not None))))
+        return [*rows, case.label(TAXONOMY, MATCHES, present=answer.matches, explanation=text)]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """Verdict accuracy over the rows with a verdict, in all and per category, and the share of illusory instructions."""

@@ -37,16 +37,16 @@ def parse_yes_no_lines(text: str, *, count: int) -> Outcome[tuple[bool, ...]]:
     if isinstance(heard, Unparsed):
         return heard
     lines = [line for line in heard.answer.splitlines() if line.strip()]
-    found = [_ANSWER.match(line[:200]) for line in lines]
-    if not any(found):
+    matches = [_ANSWER.match(line[:200]) for line in lines]
+    if not any(matches):
         reason = Reason.REFUSED if is_refusal(heard.answer) else Reason.MALFORMED
         return Unparsed(reason, "no line begins with yes or no", heard.reasoning)
     if len(lines) != count:
         came = f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} came back"
         return Unparsed(Reason.MALFORMED, f"{count} questions were asked, but {came}", heard.reasoning)
-    answers = [match[1].lower() == "yes" for match in found if match]
+    answers = [match[1].lower() == "yes" for match in matches if match]
     if len(answers) != count:
-        line = next(number for number, match in enumerate(found, 1) if match is None)
+        line = next(number for number, match in enumerate(matches, 1) if match is None)
         return Unparsed(Reason.MALFORMED, f"line {line} begins with neither yes nor no", heard.reasoning)
     return Parsed(tuple(answers), heard.reasoning, heard.notes)
 
@@ -63,14 +63,14 @@ def parse_equivalent(text: str) -> Outcome[bool]:
     opened = said_object(text)
     if isinstance(opened, Unparsed):
         return opened
-    heard, found = opened
+    heard, fragment = opened
     try:
-        key, value = _member(strict_json(found.body), _EQUIVALENT)
+        key, value = _member(strict_json(fragment.body), _EQUIVALENT)
     except JsonError as problem:
-        return rejected(found, Reason.MALFORMED, str(problem), heard.reasoning)
+        return rejected(fragment, Reason.MALFORMED, str(problem), heard.reasoning)
     if not isinstance(value, bool):
-        return rejected(found, Reason.OFF_MENU, f"{key!r} is neither true nor false", heard.reasoning)
-    return Parsed(value, heard.reasoning, (*heard.notes, *found.notes))
+        return rejected(fragment, Reason.OFF_MENU, f"{key!r} is neither true nor false", heard.reasoning)
+    return Parsed(value, heard.reasoning, (*heard.notes, *fragment.notes))
 
 
 def parse_questions(text: str) -> Outcome[tuple[str, ...]]:
@@ -83,21 +83,21 @@ def parse_questions(text: str) -> Outcome[tuple[str, ...]]:
     opened = said_object(text)
     if isinstance(opened, Unparsed):
         return opened
-    heard, found = opened
+    heard, fragment = opened
     try:
-        key, value = _member(strict_json(found.body), ("questions", "yn_question_list"))
+        key, value = _member(strict_json(fragment.body), ("questions", "yn_question_list"))
         if not isinstance(value, list) or not 0 < len(value) <= MOST_QUESTIONS:
             raise JsonError(f"{key!r} is no list of 1 to {MOST_QUESTIONS} questions")
         questions = tuple(" ".join(item.split()) for item in value if isinstance(item, str))
         if len(questions) < len(value) or not all(0 < len(item) <= _LONGEST_QUESTION for item in questions):
             raise JsonError(f"{key!r} holds something that is no question")
     except JsonError as problem:
-        return rejected(found, Reason.MALFORMED, str(problem), heard.reasoning)
-    return Parsed(questions, heard.reasoning, (*heard.notes, *found.notes))
+        return rejected(fragment, Reason.MALFORMED, str(problem), heard.reasoning)
+    return Parsed(questions, heard.reasoning, (*heard.notes, *fragment.notes))
 
 
 def _member(value: Json, keys: tuple[str, ...]) -> tuple[str, Json]:
-    """The first of the keys that the object has, with its value."""
+    """Return the first of the keys that the object has, with its value."""
     if isinstance(value, dict):
         for key in keys:
             if key in value:

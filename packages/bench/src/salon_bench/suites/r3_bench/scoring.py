@@ -28,7 +28,7 @@ Denominator: TypeAlias = Literal["all", "scored"]
 
 
 def gain(before: float, after: float) -> float:
-    """How much of what was wrong is right now: 1 everything, 0 nothing, below 0 it became worse.
+    """Return how much of what was wrong is right now: 1 everything, 0 nothing, below 0 it became worse.
 
     Args:
         before: share of questions answered as annotated before the edit, 0 to 1.
@@ -42,7 +42,7 @@ def gain(before: float, after: float) -> float:
 
 
 def lines_of(scores: "pl.DataFrame", dimension: str, metric: str, denominator: Denominator, *, share: bool) -> "list[Line]":
-    """A metric's line over everything, and one per category.
+    """Return a metric's line over everything, and one per category.
 
     Args:
         scores: rows of one subject, columns as in the store; the category is the column ``task``.
@@ -58,14 +58,14 @@ def lines_of(scores: "pl.DataFrame", dimension: str, metric: str, denominator: D
     mine = scores.filter(pl.col("dimension") == dimension)
     present = set(mine["task"])
     groups: list[str | None] = [None, *(each.value for each in Category if each.value in present)]
-    found = []
+    lines = []
     for group in groups:
         rows = mine if group is None else mine.filter(pl.col("task") == group)
         scored = rows["value"].count()
         values = rows["value"].fill_null(0.0) if denominator == "all" else rows["value"].drop_nulls()
         value, ends = _with_interval(values.to_list() if scored else [], share=share)
-        found.append(line(metric, group, value, ends, scored=scored, unscored=rows.height - scored))
-    return found
+        lines.append(line(metric, group, value, ends, scored=scored, unscored=rows.height - scored))
+    return lines
 
 
 def changes(scores: "pl.DataFrame") -> "list[Line]":

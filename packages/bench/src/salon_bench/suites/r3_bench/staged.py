@@ -69,14 +69,14 @@ class StagedSuite(SuiteBase):
 
 
 def staged_prompts(source: Path | None, suite: str) -> UsableRows[SuitePrompt]:
-    """A stage's rows as prompts of a suite; ``scenario`` is the category, the facts have all else.
+    """Return a stage's rows as prompts of a suite; ``scenario`` is the category, the facts have all else.
 
     Raises:
         InputError: without a file, or when it is wrong.
     """
     hint = "Give your copy of the released rows, or draw some: salon synthetic scenes generate --output DIR"
-    found = given(source, "R³-Bench needs a file of rows", hint)
-    return read_staged(found).map(lambda row: _prompt(row, suite))
+    file = given(source, "R³-Bench needs a file of rows", hint)
+    return read_staged(file).map(lambda row: _prompt(row, suite))
 
 
 def read_staged(path: Path, images: Path | None = None) -> UsableRows[Staged]:
@@ -100,13 +100,13 @@ def write_staged(path: Path, rows: Iterable[Staged]) -> None:
     write_json_lines(path, (_document(row, path.parent) for row in rows), parents=True)
 
 
-def said_from(found: object) -> Verdict[R3Answer] | None:
+def said_from(document: object) -> Verdict[R3Answer] | None:
     """Return the reply from its JSON form, or None."""
-    if not isinstance(found, Mapping):
+    if not isinstance(document, Mapping):
         return None
-    if "unscored" in found:
-        return Unscored(Reason(str(found["unscored"])), "the policy's reply is no verdict")
-    return Scored(R3Answer(bool(found["answer"]), str(found["explanation"]), str(found["edit_prompt"])))
+    if "unscored" in document:
+        return Unscored(Reason(str(document["unscored"])), "the policy's reply is no verdict")
+    return Scored(R3Answer(bool(document["answer"]), str(document["explanation"]), str(document["edit_prompt"])))
 
 
 def _prompt(row: Staged, suite: str) -> SuitePrompt:
@@ -142,30 +142,30 @@ def _document(row: Staged, folder: Path) -> dict[str, object]:
     return document
 
 
-def _said_document(said: Verdict[R3Answer] | None) -> dict[str, str | bool] | None:
-    if said is None:
+def _said_document(verdict: Verdict[R3Answer] | None) -> dict[str, str | bool] | None:
+    if verdict is None:
         return None
-    if isinstance(said, Unscored):
-        return {"unscored": said.reason.value}
-    return {"answer": said.value.matches, "explanation": said.value.explanation, "edit_prompt": said.value.edit_prompt}
+    if isinstance(verdict, Unscored):
+        return {"unscored": verdict.reason.value}
+    return {"answer": verdict.value.matches, "explanation": verdict.value.explanation, "edit_prompt": verdict.value.edit_prompt}
 
 
 def _said(row: TableRow) -> Verdict[R3Answer] | None:
-    found = row.cells.get("said")
-    if found is None:
+    cell = row.cells.get("said")
+    if cell is None:
         return None
-    if not isinstance(found, Mapping):
-        raise row.problem("must be an object, not", "said", value=type(found).__name__)
-    if "unscored" in found and found["unscored"] in tuple(Reason):
-        return said_from(found)
-    texts: Sequence[object] = [found.get(name) for name in ("explanation", "edit_prompt")]
-    if not isinstance(found.get("answer"), bool) or not all(isinstance(text, str) for text in texts):
+    if not isinstance(cell, Mapping):
+        raise row.problem("must be an object, not", "said", value=type(cell).__name__)
+    if "unscored" in cell and cell["unscored"] in tuple(Reason):
+        return said_from(cell)
+    texts: Sequence[object] = [cell.get(name) for name in ("explanation", "edit_prompt")]
+    if not isinstance(cell.get("answer"), bool) or not all(isinstance(text, str) for text in texts):
         raise row.problem('must hold "answer", "explanation" and "edit_prompt", or "unscored" and a reason', "said")
-    return said_from(found)
+    return said_from(cell)
 
 
 def _edit(row: TableRow) -> str | None:
-    found = row.optional_text("edit")
-    if found is not None and found not in _EDITS:
-        raise row.problem("unknown state of an edit", "edit", value=found, allowed=tuple(map(str, _EDITS)))
-    return found
+    edit = row.optional_text("edit")
+    if edit is not None and edit not in _EDITS:
+        raise row.problem("unknown state of an edit", "edit", value=edit, allowed=tuple(map(str, _EDITS)))
+    return edit

@@ -113,20 +113,20 @@ async def run_stage(
 
 
 def stage_summaries(space: Workspace, store: StoreAddress) -> dict[str, Summary]:
-    """The numbers of every judged stage that was run, by stage, in their order.
+    """Return the numbers of every judged stage that was run, by stage, in their order.
 
     Raises:
         InputError: when none was run.
     """
-    found: dict[str, Summary] = {}
+    summaries: dict[str, Summary] = {}
     for stage, kind in _SUITES.items():
         if stage in space.runs:
             suite: Suite = kind()
-            for each in RunView(store, space.runs[stage]).summaries(suite):
-                found[stage] = each.summary
-    if not found:
+            for summary in RunView(store, space.runs[stage]).summaries(suite):
+                summaries[stage] = summary.summary
+    if not summaries:
         raise InputError("no stage of this folder has rows yet", source=space.folder)
-    return found
+    return summaries
 
 
 def _any(folder: Path) -> bool:

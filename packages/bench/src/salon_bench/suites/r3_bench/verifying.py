@@ -44,7 +44,7 @@ class Verifying(StagedSuite):
     reward = RewardSpec(why_not="it compares pictures before and after an edit; the reward 'rectification' has edits made")
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: "Generations") -> Iterator[Case]:
-        """A case for every misaligned row: the picture before and, where there is one, after."""
+        """Yield a case for every misaligned row: the picture before and, where there is one, after."""
         for policy in generations.models:
             for item in prompts:
                 if not item.facts["aligned"]:
@@ -52,14 +52,14 @@ class Verifying(StagedSuite):
                         item, policy, {each.sample: each for each in generations.of(item.prompt.prompt_id, policy)}
                     )
 
-    def _case(self, item: SuitePrompt, policy: str, found: dict[int, Generated]) -> Case:
+    def _case(self, item: SuitePrompt, policy: str, pictures: dict[int, Generated]) -> Case:
         case_id = whole_case_id(self.name, item.prompt.prompt_id, policy)
         case = Case(case_id, self.name, policy, item.prompt, facts=item.facts)
         if item.facts["edit"] != MADE:
             return case
-        if set(found) < {0, 1}:
+        if set(pictures) < {0, 1}:
             return replace(case, problem=Unscored(Reason.BAD_MEDIA, "the picture before or after the edit is missing"))
-        return replace(case, pictures=(replace(found[0], model=ORIGINAL_MODEL), found[1]))
+        return replace(case, pictures=(replace(pictures[0], model=ORIGINAL_MODEL), pictures[1]))
 
     def examine(self, case: Case) -> Examination:
         """Ask the same questions about both pictures."""
@@ -101,5 +101,5 @@ def _share(answers: Sequence[bool], truth: Sequence[object]) -> float:
     return sum(one == other for one, other in zip(answers, truth, strict=True)) / len(truth)
 
 
-def _listed(found: object) -> Sequence[object]:
-    return list(found) if isinstance(found, list | tuple) else []
+def _listed(value: object) -> Sequence[object]:
+    return list(value) if isinstance(value, list | tuple) else []

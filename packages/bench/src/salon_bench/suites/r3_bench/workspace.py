@@ -70,7 +70,7 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: Path) -> "Workspace":
-        """One that stands.
+        """Return the workspace of a folder.
 
         Raises:
             InputError: the folder has no stages; says how they are started.
@@ -78,9 +78,9 @@ class Workspace:
         path = folder / "stages.json"
         hint = "Begin with: salon bench r3-bench run --stage reflect --rows ROWS --policy SPEC --work DIR"
         try:
-            found = json.loads(path.read_text("utf-8"))
-            runs = {str(stage): str(run) for stage, run in found["runs"].items()}
-            return cls(folder, str(found["policy"]), runs, tuple(map(str, found.get("left_out", ()))))
+            document = json.loads(path.read_text("utf-8"))
+            runs = {str(stage): str(run) for stage, run in document["runs"].items()}
+            return cls(folder, str(document["policy"]), runs, tuple(map(str, document.get("left_out", ()))))
         except OSError as error:
             raise InputError("no stages of R³-Bench were begun here", source=folder, hint=hint) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -102,11 +102,11 @@ class Workspace:
         return self.folder / "rows.jsonl"
 
     def file(self, stage: str) -> Path:
-        """What the third and fourth stages read."""
+        """Return what the third and fourth stages read."""
         return self.folder / f"{stage}.jsonl"
 
     def staged(self, stage: str) -> list[Staged]:
-        """The rows that a stage reads; pictures must lie where the user's rows named them.
+        """Return the rows that a stage reads; pictures must lie where the user's rows named them.
 
         Raises:
             InputError: when the stage before was not run, or a row of what it left cannot be used.
@@ -120,18 +120,18 @@ class Workspace:
                 value=stage,
                 hint=f"Run first: salon bench r3-bench {before}",
             )
-        found = read_staged(path)
-        for bad in found.left_out:
+        usable = read_staged(path)
+        for bad in usable.left_out:
             raise bad.error
-        return found
+        return usable
 
     def without_rows(self, stage: str) -> bool:
-        """Whether the stage before left no rows, because no row is misaligned."""
+        """Return whether the stage before left no rows, because no row is misaligned."""
         path = self.file(stage)
         return stage == "images" and path.exists() and path.stat().st_size == 0
 
     def run_of(self, stage: str) -> str:
-        """The run of a stage.
+        """Return the run of a stage.
 
         Raises:
             InputError: when it was not begun.
@@ -156,7 +156,7 @@ class Workspace:
 
 
 def original_of(originals: Path, idx: str) -> Path | None:
-    """The picture of a row; None when the user's file was missing."""
+    """Return the picture of a row; None when the user's file was missing."""
     return next((path for suffix in PICTURE_SUFFIXES if (path := originals / f"{idx}{suffix}").is_file()), None)
 
 
@@ -186,10 +186,10 @@ def _linked(item: R3Row, originals: Path) -> None:
 
 
 def _is_there(item: R3Row) -> bool:
-    """Whether the picture of a row exists, inside its folder."""
+    """Return whether the picture of a row exists, inside its folder."""
     return item.picture.is_file() and item.picture.resolve().is_relative_to(item.root.resolve())
 
 
 def _named(item: R3Row) -> str:
-    """The picture as the row names it."""
+    """Return the picture as the row names it."""
     return str(item.picture.relative_to(item.root)) if item.picture.is_relative_to(item.root) else str(item.picture)

@@ -34,9 +34,9 @@ def ask_for_score(image: Media, prompt: str) -> Inquiry[ScoreAnswer]:
     return Inquiry("score", Question((_TEMPLATES.render("score", prompt=prompt), image), prompt=prompt), parse_score)
 
 
-def score_rows(case: Case, task: str, said: Verdict[ScoreAnswer]) -> list[Score]:
+def score_rows(case: Case, task: str, verdict: Verdict[ScoreAnswer]) -> list[Score]:
     """Return the rows of one answer: the score in its own unit, and its share of a bounded range."""
-    answer = said.value if isinstance(said, Scored) else ScoreAnswer(said)
+    answer = verdict.value if isinstance(verdict, Scored) else ScoreAnswer(verdict)
     judge = case.context.judge
     name = f"scorer {judge}" if judge == SCALED or judge.startswith("-") else judge  # both mean something else in tables
     own = f"-{name}" if answer.lower_is_better else name
@@ -68,8 +68,8 @@ class ScorerSuite(SuiteBase):
 
     def examine(self, case: Case) -> Examination:
         """Ask one question; a missing score becomes a row with its reason."""
-        said: Verdict[ScoreAnswer] = yield ask_for_score(case.image, case.prompt.text)
-        return score_rows(case, "score", said)
+        verdict: Verdict[ScoreAnswer] = yield ask_for_score(case.image, case.prompt.text)
+        return score_rows(case, "score", verdict)
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """Return the mean of every scorer in its own unit, and of the scores as shares of their ranges."""

@@ -93,7 +93,7 @@ class FaultRates:
         return cls(rates)
 
     def draw(self, generator: random.Random) -> ServerFault | None:
-        """The fault that the next request meets; None: it is served."""
+        """Return the fault that the next request meets; None: it is served."""
         if not self.rates:
             return None
         drawn = generator.random()
@@ -149,6 +149,6 @@ class Latency:
             raise InputError("not a latency", key="latency", value=text, hint=_LATENCY_HINT) from error
 
     def draw_s(self, generator: random.Random) -> float:
-        """One waiting time, in seconds."""
+        """Return one waiting time, in seconds."""
         wait = self.low_ms if self.low_ms == self.high_ms else generator.uniform(self.low_ms, self.high_ms)
         return (wait + generator.expovariate(1 / self.mean_ms) if self.mean_ms else wait) / 1000

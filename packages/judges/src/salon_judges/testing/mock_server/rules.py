@@ -92,12 +92,12 @@ def fixed(text: str) -> Rule:
 
 
 def echo(asked: Asked) -> str:
-    """The texts of the request itself."""
+    """Return the texts of the request itself."""
     return asked.text
 
 
 def drawn(choices: Sequence[str], *, seed: int = 0) -> Rule:
-    """One of several texts, drawn by the request's hash: an equal request gets an equal answer.
+    """Return one of several texts, drawn by the request's hash: an equal request gets an equal answer.
 
     Raises:
         InputError: when there is nothing to choose from.
@@ -118,7 +118,7 @@ def drawn(choices: Sequence[str], *, seed: int = 0) -> Rule:
 
 
 def by_image(answers: Mapping[str, str], *, otherwise: str = "") -> Rule:
-    """The text that belongs to the first picture of the request, found by the SHA-256 of its file."""
+    """Return the text that belongs to the first picture of the request, found by the SHA-256 of its file."""
 
     def answer(asked: Asked) -> str:
         images = asked.image_sha256s

@@ -44,7 +44,7 @@ class ScriptLine:
     status: int = 200
 
     def fits(self, asked: Asked) -> bool:
-        """Whether all conditions hold for this request."""
+        """Return whether all conditions hold for this request."""
         return (
             (self.contains is None or self.contains in asked.text)
             and (self.image_sha256 is None or self.image_sha256 in asked.image_sha256s)
@@ -95,7 +95,7 @@ class ScriptState:
         self._generator = random.Random(script.seed)  # noqa: S311 - a mock draws, it hides nothing
 
     def line(self, asked: Asked, in_flight: int) -> ScriptLine:
-        """What this request gets; it uses up a line that has a number of times.
+        """Return what this request gets; it uses up a line that has a number of times.
 
         Args:
             asked: the request.
@@ -119,7 +119,7 @@ class ScriptState:
         return line if fault is None else replace(line, fault=fault, retry_after_s=self.script.retry_after_s)
 
     def wait_s(self) -> float:
-        """How long to think about this request, in seconds."""
+        """Return how long to think about this request, in seconds."""
         return self.script.latency.draw_s(self._generator)
 
 
@@ -134,7 +134,7 @@ _RANGES = {"times": (0, 1e12), "retry_after_s": (0, 1e12), "status": (200, 599)}
 
 
 def read_lines(path: str | Path) -> tuple[ScriptLine, ...]:
-    """The lines of a script file (JSON Lines, UTF-8); empty lines are passed over.
+    """Return the lines of a script file (JSON Lines, UTF-8); empty lines are passed over.
 
     Raises:
         InputError: when the file cannot be read, a line is no JSON object, or a key or value is not one of :class:`ScriptLine`.

@@ -244,12 +244,12 @@ def _json(document: object, status: int = 200, retry_after_s: float | None = Non
 
 
 def _error(status: int, message: str, retry_after_s: float | None = None) -> _Answer:
-    """An error in OpenAI's form."""
+    """Return an error in OpenAI's form."""
     return _json({"error": {"message": message, "type": "mock_error", "code": None}}, status, retry_after_s)
 
 
 def _answer_of(line: ScriptLine, prompt_tokens: int) -> _Answer:
-    """The reply to a request that got this line, before it is broken off."""
+    """Return the reply to a request that got this line, before it is broken off."""
     if line.body is not None:
         return _Answer(line.status, line.body.encode("utf-8", "surrogatepass"), retry_after_s=line.retry_after_s)
     match line.fault:
@@ -268,7 +268,7 @@ def _answer_of(line: ScriptLine, prompt_tokens: int) -> _Answer:
 
 
 def _completion(line: ScriptLine, prompt_tokens: int) -> _Answer:
-    """A chat completion with the line's text, altered by the line's fault."""
+    """Return a chat completion with the line's text, altered by the line's fault."""
     text: str | None = line.reply
     finish, refusal = line.finish, None
     if line.fault == ServerFault.EMPTY:
@@ -295,7 +295,7 @@ def _completion(line: ScriptLine, prompt_tokens: int) -> _Answer:
 
 @contextmanager
 def serving(script: Script | None = None, *, pictures: Callable[[str, int], bytes] | None = None) -> Iterator[MockServer]:
-    """A mock server in a thread of its own, for tests and programs that are not asynchronous themselves.
+    """Yield a mock server in a thread of its own, for tests and programs that are not asynchronous themselves.
 
     Example:
         >>> with serving() as server:

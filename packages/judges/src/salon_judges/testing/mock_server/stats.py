@@ -59,7 +59,7 @@ class Stats:
         self.left += 1
 
     def document(self) -> dict[str, int | dict[str, int]]:
-        """The counts as ``GET /stats`` gives them; ``distinct`` is the number of different requests served unspoiled."""
+        """Return the counts as ``GET /stats`` gives them; ``distinct`` is the number of different requests served unspoiled."""
         return {
             "requests": self.requests,
             "paid": self.paid,
