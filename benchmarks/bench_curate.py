@@ -29,7 +29,8 @@ from salon_curate.pipeline import PIPELINE
 from salon_curate.planning import actual, plan, wall_seconds
 from salon_curate.running import run
 from salon_curate.selection import diff, select, sweep
-from salon_curate.stages import ShardTask, Stage, expected_parts, write_part
+from salon_curate.stages import Stage, expected_parts
+from salon_curate.tasks import ShardTask
 from salon_ranking.near_duplicates import near_duplicates
 
 MILLIONS = 6_000_000
@@ -89,8 +90,9 @@ def test_look_reaches_its_rate_with_little_overhead_and_two_workers_help(tmp_pat
 @pytest.mark.timeout(3600)
 def test_memory_of_a_worker(tmp_path):
     code = (
-        "import json, sys; from pathlib import Path; from salon_curate.stages import ShardTask, work_on; "
-        "[work_on(ShardTask(**each)) for each in json.load(sys.stdin)]; print(Path('/proc/self/status').read_text())"
+        "import json, sys; from pathlib import Path; "
+        "from salon_curate.engine import answer_to; from salon_curate.tasks import ShardTask; "
+        "[answer_to(ShardTask(**each)) for each in json.load(sys.stdin)]; print(Path('/proc/self/status').read_text())"
     )
     for count in (2_000, 20_000):
         dataset = made(tmp_path / f"{count}", count, 1000)
@@ -134,7 +136,7 @@ def looked(folder: Path, count: int, rows: int = 1000) -> DataSet:
         frame = pl.DataFrame({"key": dataset.keys(shard), "phash": hashes}).with_columns(
             *nothing, look_problem=pl.lit(None, pl.String)
         )
-        write_part(dataset.folder / part, look, frame.select("key", *look.writes, "look_problem"), shard.name)
+        look.write(dataset.folder / part, frame.select("key", *look.writes, "look_problem"), shard.name)
     return dataset
 
 

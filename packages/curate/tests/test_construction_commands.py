@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from salon_bench.suites import magicbench as magicbench_suite
 from salon_bench.suites.prism import Language, read_prompts
-from salon_curate.construction.cli import magicbench, prism
+from salon_curate.cli.construction import magicbench, prism
 from salon_judges.testing.mock_server import Script, serving
 from salon_taxonomy.errors import IncompleteError, InputError
 

@@ -20,7 +20,6 @@ from salon_curate.asks.ask import reads
 from salon_curate.asks.pictures import _Quality, _Score
 from salon_curate.cli import curate
 from salon_curate.costs import COSTS
-from salon_curate.engine import Spent
 from salon_curate.judging import ReplyJournal, journal_path, judge_stage, read_journal
 from salon_curate.lineage import why
 from salon_curate.measures import fields, look
@@ -28,6 +27,7 @@ from salon_curate.pipeline import PIPELINE, read_pipeline
 from salon_curate.running import run
 from salon_curate.selection import predicate, read_columns
 from salon_curate.stages import expected_parts
+from salon_curate.tasks import Spent
 from salon_judges.asking.spending import RunLimits
 from salon_judges.testing.mock_server import Script, ScriptLine, serving
 from salon_synthetic import PixelJudge

@@ -17,13 +17,15 @@ from salon_curate.costs import COSTS, PartCost, recorded_costs
 from salon_curate.dataset import DataSet, Shard
 from salon_curate.drift import drift
 from salon_curate.duplicates_and_splits import duplicates
-from salon_curate.engine import Spent, inline
-from salon_curate.judging import judge_stage
+from salon_curate.engine import inline
+from salon_curate.judging import JudgedStage, judge_stage
 from salon_curate.measures import look
 from salon_curate.pipeline import PIPELINE
 from salon_curate.planning import actual, plan, sample_of, total_of, wall_seconds
 from salon_curate.running import run
 from salon_curate.selection import read_columns
+from salon_curate.stages import DataSetStage
+from salon_curate.tasks import Spent
 from salon_judges.clients import CachedJudge, ChatSettings, ResponseCache, RoutedJudge
 from salon_judges.clients.collecting import CollectingJudge
 from salon_synthetic import PixelJudge, PixelSettings
@@ -148,7 +150,7 @@ def test_a_plan_of_stored_replies_has_no_wall_and_workers_share_what_no_judge_ma
     plans = plan(dataset, stages, share=0.2, engine=inline)
     alone, shared = (wall_seconds(plans, stages, workers=workers) for workers in (1, 4))
     seconds = {each.stage: each.totals["seconds"].value for each in plans}
-    judged = sum(seconds[stage.name] for stage in stages if stage.judged or stage.whole)
+    judged = sum(seconds[stage.name] for stage in stages if isinstance(stage, DataSetStage | JudgedStage))
     assert alone == pytest.approx(sum(seconds.values()))
     assert shared == pytest.approx(judged + (alone - judged) / 4) and 0 < judged < shared < alone
     dataset = made(tmp_path / "other", few, shard_rows=4)

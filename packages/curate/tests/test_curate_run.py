@@ -36,7 +36,7 @@ from salon_taxonomy.errors import InputError, StorageError
 
 SLOW = """
 import os, time, polars as pl
-from salon_curate.stages import stage
+from salon_curate.stages import dataset_stage, stage
 
 @stage(version="1", reads=["image"], writes={"size": pl.UInt32})
 def slow(batch):
@@ -56,7 +56,7 @@ def raising(batch):
         raise RuntimeError("no luck with five")
     return slow.function(batch)
 
-@stage(version="1", reads=["size"], writes={"rank": pl.UInt32}, scope="dataset")
+@dataset_stage(version="1", reads=["size"], writes={"rank": pl.UInt32})
 def ranked(rows):
     if "KILLED" in os.environ:
         os.kill(os.getpid(), 9)

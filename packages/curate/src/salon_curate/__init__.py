@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from salon_curate.planning import plan
     from salon_curate.running import run, status, verify
     from salon_curate.selection import diff, read_columns, save_selection, select, sweep
-    from salon_curate.stages import Stage, stage
+    from salon_curate.stages import DataSetStage, Stage, dataset_stage, stage
 
 _BY_MODULE = {
     "dataset": ("DataSet", "Picture"),
@@ -42,15 +42,17 @@ _BY_MODULE = {
     "planning": ("plan",),
     "running": ("run", "status", "verify"),
     "selection": ("diff", "save_selection", "select", "sweep", "read_columns"),
-    "stages": ("Stage", "stage"),
+    "stages": ("DataSetStage", "Stage", "dataset_stage", "stage"),
 }
 __all__ = [
     "Ask",
     "DataSet",
+    "DataSetStage",
     "Picture",
     "RefusedReleaseError",
     "Stage",
     "StageError",
+    "dataset_stage",
     "diff",
     "drift",
     "embedded",

@@ -93,8 +93,8 @@ class AuditResult:
     negative_value: Estimate
     recall: Estimate
     kappa: float | None
-    careless: tuple[str, ...] = ()
-    state: str | None = None
+    careless: tuple[str, ...]
+    state: str
 
 
 def sample_audit(
@@ -227,7 +227,7 @@ def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, dr
     missing = len(plan["stratum"]) - len(rated)
     careless = _careless(answers, plan["pictures"]) if answers.is_dir() else ()
     result = AuditResult(
-        plan["selection"], plan["predicates"], len(rated), missing, *estimates_made, _kappa(rated), careless, plan.get("state")
+        plan["selection"], plan["predicates"], len(rated), missing, *estimates_made, _kappa(rated), careless, plan["state"]
     )
     publish_text(folder / "result.json", json.dumps(asdict(result), indent=1, ensure_ascii=False) + "\n")
     return result

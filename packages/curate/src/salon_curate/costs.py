@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from salon_curate.dataset import DataSet
-from salon_curate.engine import Spent, TaskResult
 from salon_curate.files import append_line
 from salon_curate.stages import Stage
+from salon_curate.tasks import Spent, TaskResult
 from salon_taxonomy.errors import StorageError
 
 COSTS: Final = "costs.jsonl"
@@ -16,7 +16,7 @@ COSTS: Final = "costs.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class PartCost:
-    """What one part took: see :class:`~salon_curate.engine.Spent`; and the bytes that were read and written for it."""
+    """What one part took: see :class:`~salon_curate.tasks.Spent`; and the bytes that were read and written for it."""
 
     rows: int
     bytes_read: int

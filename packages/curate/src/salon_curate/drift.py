@@ -11,7 +11,8 @@ from salon_curate.engine import inline
 from salon_curate.errors import StageError
 from salon_curate.judging import NOT_ASKED, JudgedStage
 from salon_curate.selection import read_columns
-from salon_curate.stages import ShardTask, Stage
+from salon_curate.stages import DataSetStage, Stage
+from salon_curate.tasks import ShardTask
 from salon_judges.clients.collecting import CollectingJudge
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply
@@ -71,7 +72,7 @@ def drift(
     stage = next((each for each in stages if each.name == name), None)
     if stage is None:
         raise InputError("there is no such stage:", column="stage", value=name, allowed=[each.name for each in stages])
-    if stage.whole:
+    if isinstance(stage, DataSetStage):
         raise InputError("sees the whole data set, so a sample says nothing of it:", column="stage", value=name)
     stage_now = stage if now is None else replace(now, name=name)
     if isinstance(stage_now, JudgedStage):
@@ -146,7 +147,7 @@ def _made_again(dataset: DataSet, stages: Sequence[Stage], stage: Stage, places:
         sample = DataSet(folder, dataset.name, [], [Shard("00000", len(places), shard.stat().st_size, file_digest(shard))])
         inputs = {"inputs.parquet": beside} if beside else {}
         task = ShardTask(name, stage.where, stage.name, stage.parameters, "00000", len(places), inputs, "again.parquet")
-        outcome = next(iter(stage.in_this_process(sample, [task]) or inline([task])))
+        outcome = next(stage.results(sample, [], [task], inline, 1))
         if outcome.error is not None:
             raise StageError(outcome.error)
         return pl.read_parquet(folder / "again.parquet", glob=False)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
 from salon_curate.dataset import seeded_hash
-from salon_curate.stages import stage
+from salon_curate.stages import dataset_stage
 from salon_ranking.near_duplicates import near_duplicates
 
 
@@ -21,11 +21,10 @@ def _shortened(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.select("key", "phash").with_columns(pl.when(known).then(each).alias(name) for name, each in halves.items())
 
 
-@stage(
+@dataset_stage(
     version="1",
     reads=["sha256", "phash"],
     writes={"duplicate_of": pl.String, "near_duplicate_of": pl.String},
-    scope="dataset",
     prepare=_shortened,
 )
 def duplicates(rows: pl.DataFrame, distance: Annotated[int, Field(ge=0, le=7)] = 3) -> pl.DataFrame:
@@ -66,11 +65,10 @@ def _add_up(shares: Mapping[str, float] | None) -> Mapping[str, float] | None:
     return shares
 
 
-@stage(
+@dataset_stage(
     version="2",
     reads=["prompt", "duplicate_of", "near_duplicate_of"],
     writes={"split": pl.String},
-    scope="dataset",
     prepare=_hashed,
 )
 def split(

@@ -13,10 +13,11 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final, Protocol
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
 
-from salon_curate.stages import ShardTask, stage_named, work_on
+from salon_curate.stages import stage_named
+from salon_curate.tasks import ShardTask, Spent, TaskResult
 from salon_taxonomy.errors import SalonError, StorageError
 
 ATTEMPTS: Final = 3
@@ -24,49 +25,6 @@ _TICK: Final = 1.0
 _ENVIRONMENT: Final = ("POLARS_MAX_THREADS=1", "MALLOC_MMAP_THRESHOLD_=16777216", "MALLOC_TRIM_THRESHOLD_=67108864")
 """Of a worker: one thread of polars, and memory that glibc keeps. Else each picture's arrays are mapped and cleared again: 544
 page faults and about a third of the processor time of ``look``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What one part took to make.
-
-    Attributes:
-        seconds: of the work itself, wall-clock time.
-        overhead: seconds from giving the task to its answer that were not work; where ``started``, also the process starting
-            and importing the stage.
-        started: a worker process was started for the task.
-        calls: different questions that the part's answers rest on; those already in the journal count.
-        replayed: of these, answered from the journal.
-        prompt_tokens: of these questions, as reported by the judge; 0 for a judge that reports none.
-        completion_tokens: of their replies, likewise.
-        cost_usd: of their replies; None where one has no price.
-    """
-
-    seconds: float = 0.0
-    overhead: float = 0.0
-    started: bool = False
-    calls: int = 0
-    replayed: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float | None = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class TaskResult:
-    """How a task ended: the receipt's counts, or an error; and what it took."""
-
-    task: ShardTask
-    counts: dict[str, int] = field(default_factory=dict)
-    error: str | None = None
-    spent: Spent = Spent()
-
-
-class Engine(Protocol):
-    """Runs tasks in any order and yields each task's result once."""
-
-    def __call__(self, tasks: Sequence[ShardTask], workers: int) -> Iterator[TaskResult]:
-        """Run tasks with so many workers."""
 
 
 def inline(tasks: Sequence[ShardTask], workers: int = 1) -> Iterator[TaskResult]:
@@ -78,9 +36,9 @@ def inline(tasks: Sequence[ShardTask], workers: int = 1) -> Iterator[TaskResult]
 def answer_to(task: ShardTask) -> dict[str, Any]:
     """Work on a task and return its answer as plain values, which a worker of any engine sends back."""
     try:
-        stage_named(task.where, task.name, task.parameters)  # its imports belong to the start of the worker
+        stage = stage_named(task.where, task.name, task.parameters)  # its imports belong to the start of the worker
         began = time.monotonic()
-        counts = work_on(task)
+        counts = stage.work(task)
     except SalonError as error:
         return {"error": str(error), "kind": type(error).__name__}
     return {"counts": counts, "seconds": time.monotonic() - began}

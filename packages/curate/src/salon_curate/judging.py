@@ -20,12 +20,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from salon_curate.dataset import BATCH_ROWS, DataSet, read_rows, seeded_hash
-from salon_curate.engine import Spent, TaskResult
+from salon_curate.dataset import DataSet, seeded_hash
 from salon_curate.errors import StageError
 from salon_curate.files import append_line
 from salon_curate.selection import check_condition, predicate
-from salon_curate.stages import ShardTask, Stage, checked_output, read_inputs, write_part
+from salon_curate.stages import ExpectedPart, Stage
+from salon_curate.tasks import Engine, ShardTask, Spent, TaskResult
 from salon_judges.asking.asker import Asker, AskPolicy, Call, ReadReply, StopAskingError, StoredReply
 from salon_judges.asking.inquiry import Inquiries, Inquiry, drive_async
 from salon_judges.asking.spending import RunLimits, Spending
@@ -99,11 +99,6 @@ class JudgedStage(Stage):
     spending: Spending = field(default_factory=Spending, compare=False)
 
     @property
-    def judged(self) -> bool:
-        """Return whether the stage asks a judge."""
-        return True
-
-    @property
     def stopped(self) -> str | None:
         """Return the limit that was reached."""
         return self.spending.stopped
@@ -120,9 +115,21 @@ class JudgedStage(Stage):
             except InputError as error:
                 raise error.at(source=f"stage {self.name}", column="when") from error
 
-    def in_this_process(self, dataset: DataSet, tasks: Sequence[ShardTask]) -> Iterator[TaskResult]:
-        """Judge the shards of the tasks (:func:`judge_shards`)."""
-        return judge_shards(dataset, self, tasks)
+    def results(
+        self, dataset: DataSet, parts: Sequence[ExpectedPart], tasks: Sequence[ShardTask], engine: Engine, workers: int
+    ) -> Iterator[TaskResult]:
+        """Judge shards in this process, one after another, many questions at once; stop at a limit of the stage.
+
+        Raises:
+            StorageError: a reply cannot be written down, or another process judges the same shard.
+        """
+        with asyncio.Runner() as runner:
+            for task in tasks:
+                began = time.monotonic()
+                outcome = runner.run(_judge_shard(self, task))
+                yield replace(outcome, spent=replace(outcome.spent, seconds=time.monotonic() - began))
+                if self.spending.stopped:
+                    return
 
 
 def judge_stage(
@@ -165,28 +172,13 @@ def judge_stage(
     )  # fmt: skip
 
 
-def judge_shards(dataset: DataSet, stage: JudgedStage, tasks: Sequence[ShardTask]) -> Iterator[TaskResult]:
-    """Judge shards one after another, many questions at once; stop when a limit of the stage is reached.
-
-    Raises:
-        StorageError: a reply cannot be written down, or another process judges the same shard.
-    """
-    with asyncio.Runner() as runner:
-        for task in tasks:
-            began = time.monotonic()
-            outcome = runner.run(_judge_shard(dataset, stage, task))
-            yield replace(outcome, spent=replace(outcome.spent, seconds=time.monotonic() - began))
-            if stage.spending.stopped:
-                return
-
-
-async def _judge_shard(dataset: DataSet, stage: JudgedStage, task: ShardTask) -> TaskResult:
+async def _judge_shard(stage: JudgedStage, task: ShardTask) -> TaskResult:
     import polars as pl
 
     rows: list[dict[str, Any] | None] = [None] * task.rows
     lost: list[str] = []
-    with ReplyJournal.open(journal_path(dataset.folder, stage.name, task.shard)) as journal:
-        examiner, source, turn = _Examiner(stage, journal), _rows(dataset, stage, task), asyncio.Lock()
+    with ReplyJournal.open(journal_path(Path(task.folder), stage.name, task.shard)) as journal:
+        examiner, source, turn = _Examiner(stage, journal), _rows(stage, task), asyncio.Lock()
 
         async def work() -> None:
             while True:
@@ -216,22 +208,20 @@ async def _judge_shard(dataset: DataSet, stage: JudgedStage, task: ShardTask) ->
         )
     schema = {"key": pl.String, **stage.writes, "problem": pl.String}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    frame = checked_output(stage, frame["key"], frame, task.shard)
-    return TaskResult(task, write_part(dataset.folder / task.output, stage, frame, task.shard), spent=journal.spent())
+    frame = stage.checked(frame["key"], frame, task.shard)
+    return TaskResult(task, stage.write(Path(task.folder, task.output), frame, task.shard), spent=journal.spent())
 
 
-async def _rows(dataset: DataSet, stage: JudgedStage, task: ShardTask) -> AsyncIterator[tuple[int, dict[str, Any]]]:
-    """Yield the place and values of each row; ``_asked`` and ``_explored`` decide whether it is asked."""
+async def _rows(stage: JudgedStage, task: ShardTask) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+    """Yield the number and values of each row; ``_asked`` and ``_explored`` decide whether it is asked."""
     import polars as pl
 
-    own, beside = read_inputs(dataset.folder, stage, task.inputs, task.rows)
     wanted = pl.lit(value=True) if stage.when is None else predicate(stage.when).expression.fill_null(value=False)
-    for start in range(0, task.rows, BATCH_ROWS):
-        shard = await asyncio.to_thread(read_rows, dataset.shard_path(task.shard), own, start, BATCH_ROWS)
-        pieces = [shard, *(frame.slice(start, BATCH_ROWS) for frame in beside)]
-        batch = pl.concat(pieces, how="horizontal").with_columns(_asked=wanted)
-        for number, row in enumerate(batch.iter_rows(named=True), start):
+    batches, number = stage.batches(task.folder, task.shard, task.rows, task.inputs), 0
+    while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+        for row in batch.with_columns(_asked=wanted).iter_rows(named=True):
             yield number, {**row, "_explored": not row["_asked"] and explores(row["key"], stage.explore, stage.seed)}
+            number += 1
 
 
 def explores(key: str, share: float, seed: int) -> bool:

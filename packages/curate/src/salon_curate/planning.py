@@ -10,9 +10,11 @@ from typing import Final
 
 from salon_curate.costs import PartCost, recorded_costs
 from salon_curate.dataset import DataSet, Shard, seeded_hash
-from salon_curate.engine import Engine, embedded
+from salon_curate.engine import embedded
+from salon_curate.judging import JudgedStage
 from salon_curate.running import run
-from salon_curate.stages import Stage, expected_parts
+from salon_curate.stages import DataSetStage, Stage, expected_parts
+from salon_curate.tasks import Engine
 from salon_taxonomy.errors import IncompleteError, InputError
 
 QUANTITIES: Final = ("calls", "prompt_tokens", "completion_tokens", "cost_usd", "bytes_read", "bytes_written", "seconds")
@@ -150,5 +152,5 @@ def wall_seconds(plans: Sequence[StagePlan], stages: Sequence[Stage], *, workers
         seconds = planned.totals["seconds"].value
         if seconds is None:
             return None
-        wall += seconds / (1 if stage.judged or stage.whole else workers)
+        wall += seconds / (1 if isinstance(stage, DataSetStage | JudgedStage) else workers)
     return wall

@@ -10,8 +10,8 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from typing import Final
 
-from salon_curate.engine import Engine, TaskResult, answer_to, embedded, inline, outcome_of
-from salon_curate.stages import ShardTask
+from salon_curate.engine import answer_to, embedded, inline, outcome_of
+from salon_curate.tasks import Engine, ShardTask, TaskResult
 from salon_taxonomy.errors import InputError
 
 _WITHOUT_UV_RUN: Final = "RAY_ENABLE_UV_RUN_RUNTIME_ENV"

@@ -213,7 +213,7 @@ class _Files(BaseModel):
 
     files: dict[Annotated[str, Field(pattern=r"^data/[^/\\\x00]+$")], _Sha256]
     merkle_root: str
-    documents: dict[Literal["card.md", "croissant.json"], _Sha256] = {}  # none in releases of earlier versions
+    documents: dict[Literal["card.md", "croissant.json"], _Sha256]
 
 
 def verify_release(folder: Path) -> list[str]:
@@ -321,7 +321,7 @@ def _audit_gate(
         raise InputError("the audit has no result", source=path, value=audit, hint=hint) from error
     if result["predicates"] != dict(predicates):
         raise InputError("the audit is of other conditions than the selection", source=path, hint="Audit this selection.")
-    if result.get("state") not in (None, state_of(dataset, stages, predicates)):  # None: of an earlier version
+    if result["state"] != state_of(dataset, stages, predicates):
         problem = "a stage, a judge or the pictures that the conditions are about has changed since the audit"
         raise InputError(problem, source=path, hint="Audit the selection again, under another name.")
     low = result["precision"]["low"]

@@ -1,16 +1,17 @@
 """Run a pipeline's stages over a data set, report where it stands, and verify what is stored."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon_curate.costs import record_cost
 from salon_curate.dataset import DataSet, Shard, file_digest
-from salon_curate.engine import Engine, Spent, TaskResult, embedded
+from salon_curate.engine import embedded
 from salon_curate.selection import wrong_copies
-from salon_curate.stages import ExpectedPart, ShardTask, Stage, expected_parts, part_problem, part_schema, read_receipt
+from salon_curate.stages import Stage, expected_parts
+from salon_curate.tasks import Engine, ShardTask
 from salon_taxonomy.errors import InputError
 
 if TYPE_CHECKING:
@@ -124,10 +125,7 @@ def run(
             continue
         progress = StageProgress(stage.name, 0, len(tasks), 0, sum(task.rows for task in tasks), 0, 0.0)
         began = time.monotonic()
-        outcomes = stage.in_this_process(dataset, tasks)
-        if outcomes is None:
-            outcomes = _whole(dataset, stage, expected[stage.name], tasks, engine) if stage.whole else engine(tasks, workers)
-        for outcome in outcomes:
+        for outcome in stage.results(dataset, expected[stage.name], tasks, engine, workers):
             progress.done += 1
             progress.rows += outcome.task.rows
             progress.seconds = time.monotonic() - began
@@ -144,29 +142,6 @@ def run(
             stopped = stage.stopped
             break
     return RunResult(parts, kept, problems, tuple(aside), stopped)
-
-
-def _whole(
-    dataset: DataSet, stage: Stage, parts: Sequence[ExpectedPart], tasks: Sequence[ShardTask], engine: Engine
-) -> Iterator[TaskResult]:
-    """Run a stage over all shards as one task; its memory is returned when the process ends."""
-    missing = sum(not all((dataset.folder / each).exists() for each in part.inputs) for part in parts)
-    if missing:
-        unfinished = f"stage {stage.name!r} needs all shards, and {missing} of {len(parts)} are not finished"
-        yield from (TaskResult(task, error=f"shard {task.shard}: {unfinished}") for task in tasks)
-        return
-    wanted = {task.shard: task.output for task in tasks}
-    every = [(shard.name, shard.rows, part.inputs, wanted.get(shard.name))
-             for shard, part in zip(dataset.shards, parts, strict=True)]  # fmt: skip
-    together = replace(tasks[0], shard="all", rows=dataset.rows, inputs={}, output="", every=every)
-    for outcome in engine([together], 1):
-        spent = replace(outcome.spent, seconds=outcome.spent.seconds / len(tasks))
-        for task in tasks:
-            if outcome.error is not None:
-                yield TaskResult(task, error=f"shard {task.shard}: {outcome.error}")
-                continue
-            yield TaskResult(task, {"problems": read_receipt(dataset.folder / task.output)["problems"]}, spent=spent)
-            spent = Spent(spent.seconds)
 
 
 def parts_present(dataset: DataSet, stage: Stage) -> set[str]:
@@ -221,16 +196,13 @@ def _wrong_part(path: Path, stage: Stage, shard: Shard, keys: "pl.Series") -> li
     """Return what is wrong with a part of a shard that is as it was written."""
     import polars as pl
 
-    problem = part_problem(path, stage, shard)
+    problem = stage.part_problem(path, shard)
     if problem is not None:
         return [problem]
     try:
         part = pl.read_parquet(path, glob=False)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         return [f"cannot be read ({error})"]
-    wrong: list[str] = []
-    if dict(part.schema) != part_schema(stage):
-        return [*wrong, "its columns are not those of the stage"]
-    if not part["key"].equals(keys):
-        wrong.append(f"its keys are not those of shard {shard.name}")
-    return wrong
+    if dict(part.schema) != stage.columns:
+        return ["its columns are not those of the stage"]
+    return [] if part["key"].equals(keys) else [f"its keys are not those of shard {shard.name}"]

@@ -9,21 +9,14 @@ Rows whose file is no picture are left out, and counted under ``readable``, unle
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_curate.dataset import DataSet, checked_name
 from salon_curate.files import publish, publish_text
-from salon_curate.stages import (
-    Stage,
-    expected_parts,
-    is_as_written,
-    is_copy_of,
-    part_problem,
-    publish_with_digest,
-    receipt_of_copy,
-)
+from salon_curate.receipts import RECEIPT, is_as_written, publish_with_receipt
+from salon_curate.stages import Stage, expected_parts
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import IncompleteError, InputError
 
@@ -441,7 +434,7 @@ def wrong_copies(dataset: DataSet, stages: Sequence[Stage]) -> list[str]:
             continue
         try:
             same = is_as_written(path)  # before anything of it is parsed: damage can end the process
-            if same and not is_copy_of(path, state):
+            if same and not _is_copy_of(path, state):
                 continue  # the next command that reads these columns makes it again
             start = 0
             for file in files if same else []:
@@ -485,18 +478,27 @@ def _copied(dataset: DataSet, stage: Stage | None, files: list[str]) -> "pl.Lazy
     frame = _parts_of(dataset, stage, files)
     if state is None:  # another process has made a part that was missing
         return frame
-    metadata = receipt_of_copy(path, state)
     try:
-        publish_with_digest(path, lambda temporary: frame.sink_parquet(temporary, compression="zstd", metadata=metadata))
+        publish_with_receipt(path, {"copy": path.name, "of": state}, partial(frame.sink_parquet, compression="zstd"))
     except pl.exceptions.PolarsError as error:
         raise _damaged(dataset, name) from error
     return pl.scan_parquet(path, glob=False)
 
 
+def _is_copy_of(path: Path, state: str) -> bool:
+    """Return whether a copy of columns is as it was written, under its own name, of files in this state."""
+    import polars as pl
+
+    if not is_as_written(path):
+        return False
+    receipt = json.loads(pl.read_parquet_metadata(path).get(RECEIPT, "{}"))
+    return (receipt.get("copy"), receipt.get("of")) == (path.name, state)
+
+
 @cache
 def _is_whole(path: Path, written_at: int, state: str) -> bool:
     """Whether a copy is as it was written, of files in this state; each is hashed once in a process."""
-    return is_copy_of(path, state)
+    return _is_copy_of(path, state)
 
 
 def _parts_of(dataset: DataSet, stage: Stage | None, files: list[str]) -> "pl.LazyFrame":
@@ -515,7 +517,7 @@ def _parts_of(dataset: DataSet, stage: Stage | None, files: list[str]) -> "pl.La
         raise InputError("the data set has no pictures", source=dataset.folder, hint="salon curate import")
     if stage is not None:
         for file, shard in zip(files, dataset.shards, strict=True):
-            if (problem := part_problem(dataset.folder / file, stage, shard)) is not None:
+            if (problem := stage.part_problem(dataset.folder / file, shard)) is not None:
                 hint = "Delete it; salon curate run makes it again."
                 raise InputError(f"is damaged: {problem}", source=dataset.folder / file, hint=hint)
     frame = pl.scan_parquet([dataset.folder / file for file in files], glob=False)

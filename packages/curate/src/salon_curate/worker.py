@@ -21,7 +21,7 @@ def main() -> None:
     if os.getppid() != parent:  # it ended before the line above
         return
     from salon_curate.engine import answer_to  # takes most of the start, in which the parent may end as well
-    from salon_curate.stages import ShardTask
+    from salon_curate.tasks import ShardTask
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it ends its workers
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -9,7 +9,7 @@ import rich_click as click
 
 from salon_console.file_options import InputPath, OutputPath
 from salon_console.options import LANGUAGE, output_of
-from salon_curate.output import SEED
+from salon_curate.cli.options import SEED
 from salon_judges.formats.prism_tracks import TRACK_SPELLINGS, Language
 from salon_taxonomy.errors import IncompleteError
 
