@@ -427,17 +427,17 @@ def yield_(
         if value is not None and not sweep:
             raise InputError("has no effect without --sweep:", column=name, value=str(value), hint="Add --sweep COLUMN.")
     predicates = _predicates(opened, pipeline, where, selection)
-    selection_now = apply(opened, pipeline.stages, predicates) if predicates else None
+    selected = apply(opened, pipeline.stages, predicates) if predicates else None
     curves = sweeps(opened, pipeline.stages, predicates, sweep, points=points or 11)
-    if selection_now is None and not curves:
+    if selected is None and not curves:
         raise InputError("needs a condition or a column", hint="Add --where 'sharpness >= 80' or --sweep sharpness.")
     document = {
-        "funnel": None if selection_now is None else _funnel_of(selection_now),
+        "funnel": None if selected is None else _funnel_of(selected),
         "curves": [_curve_of(curve) for curve in curves],
     }
-    funnel: list[Table | str] = [] if selection_now is None else [_funnel_table(selection_now), _kept_line(selection_now)]
-    if selection_now is not None and not curves:
-        table, values = _funnel_table(selection_now), _funnel_rows(selection_now)
+    funnel: list[Table | str] = [] if selected is None else [_funnel_table(selected), _kept_line(selected)]
+    if selected is not None and not curves:
+        table, values = _funnel_table(selected), _funnel_rows(selected)
     else:
         table, values = _curves_table(curves), [row for curve in curves for row in _curve_rows(curve)]
     show = partial(print_parts, *funnel, *map(_curve_table, curves))

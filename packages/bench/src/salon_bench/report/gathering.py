@@ -339,10 +339,10 @@ def _source(generation: Mapping[str, Any]) -> JudgedFile:
 
 
 def _by_card(rows: pl.DataFrame, wanted: pl.Series) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    by_card: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows.filter(pl.col("generation_id").is_in(wanted)).iter_rows(named=True):
-        found.setdefault((row["run_id"], row["generation_id"]), []).append(row)
-    return found
+        by_card.setdefault((row["run_id"], row["generation_id"]), []).append(row)
+    return by_card
 
 
 @cache
@@ -351,7 +351,7 @@ def _label_name(taxonomy: str, label: str) -> str:
     if taxonomy not in Taxonomy.names():
         return f"{taxonomy}: {label}"
     try:
-        found = Taxonomy.load(taxonomy).find(label)
+        entry = Taxonomy.load(taxonomy).find(label)
     except InputError:
         return label
-    return found.name if found.tier is None else f"{found.tier}: {found.name}"
+    return entry.name if entry.tier is None else f"{entry.tier}: {entry.name}"

@@ -104,8 +104,8 @@ def cases_page(tables: StoreTables, query: Query) -> str:
     groups = cases.select("prompt_id").unique(maintain_order=True) if beside else cases
     page, pages = _page(query, groups.height)
     chosen = groups.slice(page * ON_A_PAGE, ON_A_PAGE)
-    shown = cases.join(chosen, on="prompt_id", how="semi", maintain_order="left") if beside else chosen
-    columns = _columns(shown) if beside else []
+    on_page = cases.join(chosen, on="prompt_id", how="semi", maintain_order="left") if beside else chosen
+    columns = _columns(on_page) if beside else []
     same = {name: list(values) for name, values in query.items() if name != "page"}
     running = any(known[run_id].state == RunState.RUNNING for run_id in run_ids)
     body = page_template(_HERE, "cases.html.jinja").render(
@@ -117,9 +117,9 @@ def cases_page(tables: StoreTables, query: Query) -> str:
         value_text=value_text,
         problem=problem,
         counts=f"{cases.height:,} of {numbers.counted(every.height, 'case')}",
-        cards=[] if beside else [_card(row, same) for row in shown.iter_rows(named=True)],
+        cards=[] if beside else [_card(row, same) for row in on_page.iter_rows(named=True)],
         columns=_column_names(columns),
-        rows=_rows(shown, columns, same) if beside else [],
+        rows=_rows(on_page, columns, same) if beside else [],
         beside=beside,
         pages=pages,
         page=page + 1,
@@ -147,13 +147,13 @@ def _run_line(run: RunStatus) -> str:
 
 def _rows(cases: pl.DataFrame, columns: Sequence[CaseColumn], same: Query) -> list[dict[str, Any]]:
     """Return a row for each prompt, with the cards of each column."""
-    place = {(column.run_id, column.model): number for number, column in enumerate(columns)}
+    column_numbers = {(column.run_id, column.model): number for number, column in enumerate(columns)}
     rows: dict[str, dict[str, Any]] = {}
     for case in cases.iter_rows(named=True):
         row = rows.setdefault(
             case["prompt_id"], {"prompt": case["prompt_id"], "text": case["text"] or "", "cells": [[] for _ in columns]}
         )
-        row["cells"][place[case["run_id"], case["subject_model"]]].append(_card(case, same))
+        row["cells"][column_numbers[case["run_id"], case["subject_model"]]].append(_card(case, same))
     return list(rows.values())
 
 

@@ -39,15 +39,15 @@ class SmallCopies:
             return path.read_bytes()
         except FileNotFoundError:
             pass
-        made = small_copy(source, small_policy(SIDES[size]), bases)
-        if isinstance(made, NoThumbnail):
-            return made
+        copy = small_copy(source, small_policy(SIDES[size]), bases)
+        if isinstance(copy, NoThumbnail):
+            return copy
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(path, made.content, parents=True)
+        write_whole(path, copy.content, parents=True)
         self._made += 1
         if self._made % _SWEEP_EVERY == 0:
             self._sweep()
-        return made.content
+        return copy.content
 
     def _sweep(self) -> None:
         """Remove the copies that were made first, until the rest fits."""

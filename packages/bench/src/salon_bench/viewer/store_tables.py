@@ -53,12 +53,12 @@ class StoreTables:
                 self._frames.move_to_end(key)
                 known: _Made = self._frames[key]
                 return known
-        made = make()
+        value = make()
         with self._lock:
-            self._frames[key] = made
+            self._frames[key] = value
             while len(self._frames) > _MOST_FRAMES:
                 self._frames.popitem(last=False)
-        return made
+        return value
 
     def rows(self, table: str, condition: pl.Expr) -> pl.DataFrame:
         """Return the rows of a table and of all journals for which the condition holds, each key once."""

@@ -271,8 +271,8 @@ class ResponseCache:
             self.close()
 
 
-def _connected(place: str, *, uri: bool = False) -> sqlite3.Connection:
-    return sqlite3.connect(place, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=uri)
+def _connected(address: str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(address, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=uri)
 
 
 def _code(error: Exception) -> int:

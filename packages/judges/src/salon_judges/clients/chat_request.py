@@ -51,8 +51,8 @@ class ChatRequests:
             return [b'%b%b{"role":"user","content":%b}]%b' % (self._head, system, content, self._tail(question))]
         pieces: list[bytes] = []
         text = b'%b%b{"role":"user","content":[' % (self._head, system)
-        for place, part in enumerate(question.parts):
-            comma = b"," if place else b""
+        for number, part in enumerate(question.parts):
+            comma = b"," if number else b""
             if isinstance(part, Media):
                 for piece in await self._shown(part):
                     pieces += [text + comma, piece]
@@ -75,9 +75,9 @@ class ChatRequests:
         """Return the part of a body after the messages; the last few are cached, because similar questions share it."""
         schema = question.response_schema
         key = (question.decoding, None if schema is None else id(schema))
-        found = self._tails.get(key)
-        if found is not None and found[1] is schema:
-            return found[0]
+        cached = self._tails.get(key)
+        if cached is not None and cached[1] is schema:
+            return cached[0]
         fields = _json({**self._drawing(self.decoding(question)), **self._format(question), **self._settings.extra_body})
         tail = b"," + fields[1:] if len(fields) > 2 else b"}"
         if len(self._tails) >= 64:
