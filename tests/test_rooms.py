@@ -210,6 +210,10 @@ def test_every_file_of_the_architecture_page_exists_and_the_walk_has_at_most_nin
     page = (root / "docs/architecture.md").read_text(encoding="utf-8")
     named = re.findall(r"`([a-z]+/src/[\w/]+\.py)`", page)
     assert [name for name in named if not (root / "packages" / name).is_file()] == []
+    inside = re.findall(r"`([a-z]+/[\w/.-]+\.(?:py|rs))` \(((?:`[\w:.]+`(?:, )?)+)\)", page)
+    texts = {name: (root / (name if name.startswith("rust/") else f"packages/{name}")).read_text("utf-8") for name, _ in inside}
+    words = [(name, word) for name, many in inside for word in re.findall(r"\w+", many)]
+    assert len(words) > 25 and [(name, word) for name, word in words if not re.search(rf"\b{word}\b", texts[name])] == []
     hops = re.findall(r"^\| (\d+) \| `([^`]+)`", page, re.MULTILINE)
     assert [int(number) for number, _ in hops] == list(range(1, len(hops) + 1))
     assert 1 < len(hops) <= 9

@@ -201,7 +201,7 @@ class LineChart:
 
 
 def shown(text: str, most: int = 120) -> str:
-    """Words of strangers, so many characters of them, without what acts unseen.
+    """Return foreign text, cut to so many characters, with invisible characters written out.
 
     Example:
         >>> shown("a" * 10, 4)
@@ -252,7 +252,7 @@ def ticks(low: float, high: float, *, most: int = 5, whole: bool = False) -> lis
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where numbers lie in the drawing, kept inside of it."""
+    """Positions of numbers in the drawing, clipped to it."""
 
     steps: tuple[float, float]
     values: tuple[float, float]

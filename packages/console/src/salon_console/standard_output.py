@@ -28,7 +28,7 @@ class OutputError(Exception):
 
 @contextmanager
 def told_apart() -> Iterator[None]:
-    """While this lasts, a failure to write standard output is an :class:`OutputError`; at its end all is written out.
+    """Turn failures to write standard output into :class:`OutputError`; flush it at the end.
 
     Raises:
         OutputError: from whatever writes, or at the end. After the first, what is written goes nowhere.

@@ -1,4 +1,4 @@
-"""Whether a restated reply says only what the reply said.
+"""Check that a restated reply contains nothing beyond the original reply.
 
 A second model (``--extractor``) may put a reply into the form that a suite asks for. It must not answer the question
 itself: every label, number and yes or no of the answer must occur in the reply. The test goes by words and is strict: what

@@ -81,7 +81,7 @@ def compare(boards: Sequence[Leaderboard]) -> pl.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class VoteComparison(ShownResult):
-    """Two sets of votes on the same models, and how that was compared.
+    """The comparison of two sets of votes on the same models, and its method.
 
     Attributes:
         table: one row per model that both rate, best first by the first set: ``model``, ``rating`` and ``rank`` by the first,

@@ -1,4 +1,4 @@
-"""Where in a reply the answer stands: after the reasoning, in a box, or in a JSON object.
+"""Find the answer in a judge's reply: after the reasoning, in a box, or in a JSON object.
 
 Each function makes one pass over the text, so its time is linear in the length of the reply, whatever the reply is. Replies of
 more than :data:`LONGEST_REPLY` characters are not read.
