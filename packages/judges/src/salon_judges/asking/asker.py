@@ -328,7 +328,7 @@ async def in_time(call: Awaitable[T], timeout_s: float | None, what: str) -> T |
     try:
         return await asyncio.wait_for(call, timeout_s)
     except TimeoutError:
-        # The one who was asked may give up by itself, also where it was given all the time it likes.
+        # The call may time out by itself, also without a limit here.
         return Unscored(Reason.TIMEOUT, f"no {what} in time" if timeout_s is None else f"no {what} in {timeout_s:g} s")
     except InputError as error:
         return Unscored(Reason.BAD_MEDIA, str(error))

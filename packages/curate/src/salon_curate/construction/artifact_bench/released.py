@@ -10,7 +10,7 @@ from salon_taxonomy.whole_files import write_whole
 
 
 def export_rows(rows: Sequence[BenchRow], path: Path) -> None:
-    """Write questions as one JSON array (replaced); :func:`~..rows.read_rows` gives the same rows back.
+    """Write questions as one JSON array (replaced), which ``salon_judges.formats.artifact_bench.read_rows`` reads.
 
     Raises:
         InputError: the file cannot be written, or there is no question.
