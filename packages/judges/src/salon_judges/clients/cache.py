@@ -54,7 +54,7 @@ class DamagedEntry:
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
-    """How much a folder holds."""
+    """The number of entries of a folder, and their bytes."""
 
     entries: int
     size_bytes: int
@@ -117,7 +117,7 @@ class ResponseCache:
         Args:
             version: of the judge.
             request_sha256: of the question.
-            failures: also return what is no whole reply.
+            failures: also return replies that are not whole.
         """
         key = _key(version, request_sha256)
         try:
