@@ -27,7 +27,7 @@ class OutputError(Exception):
 
 
 @contextmanager
-def told_apart() -> Iterator[None]:
+def failures_raised() -> Iterator[None]:
     """Turn failures to write standard output into :class:`OutputError`; flush it at the end.
 
     Raises:
@@ -42,7 +42,7 @@ def told_apart() -> Iterator[None]:
         yield
         return
     plain.flush()
-    file = _Told(raw.fileno(), "wb", closefd=False)
+    file = _CheckedOutput(raw.fileno(), "wb", closefd=False)
     told = _exchanged(plain, file)
     sys.stdout = told
     try:
@@ -55,7 +55,7 @@ def told_apart() -> Iterator[None]:
             raise file.failure
 
 
-class _Told(io.FileIO):
+class _CheckedOutput(io.FileIO):
     """A file whose failures to write are :class:`OutputError`, the first of them; what comes later is dropped."""
 
     failure: OutputError | None = None

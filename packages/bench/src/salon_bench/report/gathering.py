@@ -262,7 +262,7 @@ class _CardMaker:
             _names(self._names, len(together)),
             tuple(numbers),
             tuple(sorted(labels, key=lambda each: (each.name, each.explanation or ""))),
-            tuple(self._reply(each) for each in sorted(self._calls.get(key, ()), key=self._place)),
+            tuple(self._reply(each) for each in sorted(self._calls.get(key, ()), key=self._asking_order)),
         )
 
     def _picture(self, generation_id: str | None, numbers: Sequence[Number]) -> Thumbnail | NoThumbnail:
@@ -272,7 +272,7 @@ class _CardMaker:
             return self._small[_source(generation)]
         return _SEVERAL if generation_id is None and any(each.value is not None for each in numbers) else _NO_FILE
 
-    def _place(self, call: Mapping[str, Any]) -> int:
+    def _asking_order(self, call: Mapping[str, Any]) -> int:
         """Return the position of a call in the suite's order of asking; unknown steps last."""
         return self._steps.get(str(call["step"]).partition("#")[0], len(self._steps))
 

@@ -257,11 +257,11 @@ class Asker:
 
     async def _reply(self, judge: Judge, question: Question) -> Reply:
         if not self.policy.tolerant:
-            return plain(await judge.ask(question))
+            return storable(await judge.ask(question))
         reply = await in_time(judge.ask(question), self.policy.timeout_s, "answer")
         if isinstance(reply, Unscored):
             raise _NoReplyError(reply)
-        return plain(reply)
+        return storable(reply)
 
 
 class _NoReplyError(Exception):
@@ -346,10 +346,10 @@ async def parse_reply(parse: Callable[[str], T], text: str) -> T:
     return parse(text) if len(text) <= _LONG else await asyncio.to_thread(parse, text)
 
 
-def plain(reply: Reply) -> Reply:
+def storable(reply: Reply) -> Reply:
     """Return the reply as it can be stored: without lone surrogates and impossible counts."""
     if reply.earlier:
-        reply = replace(reply, earlier=tuple(plain(each) for each in reply.earlier))
+        reply = replace(reply, earlier=tuple(storable(each) for each in reply.earlier))
     if not reply.text.isascii() and _SURROGATES.search(reply.text):
         reply = replace(reply, text=_SURROGATES.sub("\ufffd", reply.text))
     if reply.error is not None and _SURROGATES.search(reply.error):

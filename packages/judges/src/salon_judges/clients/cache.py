@@ -289,7 +289,7 @@ def _reply(sha256: bytes, body: bytes) -> Reply | str:
     if sha256 != hashlib.sha256(body).digest():
         return "a reply does not have the checksum that it was written with"
     try:
-        return ReplyDocument.model_validate_json(body).given_again()
+        return ReplyDocument.model_validate_json(body).as_cached()
     except ValidationError as error:
         return problem_of(error)
 

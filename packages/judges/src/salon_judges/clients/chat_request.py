@@ -54,14 +54,14 @@ class ChatRequests:
         for number, part in enumerate(question.parts):
             comma = b"," if number else b""
             if isinstance(part, Media):
-                for piece in await self._shown(part):
+                for piece in await self._media_parts(part):
                     pieces += [text + comma, piece]
                     text, comma = b"", b","
             else:
                 text += b'%b{"type":"text","text":%b}' % (comma, _json(part))
         return [*pieces, b"%b]}]%b" % (text, self._tail(question))]
 
-    async def _shown(self, media: Media) -> list[bytes]:
+    async def _media_parts(self, media: Media) -> list[bytes]:
         if media.kind == MediaKind.VIDEO:
             return await video_parts(media, self._settings.videos, self._pictures)
         return [await self._pictures.part(media)]
