@@ -102,11 +102,11 @@ class HttpRater:
         reply: dict[str, Any] = json.loads(await self._ask(f"POST {path}", path, json.dumps(body).encode()))
         return reply
 
-    async def _ask(self, request: str, path: str, data: bytes) -> bytes:
+    async def _ask(self, request: str, path: str, body: bytes) -> bytes:
         """Send a request and return the body of its reply; the time it took is noted for ``path``."""
-        head = f"{request} HTTP/1.1\r\n{self._head}Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+        head = f"{request} HTTP/1.1\r\n{self._head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         started = time.perf_counter()
-        self._writer.write(head.encode() + data)
+        self._writer.write(head.encode() + body)
         status = int((await self._reader.readline()).split()[1])
         length = 0
         while (line := await self._reader.readline()) != b"\r\n":
@@ -168,13 +168,13 @@ def simulate(
             kinds = _kinds(raters, careless, malicious)
             application = create_app(service, answers_per_second=1e9)
             with served(application) as port:
-                made = [HttpRater(port, session.token) for session in sessions]
+                clients = [HttpRater(port, session.token) for session in sessions]
                 crowd = _Crowd(service, clock, strengths, worst, seed)
-                given = asyncio.run(crowd.vote(made, kinds, votes))
+                vote_count = asyncio.run(crowd.vote(clients, kinds, votes))
             clock.now += 11_000_000
             service.settle_due().result()
             bad = {session.rater_id for session, kind in zip(sessions, kinds, strict=True) if kind != "good"}
-            return _concluded(database, service, strengths, bad, given)
+            return _concluded(database, service, strengths, bad, vote_count)
 
 
 @contextmanager
@@ -216,12 +216,12 @@ class _Crowd:
     async def vote(self, raters: list[HttpRater], kinds: list[str], votes: int) -> int:
         """Let all raters vote concurrently until so many votes are cast; return how many were acknowledged."""
         self._left = votes
-        given = await asyncio.gather(*(self._one(number, rater, kinds[number]) for number, rater in enumerate(raters)))
-        return sum(given)
+        counts = await asyncio.gather(*(self._one(number, rater, kinds[number]) for number, rater in enumerate(raters)))
+        return sum(counts)
 
     async def _one(self, number: int, rater: HttpRater, kind: str) -> int:
         generator = random.Random(f"rater {self._seed} {number}")  # noqa: S311 - simulated answers, no secret
-        given = 0
+        acknowledged = 0
         await rater.open()
         while self._left > 0:
             self._left -= 1
@@ -233,9 +233,9 @@ class _Crowd:
             left, right = (file["model"] for file in payload["files"])
             elapsed = int(generator.lognormvariate(5.5 if kind == "careless" else 8.3, 0.3))
             await rater.answer(task, self._choice(generator, kind, left, right), elapsed, generator.getrandbits(128))
-            given += 1
+            acknowledged += 1
         rater.close()
-        return given
+        return acknowledged
 
     def _choice(self, generator: random.Random, kind: str, left: str, right: str) -> str:
         if kind == "careless":
@@ -256,23 +256,23 @@ def _write_material(folder: Path, strengths: Mapping[str, float], prompts: int) 
     (folder / "prompts.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     picture = png(Scene())
     for model in strengths:
-        (made := folder / "pictures" / model).mkdir(parents=True)
+        (model_folder := folder / "pictures" / model).mkdir(parents=True)
         for key in keys:
-            (made / f"{key}.png").write_bytes(picture)
+            (model_folder / f"{key}.png").write_bytes(picture)
 
 
 def _concluded(
-    database: ArenaDatabase, service: WorkService, strengths: Mapping[str, float], bad: set[str], given: int
+    database: ArenaDatabase, service: WorkService, strengths: Mapping[str, float], bad: set[str], vote_count: int
 ) -> SimulatedArena:
     board = service.task.board
     if board is None:
         raise TypeError("battles have a board")
     LiveChecks(database, board.refresh).run()
-    found = database.read(flagged)
+    flagged_raters = database.read(flagged)
     ranked = board.ranked()
     rows = [row for row in ranked.rows if row["rating"] is not None]
     if not rows:
-        raise InputError(f"too few votes for a board: {ranked.reason}", value=given)
+        raise InputError(f"too few votes for a board: {ranked.reason}", value=vote_count)
     shift = sum(row["rating"] - strengths[row["model"]] for row in rows) / len(rows)
     error = (sum((row["rating"] - strengths[row["model"]] - shift) ** 2 for row in rows) / len(rows)) ** 0.5
     [base] = [row["model"] for row in rows if row["model"] in (ranked.board.baselines if ranked.board else ())]
@@ -281,7 +281,9 @@ def _concluded(
         for row in rows
         if row["model"] != base
     ]
-    return SimulatedArena(given, ranked.votes, error, sum(inside), len(inside), len(found), len(found & bad), len(bad))
+    return SimulatedArena(
+        vote_count, ranked.votes, error, sum(inside), len(inside), len(flagged_raters), len(flagged_raters & bad), len(bad)
+    )
 
 
 @click.command()

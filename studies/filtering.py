@@ -120,8 +120,8 @@ class Verifier:
         picture = question.media[0].sha256
         right = self._truths[picture] in question.text
         slips = seeded_hash(picture, self._seed, "verifier") < self._errs * 2.0**64
-        said = R3Answer(matches=True) if right != slips else R3Answer(False, "The labels differ.", "Label it again.")
-        return Reply(render_r3(said), version=self.version)
+        answer = R3Answer(matches=True) if right != slips else R3Answer(False, "The labels differ.", "Label it again.")
+        return Reply(render_r3(answer), version=self.version)
 
 
 def filter_study(
@@ -150,7 +150,7 @@ def filter_study(
     """
     refuse_full(folder)
     sizes = size or StudySize()
-    found = []
+    results = []
     curves: list[YieldCurve] = []
     for seed in seeds:
         home = folder / f"seed{seed}"
@@ -164,12 +164,12 @@ def filter_study(
             tell(f"seed {seed}: SFT on the {counts[arm]:,} pictures of the {arm} set")
             f1[arm] = _trained(home, arm, seed, sizes)
         tell(f"seed {seed}: F1 {f1['unfiltered']:.3f} unfiltered, {f1['filtered']:.3f} filtered")
-        found.append(SeedResult(seed, worth, counts, f1))
+        results.append(SeedResult(seed, worth, counts, f1))
     lead = "A teacher who misses artifacts labels drawn pictures; filters decide what a model learns from."
     facts = [("Seeds", ", ".join(map(str, seeds))), ("Pictures of each seed", f"{sizes.pictures:,}")]
-    sections = [*_sections(found, sizes), yield_section(curves)]
+    sections = [*_sections(results, sizes), yield_section(curves)]
     write_page(folder / "filter-study.html", "From drawn pictures to a trained model", lead, facts, sections)
-    return tuple(found)
+    return tuple(results)
 
 
 def _filtered(home: Path, sizes: StudySize, seed: int, workers: int) -> tuple[DataSet, list[Stage]]:
@@ -203,14 +203,14 @@ def _draw_labelled(home: Path, sizes: StudySize, seed: int) -> dict[str, str]:
     for example in draw_examples(sizes.pictures, seed=2 * seed, balance=balance):
         key, truth = example.example_id, render_magicmirror(example.truth)
         misses = seeded_hash(key, seed, "teacher") < sizes.teacher_misses * 2.0**64
-        said = normal if misses else truth
-        data, fate = damaged(_bytes_of(example), key, seed)
-        (pictures / f"{key}.png").write_bytes(data)
-        prepared = prepare_bytes(data, JUDGED_PICTURES)
+        label = normal if misses else truth
+        content, fate = damaged(_bytes_of(example), key, seed)
+        (pictures / f"{key}.png").write_bytes(content)
+        prepared = prepare_bytes(content, JUDGED_PICTURES)
         if not isinstance(prepared, Unscored):
             truths[prepared.media.sha256] = truth
-        right = said == truth and fate not in ("blurred", "cut")
-        row = {"key": key, "image": f"pictures/{key}.png", "prompt": said, "truth": right}
+        right = label == truth and fate not in ("blurred", "cut")
+        row = {"key": key, "image": f"pictures/{key}.png", "prompt": label, "truth": right}
         rows.append(row)
         if fate == "repeated":
             rows.append({**row, "key": f"{key}-again", "truth": False})
@@ -252,8 +252,8 @@ def _trained(home: Path, arm: str, seed: int, sizes: StudySize) -> float:
     publish_text(configuration, _CONFIGURATION.format(arm=arm, seed=seed, steps=sizes.steps))
     if arm == "unfiltered":  # its answers include those of the filtered set, and both arms start from these weights
         _salon(home, "train", "tiny", configuration.name, "--seed", str(seed))
-    said = json.loads(_salon(home, "train", "sft", configuration.name, "--format", "json"))
-    return float(said["evaluation"]["f1_binary"])
+    output = json.loads(_salon(home, "train", "sft", configuration.name, "--format", "json"))
+    return float(output["evaluation"]["f1_binary"])
 
 
 def _salon(home: Path, *words: str) -> str:
@@ -264,7 +264,7 @@ def _salon(home: Path, *words: str) -> str:
     return done.stdout
 
 
-def _sections(found: Sequence[SeedResult], sizes: StudySize) -> list[PageSection]:
+def _sections(results: Sequence[SeedResult], sizes: StudySize) -> list[PageSection]:
     """Return the F1 of both models by seed, then the funnel of each seed."""
     told = (
         f"The teacher calls {sizes.teacher_misses:.0%} of the artifacts normal, the verifier errs about "
@@ -273,9 +273,12 @@ def _sections(found: Sequence[SeedResult], sizes: StudySize) -> list[PageSection
     )
     heads = ("Seed", "Set", "Pictures", "F1")
     rows = [(str(each.seed), name, f"{each.pictures[name]:,}", f"{each.f1[name]:.3f}")
-            for each in found for name in ("unfiltered", "filtered")]  # fmt: skip
+            for each in results for name in ("unfiltered", "filtered")]  # fmt: skip
     table = Table(heads, rows, frozenset(heads[2:]), "F1 on held-out pictures")
-    return [PageSection("F1", (told, table)), *(PageSection(f"Seed {each.seed}", (worth_table(each.worth),)) for each in found)]
+    return [
+        PageSection("F1", (told, table)),
+        *(PageSection(f"Seed {each.seed}", (worth_table(each.worth),)) for each in results),
+    ]
 
 
 @click.command()

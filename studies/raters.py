@@ -83,11 +83,11 @@ class SimulatedRaters:
         if kind == "left":
             winner = np.where(a_left, "model_a", "model_b")
         typical = np.log(0.8 if kind == "fast" else self.seconds) + random.normal(0.0, 0.3)
-        taken = np.exp(typical + random.normal(0.0, 0.5, count))
-        started = np.cumsum(taken + 2.0) - taken
+        durations = np.exp(typical + random.normal(0.0, 0.5, count))
+        started = np.cumsum(durations + 2.0) - durations
         names = np.array([f"model-{number:02}" for number in range(self.models)])
         expected = np.where(a_better, "model_a", "model_b")
-        began, ended = ((seconds * 1e6).astype(np.int64) for seconds in (started, started + taken))
+        began, ended = ((seconds * 1e6).astype(np.int64) for seconds in (started, started + durations))
         return pl.DataFrame(
             {
                 "battle_id": [f"{name}/{number}" for number in range(count)],
@@ -163,10 +163,10 @@ def effect_of_filtering(
     before, after = (_board(frame, cluster, replicates, arena.seed) for frame in (battles, kept))
     attentive = _board(battles.filter(pl.col("rater_id").str.starts_with("attentive")), None, 0, arena.seed)
     careless = [name for name in battles["rater_id"].unique() if not name.startswith("attentive")]
-    found = sum(name in report.flagged for name in careless)
+    caught = sum(name in report.flagged for name in careless)
     return Effect(
-        found=found / len(careless) if careless else 1.0,
-        wrongly_flagged=(len(report.flagged) - found) / arena.attentive,
+        found=caught / len(careless) if careless else 1.0,
+        wrongly_flagged=(len(report.flagged) - caught) / arena.attentive,
         width_before=_width(before),
         width_after=_width(after),
         separation_before=_spread(before) / _width(before),
@@ -195,8 +195,8 @@ def _attentive(lead: NDArray[np.float64], ties: float, random: np.random.Generat
 
 
 def _board(battles: pl.DataFrame, cluster: str | None, replicates: int, seed: int) -> Leaderboard:
-    found = Battles.from_frame(battles.filter(~pl.col("is_anchor")), cluster_by=cluster)
-    return rank(found, baseline="model-00", replicates=replicates, seed=seed, cluster=cluster is not None)
+    kept = Battles.from_frame(battles.filter(~pl.col("is_anchor")), cluster_by=cluster)
+    return rank(kept, baseline="model-00", replicates=replicates, seed=seed, cluster=cluster is not None)
 
 
 def _width(board: Leaderboard) -> float:

@@ -206,10 +206,30 @@ def test_a_room_that_another_package_has_under_the_same_name_is_still_missing() 
     assert rooms_named(page) == {"salon_a": {"one", "two"}, "salon_b": {"three", "four"}}
 
 
+def test_modules_in_the_tables_of_readmes_exist(packages: dict[str, Path]) -> None:
+    a_table = re.compile(r"^\| (?:module|room|file) \|.*\n\|[ |-]+\n((?:\|.*\n)+)", re.MULTILINE)
+    missing, seen = [], 0
+    for source in packages.values():
+        readmes = [(source.parents[1] / "README.md", source), *((path, path.parent) for path in source.rglob("README.md"))]
+        for readme, folder in readmes:
+            for table in a_table.findall(readme.read_text("utf-8")):
+                first_column = " ".join(row.split(" | ")[0] for row in table.splitlines())
+                names = re.findall(r"`(\w+)(?:\.py)?`", first_column)
+                seen += len(names)
+                missing += [
+                    f"{readme}: {name}" for name in names if not list(folder.glob(name)) + list(folder.glob(f"{name}.py"))
+                ]
+    assert seen > 50 and missing == []
+
+
 def test_every_file_of_the_architecture_page_exists_and_the_walk_has_at_most_nine_hops(root: Path) -> None:
     page = (root / "docs/architecture.md").read_text(encoding="utf-8")
     named = re.findall(r"`([a-z]+/src/[\w/]+\.py)`", page)
     assert [name for name in named if not (root / "packages" / name).is_file()] == []
+    inside = re.findall(r"`([a-z]+/[\w/.-]+\.(?:py|rs))` \(((?:`[\w:.]+`(?:, )?)+)\)", page)
+    texts = {name: (root / (name if name.startswith("rust/") else f"packages/{name}")).read_text("utf-8") for name, _ in inside}
+    words = [(name, word) for name, many in inside for word in re.findall(r"\w+", many)]
+    assert len(words) > 25 and [(name, word) for name, word in words if not re.search(rf"\b{word}\b", texts[name])] == []
     hops = re.findall(r"^\| (\d+) \| `([^`]+)`", page, re.MULTILINE)
     assert [int(number) for number, _ in hops] == list(range(1, len(hops) + 1))
     assert 1 < len(hops) <= 9

@@ -99,19 +99,19 @@ def _taught(wanted: PromptedShape, rng: Rng, wrong: float) -> PromptedShape:
     return PromptedShape(rng.choice([shape for shape in SHAPES if shape != wanted.shape]), wanted.colour)
 
 
-def _picture(shown: PromptedShape, place: tuple[int, ...]) -> Tensor:
+def _picture(shape: PromptedShape, offsets: tuple[int, ...]) -> Tensor:
     """Draw a shape at a place, left and top: shape (3, 16, 16)."""
-    (left, top), fold = (_CUT - each for each in place), _CUT // SIDE
-    cut = _canvas(shown)[:, top : top + _CUT, left : left + _CUT]
+    (left, top), fold = (_CUT - each for each in offsets), _CUT // SIDE
+    cut = _canvas(shape)[:, top : top + _CUT, left : left + _CUT]
     return cut.reshape(3, SIDE, fold, SIDE, fold).mean((2, 4))
 
 
 @cache
-def _canvas(shown: PromptedShape) -> Tensor:
+def _canvas(shape: PromptedShape) -> Tensor:
     """Draw a shape in the middle of 160 by 160 pixels."""
     import numpy as np
 
-    scene = Scene(items=(Item(shape=shown.shape, colour=shown.colour, size=Size.LARGE, x=_CUT, y=_CUT),))
+    scene = Scene(items=(Item(shape=shape.shape, colour=shape.colour, size=Size.LARGE, x=_CUT, y=_CUT),))
     return torch.from_numpy(np.array(drawn(scene))[: 2 * _CUT, : 2 * _CUT]).permute(2, 0, 1).float() / 127.5 - 1
 
 
@@ -139,10 +139,10 @@ class Obedience:
         Raises:
             InputError: a prompt is not one of :data:`PROMPTS`.
         """
-        found = [PromptedShape.of(prompt) for prompt in prompts]
+        expected = [PromptedShape.of(prompt) for prompt in prompts]
         return [
             0.0 if shown is None else ((shown.shape == wanted.shape) + (shown.colour == wanted.colour)) / 2
-            for shown, wanted in zip(_shown(images), found, strict=True)
+            for shown, wanted in zip(_shown(images), expected, strict=True)
         ]
 
 

@@ -238,13 +238,13 @@ def measure(
     policy: FlowPolicy, settings: ImageStudySettings, *, seed: int, step: int, reward: float | None = None
 ) -> PolicyPoint:
     """Measure obedience and diversity on pictures of the ODE, from the same noise at every step of a seed."""
-    found = {}
+    measured = {}
     for name, prompts in (("learned", LEARNED), ("held_out", HELD_OUT)):
         asked = [prompt for prompt in prompts for _ in range(settings.per_prompt)]
         drawn, pictures = _drawn(policy, asked, settings, seed)
         scores, _ = adapted_reward()(pictures, asked, [{}] * len(asked))
-        found[name] = sum(score == 1 for score in scores["avg"]) / len(asked), diversity(drawn, asked)
-    (learned, spread), (held_out, held_out_spread) = found["learned"], found["held_out"]
+        measured[name] = sum(score == 1 for score in scores["avg"]) / len(asked), diversity(drawn, asked)
+    (learned, spread), (held_out, held_out_spread) = measured["learned"], measured["held_out"]
     return PolicyPoint(step, learned, held_out, spread, held_out_spread, reward)
 
 
@@ -261,8 +261,8 @@ def sheet(policy: FlowPolicy, settings: ImageStudySettings, *, seed: int) -> byt
     pictures = _drawn(policy, prompts * _SHEET_ROWS, settings, seed)[1].mul(255).round().to(torch.uint8)
     cell = SIDE * _MAGNIFIED + 2
     whole = Image.new("RGB", ((len(prompts) + 1) * cell, _SHEET_ROWS * cell), "gray")
-    for place, picture in enumerate(pictures):
-        row, column = divmod(place, len(prompts))
+    for number, picture in enumerate(pictures):
+        row, column = divmod(number, len(prompts))
         image = Image.fromarray(picture.permute(1, 2, 0).contiguous().numpy())
         image = image.resize((cell - 2, cell - 2), Image.Resampling.NEAREST)
         whole.paste(image, ((column + (column >= len(LEARNED))) * cell + 1, row * cell + 1))

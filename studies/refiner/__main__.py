@@ -57,9 +57,9 @@ def tables(results: Sequence[ArmResult]) -> tuple[Table, Table]:
             continue
         cells = [[each.s_ref for each in mine], [each.s_rect for each in mine], [each.verdict for each in mine]]
         evasive = [each.illusory for each in mine if each.illusory is not None]
-        shown = [SeedMean.of(values).text() if values else "none" for values in (*cells, evasive)]
+        texts = [SeedMean.of(values).text() if values else "none" for values in (*cells, evasive)]
         published = [f"{value:.2f}" for value in PUBLISHED.get(arm, ())]
-        rows.append((arm, *shown, *(published or ("", ""))))
+        rows.append((arm, *texts, *(published or ("", ""))))
     differences: list[tuple[str, ...]] = []
     pairs = [
         *((arm, Arm.COLD_START) for arm in Arm if arm is not Arm.COLD_START),
@@ -67,11 +67,11 @@ def tables(results: Sequence[ArmResult]) -> tuple[Table, Table]:
         (Arm.HRM, Arm.HRM_GUARDED),
     ]
     for arm, other in pairs:
-        found = paired(results, arm, other)
-        if found:
-            s_ref, s_rect = zip(*found.values(), strict=True)
-            shown = [SeedMean.of(values, differences=True).text("+.3f") for values in (s_ref, s_rect)]
-            differences.append((f"{arm} − {other}", *shown))
+        both = paired(results, arm, other)
+        if both:
+            s_ref, s_rect = zip(*both.values(), strict=True)
+            texts = [SeedMean.of(values, differences=True).text("+.3f") for values in (s_ref, s_rect)]
+            differences.append((f"{arm} − {other}", *texts))
     return (
         Table(("reward", "S_ref", "S_rect", "verdict", "illusory", "R³-Bench: S_ref", "R³-Bench: S_rect"), rows),
         Table(("difference, paired by seed", "S_ref", "S_rect"), differences),

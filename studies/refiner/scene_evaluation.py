@@ -100,15 +100,15 @@ def evaluate_replies(items: Sequence[DrawnItem], replies: Sequence[str]) -> Scen
         if not isinstance(heard, Parsed):
             unparsed += 1
             continue
-        said: R3Answer = heard.answer
-        if said.matches is not bool(item.findings):
+        answer: R3Answer = heard.answer
+        if answer.matches is not bool(item.findings):
             right += 1
-            s_ref += said.matches or same_mismatch(said.explanation, item.explanation)
-        if said.matches:
+            s_ref += answer.matches or same_mismatch(answer.explanation, item.explanation)
+        if answer.matches:
             continue
         told += 1
-        evasive += illusory(said.edit_prompt) is not None
-        after = _edited(item.shown, said.edit_prompt)
+        evasive += illusory(answer.edit_prompt) is not None
+        after = _edited(item.shown, answer.edit_prompt)
         refused += after is None
         if item.findings and after is not None:
             s_rect += gain(_share(item, item.shown), _share(item, after))

@@ -192,11 +192,11 @@ def run_study(
 
 def paired(results: Sequence[ArmResult], arm: Arm, other: Arm) -> dict[int, tuple[float, float]]:
     """Return the differences of S_ref and S_rect between two arms, by seed, where both were run."""
-    found = {(each.arm, each.seed): each.evaluation for each in results}
+    evaluations = {(each.arm, each.seed): each.evaluation for each in results}
     return {
-        seed: (mine.s_ref - found[other, seed].s_ref, mine.s_rect - found[other, seed].s_rect)
-        for (name, seed), mine in found.items()
-        if name is arm and (other, seed) in found
+        seed: (mine.s_ref - evaluations[other, seed].s_ref, mine.s_rect - evaluations[other, seed].s_rect)
+        for (name, seed), mine in evaluations.items()
+        if name is arm and (other, seed) in evaluations
     }
 
 
@@ -310,9 +310,9 @@ def _known(folder: Path, settings: StudySettings) -> dict[tuple[Arm, int], ArmRe
 def _means(log: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return the mean of some numbers over the lines of a log."""
     wanted = ("reward", "rewards/reasoning/mean", "rewards/rectification/mean", "rectification/abstained", "entropy")
-    found = {}
+    means = {}
     for name in wanted:
         values = [line[name] for line in log if line.get(name) is not None and not math.isnan(line[name])]
         if values:
-            found[name] = sum(values) / len(values)
-    return found
+            means[name] = sum(values) / len(values)
+    return means

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from salon_taxonomy import answers
 from salon_taxonomy.answers import Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import last_box, said, thought_letters
+from salon_taxonomy.answers.reading import last_box, split_reply, thought_letters
 from salon_taxonomy.testing import (
     HOSTILE_REPLIES,
     magicmirror_answers,
@@ -202,8 +202,8 @@ def test_every_parser_and_renderer_is_exported():
 
 
 def test_an_empty_reply_says_where_nothing_stands():
-    assert said("  ").detail == "nothing stands in the reply"
-    assert said("<think>Six fingers.</think> ").detail == "nothing stands after the reasoning"
+    assert split_reply("  ").detail == "nothing stands in the reply"
+    assert split_reply("<think>Six fingers.</think> ").detail == "nothing stands after the reasoning"
 
 
 @given(st.lists(st.sampled_from(["{", "}", "a", "b", "7", " ", ".", "\u200b", "\\boxed "]), max_size=14).map("".join))

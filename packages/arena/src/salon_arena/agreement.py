@@ -97,7 +97,7 @@ def progress_facts(connection: Connection) -> dict[str, Any]:
 
     Returns:
         ``states``: items by state, for each kind of item; ``agreement``: fields of :class:`Agreement`; ``screening``: rows of
-        :func:`salon_ranking.opinion.screen_raters`.
+        :func:`~salon_arena.screening.screen_raters`.
     """
     states = {name: Counter(each.state for each in of(connection).values()) for name, of in _STATES.items()}
     marks = read_marks(connection)

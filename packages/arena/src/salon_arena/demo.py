@@ -58,11 +58,11 @@ def draw_demo(folder: Path, *, prompts: int = 24, seed: int = 0) -> tuple[Path, 
             category = _CATEGORIES[number % len(_CATEGORIES)]
             row = {"prompt_id": f"demo-{number:03d}", "prompt": compose(category, generator).prompt, "language": "en"}
             rows.append({**row, "scenario": category.value})
-            for nth, (model, strength) in enumerate(STRENGTHS.items()):
+            for model_number, (model, strength) in enumerate(STRENGTHS.items()):
                 slips = _WORST_SLIPS * (best - strength) / (best - worst)
                 path = folder / "pictures" / model / f"demo-{number:03d}.png"
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(png(imagine(row["prompt"], seed=seed * len(STRENGTHS) + nth, slips=slips)))
+                path.write_bytes(png(imagine(row["prompt"], seed=seed * len(STRENGTHS) + model_number, slips=slips)))
         file = folder / "prompts.jsonl"
         file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     except OSError as error:

@@ -142,9 +142,9 @@ def _answers_to_forms(
                     scores.append(Score(run_id=f"arena-{database.arena_id}", **about, **judge))
                 else:
                     key = {"arena": database.arena_id, "assignment": row.assignment_id}
-                    which = {"generation": generation.generation_id, "dimension": name}
+                    mark = {"generation": generation.generation_id, "dimension": name}
                     scale = {"scale_min": min(values), "scale_max": max(values), "answered_at": instant(row.received_at)}
-                    who = {"rating_id": digest("rating", {**key, **which}), "model": generation.model, "rater_id": row.rater_id}
+                    who = {"rating_id": digest("rating", {**key, **mark}), "model": generation.model, "rater_id": row.rater_id}
                     ratings.append(Rating(**who, **about, **scale))
     return ratings, scores
 

@@ -365,18 +365,18 @@ class _Release:
 
     def _copy(self, file: Generated, answered: _Answered, number: int = 0) -> str | None:
         """Copy a file below the folder and return its path there; None, noted, for a changed file."""
-        digest_shown = None if answered.digests is None else answered.digests[number]
-        key = (file.path, digest_shown)
+        sent_digest = None if answered.digests is None else answered.digests[number]
+        key = (file.path, sent_digest)
         if key not in self._copied:
-            self._copied[key] = self._copy_once(file, digest_shown)
+            self._copied[key] = self._copy_once(file, sent_digest)
         return self._copied[key]
 
-    def _copy_once(self, file: Generated, digest_shown: str | None) -> str | None:
+    def _copy_once(self, file: Generated, sent_digest: str | None) -> str | None:
         name = f"{file.prompt_id} of {file.model}, sample {file.sample}"
         try:
             inside = file.path.resolve().relative_to(file.root.resolve())
             sha256 = file_sha256(file.path)
-            if digest_shown is not None and sha256 != digest_shown:
+            if sent_digest is not None and sha256 != sent_digest:
                 self.left_out.append(f"{name}: the file is not the one that people saw.")
                 return None
             target = self._folder / MEDIA / file.model / inside

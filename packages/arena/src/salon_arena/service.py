@@ -250,12 +250,12 @@ class WorkService:
         if _ended(connection):
             raise RefusedError(409, "ended")
         payload = json.loads(row.payload)
-        sent_digests: list[str | None] = json.loads(row.digests) if row.digests else [None] * len(payload["files"])
-        if None in sent_digests:
-            sent_digests = [digest or self._sent.get((body.assignment, place)) for place, digest in enumerate(sent_digests)]
-        if None in sent_digests:
+        file_digests: list[str | None] = json.loads(row.digests) if row.digests else [None] * len(payload["files"])
+        if None in file_digests:
+            file_digests = [digest or self._sent.get((body.assignment, place)) for place, digest in enumerate(file_digests)]
+        if None in file_digests:
             raise RefusedError(409, "not_shown")
-        digests = json.dumps(sent_digests) if sent_digests else None
+        digests = json.dumps(file_digests) if file_digests else None
         before = None if body.supersedes is None else str(body.supersedes)
         undoing = body.choice == UNDO
         if row.state != ("answered" if undoing else "open") or row.answer_id != before:

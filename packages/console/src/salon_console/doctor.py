@@ -24,7 +24,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class MachineCheck:
-    """What a package found out about this machine.
+    """The result of one package's check of this machine.
 
     Attributes:
         done: what works, in a few words: "train".

@@ -1,4 +1,4 @@
-"""The kinds of path that a command takes, and the one rule between them: no output replaces an input.
+"""Parameter types for paths, and the rule that no output of a command replaces an input.
 
 A command declares each path that it reads or adds to as :class:`InputPath` and each file that it replaces as
 :class:`OutputPath`. While click reads the arguments, every path is compared with those before it, so that a command
@@ -31,7 +31,7 @@ _OF_A_STORE = {"store.json", "catalog.duckdb", "journal", "set-aside", ".cache",
 
 
 class _Named(NamedTuple):
-    """A path, what the command line calls it, and whether a folder there is read as one table."""
+    """A path, its name on the command line, and whether a folder there is read as one table."""
 
     name: str
     path: Path

@@ -137,7 +137,7 @@ def _unavailable(path: str, name: str, error: Exception) -> click.Command:
 
 @contextmanager
 def _listing(ctx: click.Context) -> Iterator[None]:
-    """Commands are listed, not called."""
+    """Note that commands are listed, not called."""
     ctx.meta[_LISTING] = True
     try:
         yield

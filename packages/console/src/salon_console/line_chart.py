@@ -148,11 +148,11 @@ class LineChart:
         values += [level.value for level in self.levels if level.kind != "stop"]  # so that a warning can be seen coming
         levels = [level for level in self.levels if _near(level, values)]
         values += [level.value for level in levels]
-        axes = self._place(values, [x for _, points in lines for x, _ in points])
+        axes = self._axes(values, [x for _, points in lines for x, _ in points])
         html: str = page_template("salon_console", "line_chart.html.jinja").render(
             title=shown(self.title),
             across="" if self.across == "Step" else shown(self.across),
-            said=" ".join(_said(line, self.across) for line in drawn if not line.thin),
+            said=" ".join(_sentence(line, self.across) for line in drawn if not line.thin),
             width=WIDTH,
             height=HEIGHT,
             left=_LEFT,
@@ -183,7 +183,7 @@ class LineChart:
         )
         return html
 
-    def _place(self, values: Sequence[float], at: Sequence[float]) -> "_Place":
+    def _axes(self, values: Sequence[float], at: Sequence[float]) -> "_Axes":
         """Return the axes that hold all values."""
         if self.log:
             values = [value for value in values if value > 0]
@@ -193,7 +193,7 @@ class LineChart:
         if self.log:
             first, last, low, high = (max(1 / _FARTHEST, min(_FARTHEST, end)) for end in (first, last, low, high))
             first, last = (first, last) if first < 0.999 * last else (first / 2, last * 2)
-            return _Place(
+            return _Axes(
                 (first, last), (low * _ROOM, high / _ROOM), _decades(first, last), _decades(low * _ROOM, high / _ROOM), log=True
             )
         if low >= 0:
@@ -201,11 +201,11 @@ class LineChart:
         whole = all(float(x).is_integer() for x in at)
         last = last if last - first > abs(first) * 1e-9 else first + max(1.0, abs(first) * 1e-9)
         y_ticks = ticks(low, high)
-        return _Place((first, last), (y_ticks[0], y_ticks[-1]), ticks(first, last, most=6, whole=whole), y_ticks)
+        return _Axes((first, last), (y_ticks[0], y_ticks[-1]), ticks(first, last, most=6, whole=whole), y_ticks)
 
 
 def shown(text: str, most: int = 120) -> str:
-    """Words of strangers, so many characters of them, without what acts unseen.
+    """Return foreign text, cut to so many characters, with invisible characters written out.
 
     Example:
         >>> shown("a" * 10, 4)
@@ -255,8 +255,8 @@ def ticks(low: float, high: float, *, most: int = 5, whole: bool = False) -> lis
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where numbers lie in the drawing, kept inside of it."""
+class _Axes:
+    """Positions of numbers in the drawing, clipped to it."""
 
     steps: tuple[float, float]
     values: tuple[float, float]
@@ -292,7 +292,7 @@ def _above(value: float | None) -> bool:
     return value is None or value > 0
 
 
-def _band(line: Curve, axes: _Place) -> str:
+def _band(line: Curve, axes: _Axes) -> str:
     """Return the outline of a band: its upper ends forward, its lower ends back."""
     known = sorted(line.band.items())
     upper = [f"{axes.x(x)},{axes.y(high)}" for x, (_, high) in known]
@@ -314,7 +314,7 @@ def _near(level: Threshold, values: Sequence[float]) -> bool:
     return min(values, default=0.0) - room <= level.value <= max(values, default=0.0) + room
 
 
-def _line(line: Curve, points: Sequence[_Point], axes: _Place) -> dict[str, Any]:
+def _line(line: Curve, points: Sequence[_Point], axes: _Axes) -> dict[str, Any]:
     parts: list[list[str]] = [[]]
     for step, value in points:
         if value is None:
@@ -361,7 +361,7 @@ def _thinned(points: Mapping[float, float | None]) -> list[_Point]:
     return kept
 
 
-def _strips(lines: Sequence[Curve], axes: _Place, across: str) -> list[dict[str, Any]]:
+def _strips(lines: Sequence[Curve], axes: _Axes, across: str) -> list[dict[str, Any]]:
     """Draw vertical strips, one for one or several points; the browser shows their text on hover."""
     steps = _evenly(sorted({step for line in lines for step in line.points}), _MOST_STRIPS)
     middles = [axes.x(step) for step in steps]
@@ -394,7 +394,7 @@ def _evenly(steps: Sequence[float], most: int) -> list[float]:
     return [steps[round(place * (len(steps) - 1) / (most - 1))] for place in range(most)]
 
 
-def _said(line: Curve, across: str) -> str:
+def _sentence(line: Curve, across: str) -> str:
     """Describe a line in a sentence."""
     known = [(step, value) for step, value in sorted(line.points.items()) if value is not None]
     if not known:

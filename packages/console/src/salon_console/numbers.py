@@ -1,4 +1,4 @@
-"""How numbers are written for people: in terminals, tables and pages alike. A missing number is an en dash."""
+"""Format numbers for people, in terminals, tables and pages alike. A missing number is an en dash."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

@@ -55,7 +55,7 @@ Block: TypeAlias = str | Table | Figure | Code | Fragment
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """A heading with what stands under it."""
+    """A heading and its content."""
 
     title: str
     blocks: tuple[Block, ...] = field(default=())

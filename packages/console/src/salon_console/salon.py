@@ -15,7 +15,7 @@ import rich_click as click
 from salon_console.commands import COMMANDS
 from salon_console.lazy_commands import InstalledGroup, LazyCommand
 from salon_console.options import HELP, RESUMABLE, STOPPED_BY
-from salon_console.standard_output import OutputError, told_apart
+from salon_console.standard_output import OutputError, failures_raised
 from salon_taxonomy.errors import IncompleteError, SalonError, StorageError, is_refused_write
 from salon_taxonomy.visible_text import visible
 
@@ -64,7 +64,7 @@ class SalonGroup(InstalledGroup):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run ``salon``; exit with 1 where standard output cannot be written, with one message unless its reader left."""
         try:
-            with told_apart():
+            with failures_raised():
                 return super().main(*args, **kwargs)
         except OutputError as error:
             if not error.closed:

@@ -26,7 +26,7 @@ _BETWEEN: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class ResultView:
-    """What is shown of a result.
+    """The parts of a result that are shown.
 
     Attributes:
         header: how it was made, one or two sentences.

@@ -27,8 +27,8 @@ class OutputError(Exception):
 
 
 @contextmanager
-def told_apart() -> Iterator[None]:
-    """While this lasts, a failure to write standard output is an :class:`OutputError`; at its end all is written out.
+def failures_raised() -> Iterator[None]:
+    """Turn failures to write standard output into :class:`OutputError`; flush it at the end.
 
     Raises:
         OutputError: from whatever writes, or at the end. After the first, what is written goes nowhere.
@@ -42,7 +42,7 @@ def told_apart() -> Iterator[None]:
         yield
         return
     plain.flush()
-    file = _Told(raw.fileno(), "wb", closefd=False)
+    file = _CheckedOutput(raw.fileno(), "wb", closefd=False)
     told = _exchanged(plain, file)
     sys.stdout = told
     try:
@@ -55,7 +55,7 @@ def told_apart() -> Iterator[None]:
             raise file.failure
 
 
-class _Told(io.FileIO):
+class _CheckedOutput(io.FileIO):
     """A file whose failures to write are :class:`OutputError`, the first of them; what comes later is dropped."""
 
     failure: OutputError | None = None

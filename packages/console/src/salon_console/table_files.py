@@ -265,7 +265,7 @@ def encoded(rows: Rows, form: ValueForm) -> bytes:
     elif form == "json":
         spelled = _spelled(frame, cs.temporal() | cs.decimal() | cs.binary())
         if any(kind.is_nested() for kind in spelled.dtypes):
-            out.write(json.dumps(_plain(spelled.to_dicts()), ensure_ascii=False, separators=(",", ":")).encode())
+            out.write(json.dumps(_json_value(spelled.to_dicts()), ensure_ascii=False, separators=(",", ":")).encode())
         else:
             spelled.write_json(out)
         out.write(b"\n")
@@ -320,13 +320,13 @@ def _text(series: "pl.Series") -> "pl.Series":
 
 
 def _json(value: object) -> str:
-    return json.dumps(_plain(value), ensure_ascii=False)
+    return json.dumps(_json_value(value), ensure_ascii=False)
 
 
-def _plain(value: object) -> object:
+def _json_value(value: object) -> object:
     """Convert a value to JSON's types: keys and times to text, bytes to hex digits, non-finite numbers to null."""
     if isinstance(value, Mapping):
-        return {key if isinstance(key, str) else str(_plain(key)): _plain(item) for key, item in value.items()}
+        return {key if isinstance(key, str) else str(_json_value(key)): _json_value(item) for key, item in value.items()}
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, bytes):
@@ -337,7 +337,7 @@ def _plain(value: object) -> object:
         return value
     if hasattr(value, "to_list"):  # a series of polars
         value = value.to_list()
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else str(value)
+    return [_json_value(item) for item in value] if isinstance(value, list | tuple) else str(value)
 
 
 def _latex(cell: str, *, number: bool) -> str:

@@ -36,7 +36,7 @@ _MOST_RANGES = 20
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One row, and where it stands.
+    """One row and its position.
 
     Attributes:
         source: the file.

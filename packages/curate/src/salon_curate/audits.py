@@ -223,11 +223,11 @@ def score_audit(dataset: DataSet, name: str, answers: Path, *, seed: int = 0, dr
     for key, answers_of in rated.items():
         good, number = counts[plan["stratum"][key]]
         counts[plan["stratum"][key]] = (good + all(answers_of.values()), number + 1)
-    estimates_made = estimates(sizes, counts, seed=seed, draws=draws)
+    estimated = estimates(sizes, counts, seed=seed, draws=draws)
     missing = len(plan["stratum"]) - len(rated)
     careless = _careless(answers, plan["pictures"]) if answers.is_dir() else ()
     result = AuditResult(
-        plan["selection"], plan["predicates"], len(rated), missing, *estimates_made, _kappa(rated), careless, plan["state"]
+        plan["selection"], plan["predicates"], len(rated), missing, *estimated, _kappa(rated), careless, plan["state"]
     )
     publish_text(folder / "result.json", json.dumps(asdict(result), indent=1, ensure_ascii=False) + "\n")
     return result
@@ -272,14 +272,14 @@ def estimates(
             ]
 
     values, samples = numbers(point), numbers(drawn)
-    estimates_made = []
+    estimated = []
     for value, sample in zip(values, samples, strict=True):
         if not np.all(np.isfinite(sample)) or not np.isfinite(value):
-            estimates_made.append(Estimate(None, None, None))
+            estimated.append(Estimate(None, None, None))
             continue
         low, high = np.quantile(sample, [0.025, 0.975])
-        estimates_made.append(Estimate(float(value), min(float(low), float(value)), max(float(high), float(value))))
-    return (estimates_made[0], estimates_made[1], estimates_made[2], estimates_made[3])
+        estimated.append(Estimate(float(value), min(float(low), float(value)), max(float(high), float(value))))
+    return (estimated[0], estimated[1], estimated[2], estimated[3])
 
 
 def _kappa(rated: Mapping[str, Mapping[str, bool]]) -> float | None:

@@ -74,12 +74,12 @@ def drift(
         raise InputError("there is no such stage:", column="stage", value=name, allowed=[each.name for each in stages])
     if isinstance(stage, DataSetStage):
         raise InputError("sees the whole data set, so a sample says nothing of it:", column="stage", value=name)
-    stage_now = stage if now is None else replace(now, name=name)
-    if isinstance(stage_now, JudgedStage):
-        stage_now = replace(stage_now, judge=_Uncached(stage_now.judge, name))
-    if set(stage_now.writes) != set(stage.writes):
+    new_stage = stage if now is None else replace(now, name=name)
+    if isinstance(new_stage, JudgedStage):
+        new_stage = replace(new_stage, judge=_Uncached(new_stage.judge, name))
+    if set(new_stage.writes) != set(stage.writes):
         raise InputError(
-            "writes other columns than the stored stage:", column="stage", value=name, found=list(stage_now.writes)
+            "writes other columns than the stored stage:", column="stage", value=name, found=list(new_stage.writes)
         )
     stored = read_columns(dataset, stages, [*stage.writes, stage.problem]).collect()
     answered = stored.with_row_index("row").filter(pl.col(stage.problem).fill_null("") != NOT_ASKED)
@@ -87,7 +87,7 @@ def drift(
         raise InputError("the stage answered no row, or none is asked for:", column="rows", value=rows)
     order = answered["key"].map_elements(lambda key: seeded_hash(key, seed, "drift"), return_dtype=pl.UInt64)
     chosen = answered.with_columns(order=order).sort("order").head(rows).sort("row")
-    again = _made_again(dataset, stages, stage_now, chosen["row"])
+    again = _made_again(dataset, stages, new_stage, chosen["row"])
     columns = [column for column in stage.writes if not column.endswith("_explored")]
     return [_compared(column, chosen[column], again[column]) for column in columns]
 
@@ -137,11 +137,11 @@ def _made_again(dataset: DataSet, stages: Sequence[Stage], stage: Stage, places:
         (folder / "shards").mkdir()
         shard, part = folder / "shards" / "00000.parquet", folder / "inputs.parquet"
         pieces, start = [], 0
-        for one_shard in dataset.shards:
-            inside = places.filter((places >= start) & (places < start + one_shard.rows)) - start
+        for stored_shard in dataset.shards:
+            inside = places.filter((places >= start) & (places < start + stored_shard.rows)) - start
             if len(inside):
-                pieces.append(read_rows(dataset.shard_path(one_shard.name), ["*"])[inside.to_list()])
-            start += one_shard.rows
+                pieces.append(read_rows(dataset.shard_path(stored_shard.name), ["*"])[inside.to_list()])
+            start += stored_shard.rows
         pl.concat(pieces).write_parquet(shard)
         read_columns(dataset, stages, beside).collect()[places.to_list()].write_parquet(part)
         sample = DataSet(folder, dataset.name, [], [Shard("00000", len(places), shard.stat().st_size, file_digest(shard))])
@@ -163,7 +163,7 @@ def _compared(column: str, then: "pl.Series", now: "pl.Series") -> ColumnDrift:
     changed = int(then.ne_missing(now).sum())
     low, high = (float(each[0]) for each in wilson_interval([changed], [len(then)]))
     lost = int((then.is_not_null() & now.is_null()).sum())
-    answered_now = int((then.is_null() & now.is_not_null()).sum())
+    gained = int((then.is_null() & now.is_not_null()).sum())
     shift: Any = None
     reach: Any = None
     if then.dtype.is_numeric() or then.dtype == pl.Boolean:
@@ -173,4 +173,4 @@ def _compared(column: str, then: "pl.Series", now: "pl.Series") -> ColumnDrift:
         if len(gaps) >= _FEWEST:
             reach = two_sided_quantile(0.05, len(gaps) - 1) * float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
     ends = (None, None) if reach is None else (shift - reach, shift + reach)
-    return ColumnDrift(column, len(then), changed, low, high, lost, answered_now, shift, *ends)
+    return ColumnDrift(column, len(then), changed, low, high, lost, gained, shift, *ends)

@@ -77,18 +77,18 @@ def embedded(tasks: Sequence[ShardTask], workers: int) -> Iterator[TaskResult]:
                 for chosen, _ in selector.select(_TICK):
                     worker = chosen.data
                     selector.unregister(chosen.fileobj)
-                    task_given = busy.pop(worker)
+                    assignment = busy.pop(worker)
                     answer = worker.answer()
                     if answer is not None:
                         idle.append(worker)
-                        yield task_given.result(answer)
+                        yield assignment.result(answer)
                         continue
                     why = worker.end()
-                    if task_given.attempt < ATTEMPTS:
-                        waiting.append((task_given.task, task_given.attempt + 1))
+                    if assignment.attempt < ATTEMPTS:
+                        waiting.append((assignment.task, assignment.attempt + 1))
                         continue
-                    problem = f"its worker died {task_given.attempt} times ({why}); set aside"
-                    yield TaskResult(task_given.task, error=f"shard {task_given.task.shard}: {problem}")
+                    problem = f"its worker died {assignment.attempt} times ({why}); set aside"
+                    yield TaskResult(assignment.task, error=f"shard {assignment.task.shard}: {problem}")
         finally:
             for worker in (*idle, *busy):
                 worker.end()

@@ -197,10 +197,11 @@ def open_generator(
     kind, colon, rest = specification.partition(":")
     if kind == "draw":
         _refuse_unused(specification, {"--set": options, "--dtype": dtype})
-        made: PictureGenerator
+        generator: PictureGenerator
         try:
-            made = extra("salon_synthetic.generator", "draw", "salon-judges").DrawGenerator(*([float(rest)] if rest else []))
-            return made
+            draw = extra("salon_synthetic.generator", "draw", "salon-judges")
+            generator = draw.DrawGenerator(*([float(rest)] if rest else []))
+            return generator
         except ValueError as error:
             raise InputError("the chance of a slip is a number from 0 to 1, not", source="draw:", value=rest) from error
     if kind == "diffusers" and rest:

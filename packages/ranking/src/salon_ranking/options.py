@@ -1,4 +1,4 @@
-"""What every public function demands of its options before it works: types and ranges, read from the annotations.
+"""Check the options of public functions: types and ranges, read from the annotations.
 
 A number says its range where it is declared: ``confidence: Confidence = 0.95``, or ``Annotated[float, Range(0, 1)]``. Functions
 that share many options take them as one object, a frozen dataclass that inherits :class:`Options`; :func:`with_options` lets
@@ -118,7 +118,7 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkOptions(Options):
-    """How long work is done.
+    """Options of long work: threads and progress.
 
     Attributes:
         threads: by default all processors that this process may use; the result does not depend on it.

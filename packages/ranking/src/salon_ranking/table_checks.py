@@ -80,8 +80,8 @@ def all_wrong(wrong: Sequence[Wrong], source: str, error: type[E]) -> E:
         words.append(f"There are {first.rows:,} such rows.")
     for one in others:
         rows = "" if one.rows == 1 else f" ({one.rows:,} such rows)"
-        words_of_error = error(one.problem, row=one.row, column=one.column, value=one.value)
-        words.append(f"Also {words_of_error}{rows}.")
+        message = error(one.problem, row=one.row, column=one.column, value=one.value)
+        words.append(f"Also {message}{rows}.")
     whole = error(
         first.problem,
         source=source,

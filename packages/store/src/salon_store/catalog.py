@@ -46,11 +46,11 @@ def _refreshed(layout: Layout, tables: Mapping[str, StoreTable]) -> bool:
     noted = _noted(layout)
     same = layout.catalog.exists() and {key: noted.get(key) for key in head} == head
     versions = {name: _version(tables[name]) if name in tables else -1 for name in SCHEMAS}
-    drawn_versions = noted["versions"] if same else {}
-    stale = [name for name, version in versions.items() if version != drawn_versions.get(name)]
+    catalogued = noted["versions"] if same else {}
+    stale = [name for name, version in versions.items() if version != catalogued.get(name)]
     if stale:
         try:
-            versions |= _build(layout, tables, stale if drawn_versions else SCHEMAS, from_scratch=not drawn_versions)
+            versions |= _build(layout, tables, stale if catalogued else SCHEMAS, from_scratch=not catalogued)
         except duckdb.Error:  # the old file was spoiled
             versions |= _build(layout, tables, SCHEMAS, from_scratch=True)
         with replacing(_stamp(layout)) as unfinished:
@@ -86,7 +86,7 @@ def _build(layout: Layout, tables: Mapping[str, StoreTable], names: Iterable[str
     """Make a new file with new views of some tables; returns the versions that they show."""
     import duckdb
 
-    drawn_versions = {}
+    versions = {}
     with replacing(layout.catalog) as unfinished:  # not flushed: it can be made again
         try:
             if not from_scratch:
@@ -104,9 +104,9 @@ def _build(layout: Layout, tables: Mapping[str, StoreTable], names: Iterable[str
                     try:
                         snapshot, paths = tables[name].files_at()
                         create_view(connection, schema, paths, missing_columns=snapshot.missing_columns)
-                        drawn_versions[name] = snapshot.version
+                        versions[name] = snapshot.version
                     except (DamagedTableError, duckdb.Error) as error:
                         create_error_view(connection, schema, str(error).splitlines()[0])
         finally:
             unfinished.with_name(f"{unfinished.name}.wal").unlink(missing_ok=True)
-    return drawn_versions
+    return versions

@@ -69,34 +69,34 @@ def verify_store(store: StorePlace, tables: Mapping[str, StoreTable], *, set_asi
             if lost:
                 detail = f"{lost} of {snapshot.version + 1} commits are missing or empty; what they did is not in the history"
                 problems.append(Problem(table.path_of(LOG), "log", detail))
-            problems_here = [problem for file in snapshot.files if (problem := _damage(store, table, file)) is not None]
+            table_problems = [problem for file in snapshot.files if (problem := _damage(store, table, file)) is not None]
             latest = table.log.snapshot()
             if latest.version != snapshot.version:  # what was merged meanwhile is not missing
                 left = {file.name for file in latest.files}
-                problems_here = [problem for problem in problems_here if PurePath(str(problem.path)).name in left]
+                table_problems = [problem for problem in table_problems if PurePath(str(problem.path)).name in left]
             foreign = list(_foreign(store, table, {file.name for file in snapshot.files}))
         except (DamagedTableError, OSError) as error:
             at = getattr(error, "path", None) or getattr(error, "filename", None) or table.path_of("")
             problems.append(Problem(at, "log", str(error).splitlines()[0]))
             continue
-        bad = {PurePath(str(problem.path)).name for problem in problems_here}
+        bad = {PurePath(str(problem.path)).name for problem in table_problems}
         files += len(snapshot.files)
         for file in snapshot.files:
             if file.name not in bad:
                 checked_rows, problem = _rows(store, table, file)
                 rows += checked_rows
                 if problem is not None:
-                    problems_here.append(problem)
+                    table_problems.append(problem)
                     bad |= {file.name} if problem.kind != "rows" else set()
         problems += _duplicates(store, table, [file for file in snapshot.files if file.name not in bad])
         if set_aside:
-            damaged = [problem for problem in problems_here if problem.kind != "rows"]
+            damaged = [problem for problem in table_problems if problem.kind != "rows"]
             table.remove([PurePath(str(problem.path)).name for problem in damaged], "set aside")
-            problems_here = [problem for problem in problems_here if problem.kind == "rows"] + [
+            table_problems = [problem for problem in table_problems if problem.kind == "rows"] + [
                 _moved(store, table, each) for each in damaged
             ]
             foreign = [_moved(store, table, each) for each in foreign]
-        problems += [*problems_here, *foreign]
+        problems += [*table_problems, *foreign]
     problems += _unlisted(store, tables)
     problems += _links(store)
     problems += _earlier(store, skip={problem.moved_to for problem in problems})

@@ -163,8 +163,8 @@ def _tables(entries: object, table: str, kind: type[_Model], places: Places) -> 
     if not isinstance(entries, list):
         places.add(Fault.WRONG_TYPE, f"these are written as [[{table}]] tables, with two brackets", key=table)
         return ()
-    entries_read = [places.model(kind, entry, table=table, index=index) for index, entry in enumerate(entries)]
-    return tuple(item for item in entries_read if item is not None)
+    parsed = [places.model(kind, entry, table=table, index=index) for index, entry in enumerate(entries)]
+    return tuple(item for item in parsed if item is not None)
 
 
 def _check_links(links: Sequence[Link], left: Taxonomy, right: Taxonomy, places: Places) -> None:

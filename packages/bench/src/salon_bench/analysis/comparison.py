@@ -99,7 +99,7 @@ class ChangedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(ShownResult):
-    """How two sides differ, and how that was found.
+    """The differences of two sides, and how they were estimated.
 
     ``gaps``: every dimension over all prompts, then by category for those that have several. ``changes``: the biggest first.
     ``notes``: sentences for people, among them that judge versions differ.

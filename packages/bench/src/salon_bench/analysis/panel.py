@@ -1,4 +1,4 @@
-"""Several judges as one: what they say together about the pictures that each judged alone, and how far they agree.
+"""Combine several judges into one panel, and measure how far its members agree.
 
 Scores are means over the members that scored; labels go by majority. Every member's own rows stay under its own name, so
 this is a function of rows and can be computed again at any time.

@@ -52,7 +52,7 @@ class LabelAgreement:
 
 
 def score_agreement(members: Mapping[str, pl.DataFrame]) -> list[ScoreAgreement]:
-    """α of every task and dimension, in their order; unscored items are left out.
+    """Return α of every task and dimension, in their order; unscored items are left out.
 
     Args:
         members: each member's rows of ``scores``, by its name.

@@ -54,7 +54,7 @@ def tracked_runs(store: StoreAddress, run_ids: Sequence[str]) -> list[TrackedRun
             facts |= {"judge": first["judge"], "judge_version": first["judge_version"] or ""}
             numbers = {"scored": float(summary.scored), "unscored": float(summary.unscored)}
             for row in summary.summary.table.to_dicts():
-                name = _named(row["metric"], row.get("group"))
+                name = _metric_name(row["metric"], row.get("group"))
                 ends = {f"{name}.ci_low": row.get("ci_low"), f"{name}.ci_high": row.get("ci_high")}
                 for key, value in {name: row.get("value"), **ends}.items():
                     if value is not None and isfinite(value):
@@ -68,7 +68,7 @@ def tracked_runs(store: StoreAddress, run_ids: Sequence[str]) -> list[TrackedRun
     return tracked
 
 
-def _named(metric: str, group: str | None) -> str:
+def _metric_name(metric: str, group: str | None) -> str:
     """Return a name of the signs that every tracker takes: letters, digits, ``_ - . / `` and spaces."""
     text = f"{metric}/{group or 'all'}"
     return "".join(sign if sign.isascii() and (sign.isalnum() or sign in "_-./ ") else "_" for sign in text)

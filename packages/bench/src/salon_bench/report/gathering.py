@@ -1,4 +1,4 @@
-"""Read what a page about runs shows: every picture of every model, with its verdicts, by prompt."""
+"""Gather the content of a page about runs: every picture of every model, with its verdicts, by prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class ShownLabel:
-    """A label that was given, in the words of its taxonomy, with what was said for it."""
+    """A label that was given, in the words of its taxonomy, with its explanation."""
 
     name: str
     explanation: str | None
@@ -98,7 +98,7 @@ class SuiteGallery:
 
     Attributes:
         suite: its name.
-        columns: models in runs, in the order in which the runs were named.
+        columns: models in runs, in the order of the runs.
         prompts: by id.
         left_out: pictures beyond the number that was asked for.
         elsewhere: replies on no card, because they name no picture.
@@ -161,15 +161,15 @@ def _gallery(suite: str, runs: Sequence[RunView], most: int, longest_reply: int,
     cards = rows.group_by(key).agg(pl.struct("task", "dimension", "value", "unscored_reason").alias("numbers"))
     cards = cards.sort(key, nulls_last=True)
     kept = _first_prompts(cards, most)
-    about = _About(runs, kept, cards, longest_reply, side, suite)
+    maker = _CardMaker(runs, kept, cards, longest_reply, side, suite)
     groups: dict[str, list[Card]] = {}
     for row in kept.iter_rows(named=True):
-        groups.setdefault(row["prompt_id"], []).append(about.card(row, places[row["run_id"], row["subject_model"]]))
+        groups.setdefault(row["prompt_id"], []).append(maker.card(row, places[row["run_id"], row["subject_model"]]))
     texts: dict[str, str] = {}
     for run in reversed(runs):
         texts |= run.prompts
-    prompts = tuple(_group(prompt_id, found, texts.get(prompt_id)) for prompt_id, found in groups.items())
-    return SuiteGallery(suite, tuple(columns), prompts, cards.height - kept.height, about.elsewhere)
+    prompts = tuple(_group(prompt_id, of_prompt, texts.get(prompt_id)) for prompt_id, of_prompt in groups.items())
+    return SuiteGallery(suite, tuple(columns), prompts, cards.height - kept.height, maker.elsewhere)
 
 
 def _columns(run: RunView) -> list[RunColumn]:
@@ -202,8 +202,8 @@ def _group(prompt_id: str, cards: list[Card], text: str | None) -> PromptGroup:
     return PromptGroup(prompt_id, tuple(tasks), text, tuple(sorted(cards, key=lambda card: (card.column, card.sample))))
 
 
-class _About:
-    """Labels, replies and pictures of the cards that are shown; ``every`` holds those, too, that are not."""
+class _CardMaker:
+    """Makes cards from rows, with their labels, replies and pictures; ``every`` also has the cards that are not shown."""
 
     def __init__(
         self,
@@ -224,7 +224,7 @@ class _About:
         sources = [_source(row) for row in self._generations.values()]
         folders = {each.run_id: each.generation_folders for each in runs}
         self._small = thumbnails(sources, side, folders_of(folder for each in folders.values() for folder in each))
-        self._whole = _Whole(generations, folders, self._small)
+        self._pictures_of = _WholeCases(generations, folders, self._small)
         self._longest_reply = longest_reply
         self._labels = _by_card(pl.concat([each.assessments for each in runs]), wanted)
         calls = pl.concat([each.calls for each in runs])
@@ -241,8 +241,9 @@ class _About:
         return pl.Series("generation_id", case_ids, dtype=pl.String)
 
     def card(self, row: Mapping[str, Any], column: int) -> Card:
+        """Return the card of a row in a column."""
         generation = self._generations.get(row["generation_id"])
-        together = () if row["generation_id"] is not None or not self._names else self._whole.pictures(row)
+        together = () if row["generation_id"] is not None or not self._names else self._pictures_of.pictures(row)
         about = row["generation_id"] or whole_case_id(self._suite, row["prompt_id"], row["subject_model"])
         key = (row["run_id"], about)
         numbers = sorted(
@@ -261,7 +262,7 @@ class _About:
             _names(self._names, len(together)),
             tuple(numbers),
             tuple(sorted(labels, key=lambda each: (each.name, each.explanation or ""))),
-            tuple(self._reply(each) for each in sorted(self._calls.get(key, ()), key=self._place)),
+            tuple(self._reply(each) for each in sorted(self._calls.get(key, ()), key=self._asking_order)),
         )
 
     def _picture(self, generation_id: str | None, numbers: Sequence[Number]) -> Thumbnail | NoThumbnail:
@@ -271,7 +272,7 @@ class _About:
             return self._small[_source(generation)]
         return _SEVERAL if generation_id is None and any(each.value is not None for each in numbers) else _NO_FILE
 
-    def _place(self, call: Mapping[str, Any]) -> int:
+    def _asking_order(self, call: Mapping[str, Any]) -> int:
         """Return the position of a call in the suite's order of asking; unknown steps last."""
         return self._steps.get(str(call["step"]).partition("#")[0], len(self._steps))
 
@@ -284,8 +285,8 @@ class _About:
         )
 
 
-class _Whole:
-    """What several pictures a card is about that is about all of them."""
+class _WholeCases:
+    """Finds the pictures of a card about all that a model made for a prompt."""
 
     def __init__(
         self,
@@ -339,10 +340,10 @@ def _source(generation: Mapping[str, Any]) -> JudgedFile:
 
 
 def _by_card(rows: pl.DataFrame, wanted: pl.Series) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    by_card: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows.filter(pl.col("generation_id").is_in(wanted)).iter_rows(named=True):
-        found.setdefault((row["run_id"], row["generation_id"]), []).append(row)
-    return found
+        by_card.setdefault((row["run_id"], row["generation_id"]), []).append(row)
+    return by_card
 
 
 @cache
@@ -351,7 +352,7 @@ def _label_name(taxonomy: str, label: str) -> str:
     if taxonomy not in Taxonomy.names():
         return f"{taxonomy}: {label}"
     try:
-        found = Taxonomy.load(taxonomy).find(label)
+        entry = Taxonomy.load(taxonomy).find(label)
     except InputError:
         return label
-    return found.name if found.tier is None else f"{found.tier}: {found.name}"
+    return entry.name if entry.tier is None else f"{entry.tier}: {entry.name}"

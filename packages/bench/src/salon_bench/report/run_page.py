@@ -85,14 +85,14 @@ def _numbers(gallery: SuiteGallery, partial_means: bool) -> list[Block]:
     rows: _Numbers = {
         name: {(row["metric"], row.get("group")): row for row in summary.summary.table.to_dicts()} for name, summary in known
     }
-    keys = list(dict.fromkeys(key for found in rows.values() for key in found))
+    keys = list(dict.fromkeys(key for model_numbers in rows.values() for key in model_numbers))
     parts = ("", " 95% interval", " scored / unscored")
     columns = ("Number", "Of", *(f"{name}{part}" for name in rows for part in parts))
     lines = []
     for metric, group in keys:
         cells = [plain(metric), plain(group or "all")]
-        for found in rows.values():
-            row = found.get((metric, group), {})
+        for model_numbers in rows.values():
+            row = model_numbers.get((metric, group), {})
             cells += [number_text(row.get("value")), interval_text(row.get("ci_low"), row.get("ci_high"))]
             cells.append(
                 f"{row['scored']:,} / {row.get('unscored') or 0:,}" if row.get("scored") is not None else numbers.MISSING
@@ -101,8 +101,8 @@ def _numbers(gallery: SuiteGallery, partial_means: bool) -> list[Block]:
     blocks: list[Block] = [*_pivot(rows, keys, partial_means), *_charts(rows, keys)]
     blocks.append(Table(columns, lines, frozenset(columns[2:]), "Every number of the suite"))
     for name, summary in known:
-        said = " ".join(plain(note) for note in summary.summary.notes)
-        blocks += [f"{name}: {said}"] if said else []
+        notes = " ".join(plain(note) for note in summary.summary.notes)
+        blocks += [f"{name}: {notes}"] if notes else []
     return blocks
 
 
@@ -116,12 +116,12 @@ def _pivot(rows: _Numbers, keys: Sequence[tuple[str, str | None]], partial_means
         return []
     several = len(rows) > 1
     columns = ("Of", *(f"{name}: {plain(metric)}" if several else plain(metric) for name in rows for metric in metrics))
-    places = [(found, metric) for found in rows.values() for metric in metrics]
-    lines = [[plain(group), *(_value(found, metric, group) for found, metric in places)] for group in groups]
-    lines.append(["all", *(_value(found, metric, None) for found, metric in places)])
+    places = [(model_numbers, metric) for model_numbers in rows.values() for metric in metrics]
+    lines = [[plain(group), *(_value(model_numbers, metric, group) for model_numbers, metric in places)] for group in groups]
+    lines.append(["all", *(_value(model_numbers, metric, None) for model_numbers, metric in places)])
     blocks: list[Block] = [Table(columns, lines, frozenset(columns[1:]), "Groups and numbers")]
     if partial_means:
-        partial = [_partial_mean(found, metric, groups) for found, metric in places]
+        partial = [_partial_mean(model_numbers, metric, groups) for model_numbers, metric in places]
         if any(partial):
             lines.append(["partial mean", *partial])
             blocks.append(
@@ -131,15 +131,15 @@ def _pivot(rows: _Numbers, keys: Sequence[tuple[str, str | None]], partial_means
     return blocks
 
 
-def _value(found: Mapping[tuple[str, str | None], Mapping[str, Any]], metric: str, group: str | None) -> str:
-    return number_text(found.get((metric, group), {}).get("value"))
+def _value(model_numbers: Mapping[tuple[str, str | None], Mapping[str, Any]], metric: str, group: str | None) -> str:
+    return number_text(model_numbers.get((metric, group), {}).get("value"))
 
 
-def _partial_mean(found: Mapping[tuple[str, str | None], Mapping[str, Any]], metric: str, groups: Sequence[str]) -> str:
+def _partial_mean(model_numbers: Mapping[tuple[str, str | None], Mapping[str, Any]], metric: str, groups: Sequence[str]) -> str:
     """Return the mean of the groups with a number, and their count; empty where the suite has its own."""
-    values = [found.get((metric, group), {}).get("value") for group in groups]
+    values = [model_numbers.get((metric, group), {}).get("value") for group in groups]
     known = [value for value in values if value is not None]
-    if not known or found.get((metric, None), {}).get("value") is not None:
+    if not known or model_numbers.get((metric, None), {}).get("value") is not None:
         return ""
     return f"{number_text(fmean(known))} ({len(known)} of {len(groups)})"
 
@@ -148,8 +148,8 @@ def _charts(rows: _Numbers, keys: Sequence[tuple[str, str | None]]) -> list[Bloc
     """Return a chart of the groups of each metric; a lone number without an interval is in the table."""
     drawn: dict[str, list[PlotRow]] = {}
     for metric, group in keys:
-        for name, found in rows.items():
-            row = found.get((metric, group), {})
+        for name, model_numbers in rows.items():
+            row = model_numbers.get((metric, group), {})
             if row.get("value") is not None:
                 ends = (row.get("ci_low"), row.get("ci_high"))
                 drawn.setdefault(metric, []).append(PlotRow(group or "all", row["value"], *ends, name if len(rows) > 1 else ""))

@@ -79,7 +79,7 @@ def thumbnails(
     policy = small_policy(side)
     bases = list(dict.fromkeys([Path.cwd(), *folders]))
     with ThreadPoolExecutor(_THREADS) as pool:
-        copies = dict(zip(first, pool.map(lambda source: _made(source, policy, bases), first.values()), strict=True))
+        copies = dict(zip(first, pool.map(lambda source: _thumbnail(source, policy, bases), first.values()), strict=True))
     return {source: copies[source.sha256] for source in wanted}
 
 
@@ -88,7 +88,7 @@ def folders_of(generations: Iterable[Path]) -> list[Path]:
     return [folder for each in generations for folder in (each, *each.parents)]
 
 
-def _made(source: JudgedFile, policy: PicturePolicy, bases: Sequence[Path]) -> Thumbnail | NoThumbnail:
+def _thumbnail(source: JudgedFile, policy: PicturePolicy, bases: Sequence[Path]) -> Thumbnail | NoThumbnail:
     small = small_copy(source, policy, bases)
     if isinstance(small, NoThumbnail):
         return small

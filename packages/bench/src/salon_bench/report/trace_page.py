@@ -71,34 +71,34 @@ def _trace(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _round(shown_round: Round, trace: Trace) -> dict[str, Any]:
-    small = prepare_picture(shown_round.picture, _THUMBNAIL, shown_round.picture.parent)
+def _round(round_: Round, trace: Trace) -> dict[str, Any]:
+    small = prepare_picture(round_.picture, _THUMBNAIL, round_.picture.parent)
     picture, missing = "", ""
     if isinstance(small, Unscored):
         missing = small.detail
     else:
         picture = f"data:image/jpeg;base64,{base64.b64encode(small.media.data or b'').decode()}"
-    answer = shown_round.verdict.value if isinstance(shown_round.verdict, Scored) else None
+    answer = round_.verdict.value if isinstance(round_.verdict, Scored) else None
     verdict = "" if answer is None else "matches the prompt" if answer.matches else "does not match the prompt"
-    if shown_round.score is not None:
-        verdict += f"{'; ' if verdict else ''}score {_number(shown_round.score)}"
+    if round_.score is not None:
+        verdict += f"{'; ' if verdict else ''}score {_number(round_.score)}"
     return {
-        "name": "Given picture" if shown_round.number == 0 else f"Picture {shown_round.number}",
+        "name": "Given picture" if round_.number == 0 else f"Picture {round_.number}",
         "picture": picture,
         "missing": missing,
-        "final": shown_round.number == trace.final_round,
+        "final": round_.number == trace.final_round,
         "verdict": verdict,
-        "matches": answer.matches if answer is not None else isinstance(shown_round.score, Scored),
+        "matches": answer.matches if answer is not None else isinstance(round_.score, Scored),
         "explanation": answer.explanation if answer is not None and not answer.matches else "",
-        "instruction": shown_round.instruction or "",
-        "trouble": _trouble(shown_round),
+        "instruction": round_.instruction or "",
+        "trouble": _trouble(round_),
     }
 
 
-def _trouble(one_round: Round) -> str:
+def _trouble(round_: Round) -> str:
     parts = [
         f"{who}: {verdict.reason}{f' ({verdict.detail})' if verdict.detail else ''}"
-        for who, verdict in (("no verdict", one_round.verdict), ("no score", one_round.score), ("no picture", one_round.edit))
+        for who, verdict in (("no verdict", round_.verdict), ("no score", round_.score), ("no picture", round_.edit))
         if isinstance(verdict, Unscored)
     ]
     return "; ".join(parts)

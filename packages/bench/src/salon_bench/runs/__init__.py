@@ -10,7 +10,9 @@
     open_questions.py questions without a reply, written into batch files
     status.py         the runs of a store, and their states
     view.py           RunView: scores, labels, calls, prompts and numbers of a run
+    score_rows.py     scores and marks as frames
     rescore.py        stored replies read again with the suite as it is now
+    picture_job.py    the resumable job of ``salon bench generate``
 
 Import from the modules, so that asking starts before the libraries that read tables are loaded.
 """

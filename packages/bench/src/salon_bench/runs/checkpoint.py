@@ -1,4 +1,4 @@
-"""The memory of a run: every reply is on the disk before it counts, and none is asked for twice.
+"""Record replies and rows of a run on the disk before they count, so that none is asked for twice.
 
     ask ──► reply ──► row of judge_calls in the journal ──► verdict ──► rows of the case in the journal
                           │ 16 MB: a new segment, the full one is folded into parts meanwhile
@@ -68,7 +68,7 @@ class RunCheckpoint:
 
     @classmethod
     def open(cls, store: StoreAddress, run_id: str, fold: Fold, *, replies_of: str | None = None) -> Self:
-        """Take the run for this process and read what is stored of it, or of another run.
+        """Lock the run for this process, and read its stored replies, or those of another run.
 
         Raises:
             JournalInUseError: when another process is at work on this run.
@@ -116,7 +116,7 @@ class RunCheckpoint:
                 journal.sync()
 
     def close(self) -> None:
-        """Let go of the run and fold what was recorded. A second call does nothing.
+        """Release the run and fold its journal. A second call does nothing.
 
         Raises:
             StoreError: when folding failed; the rows are kept and folded when the store is opened next.

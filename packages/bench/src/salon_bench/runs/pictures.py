@@ -1,4 +1,4 @@
-"""Puts the pictures of a case before the judge: opened, checked, resized, and named by their content."""
+"""Prepare the pictures of a case for the judge: opened, checked, resized, and named by their content."""
 
 from collections.abc import Mapping
 from dataclasses import replace

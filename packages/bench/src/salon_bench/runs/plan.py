@@ -34,7 +34,7 @@ SHARDS: Final = "shards"
 
 @dataclass(frozen=True, slots=True)
 class SubjectModel:
-    """A model under test, and the folder or table of what it made."""
+    """A model under test, and the folder or table of its pictures."""
 
     name: str
     generations: Path
@@ -117,12 +117,12 @@ class RunPlan:
 
     @property
     def decoding_seed(self) -> int | None:
-        """The seed that every question of this draw is sent with; None for the first, whose questions keep their own."""
+        """The seed of every question of this draw; None for the first draw, whose questions keep their own."""
         return int(digest("draw", [self.seed, self.draw], length=7), 16) if self.draw else None
 
     @property
     def context(self) -> RunContext:
-        """Under whose name its rows are written."""
+        """The run id and judge that its rows are written under."""
         return RunContext(self.run_id, self.judge, self.judge_version)
 
     def row(self, run_id: str | None = None) -> Run:
@@ -168,7 +168,7 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True)
 class LoadedPlan:
-    """A plan with what it speaks of, loaded."""
+    """A plan with its loaded suite, prompts and pictures."""
 
     plan: RunPlan
     suite: Suite

@@ -95,11 +95,13 @@ def run_statuses(store: StoreAddress) -> list[RunStatus]:
 
     opened = ResultStore.open(store, create=False, read_only=True)
     journals = opened.journals_waiting()
-    waiting = [_noted(path) for path in journals if not _SEGMENT.search(path.stem)]
+    waiting = [_run_records(path) for path in journals if not _SEGMENT.search(path.stem)]
     replies: Counter[str] = Counter()
     for path in journals:
         replies[_SEGMENT.sub("", path.stem)] += _replies(path)
-    runs, events = (_with(opened.read(table), table, [rows[table] for rows in waiting]) for table in ("runs", "run_events"))
+    runs, events = (
+        _with_rows(opened.read(table), table, [rows[table] for rows in waiting]) for table in ("runs", "run_events")
+    )
     events = events.sort("at")
     spent = events.group_by("run_id").agg(
         pl.col("calls").sum(), pl.col("cost_usd").sum(), pl.col("cost_usd").count().alias("priced")
@@ -172,7 +174,7 @@ def _replies(path: Path) -> int:
         return 0
 
 
-def _noted(path: Path) -> dict[str, list[Record]]:
+def _run_records(path: Path) -> dict[str, list[Record]]:
     """Return the run facts in a journal; none when it was folded meanwhile."""
     try:
         records = read_journal(path).records
@@ -181,7 +183,7 @@ def _noted(path: Path) -> dict[str, list[Record]]:
     return {table: records.get(table, []) for table in ("runs", "run_events")}
 
 
-def _with(stored: "pl.LazyFrame", table: str, waiting: list[list[Record]]) -> "pl.LazyFrame":
+def _with_rows(stored: "pl.LazyFrame", table: str, waiting: list[list[Record]]) -> "pl.LazyFrame":
     """Return the rows of a table and of journals, each key once."""
     import polars as pl
 

@@ -43,7 +43,7 @@ _OK_HTTP: Final = range(100, 600)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How much is done at once.
+    """The concurrency of a run.
 
     Attributes:
         concurrency: cases about which a judge is being asked.
@@ -72,7 +72,7 @@ class CaseResult:
 
 
 class Examines(Protocol):
-    """The part of a suite that an examiner needs."""
+    """The part of a suite that a case runner needs."""
 
     def examine(self, case: Case) -> Examination:
         """Judge one case (see :data:`~salon_bench.suites.contract.suite.Examination`)."""
@@ -99,7 +99,7 @@ class CaseRunner:
         self._asker = Asker(policy, session.spending)
 
     async def run(self, case: Case) -> CaseResult:
-        """Ask whatever the suite wants to know about a case.
+        """Ask the suite's questions about a case, and return its rows.
 
         Raises:
             StopAskingError: when a limit was reached.

@@ -14,7 +14,7 @@ from salon_judges.asking.inquiry import Inquiry
 from salon_judges.asking.templates import Templates
 from salon_taxonomy.answers import Outcome, Parsed
 from salon_taxonomy.answers.outcome import Unparsed
-from salon_taxonomy.answers.reading import rejected, said_object
+from salon_taxonomy.answers.reading import rejected, split_object
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.protocols import Decoding, Media, Question
@@ -94,7 +94,7 @@ def reads(answer: type[M], check: Callable[[M], str | None] | None = None) -> Ca
     """
 
     def parse(text: str) -> Outcome[M]:
-        opened = said_object(text)
+        opened = split_object(text)
         if isinstance(opened, Unparsed):
             return opened
         heard, fragment = opened

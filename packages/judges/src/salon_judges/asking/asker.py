@@ -257,11 +257,11 @@ class Asker:
 
     async def _reply(self, judge: Judge, question: Question) -> Reply:
         if not self.policy.tolerant:
-            return plain(await judge.ask(question))
+            return storable(await judge.ask(question))
         reply = await in_time(judge.ask(question), self.policy.timeout_s, "answer")
         if isinstance(reply, Unscored):
             raise _NoReplyError(reply)
-        return plain(reply)
+        return storable(reply)
 
 
 class _NoReplyError(Exception):
@@ -328,7 +328,7 @@ async def in_time(call: Awaitable[T], timeout_s: float | None, what: str) -> T |
     try:
         return await asyncio.wait_for(call, timeout_s)
     except TimeoutError:
-        # The one who was asked may give up by itself, also where it was given all the time it likes.
+        # The call may time out by itself, also without a limit here.
         return Unscored(Reason.TIMEOUT, f"no {what} in time" if timeout_s is None else f"no {what} in {timeout_s:g} s")
     except InputError as error:
         return Unscored(Reason.BAD_MEDIA, str(error))
@@ -346,10 +346,10 @@ async def parse_reply(parse: Callable[[str], T], text: str) -> T:
     return parse(text) if len(text) <= _LONG else await asyncio.to_thread(parse, text)
 
 
-def plain(reply: Reply) -> Reply:
+def storable(reply: Reply) -> Reply:
     """Return the reply as it can be stored: without lone surrogates and impossible counts."""
     if reply.earlier:
-        reply = replace(reply, earlier=tuple(plain(each) for each in reply.earlier))
+        reply = replace(reply, earlier=tuple(storable(each) for each in reply.earlier))
     if not reply.text.isascii() and _SURROGATES.search(reply.text):
         reply = replace(reply, text=_SURROGATES.sub("\ufffd", reply.text))
     if reply.error is not None and _SURROGATES.search(reply.error):

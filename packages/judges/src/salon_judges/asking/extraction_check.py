@@ -1,4 +1,4 @@
-"""Whether a restated reply says only what the reply said.
+"""Check that a restated reply contains nothing beyond the original reply.
 
 A second model (``--extractor``) may put a reply into the form that a suite asks for. It must not answer the question
 itself: every label, number and yes or no of the answer must occur in the reply. The test goes by words and is strict: what
@@ -67,7 +67,7 @@ def invention(answer: object, restated: str, reply: str) -> str | None:
         restated: the restatement.
         reply: what the judge said.
     """
-    reply_words = _Said(reply)
+    reply_words = _ReplyWords(reply)
     leaves = list(_leaves(answer))
     told = [leaf for leaf in leaves if not isinstance(leaf, str) or leaf.strip()]
     missing = [_named(leaf) for leaf in told if not reply_words.holds(leaf)]
@@ -78,7 +78,7 @@ def invention(answer: object, restated: str, reply: str) -> str | None:
     return missing[0][:60] if missing else None
 
 
-class _Said:
+class _ReplyWords:
     """The words of a reply."""
 
     def __init__(self, reply: str) -> None:

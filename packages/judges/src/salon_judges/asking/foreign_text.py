@@ -1,4 +1,4 @@
-"""Texts of strangers within a question: data that can never become an instruction."""
+"""Put foreign texts into questions as data that can never become instructions."""
 
 import re
 from typing import Final

@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Inquiry(Generic[A]):
-    """One thing that a suite, an ask or a reward wants to know about a case.
+    """One question of a suite, an ask or a reward about a case, with the parser of its reply.
 
     Attributes:
         step: its name, unique within the case: "subject", "assessment". Stands in ``judge_calls.step``.

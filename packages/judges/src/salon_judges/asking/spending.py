@@ -1,4 +1,4 @@
-"""What a run may spend, what it has spent, and when it has to stop asking."""
+"""Limits of a run, its spending so far, and the reason to stop asking."""
 
 import math
 import time
@@ -42,7 +42,7 @@ class RunLimits:
 
 
 class CallCounts(Protocol):
-    """What was spent elsewhere: another run's progress, or another :class:`Spending`."""
+    """Counts of other calls: another run's progress, or another :class:`Spending`."""
 
     @property
     def calls(self) -> int:
@@ -67,7 +67,7 @@ class CallCounts(Protocol):
 
 @dataclass(slots=True)
 class Spending:
-    """What was spent so far, held against the limits.
+    """The spending so far, compared with the limits.
 
     Attributes:
         stopped: why nothing more may be asked, whatever the limits.
@@ -101,7 +101,7 @@ class Spending:
 
     @property
     def seconds(self) -> float:
-        """Since the start."""
+        """Seconds since the start."""
         return self.clock() - self.began
 
     def refusal(self) -> str | None:

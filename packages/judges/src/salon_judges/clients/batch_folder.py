@@ -60,7 +60,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The last of what came back for a request, and how often it failed; ``reply`` may be a failure."""
+    """The latest reply to a request, which may be a failure, and how often it failed."""
 
     reply: Reply
     failures: int
@@ -72,7 +72,7 @@ State: TypeAlias = Waiting | Settled | None
 
 @dataclass(slots=True)
 class Ingested:
-    """What the files of a vendor held.
+    """The counts of an ingest of a vendor's files.
 
     Attributes:
         replies: requests that were answered.

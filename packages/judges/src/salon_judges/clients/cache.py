@@ -54,7 +54,7 @@ class DamagedEntry:
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
-    """How much a folder holds."""
+    """The number of entries of a folder, and their bytes."""
 
     entries: int
     size_bytes: int
@@ -117,7 +117,7 @@ class ResponseCache:
         Args:
             version: of the judge.
             request_sha256: of the question.
-            failures: also return what is no whole reply.
+            failures: also return replies that are not whole.
         """
         key = _key(version, request_sha256)
         try:
@@ -271,8 +271,8 @@ class ResponseCache:
             self.close()
 
 
-def _connected(place: str, *, uri: bool = False) -> sqlite3.Connection:
-    return sqlite3.connect(place, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=uri)
+def _connected(address: str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(address, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=uri)
 
 
 def _code(error: Exception) -> int:
@@ -289,7 +289,7 @@ def _reply(sha256: bytes, body: bytes) -> Reply | str:
     if sha256 != hashlib.sha256(body).digest():
         return "a reply does not have the checksum that it was written with"
     try:
-        return ReplyDocument.model_validate_json(body).given_again()
+        return ReplyDocument.model_validate_json(body).as_cached()
     except ValidationError as error:
         return problem_of(error)
 

@@ -51,17 +51,17 @@ class ChatRequests:
             return [b'%b%b{"role":"user","content":%b}]%b' % (self._head, system, content, self._tail(question))]
         pieces: list[bytes] = []
         text = b'%b%b{"role":"user","content":[' % (self._head, system)
-        for place, part in enumerate(question.parts):
-            comma = b"," if place else b""
+        for number, part in enumerate(question.parts):
+            comma = b"," if number else b""
             if isinstance(part, Media):
-                for piece in await self._shown(part):
+                for piece in await self._media_parts(part):
                     pieces += [text + comma, piece]
                     text, comma = b"", b","
             else:
                 text += b'%b{"type":"text","text":%b}' % (comma, _json(part))
         return [*pieces, b"%b]}]%b" % (text, self._tail(question))]
 
-    async def _shown(self, media: Media) -> list[bytes]:
+    async def _media_parts(self, media: Media) -> list[bytes]:
         if media.kind == MediaKind.VIDEO:
             return await video_parts(media, self._settings.videos, self._pictures)
         return [await self._pictures.part(media)]
@@ -75,9 +75,9 @@ class ChatRequests:
         """Return the part of a body after the messages; the last few are cached, because similar questions share it."""
         schema = question.response_schema
         key = (question.decoding, None if schema is None else id(schema))
-        found = self._tails.get(key)
-        if found is not None and found[1] is schema:
-            return found[0]
+        cached = self._tails.get(key)
+        if cached is not None and cached[1] is schema:
+            return cached[0]
         fields = _json({**self._drawing(self.decoding(question)), **self._format(question), **self._settings.extra_body})
         tail = b"," + fields[1:] if len(fields) > 2 else b"}"
         if len(self._tails) >= 64:

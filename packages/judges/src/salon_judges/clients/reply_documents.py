@@ -72,7 +72,7 @@ class ReplyDocument(BaseModel):
             self.error,
         )
 
-    def given_again(self) -> Reply:
+    def as_cached(self) -> Reply:
         """Return the stored reply as ``cached``, at no cost."""
         tokens = tuple(Token(text, logprob, others) for text, logprob, others in self.tokens)
         usage = Usage(0, 0, 0.0)

@@ -45,7 +45,7 @@ class RoutedSettings(JudgeSettings):
 
 
 class RoutedJudge(Closing):
-    """Leaves each step of a suite to the judge that was named for it.
+    """Sends each step of a suite to the judge that was named for it.
 
     Args:
         routes: step → judge; ``*`` for all other steps.

@@ -182,7 +182,7 @@ def parse_score(text: str) -> Outcome[ScoreAnswer]:
         >>> parse_score('{"justification": "All there.", "score": 9}').answer
         ScoreAnswer(verdict=Scored(value=9.0), scaled=0.9, lower_is_better=False)
     """
-    answer = _said(text)
+    answer = _score_answer(text)
     if answer is not None:
         return Parsed(answer)
     outcome = parse_prism(text)
@@ -192,7 +192,7 @@ def parse_score(text: str) -> Outcome[ScoreAnswer]:
     return Parsed(ScoreAnswer(Scored(mark), mark / _HIGHEST_MARK), outcome.reasoning, outcome.notes)
 
 
-def _said(text: str) -> ScoreAnswer | None:
+def _score_answer(text: str) -> ScoreAnswer | None:
     """Return what a scorer's reply says. Any other text gives None, and so does a model that imitates a scorer."""
     if not text.startswith(_BEGINNING):
         return None
@@ -240,11 +240,11 @@ def _absolute(setting: str) -> str:
     *before, last = setting.split("=")
     kind, colon, path = last.partition(":")
     if colon and kind in _READING:
-        last = f"{kind}:{_found(path)}"
-    return "=".join([*map(_kept, before), _found(last)])
+        last = f"{kind}:{_absolute_path(path)}"
+    return "=".join([*map(_kept, before), _absolute_path(last)])
 
 
-def _found(path: str) -> str:
+def _absolute_path(path: str) -> str:
     return str(Path(path).absolute()) if path and Path(path).exists() else path
 
 

@@ -94,11 +94,11 @@ class Secrets:
         headers: dict[str, str] = {}
         values: list[str] = []
         if settings.api_key_env is not None and (settings.api_key_required or environment.get(settings.api_key_env)):
-            key = _taken(settings.api_key_env, environment)
+            key = _from_environment(settings.api_key_env, environment)
             headers["Authorization"] = f"Bearer {key}"
             values.append(key)
         for header, name in settings.secret_headers.items():
-            headers[header] = _taken(name, environment)
+            headers[header] = _from_environment(name, environment)
             values.append(headers[header])
         secrets = cls(headers, values)
         for key, value in settings.model_dump(mode="json").items():
@@ -157,7 +157,7 @@ def _character(escape: re.Match[bytes]) -> bytes:
     return bytes.fromhex(escape[1].decode()) if escape[1] else escape[2]
 
 
-def _taken(name: str, environment: Mapping[str, str]) -> str:
+def _from_environment(name: str, environment: Mapping[str, str]) -> str:
     value = environment.get(name, "").strip()
     if not value:
         raise InputError("the environment variable is not set", key=name, hint=f"Set it: export {name}=…")

@@ -55,8 +55,8 @@ def read_prompts(path: Path, language: str | None = None) -> UsableRows[SuitePro
 
     Returns:
         The prompts in the file's order. Facts: ``test_points``, pairs of a test point's id and its demand (empty: the prompt
-        itself says it), and ``battles``, where the file lists them (see :mod:`~.pairing`). A row is left out and named that
-        has no prompt, an unknown label, scenario, language or test point, one twice, or the id of another row.
+        itself says it), and ``battles``, where the file lists them (see ``magic_bench_377_pairs``). A row is left out and named
+        that has no prompt, an unknown label, scenario, language or test point, one twice, or the id of another row.
 
     Raises:
         InputError: the file cannot be read, none of its rows can be used, or none is in the language.

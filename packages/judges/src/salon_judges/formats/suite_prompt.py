@@ -13,7 +13,7 @@ class SuitePrompt:
 
     Attributes:
         prompt: the row of ``prompts``; its id is what names of pictures refer to.
-        facts: the suite's own columns: subject, class, track, test points. They reach :attr:`Case.facts`.
+        facts: the suite's own columns: subject, class, track, test points. A suite reads them as ``Case.facts``.
     """
 
     prompt: Prompt

@@ -74,7 +74,7 @@ class ByteCache(Generic[K, V]):
 
 
 class PictureCache:
-    """:func:`prepare_picture` with a memory of so many bytes, by the content of the file and the policy.
+    """:func:`~.preparing.prepare_picture` with a memory of so many bytes, by the content of the file and the policy.
 
     A file is read again each time, because only its content says whether it is the same; that costs about a tenth of decoding
     it. Safe to use from several threads; decoding releases the GIL.

@@ -126,7 +126,7 @@ def sample_video(data: bytes, policy: VideoPolicy, *, limits: VideoLimits = DEFA
 def _taken(data: bytes, plan: Outline, times: list[float], policy: VideoPolicy) -> tuple[list[Frame], int] | Unscored:
     """Return the frames at the given times, and by how many degrees they had to be turned."""
     frames: list[Frame] = []
-    frame_shown: tuple[VideoFrame, float] | None = None
+    current: tuple[VideoFrame, float] | None = None
     turned, last_s = 0, 0.0
     pending = iter(times)
     due = next(pending, None)
@@ -135,9 +135,9 @@ def _taken(data: bytes, plan: Outline, times: list[float], policy: VideoPolicy) 
     def take(until: float) -> None:
         """Give the picture that stands now to every time that is due before ``until``."""
         nonlocal due, turned
-        if frame_shown is None or due is None or due >= until - _SLACK_S:
+        if current is None or due is None or due >= until - _SLACK_S:
             return
-        image, turned = encode(frame_shown[0])
+        image, turned = encode(current[0])
         while due is not None and due < until - _SLACK_S:
             frames.append(Frame(due, image))
             due = next(pending, None)
@@ -146,8 +146,8 @@ def _taken(data: bytes, plan: Outline, times: list[float], policy: VideoPolicy) 
         if frame.is_corrupt:
             return bad_media(f"the video is damaged at {at_s:.2f} s")
         take(at_s)
-        frame_shown, last_s = (frame, at_s), max(last_s, at_s)
-    if frame_shown is None:
+        current, last_s = (frame, at_s), max(last_s, at_s)
+    if current is None:
         return bad_media("no picture of the video can be decoded")
     expected = plan.duration_s - 2 * max(plan.step_s, plan.duration_s / plan.coded_frames)
     if plan.start is not None and plan.last is not None:

@@ -122,5 +122,5 @@ def quoted_texts(prompt: str) -> tuple[str, ...]:
         >>> quoted_texts("The baker's shop; it's closed.")
         ()
     """
-    found = ("".join(match.groups(default="")).strip() for match in _QUOTED.finditer(prompt))
-    return tuple(text for text in found if any(character.isalnum() for character in text))
+    quotes = ("".join(match.groups(default="")).strip() for match in _QUOTED.finditer(prompt))
+    return tuple(text for text in quotes if any(character.isalnum() for character in text))

@@ -104,7 +104,7 @@ def rank_stability(
     settled = np.array([difference.significant for difference in differences])
     random = np.random.default_rng(seed)
     tail = (1.0 - confidence) / 2.0
-    sizes_tried = []
+    by_size = []
     for size in sizes:
         drawn = np.array([table[_draw(members, size, random)].mean(axis=0) for _ in range(rounds)])
         signs = np.sign(drawn[:, first] - drawn[:, second])
@@ -112,7 +112,7 @@ def rank_stability(
         low, high = np.quantile(tau, [tail, 1.0 - tail])
         same = signs == full
         agreed = (signs * full)[:, settled].mean(axis=1) if settled.any() else np.full(rounds, np.nan)
-        sizes_tried.append(
+        by_size.append(
             SizeStability(
                 size=int(size),
                 tau=float(tau.mean()),
@@ -127,7 +127,7 @@ def rank_stability(
     unsettled = tuple((d.first, d.second) if d.value >= 0 else (d.second, d.first) for d in differences if not d.significant)
     drawn_by = {"rounds": rounds, "replicates": replicates, "seed": seed}
     ranking = tuple(names[system] for system in order)
-    return Stability(tuple(sizes_tried), ranking, unsettled, len(table), len(members), confidence=confidence, **drawn_by)
+    return Stability(tuple(by_size), ranking, unsettled, len(table), len(members), confidence=confidence, **drawn_by)
 
 
 def allocate(stratum_sizes: Sequence[int], size: int) -> list[int]:

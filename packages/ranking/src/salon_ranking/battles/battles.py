@@ -384,10 +384,10 @@ def cluster_columns(cluster_by: str | Sequence[str] | None) -> tuple[str, ...]:
     Raises:
         OptionError: more than two, or the same one twice.
     """
-    given = () if cluster_by is None else (cluster_by,) if isinstance(cluster_by, str) else cluster_by
-    if not isinstance(given, Sequence) or not all(isinstance(column, str) for column in given):
+    names = () if cluster_by is None else (cluster_by,) if isinstance(cluster_by, str) else cluster_by
+    if not isinstance(names, Sequence) or not all(isinstance(column, str) for column in names):
         raise OptionError("cluster_by must be the name of a column, or of two, not", value=repr(cluster_by))
-    columns = tuple(given)
+    columns = tuple(names)
     if len(columns) > 2 or len(set(columns)) < len(columns):
         raise OptionError("clusters need one column, or two different ones, not", value=columns)
     return columns

@@ -287,6 +287,6 @@ def _share_cells(shares: "pl.DataFrame") -> Table:
         wide = wide_shares(shares)
         rows = [[row[0], *map(share, row[1:])] for row in wide.iter_rows()]
         return Table(tuple(wide.columns), rows, frozenset(wide.columns[1:]))
-    found = shares.select("test_point", "model", "share").iter_rows()
-    cells = [[point or "all checks", model, share(value)] for point, model, value in found]
+    checks = shares.select("test_point", "model", "share").iter_rows()
+    cells = [[point or "all checks", model, share(value)] for point, model, value in checks]
     return Table(("test_point", "model", "share"), cells, frozenset({"share"}))

@@ -217,8 +217,8 @@ def _inventory(
     if generations is not None:
         return Inventory.from_frame(read_table(generations, "generations", BattleError), str(generations))
     if is_url(battles) or Path(battles).is_dir():
-        made = read_table(battles, "generations", BattleError)
-        return Inventory.from_frame(made, str(battles)) if made.height else None
+        pictures = read_table(battles, "generations", BattleError)
+        return Inventory.from_frame(pictures, str(battles)) if pictures.height else None
     return None
 
 

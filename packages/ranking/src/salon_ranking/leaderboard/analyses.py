@@ -34,7 +34,7 @@ class FitDiagnosis:
 
 @dataclass(frozen=True, eq=False)
 class Analyses:
-    """Analyses of one leaderboard; None is what was not asked for.
+    """Analyses of one leaderboard; None for those that were not requested.
 
     Attributes:
         acceptability: the table of :func:`salon_ranking.acceptability`.

@@ -69,8 +69,8 @@ def compare(boards: Sequence[Leaderboard]) -> pl.DataFrame:
     table = pl.DataFrame({"model": pl.Series(models, dtype=pl.String)})
     for board, name in zip(boards, names, strict=True):
         among = pl.when(pl.col("model").is_in(list(shared))).then(pl.col("rating").round(RANK_DIGITS))
-        rank_among = among.rank("min", descending=True).cast(pl.Int64)
-        own = board.table.select("model", pl.col("rating").alias(f"rating {name}"), rank_among.alias(f"rank {name}"))
+        ranks = among.rank("min", descending=True).cast(pl.Int64)
+        own = board.table.select("model", pl.col("rating").alias(f"rating {name}"), ranks.alias(f"rank {name}"))
         table = table.join(own, on="model", how="left", maintain_order="left")
     changes = [(pl.col(f"rank {names[0]}") - pl.col(f"rank {name}")).alias(f"change {name}") for name in names[1:]]
     ordered = ["model"]
@@ -81,7 +81,7 @@ def compare(boards: Sequence[Leaderboard]) -> pl.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class VoteComparison(ShownResult):
-    """Two sets of votes on the same models, and how that was compared.
+    """The comparison of two sets of votes on the same models, and its method.
 
     Attributes:
         table: one row per model that both rate, best first by the first set: ``model``, ``rating`` and ``rank`` by the first,

@@ -45,7 +45,7 @@ _COLUMNS = {
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """All pairs of models that can be compared, and how that was done.
+    """The differences of all comparable pairs of models, and their method.
 
     Attributes:
         table: one row per pair, strongest first, the higher rated as ``model_a``: ``difference`` (Elo points, 0 or more),

@@ -1,4 +1,4 @@
-"""Whose battles a leaderboard leaves out: counts that a board carries in its header, its rows and its page."""
+"""Counts of the battles that a leaderboard leaves out, shown in its header, rows and page."""
 
 from dataclasses import dataclass
 

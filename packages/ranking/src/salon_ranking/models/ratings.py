@@ -211,10 +211,10 @@ def fitted(battles: Battles, options: FitOptions, *, clustered: bool = False) ->
     unknown = sorted({*(start or ())} - {*battles.models})
     if unknown:
         raise UnknownModelError("unknown model to start from", source=battles.source, value=unknown[0], allowed=battles.models)
-    component, found = leagues_of(battles, options.prior_ties, options.components, options.estimator)
+    component, all_leagues = leagues_of(battles, options.prior_ties, options.components, options.estimator)
     log_strengths, ratings = np.full(len(battles.models), np.nan), np.full(len(battles.models), np.nan)
     leagues: list[FittedLeague] = []
-    for league, likelihood in zip(found, _likelihoods(battles, found, options, clustered), strict=True):
+    for league, likelihood in zip(all_leagues, _likelihoods(battles, all_leagues, options, clustered), strict=True):
         names = [battles.models[number] for number in league.members]
         estimate = likelihood.fit(np.array([start.get(name, 0.0) for name in names]) if start else None)
         theta = estimate.values[: len(names)]
@@ -231,7 +231,7 @@ def fitted(battles: Battles, options: FitOptions, *, clustered: bool = False) ->
         converged=all(league.estimate.converged for league in leagues),
         iterations=max((league.estimate.iterations for league in leagues), default=0),
         gradient_norm=max((league.estimate.gradient_norm for league in leagues), default=0.0),
-        left_out=battles.count - sum(league.cells.battles for league in found),
+        left_out=battles.count - sum(league.cells.battles for league in all_leagues),
         options=options,
         leagues=tuple(leagues),
     )

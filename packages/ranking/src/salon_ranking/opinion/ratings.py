@@ -152,8 +152,8 @@ def _with_scale(table: CheckedTable, scale: tuple[float, float]) -> tuple[Checke
     low, high = scale
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise OptionError("the lowest mark must be below the highest, not", key="scale", value=f"{low:g}, {high:g}")
-    found = table.frame.columns
-    present = [name for name in _SCALE if name in found]
+    existing = table.frame.columns
+    present = [name for name in _SCALE if name in existing]
     if present:
         hint = "Leave --scale out: the file has its own."
         raise RatingError("is in the file already, beside a scale", source=table.source, column=present[0], hint=hint)
@@ -163,7 +163,7 @@ def _with_scale(table: CheckedTable, scale: tuple[float, float]) -> tuple[Checke
         "dimension": (pl.lit("overall"), "all marks are of one dimension, overall"),
         "generation_id": (pl.format("{}/{}", "model", "prompt_id"), "each model made one picture for each prompt"),
     }
-    lacking = {name: given for name, given in assumed.items() if name not in found}
+    lacking = {name: given for name, given in assumed.items() if name not in existing}
     columns = {name: value for name, (value, _) in lacking.items()}
     frame = table.frame.with_columns(scale_min=pl.lit(float(low)), scale_max=pl.lit(float(high)), **columns)
     remarks = ", ".join(words for _, words in lacking.values())

@@ -104,7 +104,7 @@ def leaderboard_page(
 
 
 def _beneath(boards: Sequence[Leaderboard], battles: Battles | None) -> list[PageSection]:
-    """Rank intervals, groups beside each other, and what only the battles themselves can tell."""
+    """Return the sections below: rank intervals, groups compared, and diagnostics of the battles."""
     alone = len(boards) == 1
     sections = [*rank_intervals(boards[0]), *listing_status(boards[0])] if alone else compared_groups(boards, battles)
     if battles is None:

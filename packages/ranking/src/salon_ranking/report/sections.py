@@ -1,4 +1,4 @@
-"""What stands beneath a leaderboard on its page: rank intervals, groups compared, win rates, convergence, raters."""
+"""Sections below a leaderboard on its page: rank intervals, groups compared, win rates, convergence, raters."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How sure an estimate is: the options of intervals."""
+"""The options of intervals: their kind, coverage, replicates and clusters."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -16,7 +16,7 @@ MOST_NUMBERS = 1 << 29
 
 @dataclass(frozen=True, kw_only=True)
 class CoverageOptions(Options):
-    """What intervals cover, and what may vary.
+    """The coverage of intervals, and whether clusters are resampled.
 
     Attributes:
         confidence: the intervals' coverage, between 0 and 1.
@@ -31,7 +31,7 @@ class CoverageOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalOptions(CoverageOptions, WorkOptions):
-    """The kind of intervals, and their draws.
+    """The kind of intervals, their replicates and seed.
 
     Attributes:
         interval: ``"percentile"``; ``"bca"``, corrected for bias and skewness; ``"sandwich"``, analytic, without draws. None:
@@ -51,7 +51,7 @@ class IntervalOptions(CoverageOptions, WorkOptions):
 
     @property
     def clustered(self) -> bool:
-        """Whether clusters count, where that is settled."""
+        """Whether clusters are used; known once options are settled."""
         return bool(self.cluster)
 
     @property

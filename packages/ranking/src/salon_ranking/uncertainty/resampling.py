@@ -113,7 +113,7 @@ def _uncertainty(league: FittedLeague, base: int | None, asked: IntervalOptions)
         return both.with_replicates(np.empty((0, len(values))), None, 0, 0)
     # Replicates are measured from some model in any case.
     origin = default_baseline(cells, values[:models]) if base is None else base
-    drawn = likelihood.draw(values, DrawPlan(origin, asked.replicates, asked.seed, workers(asked.threads), _told(asked)))
+    drawn = likelihood.draw(values, DrawPlan(origin, asked.replicates, asked.seed, workers(asked.threads), _counter(asked)))
     skew = accelerations(likelihood, values, origin) if asked.interval == "bca" else None
     replicates = drawn.log_strengths
     if len(counts) == 3:
@@ -184,7 +184,7 @@ class _Both:
         return replace(self.strengths, notes=(note,)), self.further
 
 
-def _told(asked: IntervalOptions) -> Callable[[int], object] | None:
+def _counter(asked: IntervalOptions) -> Callable[[int], object] | None:
     """Return the progress callback in the form that the core calls."""
     progress, replicates = asked.progress, asked.replicates
     return None if progress is None else lambda done: progress(done, replicates)

@@ -321,6 +321,6 @@ def _inverse(matrix: Floats) -> NDArray[np.floating]:
 
 
 def _symmetric(matrix: NDArray[np.floating]) -> Floats:
-    """Rounding aside, what it is already."""
+    """Return the matrix made exactly symmetric."""
     mean: Floats = np.asarray(0.5 * (matrix + matrix.T), dtype=np.float64)
     return mean

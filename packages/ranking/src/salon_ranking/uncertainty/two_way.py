@@ -1,4 +1,4 @@
-"""Battles that hang together in two ways at once (by prompt and by rater): an honest covariance, and honest draws.
+"""Covariance and replicates of battles clustered in two ways at once, by prompt and by rater.
 
 With V₁, V₂ the covariances clustered by each column and V₁₂ by their crossings,
 

@@ -80,7 +80,7 @@ class Freedom:
 
 @dataclass(frozen=True, eq=False)
 class GivenUp:
-    """Replicates that were drawn in vain, so that intervals are made otherwise.
+    """Replicates that cannot give intervals, so that another kind is used.
 
     Attributes:
         drawn: the replicates that each model has a value in, shape (n,).
@@ -369,7 +369,7 @@ class Uncertainty:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ResampledUncertainty(Uncertainty):
-    """The uncertainty that replicates show.
+    """The uncertainty from bootstrap replicates.
 
     Attributes:
         replicates: θ of each replicate, shape (replicates, n), NaN where a model has none.

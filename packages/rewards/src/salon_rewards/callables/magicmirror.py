@@ -32,7 +32,7 @@ from salon_taxonomy.answers import (
     magicmirror_json,
     render_prism,
 )
-from salon_taxonomy.answers.reading import said_object, without_surrogates
+from salon_taxonomy.answers.reading import split_object, without_surrogates
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError
@@ -415,7 +415,7 @@ def read_consistency(text: str) -> Verdict[bool]:
         >>> read_consistency("Yes, it is.").reason
         <Reason.MALFORMED: 'malformed'>
     """
-    opened = said_object(text)
+    opened = split_object(text)
     if isinstance(opened, Unparsed):
         return opened.unscored(text)
     try:

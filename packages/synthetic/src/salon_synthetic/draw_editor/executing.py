@@ -112,11 +112,11 @@ def _change(scene: Scene, command: ChangeAttributes) -> Scene:
     return scene
 
 
-def _placed(scene: Scene, index: int, thing_drawn: Item, fit: Callable[[Item], bool]) -> Scene:
+def _placed(scene: Scene, index: int, item: Item, fit: Callable[[Item], bool]) -> Scene:
     """Return the scene with an object at the nearest free place that fits."""
-    after = _nearest(scene, index, thing_drawn, fit)
+    after = _nearest(scene, index, item, fit)
     if after is None:
-        raise _refused(f"there is no room for a {thing_drawn.size} {thing_drawn.shape} there")
+        raise _refused(f"there is no room for a {item.size} {item.shape} there")
     return after
 
 

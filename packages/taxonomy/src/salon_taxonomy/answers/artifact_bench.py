@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from salon_taxonomy.answers.outcome import Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import Fidelity, Said, checked_fidelity, is_refusal, said
+from salon_taxonomy.answers.reading import Fidelity, SplitReply, checked_fidelity, is_refusal, split_reply
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason
 
@@ -107,7 +107,7 @@ def parse_yes_no(text: str, *, fidelity: Fidelity = "paper") -> Outcome[YesNoAns
         >>> parse_yes_no("Sorry, no videos can be opened here.").reason
         <Reason.REFUSED: 'refused'>
     """
-    heard = said(text)
+    heard = split_reply(text)
     if isinstance(heard, Unparsed):
         return heard
     lowered = heard.answer.lower()
@@ -141,7 +141,7 @@ def parse_video_choice(text: str, *, fidelity: Fidelity = "paper") -> Outcome[Vi
         >>> parse_video_choice("Both are equally good.").reason
         <Reason.MALFORMED: 'malformed'>
     """
-    heard = said(text)
+    heard = split_reply(text)
     if isinstance(heard, Unparsed):
         return heard
     lowered = heard.answer.lower()
@@ -189,7 +189,7 @@ def parse_option_letters(text: str, options: int = 6, *, fidelity: Fidelity = "p
     """
     if not 1 <= options <= _MOST_OPTIONS:
         raise InputError("the number of options must be 1 to 26", column="options", value=options)
-    heard = said(text)
+    heard = split_reply(text)
     if isinstance(heard, Unparsed):
         return heard
     if checked_fidelity(fidelity) == "released":
@@ -254,13 +254,13 @@ def _last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     return last
 
 
-def _heard(heard: Said, answer: A) -> Parsed[A]:
+def _heard(heard: SplitReply, answer: A) -> Parsed[A]:
     return Parsed(answer, heard.reasoning, heard.notes)
 
 
-def _nothing(heard: Said, what: str) -> Unparsed:
+def _nothing(heard: SplitReply, what: str) -> Unparsed:
     return Unparsed(Reason.MALFORMED, f"{what} is in the reply", heard.reasoning)
 
 
-def _refused(heard: Said) -> Unparsed:
+def _refused(heard: SplitReply) -> Unparsed:
     return Unparsed(Reason.REFUSED, f"the reply begins {heard.answer[:40]!r}", heard.reasoning)

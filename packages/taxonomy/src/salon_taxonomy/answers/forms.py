@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final, TypeVar
 
 from salon_taxonomy.answers.outcome import Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import Said, is_refusal, last_object, rejected, said, said_object
+from salon_taxonomy.answers.reading import SplitReply, is_refusal, last_object, rejected, split_object, split_reply
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Reason
@@ -47,7 +47,7 @@ def parse_yes_or_no(text: str) -> Outcome[bool]:
         >>> [parse_yes_or_no(reply).reason.value for reply in ("", "I have no idea", '{"answer": "ye', "Answer: maybe")]
         ['empty', 'malformed', 'truncated', 'off_menu']
     """
-    heard = said(text)
+    heard = split_reply(text)
     if isinstance(heard, Unparsed):
         return heard
     lines, word = _lines(heard), _last_line(heard, _YES_NO)
@@ -83,7 +83,7 @@ def parse_choice(text: str, labels: Sequence[str]) -> Outcome[str]:
     spelled = {label.lower(): label for label in labels}
     if len(labels) < 2 or len(spelled) < len(labels) or "" in spelled:
         raise InputError("needs two or more different labels, not", column="labels", value=list(labels))
-    heard = said(text)
+    heard = split_reply(text)
     if isinstance(heard, Unparsed):
         return heard
     word = _last_line(heard, tuple(spelled))
@@ -111,7 +111,7 @@ def parse_scale(text: str, lowest: int, highest: int) -> Outcome[int]:
     """
     if lowest >= highest:
         raise InputError("the lowest mark must be below the highest, not", column="lowest", value=lowest)
-    heard = said(text)
+    heard = split_reply(text)
     if isinstance(heard, Unparsed):
         return heard
     marks = list(_MARKED.finditer(heard.answer))
@@ -139,7 +139,7 @@ def parse_object(text: str, read: Callable[[dict[str, Json]], V]) -> Outcome[V]:
         >>> parse_object('{"cats": 2', dict).reason
         <Reason.TRUNCATED: 'truncated'>
     """
-    opened = said_object(text)
+    opened = split_object(text)
     if isinstance(opened, Unparsed):
         return opened
     heard, fragment = opened
@@ -157,11 +157,11 @@ def parse_object(text: str, read: Callable[[dict[str, Json]], V]) -> Outcome[V]:
     return Parsed(answer, heard.reasoning, (*heard.notes, *fragment.notes))
 
 
-def _lines(heard: Said) -> list[str]:
+def _lines(heard: SplitReply) -> list[str]:
     return [line.strip() for line in heard.answer.splitlines() if line.strip()]
 
 
-def _last_line(heard: Said, words: tuple[str, ...]) -> str | None:
+def _last_line(heard: SplitReply, words: tuple[str, ...]) -> str | None:
     """Return the word that is the last line of a reply, or that its last line gives behind "answer:"."""
     lines = _lines(heard)
     if not lines:
@@ -202,7 +202,7 @@ def _longest_first(words: tuple[str, ...]) -> list[str]:
     return sorted(words, key=len, reverse=True)
 
 
-def _nothing_chosen(heard: Said, problem: str) -> Unparsed:
+def _nothing_chosen(heard: SplitReply, problem: str) -> Unparsed:
     """Return why a reply chooses nothing: cut off, a refusal, another answer, or prose."""
     if _broken_off(heard):
         return Unparsed(Reason.TRUNCATED, "{ is opened and never closed", heard.reasoning)
@@ -215,6 +215,6 @@ def _nothing_chosen(heard: Said, problem: str) -> Unparsed:
     return Unparsed(Reason.MALFORMED, problem, heard.reasoning)
 
 
-def _broken_off(heard: Said) -> bool:
+def _broken_off(heard: SplitReply) -> bool:
     """Return whether a reply is the beginning of a JSON object."""
     return heard.answer.lstrip("`json \n").startswith("{") and last_object(heard.answer) is None

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import Found, last_box, nothing_found, rejected, said, without_surrogates
+from salon_taxonomy.answers.reading import Found, last_box, nothing_found, rejected, split_reply, without_surrogates
 from salon_taxonomy.answers.rendering import with_reasoning
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.errors import InputError
@@ -198,7 +198,7 @@ def render_magicmirror(answer: MagicMirrorAnswer, reasoning: str | None = None, 
 
 def _parsed(text: str) -> Outcome[MagicMirrorAnswer]:
     """Read a reply of any form; :func:`parse_magicmirror` takes a shorter way for replies as they are asked for."""
-    heard = said(text)
+    heard = split_reply(text)
     if isinstance(heard, Unparsed):
         return heard
     fragment = last_box(heard.answer)

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import rejected, said_object, without_surrogates
+from salon_taxonomy.answers.reading import rejected, split_object, without_surrogates
 from salon_taxonomy.answers.rendering import object_text, with_reasoning
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.errors import InputError
@@ -57,7 +57,7 @@ def parse_prism(text: str, *, need_justification: bool = True) -> Outcome[PrismA
         >>> parse_prism('{"score": 7}').detail, parse_prism('{"score": 7}', need_justification=False).answer.score
         ("the key 'justification' is missing or no text", 7.0)
     """
-    opened = said_object(text)
+    opened = split_object(text)
     if isinstance(opened, Unparsed):
         return opened
     heard, fragment = opened

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import Fidelity, checked_fidelity, rejected, said_object, without_surrogates
+from salon_taxonomy.answers.reading import Fidelity, checked_fidelity, rejected, split_object, without_surrogates
 from salon_taxonomy.answers.rendering import object_text, with_reasoning
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.verdict import Reason
@@ -87,7 +87,7 @@ def parse_r3(text: str, *, fidelity: Fidelity = "paper") -> Outcome[R3Answer]:
 
 def _parsed(text: str, answer_of: Callable[[Json], tuple[R3Answer, tuple[Note, ...]]]) -> Outcome[R3Answer]:
     """Read a reply of any form; :func:`parse_r3` takes a shorter way for replies as they are asked for."""
-    opened = said_object(text)
+    opened = split_object(text)
     if isinstance(opened, Unparsed):
         return opened
     heard, fragment = opened

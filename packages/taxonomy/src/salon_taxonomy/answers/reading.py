@@ -1,4 +1,4 @@
-"""Where in a reply the answer stands: after the reasoning, in a box, or in a JSON object.
+"""Find the answer in a judge's reply: after the reasoning, in a box, or in a JSON object.
 
 Each function makes one pass over the text, so its time is linear in the length of the reply, whatever the reply is. Replies of
 more than :data:`LONGEST_REPLY` characters are not read.
@@ -49,7 +49,7 @@ def checked_fidelity(fidelity: Fidelity) -> Fidelity:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SplitReply:
     """A reply split into reasoning and answer.
 
     Attributes:
@@ -77,16 +77,16 @@ class Found:
     unfinished: bool
 
 
-def said(text: str) -> Said | Unparsed:
+def split_reply(text: str) -> SplitReply | Unparsed:
     """Take the reasoning out of a reply.
 
     All text within ``<think>…</think>`` is reasoning, wherever it stands; so is everything before a ``</think>``
     without an opening tag. A ``<think>`` that is never closed means that the reply broke off while reasoning.
 
     Example:
-        >>> said("<think>Six fingers.</think>no")
-        Said(reasoning='Six fingers.', answer='no', notes=())
-        >>> said("<think>Six fing").reason
+        >>> split_reply("<think>Six fingers.</think>no")
+        SplitReply(reasoning='Six fingers.', answer='no', notes=())
+        >>> split_reply("<think>Six fing").reason
         <Reason.TRUNCATED: 'truncated'>
     """
     if len(text) > LONGEST_REPLY:
@@ -121,7 +121,7 @@ def said(text: str) -> Said | Unparsed:
     if not answer:
         after = " after the reasoning" if start else ""
         return Unparsed(Reason.EMPTY, f"nothing stands{after or ' in the reply'}", reasoning)
-    return Said(reasoning, answer, notes, text[start:].strip())
+    return SplitReply(reasoning, answer, notes, text[start:].strip())
 
 
 def thought_letters(reasoning: str) -> str:
@@ -218,19 +218,19 @@ def last_object(answer: str) -> Found | None:
     return Found(answer[start:end], (*notes, Note.UNFINISHED) if opened else notes, bool(opened))
 
 
-def said_object(text: str) -> tuple[Said, Found] | Unparsed:
+def split_object(text: str) -> tuple[SplitReply, Found] | Unparsed:
     """Split a reply whose answer is a JSON object into its text and its last object.
 
     Without an object, return the reason.
 
     Example:
-        >>> heard, found = said_object('<think>Six fingers.</think>{"score": 7}')
+        >>> heard, found = split_object('<think>Six fingers.</think>{"score": 7}')
         >>> heard.reasoning, found.body
         ('Six fingers.', '{"score": 7}')
-        >>> said_object("It is fine.").detail
+        >>> split_object("It is fine.").detail
         'no {…} is in the reply'
     """
-    heard = said(text)
+    heard = split_reply(text)
     if isinstance(heard, Unparsed):
         return heard
     fragment = last_object(heard.answer)
@@ -247,7 +247,7 @@ def rejected(fragment: Found, reason: Reason, detail: str, reasoning: str | None
     return Unparsed(reason, detail, reasoning)
 
 
-def nothing_found(heard: Said, wanted: str) -> Unparsed:
+def nothing_found(heard: SplitReply, wanted: str) -> Unparsed:
     """Why a reply without its box or object is no answer: cut off, a refusal, or something else altogether."""
     if wanted in heard.answer:
         return Unparsed(Reason.TRUNCATED, f"{wanted} is opened and never closed", heard.reasoning)

@@ -76,8 +76,8 @@ def config_of(name: str, revision: str | None = None, *, hub: str | None = None)
     except (OSError, ValueError) as error:
         if name not in KNOWN:
             problem = str(error).strip().partition("\n")[0][:200]
-            problem_words = "the model cannot be found" if hub else f"the model cannot be found ({problem})"
-            raise not_found(problem_words, name, hub) from error
+            message = "the model cannot be found" if hub else f"the model cannot be found ({problem})"
+            raise not_found(message, name, hub) from error
     kind, sizes = KNOWN[name]
     return AutoConfig.for_model(kind, **sizes), False
 

@@ -220,7 +220,7 @@ def _chart(
     several, one = len(runs) > 1, len(group.names) == 1
     colour_of = dict(zip(group.names, colours(group.names.values()), strict=True))
     lines = []
-    for number_of_run, run, of in present:
+    for run_number, run, of in present:
         for number, (name, called) in enumerate(group.names.items()):
             if curve := of.history.curves.get(name):
                 label = called if not several else run.name if one else f"{called}, {run.name}"
@@ -231,8 +231,8 @@ def _chart(
                     Curve(
                         label,
                         points,
-                        number_of_run if one else colour_of[name],
-                        0 if one else number_of_run + number // 8,
+                        run_number if one else colour_of[name],
+                        0 if one else run_number + number // 8,
                         alarms,
                     )
                 )
@@ -242,7 +242,10 @@ def _chart(
         else [LegendEntry(called, colour_of[name], number // 8) for number, (name, called) in enumerate(group.names.items())]
     )
     if several:
-        keys += [LegendEntry(run.name, place, 0) if one else LegendEntry(run.name, None, place) for place, run, _ in present]
+        keys += [
+            LegendEntry(run.name, run_number, 0) if one else LegendEntry(run.name, None, run_number)
+            for run_number, run, _ in present
+        ]
     levels: list[Threshold] = []
     if group.heading == "Monitors":
         (monitor,) = group.names.values()

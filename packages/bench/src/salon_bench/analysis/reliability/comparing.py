@@ -37,7 +37,7 @@ class RankedSubject:
 
 @dataclass(frozen=True, slots=True)
 class SubjectComparison(ShownResult):
-    """Everything about one table of scores.
+    """The ranking, differences and stability of one table of scores.
 
     Attributes:
         standings: best first.

@@ -4,7 +4,7 @@
 * :data:`battles` (``magic-bench-377-battles``) compares two models' pictures, each pair in both orders; :data:`battles_strict`
   and :data:`battles_each` treat contradicting orders differently (:class:`OrderRule`);
 * :func:`read_prompts` reads your copy of the prompts, :func:`coverage` sets its labels beside the shares of MEF, Table 2;
-* :func:`draft` draws battles instead of taking all; :mod:`~.people` writes lists of checks for people and reads them back.
+* :func:`draft` draws battles instead of taking all.
 
 Source, licence, known flaws and deviations: the README beside this file.
 """

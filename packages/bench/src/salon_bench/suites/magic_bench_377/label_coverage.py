@@ -77,7 +77,7 @@ def coverage(prompts: Sequence[SuitePrompt]) -> Coverage:
     """Count the labels of prompts. A test point counts as its capability, and a capability once for each prompt.
 
     Args:
-        prompts: at least one, as :func:`~.prompt_file.read_prompts` returns them.
+        prompts: at least one, as :func:`~salon_judges.formats.magic_bench_377_prompts.read_prompts` returns them.
 
     Example:
         >>> import tempfile

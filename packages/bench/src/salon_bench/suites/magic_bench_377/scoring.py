@@ -26,7 +26,7 @@ def summarize_marks(scores: pl.DataFrame) -> Summary:
     """Marks and test points of one subject.
 
     Args:
-        scores: rows that :meth:`MagicBench377.examine` made, columns as in the store; other rows are left alone.
+        scores: rows of :meth:`~.suite.MagicBench377.examine`, columns as in the store; other rows are left alone.
 
     Returns:
         ``Prompt Following``, ``Structural Accuracy``, ``Aesthetic Quality``: mean marks, 1 to 5. ``test points``: the share of
@@ -84,7 +84,7 @@ def summarize_battles(scores: pl.DataFrame, rule: OrderRule = OrderRule.TIE) -> 
     """Battles of one subject, and how its judge's verdicts depend on the side.
 
     Args:
-        scores: rows that :meth:`MagicBench377Battles.examine` made, columns as in the store; other rows are left alone.
+        scores: rows of :meth:`~.battles_suite.MagicBench377Battles.examine`, columns as in the store; others are left alone.
         rule: what contradicting showings came to.
 
     Returns:

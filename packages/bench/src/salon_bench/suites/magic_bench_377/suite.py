@@ -40,7 +40,7 @@ class PromptFileSuite(SuiteBase):
     """What the suites of the benchmark share: the pictures that judges see, the questions, and prompts from a file.
 
     Args:
-        language: ``en`` or ``zh``: only prompts in this language; None: see :func:`~.prompt_file.read_prompts`.
+        language: ``en`` or ``zh``: only prompts in this language; None: see ``salon_judges.formats.magic_bench_377_prompts``.
 
     Raises:
         InputError: for another language.

@@ -56,7 +56,7 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity) -> Summary:
     """Return the five scores and eight sub-scores of one subject model, with 95% intervals.
 
     Args:
-        scores: rows that :meth:`MagicBench.examine` made, columns as in the store; other rows are left alone.
+        scores: rows of :meth:`~.suite.MagicBench.examine`, columns as in the store; other rows are left alone.
         fidelity: whose rules count. ``released`` needs rows of the suite ``magicbench-released``.
 
     Returns:

@@ -95,7 +95,7 @@ class MagicBench(SuiteBase):
         return read_prompts(file)
 
     def examine(self, case: Case) -> Examination:
-        """Ask for the subject, then for artifacts; the rows are those of :class:`~.subjects.Dimension`.
+        """Ask for the subject, then for artifacts; the rows have the dimensions of :class:`Dimension`.
 
         A dimension that was not asked about has no row: a picture without its subject is assessed no further.
         """

@@ -61,7 +61,7 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity = "paper", *, replicates:
     """Overall and the seven tracks of one subject model: average, alignment and aesthetics, with 95% intervals.
 
     Args:
-        scores: rows that :meth:`PrismBench.examine` made, columns as in the store; rows of other dimensions are left alone.
+        scores: rows of :meth:`~.suite.PrismBench.examine`, columns as in the store; rows of other dimensions are left alone.
         fidelity: whose rules count.
         replicates: of the bootstrap; 0 gives no intervals.
         seed: of its draws.

@@ -8,7 +8,7 @@ from typing import Final
 
 from salon_judges.formats.r3_bench import MOST_QUESTIONS
 from salon_taxonomy.answers.outcome import Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import is_refusal, rejected, said, said_object
+from salon_taxonomy.answers.reading import is_refusal, rejected, split_object, split_reply
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.verdict import Reason
 
@@ -33,7 +33,7 @@ def parse_yes_no_lines(text: str, *, count: int) -> Outcome[tuple[bool, ...]]:
         >>> parse_yes_no_lines("yes", count=2).detail
         '2 questions were asked, but 1 line came back'
     """
-    heard = said(text)
+    heard = split_reply(text)
     if isinstance(heard, Unparsed):
         return heard
     lines = [line for line in heard.answer.splitlines() if line.strip()]
@@ -60,7 +60,7 @@ def parse_equivalent(text: str) -> Outcome[bool]:
         >>> parse_equivalent('{"equivalent": "mostly"}').reason
         <Reason.OFF_MENU: 'off_menu'>
     """
-    opened = said_object(text)
+    opened = split_object(text)
     if isinstance(opened, Unparsed):
         return opened
     heard, fragment = opened
@@ -80,7 +80,7 @@ def parse_questions(text: str) -> Outcome[tuple[str, ...]]:
         >>> parse_questions('{"questions": ["Is there a lemon?", "Is the lemon blue?"]}').answer
         ('Is there a lemon?', 'Is the lemon blue?')
     """
-    opened = said_object(text)
+    opened = split_object(text)
     if isinstance(opened, Unparsed):
         return opened
     heard, fragment = opened

@@ -83,7 +83,7 @@ def read_staged(path: Path, images: Path | None = None) -> UsableRows[Staged]:
     """Read usable rows, with the columns ``said`` and ``edit`` where they stand.
 
     Raises:
-        InputError: as :func:`~.rows.read_items`.
+        InputError: as :func:`~salon_judges.formats.r3_bench.read_items`.
     """
     root = images or path.parent
     return unique_rows(

@@ -103,10 +103,10 @@ def briefs(category: SubCategory, *, seed: int, number: int, library: Library) -
     draws = {place: _distinct(_combinations(entities[place], library), f"{seed}/{category}/{place}") for place in order}
     drawn: list[Brief] = []
     while len(drawn) < number:
-        for number_of_draw in order[: number - len(drawn)]:
-            combination = next(draws[number_of_draw], None)
+        for entity_number in order[: number - len(drawn)]:
+            combination = next(draws[entity_number], None)
             if combination is not None:
-                drawn.append(_brief(entities[number_of_draw], combination, library))
+                drawn.append(_brief(entities[entity_number], combination, library))
     return drawn
 
 

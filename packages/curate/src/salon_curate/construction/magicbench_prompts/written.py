@@ -15,7 +15,7 @@ from salon_curate.construction.magicbench_prompts.library import Library
 from salon_judges.asking.templates import Templates
 from salon_judges.formats.magicbench_subjects import SubCategory
 from salon_taxonomy.answers import Outcome, Parsed, Unparsed
-from salon_taxonomy.answers.reading import rejected, said_object
+from salon_taxonomy.answers.reading import rejected, split_object
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError
@@ -70,7 +70,7 @@ def parse_written(text: str) -> Outcome[tuple[str, str]]:
         >>> parse_written('{"prompt": "An old kettle whistles on a stove.", "subject": "teapot"}').detail
         'the description does not name its subject'
     """
-    opened = said_object(text)
+    opened = split_object(text)
     if isinstance(opened, Unparsed):
         return opened
     heard, fragment = opened

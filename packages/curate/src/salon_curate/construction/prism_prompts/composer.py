@@ -87,9 +87,9 @@ def _id(track: Track, number: int, entry: Entry, language: Language) -> str:
 def _entries(track: Track, seed: int, number: int) -> Iterator[Entry]:
     """Different prompts of one track, in both languages."""
     seen: set[str] = set()
-    for number_of_entry in range(number):
+    for entry_number in range(number):
         for attempt in range(_TRIES):
-            entry = RECIPES[track](number_of_entry, Draws(f"{seed}/{track}/{number_of_entry}/{attempt}"))
+            entry = RECIPES[track](entry_number, Draws(f"{seed}/{track}/{entry_number}/{attempt}"))
             if entry[0] not in seen:
                 break
         else:

@@ -39,10 +39,10 @@ class Asked:
     def document(self) -> dict[str, Any]:
         """The body as JSON; empty when it is not a JSON object."""
         try:
-            found = json.loads(self.body)
+            parsed = json.loads(self.body)
         except (ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return parsed if isinstance(parsed, dict) else {}
 
     @cached_property
     def text(self) -> str:
@@ -52,16 +52,16 @@ class Asked:
     @cached_property
     def image_sha256s(self) -> tuple[str, ...]:
         """The hashes of the pictures' files, in order; pictures that are not data URLs are left out."""
-        found = []
+        digests = []
         for part in self._parts():
             image = part.get("image_url")
             url = image.get("url") if isinstance(image, dict) else None
             if isinstance(url, str) and url.startswith("data:"):
                 try:
-                    found.append(hashlib.sha256(base64.b64decode(url.partition(",")[2], validate=True)).hexdigest())
+                    digests.append(hashlib.sha256(base64.b64decode(url.partition(",")[2], validate=True)).hexdigest())
                 except (binascii.Error, ValueError):
                     continue
-        return tuple(found)
+        return tuple(digests)
 
     def _parts(self) -> Iterator[dict[str, Any]]:
         messages = self.document.get("messages")

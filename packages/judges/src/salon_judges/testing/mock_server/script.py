@@ -104,12 +104,12 @@ class ScriptState:
         script = self.script
         if script.capacity is not None and in_flight > script.capacity:
             return ScriptLine(fault=ServerFault.TOO_MANY, retry_after_s=script.retry_after_s)
-        for place, line in enumerate(script.lines):
-            left = self._left[place]
+        for number, line in enumerate(script.lines):
+            left = self._left[number]
             if left == 0 or not line.fits(asked):
                 continue
             if left is not None:
-                self._left[place] = left - 1
+                self._left[number] = left - 1
             return self._faulty(line) if line.says_only_a_reply else line
         return self._faulty(ScriptLine(script.rule(asked)))
 
