@@ -168,7 +168,7 @@ class CommandGenerator(Closing):
                     await process.wait()
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: nothing is open."""
 
 
 def open_generator(

@@ -46,4 +46,4 @@ class DrawGenerator(Closing):
         return Edit(Media.from_bytes(png(scene)), version=self.version)
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: nothing is open."""

@@ -71,7 +71,7 @@ def rows_(rows: tuple[Path, ...], videos: Path | None, output: Path | None, form
 @OUTPUT
 @FORMAT
 def confusion_(run_id: str, store: StoreAddress, output: Path | None, form: str) -> None:
-    """Which artifacts the judge of RUN takes for which: missed labels beside those that it chose instead.
+    """Show which artifacts the judge of RUN takes for which: missed labels beside those that it chose instead.
 
     \b
     Example:

@@ -44,7 +44,7 @@ def bilingual(
     output: Path | None,
     form: str,
 ) -> None:
-    """One model in both languages, side by side, with the interval of the difference.
+    """Compare one model in both languages, with the interval of the difference.
 
     \b
     Example:

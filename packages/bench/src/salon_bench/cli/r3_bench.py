@@ -119,7 +119,7 @@ def run(
     form: str,
     **work: Any,
 ) -> None:
-    """All four stages, or those named, and their numbers. The same command again goes on where it was stopped.
+    """Run all four stages, or those named. The same command again continues where it was stopped.
 
     1 reflect: the policy says of each picture whether it matches, what differs and how to edit it. 2 edit: the editor carries
     that out. 3 explanations: a judge of texts compares the policy's explanations with the annotated ones; gives S_ref.

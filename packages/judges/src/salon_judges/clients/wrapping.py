@@ -66,7 +66,7 @@ class AbsentJudge(Closing):
         return Reply("", CallStatus.CANCELLED, self.version, error=self._why)
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: nothing is open."""
 
 
 class WrappedJudge(Closing):

@@ -12,7 +12,7 @@ _VOTES = {
     ),
     "drivers": LazyCommand(
         "salon_ranking.cli.opinion:drivers",
-        "What voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal.",
+        "Estimate what voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal.",
     ),
     "elo": LazyCommand(
         "salon_ranking.cli.elo:elo",
@@ -45,7 +45,7 @@ _VOTES = {
 _RATINGS = {
     "agreement": LazyCommand(
         "salon_ranking.cli.agreement:agreement",
-        "How far raters agree beyond chance: Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of every pair.",
+        "Measure how far raters agree beyond chance: Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of every pair.",
     ),
     "mos": LazyCommand(
         "salon_ranking.cli.opinion:mos",
@@ -53,7 +53,7 @@ _RATINGS = {
     ),
     "pass-rates": LazyCommand(
         "salon_ranking.cli.opinion:pass_rates",
-        "The share of yes/no checks that each model passes, per test point, with Wilson intervals.",
+        "Report the share of yes/no checks that each model passes, per test point, with Wilson intervals.",
     ),
 }
 

@@ -55,7 +55,7 @@ def agreement(
     output: Path | None,
     format_: str,
 ) -> None:
-    """How far raters agree beyond chance: Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of every pair.
+    """Measure how far raters agree beyond chance: Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of every pair.
 
     INPUT has one row per label: a CSV, JSON Lines or Parquet file, or the directory of a result store (its table ratings). A
     statistic that does not exist has no value but a reason, such as things with different numbers of raters for Fleiss' kappa.

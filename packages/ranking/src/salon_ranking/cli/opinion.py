@@ -185,7 +185,7 @@ def drivers(
     format_: str,
     weight: str | None,
 ) -> None:
-    """What voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal.
+    """Estimate what voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal.
 
     BATTLES has the columns model_a, model_b, winner and prompt_id; RATINGS is what `salon ratings mos` reads. Each may be a
     file or the directory of a result store. CSV and Parquet output hold the rises; JSON holds the coefficients too.
@@ -232,7 +232,7 @@ def drivers(
 def pass_rates(
     checks: Path, task: str | None, confidence: float, output: Path | None, format_: str, spelled: Mapping[str, Any]
 ) -> None:
-    """The share of yes/no checks that each model passes, per test point, with Wilson intervals.
+    """Report the share of yes/no checks that each model passes, per test point, with Wilson intervals.
 
     INPUT is a CSV, JSON Lines or Parquet file with the columns model, test_point and satisfied (true, false, 1 or 0), or the
     directory of a result store, whose scores must be 0 or 1.

@@ -47,7 +47,7 @@ class DrawEditor(Closing):
         return await asyncio.to_thread(self._edit, image, instruction)
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: nothing is open."""
 
     def _edit(self, image: Media, instruction: str) -> Edit:
         began = perf_counter()

@@ -66,7 +66,7 @@ class PixelJudge(Closing):
         return self.settings.version
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: nothing is open."""
 
     async def ask(self, question: Question) -> Reply:
         """Answer one question; a picture that cannot be read is a rejected call, never an answer."""

@@ -96,7 +96,7 @@ def _edited(
     kind = section.name.partition(":")[0]
     if kind == _LOADED:
         absent = find_spec(kind) is None
-        note = f"{kind} is not installed; in a clone of Salon: uv pip install './packages/judges[{kind}]'. " if absent else ""
+        note = f"{kind} is absent; in a clone of Salon: uv pip install './packages/judges[diffusers]'. " if absent else ""
         return f"{section.name} (not tried)", (
             f"{note}The editor is opened with its first edit, and was not tried. Its memory is not counted above.",
         )

@@ -61,7 +61,7 @@ def average(tallies: Tallies, task: QuestionTask) -> float | None:
 
 
 def total(tallies: Tallies) -> float | None:
-    """``Total``: right answers of all tasks and levels over all questions that count, in percent; None without any."""
+    """Return ``Total``: right answers of all tasks and levels over all questions that count, in percent; None without any."""
     return sum(tallies.values(), AccuracyCounts()).percent
 
 

@@ -34,17 +34,17 @@ class Stats:
     _served: set[str] = field(default_factory=set, repr=False)
 
     def arrived(self) -> None:
-        """A request came in."""
+        """Count a request that came in."""
         self.requests += 1
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
 
     def met(self, fault: ServerFault) -> None:
-        """A request will fail in this way."""
+        """Count a request that will fail in this way."""
         self.faults[fault.value] += 1
 
     def sent(self, asked: Asked, line: ScriptLine) -> None:
-        """The request was answered as the line says."""
+        """Count a request that was answered as the line says."""
         self.in_flight -= 1
         if line.fault in _NO_COMPLETION or line.body is not None:
             return
@@ -54,7 +54,7 @@ class Stats:
             self._served.add(asked.sha256)
 
     def gave_up(self) -> None:
-        """The client left before it was answered."""
+        """Count a request whose client left before it was answered."""
         self.in_flight -= 1
         self.left += 1
 
