@@ -19,7 +19,7 @@ def view(store: StoreAddress, port: int, open_: bool) -> None:
     """Look at a store in the browser: runs while they go on, pictures with verdicts and replies, leaderboards.
 
     Filters: model, category, question, verdict, why it is missing, label, disagreement of judges, words of the prompt, and
-    any condition in SQL. Runs can be seen side by side. An address holds everything that is chosen, so it can be kept.
+    any condition in SQL. Runs can be seen side by side. An address holds everything that is chosen.
     Only this machine can open the page, and only with the token in its address. It changes nothing; Ctrl-C ends it.
 
     \b

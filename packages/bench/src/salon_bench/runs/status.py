@@ -15,7 +15,7 @@ from salon_store.journal import journal_path, read_journal
 from salon_store.places import place_of
 from salon_store.run_names import file_stem
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.locked_file import LockedFile
+from salon_taxonomy.locked_file import is_held
 from salon_taxonomy.records import Record, RunEventKind
 from salon_taxonomy.store_address import StoreAddress
 
@@ -124,8 +124,11 @@ def _with_shards(statuses: list[RunStatus]) -> list[RunStatus]:
     counts: dict[str, int] = {}
     for number, status in enumerate(statuses):
         if status.settings is not None and '"whole_id": "' in status.settings:
-            plan = json.loads(status.settings)
-            whole_id, (part, count) = plan["whole_id"], plan["shard"]
+            try:
+                plan = json.loads(status.settings)
+                whole_id, (part, count) = str(plan["whole_id"]), map(int, plan["shard"])
+            except (ValueError, KeyError, TypeError):  # a store from elsewhere: the run is shown as it is
+                continue
             statuses[number] = replace(status, part_of=whole_id)
             groups.setdefault(whole_id, {})[part] = statuses[number]
             counts[whole_id] = count
@@ -236,10 +239,4 @@ def _state(store: StoreAddress, row: dict[str, Any], *, finished: bool) -> RunSt
 
 
 def _at_work(store: StoreAddress, run_id: str) -> bool:
-    path = journal_path(place_of(store).layout.journals, run_id)
-    if not path.exists():
-        return False
-    file = LockedFile.opened(path, create=False)
-    if file is not None:
-        file.close()
-    return file is None and path.exists()
+    return is_held(journal_path(place_of(store).layout.journals, run_id))

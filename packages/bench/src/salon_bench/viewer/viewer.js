@@ -29,16 +29,17 @@ document.addEventListener("keydown", (event) => {
 });
 const fresh = async () => {
   if (!document.documentElement.hasAttribute("data-live")) return;
-  if (!typing() && !document.querySelector("input[type=checkbox]:checked")) {
+  const chosen = [...document.querySelectorAll("input[type=checkbox]")].some((box) => box.checked !== box.defaultChecked);
+  if (!typing() && !chosen) {
     try {
       const reply = await fetch(location.href);
-      if (!reply.ok) return;
+      if (!reply.ok) throw new Error(`${reply.status}`);
       const page = new DOMParser().parseFromString(await reply.text(), "text/html");
       const at = cards().indexOf(document.activeElement);
       document.getElementById("content").replaceWith(document.adoptNode(page.getElementById("content")));
       if (at >= 0) cards()[at]?.focus();
       if (!page.documentElement.hasAttribute("data-live")) document.documentElement.removeAttribute("data-live");
-    } catch { /* the server is gone; the page stays as it is */ }
+    } catch { /* the page stays as it is, and asks again */ }
   }
   setTimeout(fresh, 2000);
 };
