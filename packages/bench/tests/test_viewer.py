@@ -506,8 +506,6 @@ def test_a_page_stays_small_however_much_there_is_of_one_picture(tmp_path: Path)
 
 
 @pytest.mark.parametrize("settings", ['{"whole_id": "a"', '{"whole_id": "a"}', '{"whole_id": "a", "shard": 7}'])
-    "settings", ['{"whole_id": "a"', '{"whole_id": "a"}', '{"whole_id": "a", "shard": 7}', '["whole_id": "']
-)
 def test_a_run_whose_settings_are_no_plan_is_listed_as_it_is(store: Path, settings: str) -> None:
     ResultStore.open(store).append("runs", pl.DataFrame([{**run_row("odd"), "settings": settings}]), run_id="odd")
     assert "odd" in runs_page(StoreTables(store))
