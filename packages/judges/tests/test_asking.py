@@ -20,7 +20,7 @@ from salon_judges.asking.asker import (
     ReadReply,
     StopAskingError,
     StoredReply,
-    plain,
+    storable,
 )
 from salon_judges.asking.inquiry import Inquiry, drive, drive_async
 from salon_judges.asking.spending import RunLimits, Spending
@@ -281,9 +281,9 @@ def test_each_step_asks_the_judge_that_was_named_for_it():
 def test_what_cannot_be_stored_is_made_plain_also_of_earlier_attempts():
     wild = Reply("a\ud800", error="b\udfff", latency_ms=-1.0, usage=Usage(-5, 2**60, float("nan")))
     tame = Reply("a\ufffd", error="b\ufffd")
-    assert plain(replace(wild, earlier=(wild,))) == replace(tame, earlier=(tame,))
+    assert storable(replace(wild, earlier=(wild,))) == replace(tame, earlier=(tame,))
     whole = Reply("fine", latency_ms=0.0, usage=Usage(0, 2**53 - 1, 0.25))
-    assert plain(whole) is whole
+    assert storable(whole) is whole
 
 
 def test_attempts_of_the_client_are_kept_before_its_reply():
