@@ -135,10 +135,12 @@ def test_disagreement_of_two_judges_is_a_filter_and_a_mark(browser: Browser, add
         expect(page.get_by_role("status")).to_contain_text("140 of 140 cases")
         page.get_by_label(re.compile("judges differ")).check()
         page.get_by_role("button", name="Show", exact=True).click()
+        expect(page).to_have_url(re.compile("differs=1"))
+        expect(page.get_by_role("status")).not_to_contain_text("140 of 140")
         shown = page.locator(".card")
         assert 0 < shown.count() < 140 and page.locator(".card.differs").count() == shown.count()
         shown.locator(".open").first.click()
-        assert page.locator("tr.differs").count() == 2
+        expect(page.locator("tr.differs")).to_have_count(2)
 
 
 @pytest.mark.slow
@@ -168,6 +170,8 @@ def test_a_run_of_two_thousand_cases_is_looked_at_while_it_goes_on(
                 assert run.poll() is None
                 page.get_by_label("Verdict").select_option("unscored")
                 page.get_by_role("button", name="Show", exact=True).click()
+                expect(page).to_have_url(re.compile("verdict=unscored"))
+                expect(page.locator(".chip.missing").first).to_be_visible()
                 assert page.locator(".chip.missing").count() == page.locator(".card").count() > 0
                 assert run.wait(120) == 0
                 page.goto(page.url.split("&verdict")[0])
