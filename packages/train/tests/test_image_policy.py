@@ -121,13 +121,17 @@ def test_teachers_nothing_two_shapes_and_other_prompts_are_paid_what_the_docs_sa
     assert sorted([*HELD_OUT, *LEARNED]) == sorted(PROMPTS)
 
 
-def test_a_prompt_that_is_not_of_the_world_and_a_picture_of_nan_are_refused() -> None:
+def test_a_prompt_that_is_not_of_the_world_is_refused() -> None:
     for prompt in ("", "a red star", "red circle", "a red circle "):
         with pytest.raises(InputError) as raised:
             Obedience()([Image.new("RGB", (16, 16))], [prompt])
         assert raised.value.column == "prompts"
-    with pytest.raises(InputError, match="images"):
-        adapted_reward()(shown(torch.full((1, 3, 16, 16), math.nan)), PROMPTS[:1], [{}])
+
+
+def test_a_picture_of_nan_is_unscored_and_is_not_paid() -> None:
+    scores, info = adapted_reward()(shown(torch.full((1, 3, 16, 16), math.nan)), PROMPTS[:1], [{}])
+    assert all(math.isnan(score) for [score] in scores.values())
+    assert info == {"unscored": ["bad_media"]}
 
 
 # ----------------------------------------------------------------------------------------------------------------- flow
