@@ -182,7 +182,7 @@ def six_millions(tmp_path_factory):
         frame = pl.DataFrame({name: generator.integers(1, 11, rows, dtype=np.uint8) for name in SIX})
         path = dataset.folder / scores.part(shard, [])
         keys = pl.read_parquet(dataset.shard_path(shard.name), columns=["key"])["key"]
-        frame.insert_column(0, keys).with_columns(scores_problem=pl.lit(None, pl.String)).write_parquet(_made(path))
+        scores.write(_made(path), frame.insert_column(0, keys).with_columns(scores_problem=pl.lit(None, pl.String)), shard.name)
     select(dataset, [scores], {"style": "style >= 5"})  # the first use keeps the columns together
     return dataset, scores
 
