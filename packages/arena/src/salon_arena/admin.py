@@ -101,12 +101,12 @@ _ACTIONS: Final[Mapping[str, Callable[[Connection, Action, int], dict[str, Any]]
 
 
 def is_admin(connection: Connection, rater_id: str) -> bool:
-    """Whether a rater joined with an admin's invite."""
+    """Return whether a rater joined with an admin's invite."""
     return connection.execute(select(RATERS.c.role).where(RATERS.c.rater_id == rater_id)).scalar_one_or_none() == "admin"
 
 
 def admin_view(connection: Connection, now: int) -> dict[str, Any]:
-    """What the admin's page shows: tasks by state, progress, people, the last actions."""
+    """Return what the admin's page shows: tasks by state, progress, people, the last actions."""
     states = connection.execute(select(ASSIGNMENTS.c.state, func.count()).group_by(ASSIGNMENTS.c.state)).all()
     last = connection.execute(select(ADMIN_LOG).order_by(ADMIN_LOG.c.number.desc()).limit(_SHOWN))
     return {

@@ -194,7 +194,7 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 
 def _unavailable(log: Log | None) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """What answers when the database refuses: 503, and a line for the operator."""
+    """Return what answers when the database refuses: 503, and a line for the operator."""
 
     async def answer(_: Request, error: Exception) -> Response:
         if log is None:
@@ -207,7 +207,7 @@ def _unavailable(log: Log | None) -> Callable[[Request, Exception], Awaitable[Re
 
 
 async def _failed(_: Request, error: Exception) -> Response:
-    """A defect of the arena; sent from outside the middleware that adds the headers."""
+    """Return a defect of the arena; sent from outside the middleware that adds the headers."""
     return JSONResponse({"error": "internal"}, 500, HEADERS)
 
 
@@ -321,7 +321,7 @@ class _Routes:
         return self._published
 
     async def _board(self, request: Request) -> LiveBoard | PublishedBoard:
-        """The live board for admins, the published one for everybody else."""
+        """Return the live board for admins, the published one for everybody else."""
         published, live = self._published_board(), self._service.task.board
         return live if live is not None and await self._admin_or_none(request) is not None else published
 
@@ -436,7 +436,7 @@ class _Routes:
         return self._with_cookie(RedirectResponse(address, 303), f"{self._cookie}-oidc", value, _OIDC_LIFE)
 
     async def oidc_callback(self, request: Request) -> Response:
-        """The page that the provider sends people back to; it posts what it was given, for nothing changes on GET."""
+        """Return the page that the provider sends people back to; it posts what it was given, for nothing changes on GET."""
         if self._oidc is None:
             raise RefusedError(404, "unknown_page")
         returned = {name: request.query_params.get(name, "")[:2000] for name in ("code", "state")}
@@ -543,7 +543,7 @@ def _check_origin(request: Request) -> None:
 
 
 async def _model(request: Request, kind: type[M]) -> M:
-    """The body of a request, at most 128 KiB of JSON."""
+    """Return the body of a request, at most 128 KiB of JSON."""
     content = b""
     async for chunk in request.stream():
         content += chunk
@@ -559,7 +559,7 @@ async def _model(request: Request, kind: type[M]) -> M:
 
 
 def _has_nul(value: object) -> bool:
-    """Whether a text in a value of JSON holds the character 0."""
+    """Return whether a text in a value of JSON holds the character 0."""
     if isinstance(value, str):
         return "\0" in value
     inner = [*value.keys(), *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -567,7 +567,7 @@ def _has_nul(value: object) -> bool:
 
 
 def _task_of(request: Request) -> str:
-    """The task that an address names; refused where it can be none."""
+    """Return the task that an address names; refused where it can be none."""
     task: str = request.path_params["task"]
     if not _TASK_NAME.fullmatch(task):
         raise RefusedError(404, "unknown_file")
@@ -588,7 +588,7 @@ def _template(name: str, **words: object) -> str:
 
 @cache
 def _static_files() -> dict[str, bytes]:
-    """All of ``static/``, by name: nothing else can be asked for."""
+    """Return all of ``static/``, by name: nothing else can be asked for."""
     return {file.name: file.read_bytes() for file in files("salon_arena").joinpath("static").iterdir() if _is_static(file.name)}
 
 

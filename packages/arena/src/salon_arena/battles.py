@@ -101,11 +101,11 @@ class BattleTask:
         return dealt
 
     def shown(self, payload: Payload) -> dict[str, Any]:
-        """Whether pictures or videos are compared."""
+        """Return whether pictures or videos are compared."""
         return {"media_kind": self.material.kind}
 
     def check(self, payload: Payload, choice: JsonValue) -> str:
-        """One of the four answers."""
+        """Return one of the four answers."""
         if not isinstance(choice, str) or choice not in CHOICES:
             raise RefusedError(422, "bad_answer")
         return choice
@@ -116,7 +116,7 @@ class BattleTask:
         return not quality.certified(connection, rater.rater_id, now, self.rules.certified_days)
 
     def _anchor(self, connection: Connection, rater: Rater, used: set[str], random: Random) -> Draft | None:
-        """A random anchor that the rater has not had; tried among at most 64."""
+        """Return a random anchor that the rater has not had; tried among at most 64."""
         if not self.rules.anchors:
             return None
         some = random.sample(self.rules.anchors, min(_TRIED, len(self.rules.anchors)))
@@ -125,7 +125,7 @@ class BattleTask:
         return None if known is None else self._known("anchor", known, known.pair, random)
 
     def _tests(self, connection: Connection, rater: Rater, missing: int, random: Random) -> list[Draft]:
-        """The pairs of the test that this round has not had, in the order of the file."""
+        """Return the pairs of the test that this round has not had, in the order of the file."""
         number = quality.rounds(connection, rater.rater_id) + 1
         subjects = {f"qualification\x1f{number}\x1f{known.pair}": known for known in self.rules.qualification}
         left = unseen(connection, rater.rater_id, list(subjects.items()), lambda pair: pair[0], missing)

@@ -119,7 +119,7 @@ class BlindMedia:
 
 
 def is_video(file: Generated) -> bool:
-    """Whether the file's name says that it is a video."""
+    """Return whether the file's name says that it is a video."""
     return file.path.suffix.lower() in VIDEO_SUFFIXES
 
 

@@ -120,6 +120,6 @@ def _seconds(stamps: Sequence[Fraction]) -> tuple[float, ...]:
 
 
 def _filled(content: bytes, length: int) -> bytes:
-    """The file with a ``free`` box of zeros behind it, which players pass over."""
+    """Return the file with a ``free`` box of zeros behind it, which players pass over."""
     box = length - len(content)
     return content + box.to_bytes(4, "big") + b"free" + b"\0" * (box - 8)

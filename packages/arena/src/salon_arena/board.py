@@ -135,7 +135,7 @@ class LiveBoard:
         return self._tally(scenario, true() if scenario is None else SETTLED.c.scenario == scenario).ranked()
 
     def scenarios(self) -> list[str]:
-        """The scenarios that have settled votes, in ascending order."""
+        """Return the scenarios that have settled votes, in ascending order."""
         everything = self._tally(None, true())
         everything.read()
         return sorted(everything.scenarios)

@@ -97,7 +97,7 @@ def last_link(connection: Connection) -> ChainLink:
 
 
 def holds(connection: Connection, link: ChainLink) -> bool:
-    """Whether the chain still has a link."""
+    """Return whether the chain still has a link."""
     return link == FIRST or connection.execute(_THIS, {"number": link.number}).scalar_one_or_none() == link.value
 
 

@@ -39,7 +39,7 @@ class _Place(InputPath):
     """A file, or the address of a database on Postgres."""
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
-        """The address as it is; anything else as a path."""
+        """Return the address as it is; anything else as a path."""
         from salon_arena.database import is_address
 
         if is_address(value):
@@ -70,7 +70,7 @@ _PORT = click.option("--port", type=click.IntRange(0, 65535), default=8000, show
 
 
 def _serving(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a command that serves pages."""
+    """Return the options of a command that serves pages."""
     return click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")(_PORT(command))
 
 
@@ -653,7 +653,7 @@ def backup(database: Path | str, copy: Path) -> None:
 
 
 def _existing(path: Path | str) -> "ArenaDatabase":
-    """The database at ``path``, which must be there."""
+    """Return the database at ``path``, which must be there."""
     from salon_arena.database import ArenaDatabase
 
     if isinstance(path, Path) and not path.exists():
@@ -662,7 +662,7 @@ def _existing(path: Path | str) -> "ArenaDatabase":
 
 
 def _proxies(addresses: Sequence[str], host: str | None) -> tuple[str, ...]:
-    """Whose ``X-Forwarded-For`` is believed: the addresses given, else this machine; none without a proxy."""
+    """Return whose ``X-Forwarded-For`` is believed: the addresses given, else this machine; none without a proxy."""
     from ipaddress import ip_network
 
     if host is None:
@@ -684,7 +684,7 @@ def _proxies(addresses: Sequence[str], host: str | None) -> tuple[str, ...]:
 
 
 def _board_of(database: "ArenaDatabase") -> "LiveBoard":
-    """The board of another arena, which leaves out the raters that the arena itself leaves out."""
+    """Return the board of another arena, which leaves out the raters that the arena itself leaves out."""
     from salon_arena.board import LiveBoard, anchors_wanted
 
     return LiveBoard(database, anchors_first=database.read(lambda connection: anchors_wanted(connection, database.mode)))
@@ -701,7 +701,7 @@ def _text(path: Path) -> str:
 
 
 def _provider(issuer: str | None, client: str | None, secret: Path | None, host: str) -> "OidcSettings | None":
-    """Where people sign in; None where they do not."""
+    """Return where people sign in; None where they do not."""
     from salon_arena.signin import OidcSettings
 
     options = {"--oidc-issuer": issuer, "--oidc-client": client, "--oidc-secret-file": secret}
@@ -715,7 +715,7 @@ def _provider(issuer: str | None, client: str | None, secret: Path | None, host:
 
 
 def _sign_in(service: "WorkService", passwords: bool, provider: "OidcSettings | None") -> dict[str, Any]:
-    """How people sign in, as options of ``create_app``."""
+    """Return how people sign in, as options of ``create_app``."""
     from salon_arena.signin import Oidc, Passwords
 
     ways: dict[str, Any] = {"passwords": Passwords(service.database)} if passwords else {}
@@ -725,7 +725,7 @@ def _sign_in(service: "WorkService", passwords: bool, provider: "OidcSettings | 
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; closed at the end of a ``with`` block."""
+    """Return a socket that listens; closed at the end of a ``with`` block."""
     try:
         return socket.create_server((host, port))
     except OSError as error:

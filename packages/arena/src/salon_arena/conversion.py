@@ -52,7 +52,7 @@ def convert(connection: Connection, source: str, version: str) -> None:
 
 
 def _old_heads(connection: Connection, source: str) -> list[str]:
-    """The values of the old chain.
+    """Return the values of the old chain.
 
     Raises:
         InputError: an answer does not fit.
@@ -87,7 +87,7 @@ def earlier_heads(connection: Connection, claimed: Sequence[str]) -> list[str]:
 
 
 def _value(before: str, row: Row[Any], digests: str | None) -> str:
-    """The value of the old chain at an answer; the first ones did not commit to what was shown."""
+    """Return the value of the old chain at an answer; the first ones did not commit to what was shown."""
     linked = [getattr(row, name) for name in _LINKED] + ([digests] if digests is not None else [])
     return hashlib.sha256(before.encode() + json.dumps(linked, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
 

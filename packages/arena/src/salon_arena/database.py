@@ -395,7 +395,7 @@ def _result(work: Callable[[Connection], Any], connection: Connection) -> Any:
 
 
 def is_address(where: Path | str) -> bool:
-    """Whether a place is the address of a server, not a file.
+    """Return whether a place is the address of a server, not a file.
 
     Example:
         >>> is_address("postgresql://arena@localhost/arena"), is_address(Path("arena.db"))
@@ -414,7 +414,7 @@ def _url(where: Path | str) -> URL:
 
 
 def _shown(url: URL) -> str:
-    """An address without its secrets: a password may also be an option behind the question mark."""
+    """Return an address without its secrets: a password may also be an option behind the question mark."""
     return url.set(query={key: value for key, value in url.query.items() if key in _SHOWN}).render_as_string()
 
 
@@ -438,7 +438,7 @@ def _engine(url: URL, *, writes: bool) -> Engine:
 
 
 def _postgres(url: URL, *, writes: bool) -> Engine:
-    """An engine whose connections are tried before use, so that a restarted server is found again."""
+    """Return an engine whose connections are tried before use, so that a restarted server is found again."""
     try:
         level = "READ COMMITTED" if writes else "REPEATABLE READ"
         engine = create_engine(url, isolation_level=level, pool_pre_ping=True, connect_args={"connect_timeout": 10})
@@ -482,7 +482,7 @@ def _allow_changes(connection: Connection, table: str) -> None:
 
 
 def _prepared(connection: Connection, address: str, mode: str | None) -> tuple[dict[str, str], int]:
-    """The settings of the database, and the number of this server; makes the tables that are missing."""
+    """Return the settings of the database, and the number of this server; makes the tables that are missing."""
     begin_binding(connection)
     tables = set(inspect(connection).get_table_names())
     settings: dict[str, str] = {}
@@ -554,7 +554,7 @@ def _make_private(path: Path) -> None:
 
 
 def _worker(connection: Connection, settings: Mapping[str, str]) -> int:
-    """A number that no other server of the database has; 0 for a file, which one server has."""
+    """Return a number that no other server of the database has; 0 for a file, which one server has."""
     if connection.dialect.name != POSTGRES:
         return 0
     number = int(settings.get(_WORKERS, "0")) + 1

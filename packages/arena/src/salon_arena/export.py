@@ -111,7 +111,7 @@ def settled_battles(database: ArenaDatabase) -> list[Battle]:
 
 
 def _settled(connection: Connection) -> list[Row[Any]]:
-    """Battles and anchors, and the questions which of two models' files looks more real."""
+    """Return battles and anchors, and the questions which of two models' files looks more real."""
     query = (
         select(ASSIGNMENTS, SETTLED.c.winner, ANSWERS.c.choice, ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)
         .select_from(SETTLED_ANSWERS)
@@ -124,7 +124,7 @@ def _settled(connection: Connection) -> list[Row[Any]]:
 def _answers_to_forms(
     database: ArenaDatabase, prompts: dict[str, Prompt], generations: dict[str, Generation]
 ) -> tuple[list[Rating], list[Score]]:
-    """The rows of panels and checks; collects their prompts and files."""
+    """Return the rows of panels and checks; collects their prompts and files."""
     ratings: list[Rating] = []
     scores: list[Score] = []
     for row in database.read(lambda connection: list(connection.execute(_FORMS))):
@@ -218,7 +218,7 @@ def _unsettled(connection: Connection) -> tuple[int, tuple[tuple[str, ...], ...]
 
 
 def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], generations: dict[str, Generation]) -> Battle:
-    """The battle of one assignment; collects its prompt and its pictures."""
+    """Return the battle of one assignment; collects its prompt and its pictures."""
     payload = json.loads(row.payload)
     suite, winner = SUITE, row.winner
     if row.kind == "question":
@@ -265,7 +265,7 @@ def _prompt(payload: dict[str, Any]) -> Prompt:
 
 
 def _generations(row: Row[Any], payload: dict[str, Any]) -> Iterator[Generation]:
-    """The rows of the files, with the keys that ``salon bench run`` gives them."""
+    """Yield the rows of the files, with the keys that ``salon bench run`` gives them."""
     for file, sha256 in zip(payload["files"], json.loads(row.digests), strict=True):
         name = {"prompt": payload["prompt_id"], "model": file["model"], "sample": file["sample"], "sha256": sha256}
         yield Generation(

@@ -108,7 +108,7 @@ class FormTask(RoundsTask[FormItem]):
         super().__init__(self._forms, partial(FormItem, needed=raters), {"rater": kind})
 
     def payload(self, subject: str, item: FormItem, kind: str) -> Payload:
-        """The files, the rated ones in a random order, and what is asked about each."""
+        """Return the files, the rated ones in a random order, and what is asked about each."""
         form = self._forms[subject]
         first, rest = form.files[: self._rated_from], form.files[self._rated_from :]
         files = (*first, *self._draws.new().sample(rest, len(rest)))
@@ -117,14 +117,14 @@ class FormTask(RoundsTask[FormItem]):
         return {**prompt_payload(prompt, files), **more}
 
     def shown(self, payload: Payload) -> dict[str, Any]:
-        """Questions, the values and words of answers, and which files are rated."""
+        """Return questions, the values and words of answers, and which files are rated."""
         questions = [[visible(name), visible(text)] for name, text in payload["questions"]]
         options = [[int(value), words] for value, words in payload["options"].items()]
         more = {"questions": questions, "options": options, "rated_from": payload["rated_from"]}
         return {"media_kind": self._material.kind, **more}
 
     def check(self, payload: Payload, choice: JsonValue) -> str:
-        """A list per rated file, with a value per question."""
+        """Return a list per rated file, with a value per question."""
         values = [int(value) for value in payload["options"]]
         rated = len(payload["files"]) - payload["rated_from"]
         if not isinstance(choice, list) or len(choice) != rated:

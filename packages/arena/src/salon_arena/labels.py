@@ -69,7 +69,7 @@ class LabelItem(VotedItem):
     """What people have said of one file: its labels, and with Artifact-Bench's taxonomy its level."""
 
     def values(self, choice: str) -> frozenset[str]:
-        """The labels of an answer."""
+        """Return the labels of an answer."""
         return labels_of(choice)
 
 
@@ -140,7 +140,7 @@ class LabelTask(RoundsTask[LabelItem]):
         return labelled.model_dump_json()
 
     def fits(self, labelled: Labelled) -> bool:
-        """Whether an answer can be stored.
+        """Return whether an answer can be stored.
 
         Labels must be known, each there once and not too many, boxes within the picture, and a level given if one is wanted.
         """
@@ -154,12 +154,12 @@ class LabelTask(RoundsTask[LabelItem]):
 
 
 def label_subject(file: Generated) -> str:
-    """The subject of a file that is labelled."""
+    """Return the subject of a file that is labelled."""
     return f"label\x1f{file.prompt_id}\x1f{file.model}\x1f{file.sample}"
 
 
 def labels_of(choice: str) -> frozenset[str]:
-    """The labels of a stored answer.
+    """Return the labels of a stored answer.
 
     Example:
         >>> labels_of('{"marks": []}')
@@ -169,5 +169,5 @@ def labels_of(choice: str) -> frozenset[str]:
 
 
 def label_states(connection: Connection) -> dict[str, LabelItem]:
-    """What people have said of each file that has a settled answer, by subject."""
+    """Return what people have said of each file that has a settled answer, by subject."""
     return states(connection, LabelItem, KINDS)

@@ -140,7 +140,7 @@ class People:
         return known[1] if known is not None and known[0] > self._clock() else None
 
     def returning(self, token: str) -> str | None:
-        """The rater of a session, whatever text they agreed to; None if it is unknown or ended."""
+        """Return the rater of a session, whatever text they agreed to; None if it is unknown or ended."""
         return self._database.read(lambda connection: self._live(connection, token_hash(token)))
 
     def renew(self, token: str) -> "Future[int] | None":
@@ -234,7 +234,7 @@ _RATER: Final = select(RATERS.c.rater_id, RATERS.c.role, RATERS.c.suspended_unti
 
 
 def read_rater(connection: Connection, rater_id: str) -> Rater:
-    """The rater's row."""
+    """Return the rater's row."""
     return Rater(*connection.execute(_RATER, {"rater": rater_id}).one())
 
 

@@ -129,7 +129,7 @@ class Planner:
         return Planned(*((a, b) if side is Side.LEFT else (b, a)), side, RULE, stream)
 
     def _all_pairs(self) -> Iterator[Planned]:
-        """Every pair once, prompts and sides at random."""
+        """Yield every pair once, prompts and sides at random."""
         random = self._draws.new()
         by_prompt: dict[str, list[Generated]] = {}
         for file in self._material.files:

@@ -122,7 +122,7 @@ class PromptItem(RatedItem):
         return written if self.inspected.prompt is None else written.model_copy(update={"prompt": self.inspected.prompt})
 
     def wanted(self, role: str) -> int:
-        """One contributor; one inspector once it is written."""
+        """Return one contributor; one inspector once it is written."""
         return 1 if role == "rater" else len(self.said) if role == "auditor" else 0
 
     @property
@@ -148,7 +148,7 @@ class PromptTask(RoundsTask[PromptItem]):
         super().__init__([_subject(number, 0) for number in range(count)], PromptItem, KINDS)
 
     def fresh(self) -> dict[str, PromptItem]:
-        """Every slot, empty; more are added behind them."""
+        """Return every slot, empty; more are added behind them."""
         return Growing(PromptItem, super().fresh())
 
     def refresh(self, changed: Set[str]) -> Iterable[str]:
@@ -162,7 +162,7 @@ class PromptTask(RoundsTask[PromptItem]):
         return opened
 
     def payload(self, subject: str, item: PromptItem, kind: str) -> Payload:
-        """The scenario and the capability that are wanted; for auditors what was written."""
+        """Return the scenario and the capability that are wanted; for auditors what was written."""
         number = int(subject.split("\x1f")[1])
         scenario, label = self._slots[number % len(self._slots)]
         payload: dict[str, Any] = {"prompt_id": f"slot-{number:04d}", "prompt": "", "language": None, "scenario": scenario}
@@ -172,12 +172,12 @@ class PromptTask(RoundsTask[PromptItem]):
         return payload
 
     def shown(self, payload: Payload) -> dict[str, Any]:
-        """What is wanted, what there is to choose from, and the rules; for auditors what was written."""
+        """Return what is wanted, what there is to choose from, and the rules; for auditors what was written."""
         wanted = {"scenario": payload["scenario"], "label": payload["labels"][0]}
         return {"media_kind": "none", "wanted": wanted, "written": payload.get("written"), **_choices()}
 
     def check(self, payload: Payload, choice: JsonValue) -> str:
-        """A :class:`Written`; for auditors an :class:`Inspected`."""
+        """Return a :class:`Written`; for auditors an :class:`Inspected`."""
         kind = Inspected if "written" in payload else Written
         try:
             return kind.model_validate(choice).model_dump_json()
@@ -222,7 +222,7 @@ def written(connection: Connection) -> list[tuple[str, Accepted | None]]:
 
 
 def prompt_states(connection: Connection) -> dict[str, PromptItem]:
-    """Every slot that was written for, by subject."""
+    """Return every slot that was written for, by subject."""
     return states(connection, PromptItem, KINDS)
 
 
@@ -244,7 +244,7 @@ def slots(count: int) -> list[tuple[str, str]]:
 
 
 def _shared(shares: Mapping[str, float], count: int) -> list[str]:
-    """Names in turn, the one that is furthest behind its share first."""
+    """Return names in turn, the one that is furthest behind its share first."""
     whole = sum(shares.values())
     counts = dict.fromkeys(shares, 0)
     names = []
@@ -257,7 +257,7 @@ def _shared(shares: Mapping[str, float], count: int) -> list[str]:
 
 @cache
 def _choices() -> dict[str, Any]:
-    """What a page offers: the same for every slot."""
+    """Return what a page offers: the same for every slot."""
     tree = taxonomy()
     offered: Sequence[Any] = [
         label for tier in ("item", "point") for label in tree.tier(tier) if capability(label.id) is not None

@@ -92,7 +92,7 @@ class PublishedBoard:
             return self._boards[part]
 
     def scenarios(self) -> list[str]:
-        """The scenarios whose boards are published, in ascending order."""
+        """Return the scenarios whose boards are published, in ascending order."""
         if self.ended:
             return self._live.scenarios()
         with self._lock:
@@ -101,7 +101,7 @@ class PublishedBoard:
         return sorted(name for name in names if name is not None)
 
     def personal(self, rater_id: str) -> Board:
-        """What one rater's published votes say, with a prior, from 30 votes on; where names are hidden, once it ended.
+        """Return what one rater's published votes say, with a prior, from 30 votes on; where names are hidden, once it ended.
 
         Anchors are among them, or a rater saw by what is missing which tasks were anchors.
         """
@@ -140,13 +140,13 @@ class PublishedBoard:
         return f"The board shows votes in batches of {BATCH} or more, a minute after they are final."
 
     def _latest(self, connection: Connection) -> dict[str, Publication]:
-        """The last publication of each part, of the one kind that is published now."""
+        """Return the last publication of each part, of the one kind that is published now."""
         rows = list(connection.execute(select(BOARDS).order_by(BOARDS.c.number)))
         hidden = self._hidden if self._hidden is not None else bool(rows) and rows[-1].part == _ALL
         return {row.part: _publication(row) for row in rows if (row.part == _ALL) == hidden}
 
     def _due(self, connection: Connection, excluded: frozenset[str], now: int) -> dict[str, tuple[Publication, Publication]]:
-        """The parts that have a batch, with the publications before and now."""
+        """Return the parts that have a batch, with the publications before and now."""
         before = select(SETTLED.c.number).where(SETTLED.c.settled_at <= now - DELAY_S * _SECOND)
         upto = connection.execute(before.order_by(SETTLED.c.number.desc()).limit(1)).scalar_one_or_none()
         if upto is None:
@@ -206,7 +206,7 @@ def _votes_of(part: str) -> ColumnElement[bool]:
 
 
 def _changes(connection: Connection, part: str, old: Publication, new: Publication) -> dict[str, int]:
-    """How many votes of each rater a new publication adds to the board or takes off it."""
+    """Return how many votes of each rater a new publication adds to the board or takes off it."""
     votes = _votes_of(part)
     added = (SETTLED.c.number > old.upto) & (SETTLED.c.number <= new.upto) & SETTLED.c.rater_id.not_in(new.excluded)
     moved = (SETTLED.c.number <= old.upto) & SETTLED.c.rater_id.in_(old.excluded ^ new.excluded)

@@ -39,18 +39,18 @@ _SEED_BITS: Final = 63
 
 
 def rounds(connection: Connection, rater_id: str) -> int:
-    """How many qualification tests the expert has finished."""
+    """Return how many qualification tests the expert has finished."""
     mine = CERTIFICATES.c.rater_id == rater_id
     return connection.execute(select(func.count()).select_from(CERTIFICATES).where(mine)).scalar_one()
 
 
 def tested(connection: Connection, rater_id: str) -> int:
-    """How many pairs of the present test the expert has answered."""
+    """Return how many pairs of the present test the expert has answered."""
     return len(_test_answers(connection, rater_id, rounds(connection, rater_id) + 1))
 
 
 def certified(connection: Connection, rater_id: str, now: int, days: float) -> bool:
-    """Whether the expert's last test was passed less than ``days`` ago."""
+    """Return whether the expert's last test was passed less than ``days`` ago."""
     last = (
         select(CERTIFICATES.c.passed, CERTIFICATES.c.at)
         .where(CERTIFICATES.c.rater_id == rater_id)
@@ -92,7 +92,7 @@ def _test_answers(connection: Connection, rater_id: str, number: int) -> list[tu
 
 
 def _named(winner: str, payload: dict[str, Any]) -> str:
-    """The outcome with the winner's name, so that it does not matter who was called A; ties keep their kind."""
+    """Return the outcome with the winner's name, so that it does not matter who was called A; ties keep their kind."""
     return {"model_a": f"\x1f{payload['model_a']}", "model_b": f"\x1f{payload['model_b']}"}.get(winner, winner)
 
 
@@ -129,7 +129,7 @@ def audits(
 
 
 def _audited(now: int) -> Any:
-    """Battles that were audited, or that an auditor holds at the time ``now``."""
+    """Return battles that were audited, or that an auditor holds at the time ``now``."""
     live = ASSIGNMENTS.c.state.in_(["answered", "settled"]) | (
         (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > now)
     )
@@ -137,7 +137,7 @@ def _audited(now: int) -> Any:
 
 
 def _mirrored(payload: dict[str, Any]) -> dict[str, Any]:
-    """The same battle with its sides exchanged.
+    """Return the same battle with its sides exchanged.
 
     Example:
         >>> _mirrored({"side_a_shown": "left", "files": [1, 2]})
@@ -267,7 +267,7 @@ class Person:
 
 
 def overview(connection: Connection, now: int) -> list[Person]:
-    """Every rater, in the order of joining: answers, last test, audits, suspension at the time ``now``, flags."""
+    """Return every rater, in the order of joining: answers, last test, audits, suspension at the time ``now``, flags."""
     counts = select(SETTLED.c.rater_id, func.count()).group_by(SETTLED.c.rater_id)
     answered: dict[str, int] = dict(connection.execute(counts).all())
     reasons: dict[str, dict[str, str]] = {}

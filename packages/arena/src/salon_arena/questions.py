@@ -94,7 +94,7 @@ class QuestionItem(VotedItem):
     """What people have said of one question."""
 
     def values(self, choice: str) -> frozenset[str]:
-        """What an answer chooses."""
+        """Return what an answer chooses."""
         return chosen_of(choice)
 
 
@@ -113,7 +113,7 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
         super().__init__(self._questions, QuestionItem, KINDS)
 
     def payload(self, subject: str, item: QuestionItem, kind: str) -> Payload:
-        """The question, the sides at random; for auditors what is agreed, for adjudicators what each rater said."""
+        """Return the question, the sides at random; for auditors what is agreed, for adjudicators what each rater said."""
         asked = self._questions[subject]
         turned = len(asked.files) == len(_SIDES) and self._draws.new().random() < 0.5
         files = asked.files[::-1] if turned else asked.files
@@ -130,7 +130,7 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
         return payload
 
     def shown(self, payload: Payload) -> dict[str, Any]:
-        """The question and what can be answered, in the order on the screen; for others than raters what was said."""
+        """Return the question and what can be answered, in the order on the screen; for others than raters what was said."""
         question = payload["question"]
         words = {"yes": "Yes, generated", "no": "No, recorded", **{side: f"{side} looks more real" for side in _SIDES}}
         if question["options"]:
@@ -147,7 +147,7 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
         return {"media_kind": "video" if video else "picture", **about, **more}
 
     def check(self, payload: Payload, choice: JsonValue) -> str:
-        """A :class:`Chosen` that fits the question; for auditors ``{"accept": true}`` or false."""
+        """Return a :class:`Chosen` that fits the question; for auditors ``{"accept": true}`` or false."""
         if "proposed" in payload:
             return json.dumps({"accept": accepts(choice)})
         question = payload["question"]
@@ -163,13 +163,13 @@ class BenchQuestionTask(RoundsTask[QuestionItem]):
 
 
 def _turned(answer: Sequence[str], question: Payload) -> list[str]:
-    """An answer about the sides on the screen as one about the question's own, and back."""
+    """Return an answer about the sides on the screen as one about the question's own, and back."""
     other = dict(zip(_SIDES, reversed(_SIDES), strict=True)) if question["turned"] else {}
     return [other.get(value, value) for value in answer]
 
 
 def chosen_of(choice: str) -> frozenset[str]:
-    """What a stored answer chooses.
+    """Return what a stored answer chooses.
 
     Example:
         >>> sorted(chosen_of('{"answer": ["B", "E"], "level": null}'))
@@ -179,19 +179,19 @@ def chosen_of(choice: str) -> frozenset[str]:
 
 
 def is_realism(payload: Payload) -> bool:
-    """Whether a question asks which of two models' files looks more real; rows of the benchmark name no models."""
+    """Return whether a question asks which of two models' files looks more real; rows of the benchmark name no models."""
     return payload["question"]["task"] == QuestionTask.PVRC and payload["question"]["answer"] is None
 
 
 def realism_sides(payload: Payload) -> dict[str, str]:
-    """The models of a question of realism, A and B, and the side on which A was shown."""
+    """Return the models of a question of realism, A and B, and the side on which A was shown."""
     turned = payload["question"]["turned"]
     a, b = [file["model"] for file in payload["files"]][:: -1 if turned else 1]
     return {"model_a": a, "model_b": b, "side_a_shown": (Side.RIGHT if turned else Side.LEFT).value}
 
 
 def realism_winner(choice: str) -> Winner:
-    """The model that a stored answer calls more real.
+    """Return the model that a stored answer calls more real.
 
     Example:
         >>> realism_winner('{"answer": ["B"], "level": "L1"}').value
@@ -201,7 +201,7 @@ def realism_winner(choice: str) -> Winner:
 
 
 def question_states(connection: Connection) -> dict[str, QuestionItem]:
-    """What people have said of each question that has a settled answer, by subject."""
+    """Return what people have said of each question that has a settled answer, by subject."""
     return states(connection, QuestionItem, KINDS)
 
 

@@ -156,7 +156,7 @@ class _Release:
     # The forms
 
     def magicmirror(self) -> int:
-        """Rows of MagicData: ``images``, ``response``, ``prompt``."""
+        """Return rows of MagicData: ``images``, ``response``, ``prompt``."""
         taxonomy = Taxonomy.load("magicmirror")
         rows = []
         for file, answered, state in self._accepted_labels(taxonomy.name):
@@ -168,7 +168,7 @@ class _Release:
         return self._write_lines("labels.jsonl", rows)
 
     def artifact_bench(self) -> int:
-        """Rows of tasks 1 (with ``real``) and 3 from labels; of each task from answers to its questions."""
+        """Return rows of tasks 1 (with ``real``) and 3 from labels; of each task from answers to its questions."""
         questions: list[BenchRow] = []
         for file, answered, state in self._accepted_labels(LEVELLED):
             path = self._copy(file, answered)
@@ -204,7 +204,7 @@ class _Release:
         return BenchRow(task, question["sample_id"], in_order, answer, QuestionLevel(level), tuple(question["options"]))
 
     def r3(self) -> int:
-        """Rows of R³-Bench, discarded ones left out."""
+        """Return rows of R³-Bench, discarded ones left out."""
         rows = []
         answered = {each.subject: each for each in self._answers("verdict")}
         states = self._database.read(verdict_states)
@@ -232,7 +232,7 @@ class _Release:
         return self._write_lines("rows.jsonl", rows)
 
     def mef_checks(self) -> int:
-        """The list of people's checks."""
+        """Return the list of people's checks."""
         rows = []
         for answered in self._answers("check"):
             [file] = files_of(answered.payload)
@@ -300,7 +300,7 @@ class _Release:
         return len(tasks)
 
     def votes(self) -> int:
-        """Battles as Parquet and CSV; those that no board counts have weight 0, and say why."""
+        """Return battles as Parquet and CSV; those that no board counts have weight 0, and say why."""
         battles = settled_battles(self._database)
         if not battles:
             return 0
@@ -320,7 +320,7 @@ class _Release:
         return len(rows)
 
     def datasets(self) -> int:
-        """One row per answer, as Parquet with the files inside, and a card that names the features."""
+        """Return one row per answer, as Parquet with the files inside, and a card that names the features."""
         rows = [row for answered in self._answers() if (row := self._dataset_row(answered)) is not None]
         if not rows:
             return 0
@@ -335,7 +335,7 @@ class _Release:
         return f"\n{PUBLIC_PLAN}\n" if self.public_plan else ""
 
     def _opened(self, name: str) -> Taxonomy:
-        """The taxonomy of the labels, which must be the one that they were given with."""
+        """Return the taxonomy of the labels, which must be the one that they were given with."""
         hint = "Name the file that the arena was served with: --taxonomy labels.toml."
         try:
             opened = Taxonomy.open(self._taxonomy or name)

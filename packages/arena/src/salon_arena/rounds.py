@@ -68,12 +68,12 @@ class RatedItem(ABC):
     raters: list[str] = field(default_factory=list)
 
     def of(self, role: str) -> list[str]:
-        """The answers of a role."""
+        """Return the answers of a role."""
         return {"auditor": self.verdicts, "adjudicator": self.final}.get(role, self.said)
 
     @abstractmethod
     def wanted(self, role: str) -> int:
-        """How many answers of a role the item needs, as far as is known."""
+        """Return how many answers of a role the item needs, as far as is known."""
 
     @property
     @abstractmethod
@@ -91,7 +91,7 @@ class VotedItem(RatedItem):
 
     @abstractmethod
     def values(self, choice: str) -> frozenset[str]:
-        """The values of a stored answer."""
+        """Return the values of a stored answer."""
 
     @property
     def agreed(self) -> frozenset[str] | None:
@@ -223,7 +223,7 @@ class RoundsTask(ABC, Generic[I]):
         self._start()
 
     def fresh(self) -> dict[str, I]:
-        """Every item, empty, in the order in which items are dealt."""
+        """Return every item, empty, in the order in which items are dealt."""
         return {subject: self._new() for subject in self._order}
 
     def refresh(self, changed: Set[str]) -> Iterable[str]:
@@ -232,11 +232,11 @@ class RoundsTask(ABC, Generic[I]):
 
     @abstractmethod
     def payload(self, subject: str, item: I, kind: str) -> Payload:
-        """What is pinned when the task is leased."""
+        """Return what is pinned when the task is leased."""
 
 
 def subject_of(kind: str, subject: str, role: str) -> str:
-    """The subject of a task: that of the item for raters, with the kind before it for other roles.
+    """Return the subject of a task: that of the item for raters, with the kind before it for other roles.
 
     Example:
         >>> subject_of("label", "x", "rater"), subject_of("verify", "x", "auditor")
@@ -283,7 +283,7 @@ class Growing(dict[str, I]):
         self._new = new
 
     def get(self, subject: str, default: Any = None) -> Any:
-        """The item of a subject; made if missing."""
+        """Return the item of a subject; made if missing."""
         return self.setdefault(subject, self._new())
 
 
@@ -299,7 +299,7 @@ def accepts(choice: JsonValue) -> bool:
 
 
 def level_of(choice: str) -> str | None:
-    """The level of a stored answer; None where none was asked for.
+    """Return the level of a stored answer; None where none was asked for.
 
     Example:
         >>> level_of('{"marks": [], "level": "L2"}')
@@ -310,14 +310,14 @@ def level_of(choice: str) -> str | None:
 
 
 def states(connection: Connection, new: Callable[[], I], kinds: Mapping[str, str]) -> dict[str, I]:
-    """What people have said of each item that has a settled answer of a rater, by subject."""
+    """Return what people have said of each item that has a settled answer of a rater, by subject."""
     growing = Growing(new)
     fold(connection, growing, kinds)
     return {subject: item for subject, item in growing.items() if item.said}  # auditors' kinds are those of other work, too
 
 
 def counted(rated_items: Iterable[RatedItem]) -> list[str]:
-    """How many items are in each state, a line each."""
+    """Return how many items are in each state, a line each."""
     counts: dict[str, int] = {}
     for rated in rated_items:
         counts[rated.state] = counts.get(rated.state, 0) + 1

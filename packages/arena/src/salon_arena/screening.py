@@ -122,7 +122,7 @@ def read_marks(connection: Connection) -> pl.DataFrame:
 
 
 def screening_lines(connection: Connection) -> list[str]:
-    """One line per dimension and rater; empty for an arena without opinion scores."""
+    """Return one line per dimension and rater; empty for an arena without opinion scores."""
     marks = read_marks(connection)
     lines = []
     for row in screen_raters(marks).to_dicts() if marks.height else []:

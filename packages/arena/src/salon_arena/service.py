@@ -167,19 +167,19 @@ class WorkService:
         }
 
     def _shown(self, assignment_id: str, text: str, answer_id: str | None) -> dict[str, Any]:
-        """What the page learns of a task: the prompt, and where its anonymous files are."""
+        """Return what the page learns of a task: the prompt, and where its anonymous files are."""
         payload = json.loads(text)
         media = [f"/media/{assignment_id}/{place}" for place in range(len(payload["files"]))]
         known = {"assignment": assignment_id, "media": media, "supersedes": answer_id}
         return {**known, **prompt_shown(payload), **self.task.shown(payload)}
 
     def answered(self, rater_id: str) -> int:
-        """How many tasks the rater has answered."""
+        """Return how many tasks the rater has answered."""
         mine = (ASSIGNMENTS.c.rater_id == rater_id) & ASSIGNMENTS.c.state.in_(["answered", "settled"])
         return self.database.read(lambda connection: connection.execute(select(func.count()).where(mine)).scalar_one())
 
     def counts(self) -> tuple[dict[str, int], int]:
-        """How many tasks are in each state, and how many answers are stored."""
+        """Return how many tasks are in each state, and how many answers are stored."""
         states = select(ASSIGNMENTS.c.state, func.count()).group_by(ASSIGNMENTS.c.state)
         answers = select(func.coalesce(func.max(ANSWERS.c.number), 0))
         return self.database.read(lambda c: (dict(c.execute(states).all()), c.execute(answers).scalar_one()))
@@ -305,7 +305,7 @@ class WorkService:
         return [file["model"] for file in json.loads(payload)["files"]]
 
     def payload_of(self, assignment_id: str) -> dict[str, Any]:
-        """What was shown. For simulations: no page asks for it."""
+        """Return what was shown. For simulations: no page asks for it."""
         query = select(ASSIGNMENTS.c.payload).where(ASSIGNMENTS.c.assignment_id == assignment_id)
         payload: dict[str, Any] = json.loads(self.database.read(lambda connection: connection.execute(query).scalar_one()))
         return payload

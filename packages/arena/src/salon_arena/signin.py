@@ -233,7 +233,7 @@ class Oidc:
         )
 
     def _provider(self) -> Mapping[str, Any]:
-        """The provider's addresses, asked for once; they must name the issuer that was given."""
+        """Return the provider's addresses, asked for once; they must name the issuer that was given."""
         import httpx
 
         with self._lock:
@@ -255,7 +255,7 @@ _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
 def _new_session(connection: Connection, rater_id: str, now: int) -> Session:
-    """A session with a new secret."""
+    """Return a session with a new secret."""
     session = Session(rater_id, secrets.token_urlsafe(32))
     add_session(connection, session, now)
     return session

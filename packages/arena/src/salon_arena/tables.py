@@ -188,7 +188,7 @@ INSERT_ONLY: Final = tuple(table.name for table in (ANSWERS, SETTLED, BOARDS, AD
 
 
 def payload_value(name: str) -> ColumnElement[Any]:
-    """A value of an assignment's payload, in SQL; a text on Postgres."""
+    """Return a value of an assignment's payload, in SQL; a text on Postgres."""
     return _PayloadValue(name)
 
 

@@ -82,11 +82,11 @@ class Task(Protocol):
         ...
 
     def shown(self, payload: Payload) -> dict[str, Any]:
-        """What the page learns beyond prompt and media. Contains nothing about models."""
+        """Return what the page learns beyond prompt and media. Contains nothing about models."""
         ...
 
     def check(self, payload: Payload, choice: JsonValue) -> str:
-        """The text of an answer as it is stored.
+        """Return the text of an answer as it is stored.
 
         Raises:
             RefusedError: 422 for an answer that does not fit the task.
@@ -95,7 +95,7 @@ class Task(Protocol):
 
 
 def prompt_payload(prompt: Prompt, files: Sequence[Generated]) -> dict[str, Any]:
-    """The part of a payload that all tasks have."""
+    """Return the part of a payload that all tasks have."""
     return {
         "prompt_id": prompt.prompt_id,
         "prompt": prompt.text,
@@ -110,7 +110,7 @@ def prompt_payload(prompt: Prompt, files: Sequence[Generated]) -> dict[str, Any]
 
 
 def files_of(payload: Payload) -> list[Generated]:
-    """The files of a task, in the order in which they are shown."""
+    """Return the files of a task, in the order in which they are shown."""
     return [
         Generated(payload["prompt_id"], file["model"], file["sample"], Path(file["path"]), Path(file["root"]))
         for file in payload["files"]
@@ -118,7 +118,7 @@ def files_of(payload: Payload) -> list[Generated]:
 
 
 def prompt_shown(payload: Payload) -> dict[str, str]:
-    """The prompt as the page gets it: control and direction characters made visible."""
+    """Return the prompt as the page gets it: control and direction characters made visible."""
     return {"prompt": visible(payload["prompt"], prose=True), "language": payload["language"] or ""}
 
 
@@ -129,7 +129,7 @@ _SEEN: Final = select(ASSIGNMENTS.c.subject).where(
 
 
 def seen_among(connection: Connection, rater_id: str, subjects: Sequence[str]) -> set[str]:
-    """Those of ``subjects`` that the rater had before."""
+    """Return those of ``subjects`` that the rater had before."""
     return set(connection.execute(_SEEN, {"rater": rater_id, "subjects": list(subjects)}).scalars())
 
 
@@ -152,7 +152,7 @@ def unseen(connection: Connection, rater_id: str, wanted: Iterable[T], subject: 
 
 
 def instant(microseconds: int) -> datetime:
-    """A time of the database, exactly.
+    """Return a time of the database, exactly.
 
     Example:
         >>> instant(1_500_000).isoformat()

@@ -104,7 +104,7 @@ class VerdictItem(RatedItem):
         return None
 
     def wanted(self, role: str) -> int:
-        """The experts; an adjudicator where they differ."""
+        """Return the experts; an adjudicator where they differ."""
         if role == "adjudicator":
             return int(bool(self.final) or (self.agreed is None and len(self.said) >= EXPERTS))
         return EXPERTS
@@ -133,7 +133,7 @@ class VerdictTask(RoundsTask[VerdictItem]):
         super().__init__(self._rows, VerdictItem, KINDS)
 
     def payload(self, subject: str, item: VerdictItem, kind: str) -> Payload:
-        """The row as it was generated; for adjudicators what each expert said."""
+        """Return the row as it was generated; for adjudicators what each expert said."""
         row = self._rows[subject]
         prompt = Prompt(prompt_id=row.idx, suite=SUITE, text=row.prompt, labels=(row.category.value,))
         payload = prompt_payload(prompt, (Generated(row.idx, GENERATED, 0, row.picture, row.root),))
@@ -149,12 +149,12 @@ class VerdictTask(RoundsTask[VerdictItem]):
         return payload
 
     def shown(self, payload: Payload) -> dict[str, Any]:
-        """The row; control and direction characters of its questions are made visible."""
+        """Return the row; control and direction characters of its questions are made visible."""
         row = {**payload["row"], "questions": [visible(each) for each in payload["row"]["questions"]]}
         return {"media_kind": "picture", "row": row, "said": payload.get("said")}
 
     def check(self, payload: Payload, choice: JsonValue) -> str:
-        """A :class:`Verdict` with an entry for each question."""
+        """Return a :class:`Verdict` with an entry for each question."""
         try:
             verdict = Verdict.model_validate(choice)
         except ValidationError as error:
@@ -165,17 +165,17 @@ class VerdictTask(RoundsTask[VerdictItem]):
 
 
 def _compared(verdict: Verdict) -> tuple[bool, bool, int]:
-    """What experts must have in common; the number of questions differs when the row was generated again in between."""
+    """Return what experts must have in common; the number of questions differs when the row was generated again in between."""
     return verdict.discard, verdict.discard or verdict.aligned, len(verdict.questions)
 
 
 def verdict_subject(idx: str) -> str:
-    """The subject of a row that is verified."""
+    """Return the subject of a row that is verified."""
     return f"verdict\x1f{idx}"
 
 
 def verdict_states(connection: Connection) -> dict[str, VerdictItem]:
-    """What experts have said of each row that has a settled answer, by subject."""
+    """Return what experts have said of each row that has a settled answer, by subject."""
     return states(connection, VerdictItem, KINDS)
 
 
@@ -190,6 +190,6 @@ def read_verdict_rows(rows: Path, pictures: Path) -> tuple[list[R3Row], tuple[st
 
 
 def material_of(rows: Sequence[R3Row]) -> Material:
-    """The prompts and pictures of rows."""
+    """Return the prompts and pictures of rows."""
     prompts: Mapping[str, Prompt] = {row.idx: Prompt(prompt_id=row.idx, suite=SUITE, text=row.prompt) for row in rows}
     return Material(prompts, tuple(Generated(row.idx, GENERATED, 0, row.picture, row.root) for row in rows))

@@ -65,7 +65,7 @@ def _verified(connection: Connection, database: ArenaDatabase, head: str | None)
 
 
 def _readable(problems: Iterator[str], what: str) -> Iterator[str]:
-    """The same problems, and one more where the table cannot be read to its end."""
+    """Yield the same problems, and one more where the table cannot be read to its end."""
     try:
         yield from problems
     except DBAPIError as error:
@@ -73,7 +73,7 @@ def _readable(problems: Iterator[str], what: str) -> Iterator[str]:
 
 
 def _damage(connection: Connection) -> list[str]:
-    """What SQLite itself finds wrong with its file."""
+    """Return what SQLite itself finds wrong with its file."""
     if connection.dialect.name == POSTGRES:
         return []
     try:
@@ -130,7 +130,7 @@ class _Chain:
             yield f"value {_shown(self._earlier[len(known)])} of the earlier layout is not that of the answers"
 
     def differences(self, connection: Connection, table: Table) -> Iterator[str]:
-        """A sentence for each row of a table that is not the one that the chain commits to."""
+        """Yield a sentence for each row of a table that is not the one that the chain commits to."""
         wanted = self._digests[table.name]
         seen = set()
         for row in connection.execute(select(table).order_by(*table.primary_key.columns)):
@@ -154,7 +154,7 @@ def _shown(key: str) -> str:
 
 
 def _unlike_answers(connection: Connection) -> Iterator[str]:
-    """A sentence for each task or settled vote that is not what was answered."""
+    """Yield a sentence for each task or settled vote that is not what was answered."""
     answers: dict[str, list[Row[Any]]] = {}
     for row in connection.execute(select(ANSWERS).order_by(ANSWERS.c.number)):
         answers.setdefault(row.assignment_id, []).append(row)
@@ -191,7 +191,7 @@ def _unlike_answers(connection: Connection) -> Iterator[str]:
 
 
 def _counts(vote: Mapping[str, Any], payload: str, choice: str) -> bool:
-    """Whether a settled vote counts what the answer says."""
+    """Return whether a settled vote counts what the answer says."""
     try:
         return all(vote[name] == value for name, value in counted(json.loads(payload), choice).items())
     except (KeyError, TypeError, ValueError):
@@ -204,7 +204,7 @@ def signature(database: ArenaDatabase, before: str, row: Mapping[str, Any]) -> s
 
 
 def _unsigned(connection: Connection, database: ArenaDatabase) -> Iterator[str]:
-    """A sentence for each row of the log whose signature does not fit."""
+    """Yield a sentence for each row of the log whose signature does not fit."""
     before = ""
     for row in connection.execute(select(ADMIN_LOG).order_by(ADMIN_LOG.c.number)):
         if row.signature != signature(database, before, dict(row._mapping)):

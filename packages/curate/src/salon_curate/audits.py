@@ -299,7 +299,7 @@ _Answer: TypeAlias = tuple[int, str, str, str]
 
 
 def _collected(path: Path, known: Mapping[str, str], pictures: Mapping[str, str]) -> dict[str, dict[str, bool]]:
-    """The answers by key and rater, from a sheet or an arena's store."""
+    """Return the answers by key and rater, from a sheet or an arena's store."""
     rows = _of_arena(path, pictures) if path.is_dir() else _of_sheet(path)
     answers: dict[str, dict[str, bool]] = {}
     for row, key, rater, text in rows:
@@ -337,7 +337,7 @@ def _of_arena(path: Path, pictures: Mapping[str, str]) -> Iterator[_Answer]:
 
 
 def _careless(path: Path, pictures: Mapping[str, str]) -> tuple[str, ...]:
-    """The raters who accepted a blank picture of this audit."""
+    """Return the raters who accepted a blank picture of this audit."""
     checks = _arena_checks(path, pictures)
     return tuple(sorted({rater for _, rater, value, blank in checks if blank and value == 1}))
 

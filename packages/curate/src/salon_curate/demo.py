@@ -189,7 +189,7 @@ def damaged(png: bytes, key: str, seed: int) -> tuple[bytes, str]:
 
 
 def _rate(sheet: Path, answers: Path, truth: Mapping[str, bool], seed: int) -> Path:
-    """Answers of two simulated raters; each is wrong about one picture in 50."""
+    """Return answers of two simulated raters; each is wrong about one picture in 50."""
     lines = ["key,rater,accept"]
     with sheet.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):

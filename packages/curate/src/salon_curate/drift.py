@@ -127,7 +127,7 @@ def _within(judge: Judge) -> Iterator[Judge]:
 
 
 def _made_again(dataset: DataSet, stages: Sequence[Stage], stage: Stage, places: "pl.Series") -> "pl.DataFrame":
-    """The stage's columns for the rows at these places, made in a folder of their own."""
+    """Return the stage's columns for the rows at these places, made in a folder of their own."""
     import polars as pl
 
     own = {column for each in stages for column in (*each.writes, each.problem)}

@@ -142,6 +142,6 @@ def _repeated(label: pl.Series) -> NDArray[np.int64]:
 
 
 def _named(keys: pl.Series, first: NDArray[np.int64]) -> pl.Series:
-    """The key of each row's first, null where that is the row itself."""
+    """Return the key of each row's first, null where that is the row itself."""
     places = pl.Series(first)
     return keys.gather(places.set(pl.Series(first == np.arange(len(first))), None))

@@ -129,7 +129,7 @@ def _refuse_unused(kind: str, options: Mapping[str, object], layout: str) -> Non
 
 
 def _folder(folder: Path, left_out: list[str]) -> Iterator[Picture]:
-    """The pictures of a folder; a file whose name cannot be a key is left out, and named."""
+    """Yield the pictures of a folder; a file whose name cannot be a key is left out, and named."""
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _PICTURE_ENDINGS)
     for row, path in enumerate(files, 1):
         name = path.relative_to(folder).as_posix()
@@ -177,7 +177,7 @@ def _picture_of_file(path: Path, root: Path, key: str, prompt: str | None, meta:
 
 
 def _archive(path: Path) -> Iterator[Picture]:
-    """The samples of a webdataset archive: consecutive members whose names agree up to the first dot."""
+    """Yield the samples of a webdataset archive: consecutive members whose names agree up to the first dot."""
     size = path.stat().st_size
     with path.open("rb") as file:
         file.seek(max(0, size - 2 * _BLOCK))
@@ -255,7 +255,7 @@ def _sample(key: str, parts: Mapping[str, bytes], path: Path, row: int) -> Pictu
 
 
 def _table(path: Path, root: Path, columns: Columns, prefix: str = "", needs_names: bool = False) -> Iterator[Picture]:
-    """The rows of a table whose picture column contains bytes, names, or the ``{bytes, path}`` of ``datasets``."""
+    """Yield the rows of a table whose picture column contains bytes, names, or the ``{bytes, path}`` of ``datasets``."""
     chosen = Columns()
     seen: dict[str, None] = {}  # rows of JSON Lines may have columns that others lack
     for row, values in _rows(path):
@@ -326,7 +326,7 @@ def _text(value: object) -> str | None:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The rows of a table with their numbers; an empty cell of a CSV file is null."""
+    """Yield the rows of a table with their numbers; an empty cell of a CSV file is null."""
     if path.suffix not in (*TABLE_ENDINGS, ".arrow"):
         allowed = [*TABLE_ENDINGS, ".arrow", ".tar", "a folder"]
         raise InputError("unknown kind of file", source=path, value=path.suffix, allowed=allowed)

@@ -29,7 +29,7 @@ MOST_PIXELS: Final = 80_000_000
 
 
 def _cosines() -> NDArray[np.float32]:
-    """The first 8 rows of the discrete cosine transform of 32 values, shape (8, 32)."""
+    """Return the first 8 rows of the discrete cosine transform of 32 values, shape (8, 32)."""
     pixel, frequency = np.arange(_SIDE), np.arange(_KEPT)[:, None]
     return np.cos(np.pi * (2 * pixel + 1) * frequency / (2 * _SIDE)).astype(np.float32)
 
@@ -112,7 +112,7 @@ def text_share(grey: "Image") -> float:
 
 
 def _text_cells(pixels: NDArray[np.int16]) -> NDArray[np.bool_]:
-    """Which cells contain strokes: rising and falling edges in like numbers, between even pixels."""
+    """Return which cells contain strokes: rising and falling edges in like numbers, between even pixels."""
     down, across = (side // _CELL for side in pixels.shape)
     steps = np.zeros((down * _CELL, across * _CELL), np.int16)
     steps[:, 1:] = np.diff(pixels[: down * _CELL, : across * _CELL], axis=1)

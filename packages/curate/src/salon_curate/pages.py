@@ -38,7 +38,7 @@ def yield_section(curves: "Sequence[YieldCurve]") -> PageSection:
 
 
 def _figure(curve: "YieldCurve") -> Figure:
-    """The kept share with its interval over the thresholds."""
+    """Return the kept share with its interval over the thresholds."""
     rows = [
         {"at": at, "share": kept / curve.rows, "low": low, "high": high, "kept": kept, "unknown": unknown}
         for at, kept, low, high, unknown in zip(curve.thresholds, curve.kept, curve.low, curve.high, curve.unknown, strict=True)

@@ -497,12 +497,12 @@ def _is_copy_of(path: Path, state: str) -> bool:
 
 @cache
 def _is_whole(path: Path, written_at: int, state: str) -> bool:
-    """Whether a copy is as it was written, of files in this state; each is hashed once in a process."""
+    """Return whether a copy is as it was written, of files in this state; each is hashed once in a process."""
     return _is_copy_of(path, state)
 
 
 def _parts_of(dataset: DataSet, stage: Stage | None, files: list[str]) -> "pl.LazyFrame":
-    """The rows of a stage's parts, each compared with its receipt; without a stage, the light columns of the shards."""
+    """Return the rows of a stage's parts, each compared with its receipt; without a stage, the light columns of the shards."""
     import polars as pl
 
     missing = [file for file in files if not (dataset.folder / file).exists()]

@@ -38,7 +38,7 @@ class CellCheck:
     reason: str | None = None
 
     def recomputed_text(self) -> str:
-        """The recomputed value with one digit more than was printed; a range ``low … high`` where it is only bounded.
+        """Return the recomputed value with one digit more than was printed; a range ``low … high`` where it is only bounded.
 
         Whole numbers beside a printed whole number stay whole.
         """
@@ -86,14 +86,14 @@ class CheckReport:
         return sum(result.agreement is agreement for result in self.results)
 
     def summary(self) -> tuple[RuleSummary, ...]:
-        """One line per table and rule, in the order of the tables."""
+        """Return one line per table and rule, in the order of the tables."""
         tally = Counter((result.table, result.rule, result.agreement) for result in self.results)
         pairs = dict.fromkeys((result.table, result.rule) for result in self.results)
         counted = [(pair, [tally[*pair, agreement] for agreement in MatchWithPrinted]) for pair in pairs]
         return tuple(RuleSummary(*pair, sum(numbers), *numbers) for pair, numbers in counted)
 
     def frame(self) -> pl.DataFrame:
-        """One row per recomputed cell; ``recomputed`` is null where the paper prints too little to recompute it."""
+        """Return one row per recomputed cell; ``recomputed`` is null where the paper prints too little to recompute it."""
         rows = [
             (*(r.table, r.key, r.column, r.rule, r.inputs, r.printed), *r.recomputed.ends(), r.agreement, r.reason)
             for r in self.results
@@ -151,7 +151,7 @@ def _cells_of(entry: Check, here: PublishedTable, known: dict[str, PublishedTabl
 
 
 def _statement_of(entry: Statement, here: PublishedTable, known: dict[str, PublishedTable]) -> CellCheck:
-    """One number from the text of the paper."""
+    """Return one number from the text of the paper."""
     finder = InputFinder(here, known, entry, (), "", 0)
     recomputed = finder.recompute()
     if recomputed is None:

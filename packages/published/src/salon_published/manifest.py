@@ -159,7 +159,7 @@ class TableEntry(_Entry):
     statement: tuple[Statement, ...] = ()
 
     def describe(self, column: str) -> ColumnEntry:
-        """Everything that is known about a column: its own entry over the table's defaults.
+        """Return everything that is known about a column: its own entry over the table's defaults.
 
         Track and dimension default to the parts of the name before and after its first dot.
         """

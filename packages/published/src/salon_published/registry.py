@@ -186,7 +186,7 @@ class _File(BaseModel):
 
 
 def normal_form(printed: str) -> str:
-    """What counts in a name: case, spaces, dashes, underscores, brackets and daggers do not; digits, dots and ``+`` do.
+    """Return what counts in a name: case, spaces, dashes, underscores, brackets and daggers do not; digits, dots and ``+`` do.
 
     Example:
         >>> normal_form("Flux.1 Kontext [pro]†"), normal_form("R³-Refiner (QE)")
@@ -239,7 +239,7 @@ def resolve(printed: str, table: str | None = None) -> str | None:
 
 
 def resolve_row(keys: Mapping[str, str | None], table: str | None = None) -> str | None:
-    """The id of the model that one row of a table is about; ``None`` if its keys name no model.
+    """Return the id of the model that one row of a table is about; ``None`` if its keys name no model.
 
     A table whose rows build on other rows has the base in ``model`` and what was added in ``refiner``; both together are
     the name. Keys that say something else about the row (``group``, ``creator``, ``n``, …) are left out.

@@ -89,7 +89,7 @@ def quantity(printed: str, *, exact: bool = False) -> Quantity:
 
 
 def compare(printed: Quantity, recomputed: Recomputed) -> MatchWithPrinted:
-    """How the recomputed value agrees with the printed one; a tie may be rounded either way.
+    """Return how the recomputed value agrees with the printed one; a tie may be rounded either way.
 
     Example:
         >>> compare(Quantity(47.5, 0.05), Recomputed(plain=47.45, low=47.4, high=47.5)).value

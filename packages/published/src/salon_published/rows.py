@@ -43,7 +43,7 @@ def run_rows(version: str) -> pl.DataFrame:
 
 
 def score_rows() -> pl.DataFrame:
-    """Rows of the ``scores`` table: every printed score of an image generator on a benchmark.
+    """Return rows of the ``scores`` table: every printed score of an image generator on a benchmark.
 
     ``subject_model`` is the registry's id, ``suite`` the benchmark, ``task`` the track and ``dimension`` the column's name,
     which is unique in its table. A cell that the paper leaves empty has no ``value`` and the reason ``not_reported``. A judge
@@ -67,7 +67,7 @@ def score_rows() -> pl.DataFrame:
 
 
 def published_rows() -> pl.DataFrame:
-    """Rows of the ``published`` table: every cell of every table, as printed.
+    """Return rows of the ``published`` table: every cell of every table, as printed.
 
     Example:
         >>> cell = {"table_id": "magicmirror:5", "row_name": "L2: Abnormal Human Anatomy", "column_name": "test"}

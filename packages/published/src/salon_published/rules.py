@@ -147,7 +147,7 @@ def share_size(of: Quantities, weights: Quantities) -> Recomputed:
 
 
 def _first_of(options: Sequence[float]) -> Recomputed:
-    """The first option is the plain value, any other is possible."""
+    """Return the first option is the plain value, any other is possible."""
     return Recomputed(options[0], min(options), max(options), tuple(dict.fromkeys(options)))
 
 

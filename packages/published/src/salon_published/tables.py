@@ -94,7 +94,7 @@ class PublishedTable:
         return self.names.index(row)
 
     def quantity(self, row: int, column: str) -> Quantity | None:
-        """One number with its rounding; None where the paper prints none.
+        """Return one number with its rounding; None where the paper prints none.
 
         Raises:
             InputError: there is no such column, or it holds words.
@@ -175,7 +175,7 @@ def load(table_id: str) -> pl.DataFrame:
 
 
 def cells() -> pl.DataFrame:
-    """Every cell that is not a key, one per row, in the order of the tables; columns as in ``CELL_SCHEMA``.
+    """Return every cell that is not a key, one per row, in the order of the tables; columns as in ``CELL_SCHEMA``.
 
     ``row`` counts from 1. ``model`` is the registry's id, null where the row is no model. ``value`` and ``decimals`` are
     null for words and for cells that the paper leaves empty; ``derived`` marks cells that follow from others.
@@ -249,7 +249,7 @@ def _column(path: Path, spec: TableEntry, name: str, texts: Sequence[str]) -> tu
 
 
 def _row_names(path: Path, spec: TableEntry, keys: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """What each row is called: its key cells, or those that the manifest chooses, joined by spaces."""
+    """Return what each row is called: its key cells, or those that the manifest chooses, joined by spaces."""
     chosen = spec.keys if spec.name is None else spec.name
     unknown = set(chosen) - set(spec.keys)
     if unknown:

@@ -171,7 +171,7 @@ def _content(path: Path) -> _Content:
 
 
 def _decoded(content: bytes) -> bytes:
-    """Bytes without gzip's compression, and text in UTF-8."""
+    """Return bytes without gzip's compression, and text in UTF-8."""
     if content[:2] == b"\x1f\x8b":
         try:
             content = gzip.decompress(content)

@@ -68,11 +68,11 @@ class Batch:
         self._read: dict[tuple[str, ...], list[Any]] = {}
 
     def __len__(self) -> int:
-        """How many completions there are."""
+        """Return how many completions there are."""
         return len(self.texts)
 
     def column(self, name: str) -> Sequence[Any]:
-        """The values of one column, one for each completion.
+        """Return the values of one column, one for each completion.
 
         Raises:
             InputError: when it is missing, is no list, or has another length.
@@ -90,7 +90,7 @@ class Batch:
         return values  # type: ignore[no-any-return]
 
     def said(self, grammar: str) -> list[Outcome[Any]]:
-        """Every completion, read by a grammar.
+        """Return every completion, read by a grammar.
 
         Args:
             grammar: a key of :data:`GRAMMARS`.
@@ -123,7 +123,7 @@ class Batch:
         )
 
     def groups(self, size: int | None = None) -> list[Sequence[int]]:
-        """The positions of completions that answer the same prompt and are compared with each other, group by group.
+        """Return the positions of completions that answer the same prompt and are compared with each other, group by group.
 
         Exact with a size or a column ``group_id``. By anything else two groups of one prompt that stand side by side look
         like one: data sets hold rows twice, and samplers draw them twice.
@@ -160,7 +160,7 @@ class Batch:
         return [range(start, end) for start, end in pairwise(starts) if end > start]
 
     def remembered(self, key: tuple[str, ...], make: Callable[[], list[Any]]) -> list[Any]:
-        """What ``make`` gives, made once for this batch and key."""
+        """Return what ``make`` gives, made once for this batch and key."""
         kept = self._read.get(key)
         if kept is None:
             kept = self._read[key] = make()
@@ -200,7 +200,7 @@ def _is_list(value: object) -> bool:
 
 
 def text_of(completion: object, *, row: int | None = None, column: str = "completions") -> str:
-    """The text of a completion: itself, or the content of its last message, with the reasoning in front.
+    """Return the text of a completion: itself, or the content of its last message, with the reasoning in front.
 
     Raises:
         InputError: for anything else; names ``row`` and ``column``.
@@ -224,7 +224,7 @@ def text_of(completion: object, *, row: int | None = None, column: str = "comple
 
 
 def _with_reasoning(message: Mapping[Any, Any], content: str) -> str:
-    """What the policy wrote; chat parsers (TRL's, vLLM's) keep the reasoning apart from the content."""
+    """Return what the policy wrote; chat parsers (TRL's, vLLM's) keep the reasoning apart from the content."""
     for name in _REASONING:
         thought = message.get(name)
         if isinstance(thought, str) and thought.strip() and "</think>" not in content:
@@ -260,7 +260,7 @@ def _verdict(value: object, row: int, name: str) -> bool | None:
 
 
 def _all_said(grammar: str, texts: Sequence[str]) -> list[Outcome[Any]]:
-    """Every text read, equal ones once."""
+    """Return every text read, equal ones once."""
     if len(texts) <= _KEPT:
         return [_said(grammar, text) for text in texts]
     parse = GRAMMARS[grammar]
@@ -291,7 +291,7 @@ def _labels(text: str) -> Outcome[MagicMirrorAnswer]:
 
 
 def _json_text(value: Mapping[Any, Any]) -> str:
-    """A mapping as the JSON it came from; "" for one that JSON cannot hold."""
+    """Return a mapping as the JSON it came from; "" for one that JSON cannot hold."""
     import json
 
     try:

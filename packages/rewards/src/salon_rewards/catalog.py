@@ -70,7 +70,7 @@ REWARDS: Final = tuple(RewardEntry.of(_KINDS[name]) for name in sorted(_KINDS))
 
 
 def source_names() -> list[str]:
-    """List the sources of rewards of installed packages, in alphabetical order; imports none of them."""
+    """Return list the sources of rewards of installed packages, in alphabetical order; imports none of them."""
     return sorted({entry.name for entry in entry_points(group=SOURCES)})
 
 
@@ -122,7 +122,7 @@ def _made(name: str, kind: Callable[..., Any], parameters: dict[str, Any]) -> An
 
 
 def _opened(judge: str) -> Judge:
-    """The judge that a text names.
+    """Return the judge that a text names.
 
     Raises:
         InputError: as :func:`~salon_judges.clients.specification.open_judge`, and where what opens it is not installed.

@@ -148,7 +148,7 @@ def _shown(verdict: Verdict[float]) -> str:
 
 
 def _truth(option_text: str) -> MagicMirrorAnswer:
-    """The truth, as bare JSON or as a whole reply."""
+    """Return the truth, as bare JSON or as a whole reply."""
     text = _text(option_text, "--truth")
     outcome = labels_of(text)
     if isinstance(outcome, Unparsed):

@@ -92,7 +92,7 @@ class Part:
         return self.name or name_of(self.reward)
 
     def weight_at(self, step: int | None) -> float:
-        """The weight at a step.
+        """Return the weight at a step.
 
         Raises:
             InputError: when it depends on the step and no step is given.
@@ -207,7 +207,7 @@ class _Composed:
         return plain(composition)
 
     def _one(self, weights: Sequence[float], values: Sequence[Paid]) -> Paid:
-        """The total of one completion."""
+        """Return the total of one completion."""
         earned = present = wanted = 0.0
         open_ = True
         for part, weight, paid in zip(self.parts, weights, values, strict=True):
@@ -232,7 +232,7 @@ class _Composed:
         return earned if open_ else min(earned, 0.0)
 
     def __getstate__(self) -> dict[str, object]:
-        """Everything but the latest batch."""
+        """Return everything but the latest batch."""
         return {**self.__dict__, "last": None, "_of_last": None, "_step": None, "_number": -1}
 
 
@@ -280,7 +280,7 @@ def compose(
     group_size: int | None = None,
     name: str = "composed",
 ) -> "ComposedReward | ComposedAskingReward":
-    r"""One reward out of several.
+    r"""Return one reward out of several.
 
     Args:
         parts: rewards, with weight 1 or as :class:`Part`; or names of :data:`~salon_rewards.catalog.REWARDS` with weights.
@@ -324,7 +324,7 @@ def compose(
 
 
 def reward_rows(composition: Composition, batch: Batch, *, run_id: str, number: int = 0) -> list[RewardRow]:
-    """A composition as rows of the store's table ``rewards``, component by component.
+    """Return a composition as rows of the store's table ``rewards``, component by component.
 
     Completions are named by the column ``completion_id`` if there is one, else by run, step, ``number`` (of the batch within
     its step), position, prompt and text, so that a step that is done again after a crash gives the same names (a store then
@@ -381,7 +381,7 @@ def _column(batch: Batch, names: Sequence[str]) -> Sequence[object] | None:
 
 
 def _step(columns: Mapping[str, Any]) -> int | None:
-    """The trainer's step: of ``trainer_state``, or as it was passed."""
+    """Return the trainer's step: of ``trainer_state``, or as it was passed."""
     step = getattr(columns.get("trainer_state"), "global_step", columns.get("global_step"))
     return None if step is None else int(step)
 
@@ -402,7 +402,7 @@ def _identity(batch: Batch) -> _Identity:
 
 
 def _scored(reward: RewardFunction, batch: Batch) -> Sequence[Paid]:
-    """The rewards of a batch, with reasons where the reward gives any."""
+    """Return the rewards of a batch, with reasons where the reward gives any."""
     if isinstance(reward, RuleReward):
         return as_many(reward.score(batch), len(batch), reward.__name__)
     with no_exit():

@@ -45,7 +45,7 @@ class Abstention(StrEnum):
 
 
 def abstention_of(rule: Abstention | str) -> Abstention:
-    """Who abstains, also by name.
+    """Return who abstains, also by name.
 
     Raises:
         InputError: for another name.
@@ -60,7 +60,7 @@ def abstention_of(rule: Abstention | str) -> Abstention:
 
 
 def together(paid: Sequence[Paid], groups: Iterable[Iterable[int]]) -> list[Paid]:
-    """The same, but a group that has one without a reward has none at all.
+    """Return the same, but a group that has one without a reward has none at all.
 
     Args:
         paid: what each completion earned.

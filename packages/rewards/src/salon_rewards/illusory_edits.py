@@ -58,7 +58,7 @@ def illusory(instruction: str) -> IllusoryFinding | None:
 
 
 def _one_spelling(text: str) -> str:
-    """The text in lower case without what the eye does not see: width, accents, zero-width and direction characters."""
+    """Return the text in lower case without what the eye does not see: width, accents, zero-width and direction characters."""
     return _MARKUP.sub(" ", _folded(text))
 
 
@@ -111,7 +111,7 @@ def _without_writing(sentence: str) -> str:
 
 
 def _without_reasons(sentence: str) -> str:
-    """The sentence without mentions of the prompt that give a reason, as in "as the prompt asks"."""
+    """Return the sentence without mentions of the prompt that give a reason, as in "as the prompt asks"."""
     kept: list[str] = []
     for part in _PART.split(sentence):
         at = 0
@@ -126,7 +126,7 @@ def _without_reasons(sentence: str) -> str:
 
 
 def _reached(sentence: str, starts: re.Pattern[str], ends: re.Pattern[str], barrier: re.Pattern[str]) -> str | None:
-    """The first stretch without a barrier from a start to an end behind it."""
+    """Return the first stretch without a barrier from a start to an end behind it."""
     for part in barrier.split(sentence):
         start = starts.search(part)
         end = ends.search(part, start.end()) if start is not None else None
@@ -231,7 +231,7 @@ _FORMS: Final = (
 
 
 def _inflected(verb: str) -> str:
-    """A pattern for the forms of a regular verb."""
+    """Return a pattern for the forms of a regular verb."""
     if verb.endswith("y"):
         return f"{verb[:-1]}(?:y|ies|ied|ying)"
     return f"{verb[:-1]}(?:e|es|ed|ing)" if verb.endswith("e") else f"{verb}(?:s|es|ed|ing)?"

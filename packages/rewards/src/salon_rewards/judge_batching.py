@@ -95,7 +95,7 @@ class Answers(Generic[A]):
         return (await asker.answer(Inquiry("reward", question, self._parse), self._memory)).verdict
 
     def __getstate__(self) -> dict[str, object]:
-        """Everything but the answers."""
+        """Return everything but the answers."""
         return {**self.__dict__, "_memory": Memory(self._memory.most)}
 
 

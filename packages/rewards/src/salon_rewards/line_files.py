@@ -48,12 +48,12 @@ def opened(file: str | Path) -> Iterator[IO[bytes]]:
 
 
 def shown(file: str | Path) -> str:
-    """What messages call a file."""
+    """Return what messages call a file."""
     return "standard input" if str(file) == STANDARD_INPUT else str(file)
 
 
 def said_of_bytes(line: bytes, error: UnicodeDecodeError) -> tuple[str, str | None]:
-    """What is wrong with a line that is no text, and what to do about it.
+    """Return what is wrong with a line that is no text, and what to do about it.
 
     Example:
         >>> try:
@@ -73,7 +73,7 @@ def _unpacked(lines: IO[bytes]) -> IO[bytes]:
 
 
 def json_lines(lines: Iterable[bytes], source: str | Path) -> Iterator[tuple[int, Mapping[str, Json]]]:
-    """The objects of a file with their 1-based lines; blank lines are passed over, a byte order mark is too.
+    """Yield the objects of a file with their 1-based lines; blank lines are passed over, a byte order mark is too.
 
     Args:
         lines: the file's lines, with or without their ends.
@@ -97,7 +97,7 @@ def json_lines(lines: Iterable[bytes], source: str | Path) -> Iterator[tuple[int
 
 
 def file_lines(path: Path) -> list[bytes]:
-    """The lines of a whole file, gzipped or not; of standard input for ``-``.
+    """Return the lines of a whole file, gzipped or not; of standard input for ``-``.
 
     Raises:
         InputError: when it cannot be read.

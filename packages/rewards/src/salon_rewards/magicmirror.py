@@ -52,7 +52,7 @@ class ConsistencyMode(StrEnum):
 
     @classmethod
     def named(cls, mode: "ConsistencyMode | str") -> "ConsistencyMode":
-        """A mode, also by its name.
+        """Return a mode, also by its name.
 
         Raises:
             InputError: for another name.
@@ -141,7 +141,7 @@ def magicmirror_reward(
     weights: MagicMirrorWeights = MagicMirrorWeights(),
     reasoning: ReasoningRule = "content",
 ) -> MagicMirrorReward:
-    r"""The multi-level reward of one completion (MagicMirror, appendix A.4).
+    r"""Return the multi-level reward of one completion (MagicMirror, appendix A.4).
 
     Args:
         answer: the completion as ``parse_magicmirror`` read it.
@@ -255,7 +255,7 @@ def label_score(correct: int, missed: int, extra: int) -> float:
 
 
 def _l2(answer: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> float:
-    """The L2 reward of an answer that is right about normal or not."""
+    """Return the L2 reward of an answer that is right about normal or not."""
     labels, true = answer.labels.keys(), truth.labels.keys()
     return label_score(len(labels & true), len(true - labels), len(labels - true))
 
@@ -273,7 +273,7 @@ def _l3(answer: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> float:
 
 
 def with_consistency(earned: float, judged: Paid, mode: ConsistencyMode, weight: float) -> Paid:
-    """The total of an answer that follows the grammar; where consistency decides nothing, its absence changes nothing.
+    """Return the total of an answer that follows the grammar; where consistency decides nothing, its absence changes nothing.
 
     Args:
         earned: the weighted sum of the four levels.

@@ -41,7 +41,7 @@ def picture(value: object, *, row: int | None = None, column: str | None = None)
 
 
 def _png(image: Any, row: int | None, column: str | None) -> bytes:
-    """A PIL image as a PNG file."""
+    """Return a PIL image as a PNG file."""
     try:
         encoded = io.BytesIO()
         image.save(encoded, format="PNG")

@@ -12,7 +12,7 @@ class Schedule(Protocol):
     """A weight by the trainer's step, which counts from 0."""
 
     def at(self, step: int) -> float:
-        """The weight at a step."""
+        """Return the weight at a step."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Linear:
             raise InputError(problem, column="last", value=self.last)
 
     def at(self, step: int) -> float:
-        """The weight at a step."""
+        """Return the weight at a step."""
         share = min(max((step - self.first) / (self.last - self.first), 0.0), 1.0)
         return self.start + share * (self.end - self.start)
 
@@ -70,7 +70,7 @@ class Steps:
             _finite("weights", weight)
 
     def at(self, step: int) -> float:
-        """The weight at a step."""
+        """Return the weight at a step."""
         return next(weight for begins, weight in reversed(self.weights) if begins <= max(step, 0))
 
 

@@ -26,7 +26,7 @@ _TEXTS = (pl.String, pl.Categorical, pl.Enum)
 
 
 def checked(frame: pl.DataFrame, schema: TableSchema, *, source: str | Path | None = None) -> pl.DataFrame:
-    """The frame with exactly the table's columns and types, or an error that names the first thing wrong.
+    """Return the frame with exactly the table's columns and types, or an error that names the first thing wrong.
 
     Columns that may be left out are filled with their default. Types are widened where nothing is lost (any integer
     to 64 bits, any number to a float, any zone to UTC); times finer than a microsecond are cut off there.
@@ -92,7 +92,7 @@ def _series(name: str, values: list[object], column: Column, schema: TableSchema
 
 
 def _plain(value: object) -> object:
-    """The value as polars wants it: texts without an enum's class, lists, times in UTC."""
+    """Return the value as polars wants it: texts without an enum's class, lists, times in UTC."""
     if isinstance(value, str):
         return str(value)
     if isinstance(value, tuple):
@@ -106,7 +106,7 @@ def _filled(name: str, column: Column, height: int) -> pl.Series:
 
 
 def _typed(series: pl.Series, column: Column, schema: TableSchema, source: str | Path | None) -> pl.Series:
-    """The series in the column's type; refuses what would change a value."""
+    """Return the series in the column's type; refuses what would change a value."""
     if series.dtype == column.dtype:
         return series
     if not _may_become(series.dtype, column.dtype):
@@ -170,7 +170,7 @@ def _refuse_broken_rows(frame: pl.DataFrame, schema: TableSchema, source: str | 
 
 
 def _limits(name: str, column: Column) -> Iterator[tuple[str, pl.Expr, tuple[str, ...] | None]]:
-    """Everything that one column alone demands: the problem, where it shows, the allowed values."""
+    """Yield everything that one column alone demands: the problem, where it shows, the allowed values."""
     here = pl.col(name)
     if not column.nullable:
         yield "a value is needed here, not null", here.is_null(), None
@@ -202,5 +202,5 @@ def _limits(name: str, column: Column) -> Iterator[tuple[str, pl.Expr, tuple[str
 
 
 def _first(broken: pl.Series) -> int | None:
-    """The 0-based row of the first True; nulls count as False."""
+    """Return the 0-based row of the first True; nulls count as False."""
     return broken.fill_null(False).arg_max() if broken.any() else None

@@ -343,7 +343,7 @@ def verify(context: click.Context, directory: str | Path, set_aside: bool) -> No
 
 
 def _moment(at: str | None) -> "datetime | int | None":
-    """A version or a time with its zone."""
+    """Return a version or a time with its zone."""
     from datetime import datetime
 
     if at is None or at.isdecimal():
@@ -412,7 +412,7 @@ def _size(count: int) -> str:
 
 
 def _shown(value: object) -> str:
-    """A name or a cell as text that a terminal cannot act upon."""
+    """Return a name or a cell as text that a terminal cannot act upon."""
     return visible(str(value), prose=True)
 
 

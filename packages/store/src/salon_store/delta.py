@@ -65,11 +65,11 @@ class Snapshot:
     table: "DeltaTable"
 
     def has_transaction(self, name: str) -> bool:
-        """Whether a commit of this application transaction is part of the version."""
+        """Return whether a commit of this application transaction is part of the version."""
         return self.transaction_version(name) is not None
 
     def transaction_version(self, name: str) -> int | None:
-        """The version of an application transaction, None when no commit has it."""
+        """Return the version of an application transaction, None when no commit has it."""
         return self.table.transaction_version(name)
 
 
@@ -123,7 +123,7 @@ class DeltaLog:
         self.flush(0)
 
     def version(self) -> int:
-        """The newest version."""
+        """Return the newest version."""
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
@@ -266,7 +266,7 @@ class DeltaLog:
         return True
 
     def history(self) -> list[Change]:
-        """Every version whose commit can be read, newest first."""
+        """Return every version whose commit can be read, newest first."""
         return [
             Change(
                 self._schema.name,

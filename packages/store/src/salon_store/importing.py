@@ -25,7 +25,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def read_rows(path: Path, table: str, *, on_bytes: Callable[[int], None] | None = None) -> pl.DataFrame:
-    """All rows of a file as a frame of the table's schema; nothing is written.
+    """Return all rows of a file as a frame of the table's schema; nothing is written.
 
     Args:
         path: a file whose suffix says what it is.
@@ -48,12 +48,12 @@ def read_rows(path: Path, table: str, *, on_bytes: Callable[[int], None] | None 
 
 
 def joined(frames: Sequence[tuple[Path, pl.DataFrame]], table: str) -> pl.DataFrame:
-    """The rows of several files, one after the other, for a single append."""
+    """Return the rows of several files, one after the other, for a single append."""
     return pl.concat([frame for _, frame in frames]) if frames else table_schema(table).empty()
 
 
 def located(error: DuplicateKeyError, frames: Sequence[tuple[Path, pl.DataFrame]]) -> DuplicateKeyError:
-    """The error about a row of joined frames, with the file and the row in that file."""
+    """Return the error about a row of joined frames, with the file and the row in that file."""
     row = error.row or 1
     for path, frame in frames:
         if row <= frame.height:
@@ -162,7 +162,7 @@ def _broken_csv(path: Path, width: int, detail: str) -> InputError:
 
 
 def _from_texts(texts: pl.Series, column: Column, schema: TableSchema, path: Path) -> pl.Series:
-    """A csv column in its type; every cell that is not empty must mean something."""
+    """Return a csv column in its type; every cell that is not empty must mean something."""
     kind = column.dtype.base_type()
     if kind == pl.String:
         typed = texts

@@ -51,7 +51,7 @@ class SetAside:
     kept_in: Path
 
     def __str__(self) -> str:
-        """One sentence for a person."""
+        """Return one sentence for a person."""
         return f"{self.journal}, line {self.line}: {self.reason}; set aside in {self.kept_in}"
 
 
@@ -187,7 +187,7 @@ class Journal:
                     self._file.close()
 
     def __enter__(self) -> Self:
-        """The journal itself."""
+        """Return the journal itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -215,7 +215,7 @@ class Journal:
 
 
 def journal_path(directory: Path, run_id: str) -> Path:
-    """Where the journal of a run lies."""
+    """Return where the journal of a run lies."""
     return directory / f"{file_stem(run_id)}.jsonl"
 
 
@@ -225,7 +225,7 @@ def waiting(directory: Path, *, foreign: bool = False) -> list[Path]:
 
 
 def held_elsewhere(path: Path) -> JournalInUseError:
-    """The error for a journal that another writer holds."""
+    """Return the error for a journal that another writer holds."""
     return JournalInUseError(
         f"{path}: another process is writing the journal of this run\n"
         "Give this run an id of its own, or wait for the other one."
@@ -233,7 +233,7 @@ def held_elsewhere(path: Path) -> JournalInUseError:
 
 
 def read_journal(path: Path) -> Contents:
-    """Everything in a journal file, good and bad; never raises on what the file holds."""
+    """Return everything in a journal file, good and bad; never raises on what the file holds."""
     contents = Contents(unquote(path.stem), {})
     for number, raw in enumerate(_LINES.findall(path.read_bytes()), start=1):
         try:

@@ -184,7 +184,7 @@ class Duplicate:
         self.row = row
 
     def error(self, source: str | Path | None) -> DuplicateKeyError:
-        """The error to raise when duplicates are refused."""
+        """Return the error to raise when duplicates are refused."""
         single = len(self._key) == 1
         return DuplicateKeyError(
             "this key is already in the table, or twice in the rows given:",

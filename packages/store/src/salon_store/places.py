@@ -56,7 +56,7 @@ class Layout:
         self.cache = root / ".cache"
 
     def table(self, name: str) -> Path:
-        """The directory of a table."""
+        """Return the directory of a table."""
         return self.root / name
 
     def lock(self, name: str) -> Path:
@@ -75,25 +75,25 @@ class StorePlace(Protocol):
         """The directory or URL, for messages."""
 
     def table_url(self, table: str) -> str:
-        """The table's address for ``deltalake``."""
+        """Return the table's address for ``deltalake``."""
 
     def table_directory(self, table: str) -> Path | None:
-        """The table's directory where it is on this machine."""
+        """Return the table's directory where it is on this machine."""
 
     def read_text(self, name: str) -> str | None:
-        """A small file's text, None when it is missing."""
+        """Return a small file's text, None when it is missing."""
 
     def write_text(self, name: str, text: str) -> None:
         """Replace a small file."""
 
     def first_name(self) -> str | None:
-        """The name of something that is in the place, None when it is empty."""
+        """Return the name of something that is in the place, None when it is empty."""
 
     def listing(self, table: str) -> dict[str, Listed]:
-        """The table's files outside its log."""
+        """Return the table's files outside its log."""
 
     def now(self) -> float:
-        """The time by the storage's clock, in seconds since 1970."""
+        """Return the time by the storage's clock, in seconds since 1970."""
 
     @contextmanager
     def new_file(self, table: str) -> Iterator[Path]:
@@ -106,7 +106,7 @@ class StorePlace(Protocol):
         """Remove data files; those that are gone are passed over."""
 
     def content(self, table: str, name: str) -> str | None:
-        """The SHA-256 of a data file's bytes as they are now; None when it is gone."""
+        """Return the SHA-256 of a data file's bytes as they are now; None when it is gone."""
 
     def check(self, table: str, files: "Sequence[DataFile]") -> None:
         """Check data files against the log; those of a bucket by name and size, without reading them.
@@ -147,7 +147,7 @@ def place_of(where: str | Path, options: Mapping[str, str] | None = None, work: 
 
 
 def _work_directory(url: str) -> Path:
-    """Where this machine keeps a bucket's journals, locks and downloaded files."""
+    """Return where this machine keeps a bucket's journals, locks and downloaded files."""
     return Path.home() / ".local" / "state" / "salon" / "stores" / sha256(url.rstrip("/").encode()).hexdigest()[:16]
 
 
@@ -165,15 +165,15 @@ class Directory:
         return str(self.layout.root)
 
     def table_url(self, table: str) -> str:
-        """The table's directory."""
+        """Return the table's directory."""
         return str(self.layout.table(table))
 
     def table_directory(self, table: str) -> Path | None:
-        """The table's directory."""
+        """Return the table's directory."""
         return self.layout.table(table)
 
     def read_text(self, name: str) -> str | None:
-        """A small file's text."""
+        """Return a small file's text."""
         try:
             return (self.layout.root / name).read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
@@ -185,13 +185,13 @@ class Directory:
             unfinished.write_text(text, encoding="utf-8")
 
     def first_name(self) -> str | None:
-        """The first name in the directory that is not hidden."""
+        """Return the first name in the directory that is not hidden."""
         root = self.layout.root
         names = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
         return next((name for name in names if not name.startswith(".")), None)
 
     def listing(self, table: str) -> dict[str, Listed]:
-        """The table's files outside its log."""
+        """Return the table's files outside its log."""
         files: dict[str, Listed] = {}
         if not self.layout.table(table).is_dir():
             return files
@@ -203,7 +203,7 @@ class Directory:
         return files
 
     def now(self) -> float:
-        """The time by the file system's clock."""
+        """Return the time by the file system's clock."""
         probe = self.layout.locks / f"clock-{os.getpid()}"
         try:
             probe.touch()
@@ -235,7 +235,7 @@ class Directory:
             (self.layout.table(table) / name).unlink(missing_ok=True)
 
     def content(self, table: str, name: str) -> str | None:
-        """The SHA-256 of a data file's bytes."""
+        """Return the SHA-256 of a data file's bytes."""
         try:
             return file_sha256(self.layout.table(table) / name)
         except FileNotFoundError:
@@ -312,7 +312,7 @@ class Bucket:
             return from_url(self.url, config=cast("Any", config or None), client_options=cast("Any", client or None))
 
     def table_url(self, table: str) -> str:
-        """The table's URL."""
+        """Return the table's URL."""
         return f"{self.url}/{table}"
 
     def table_directory(self, table: str) -> Path | None:
@@ -320,7 +320,7 @@ class Bucket:
         return None
 
     def read_text(self, name: str) -> str | None:
-        """A small object's text."""
+        """Return a small object's text."""
         import obstore
 
         try:
@@ -337,11 +337,11 @@ class Bucket:
             obstore.put(self._objects, name, text.encode())
 
     def first_name(self) -> str | None:
-        """The first object under the prefix."""
+        """Return the first object under the prefix."""
         return next((entry["path"] for entry in self._entries(None)), None)
 
     def listing(self, table: str) -> dict[str, Listed]:
-        """The table's objects outside its log."""
+        """Return the table's objects outside its log."""
         files = {}
         for entry in self._entries(table):
             name = entry["path"].removeprefix(f"{table}/")
@@ -350,7 +350,7 @@ class Bucket:
         return files
 
     def now(self) -> float:
-        """The time by the object store's clock."""
+        """Return the time by the object store's clock."""
         import obstore
 
         name = f".clock-{os.getpid()}-{time.monotonic_ns()}"
@@ -391,7 +391,7 @@ class Bucket:
             self._kept(table, name).unlink(missing_ok=True)
 
     def content(self, table: str, name: str) -> str | None:
-        """The SHA-256 of an object's bytes, downloaded again."""
+        """Return the SHA-256 of an object's bytes, downloaded again."""
         import obstore
 
         digest = sha256()

@@ -253,7 +253,7 @@ def _create_views(
 def _checked(
     query: str, connection: "duckdb.DuckDBPyConnection", functions: Collection[str] = _TABLE_FUNCTIONS
 ) -> tuple[str, dict[str, Any]]:
-    """The query without a semicolon and its syntax tree, or an error when it is not one that only reads."""
+    """Return the query without a semicolon and its syntax tree, or an error when it is not one that only reads."""
     statements = connection.extract_statements(query)
     if len(statements) != 1:
         hint = 'Write one SELECT: "SELECT * FROM scores LIMIT 10".'
@@ -288,7 +288,7 @@ def _checked(
 
 
 def _kind(statement: "duckdb.Statement") -> str:
-    """The name of a statement's type; DuckDB's own module has none for its newest."""
+    """Return the name of a statement's type; DuckDB's own module has none for its newest."""
     try:
         return statement.type.name
     except ValueError:
@@ -296,7 +296,7 @@ def _kind(statement: "duckdb.Statement") -> str:
 
 
 def _marked_pivots(query: str, marker: str, connection: "duckdb.DuckDBPyConnection") -> str:
-    """The query with a marked list of values behind every ``PIVOT … ON`` element without one.
+    """Return the query with a marked list of values behind every ``PIVOT … ON`` element without one.
 
     DuckDB runs a PIVOT that has to find its values as several statements, which have no syntax tree to check. With its values
     written down it is one selection like any other; a query that becomes something else by this is refused as such.
@@ -350,7 +350,7 @@ def _marked_pivots(query: str, marker: str, connection: "duckdb.DuckDBPyConnecti
 
 
 def _end_of_code(starts: list[int], comments: list[bool]) -> int:
-    """Where the comments begin that end a query, or its end."""
+    """Return where the comments begin that end a query, or its end."""
     count = len(comments)
     while count and comments[count - 1]:
         count -= 1
@@ -389,24 +389,24 @@ def _mark_of(pivot: dict[str, Any], marker: str) -> str | None:
 
 
 def _table_names(tree: object) -> set[str]:
-    """Everything that is named in the place of a table in a query, in small letters."""
+    """Return everything that is named in the place of a table in a query, in small letters."""
     return {str(node["table_name"]).lower() for node in _objects(tree) if node.get("table_name")}
 
 
 def _names_given(tree: object) -> set[str]:
-    """The names that a query gives itself (``WITH name AS …``), in small letters."""
+    """Return the names that a query gives itself (``WITH name AS …``), in small letters."""
     maps = [node["cte_map"] for node in _objects(tree) if isinstance(node.get("cte_map"), dict)]
     return {str(entry.get("key")).lower() for given in maps for entry in _objects(given) if "key" in entry}
 
 
 def _syntax_tree(query: str, connection: "duckdb.DuckDBPyConnection") -> str:
-    """The query's syntax tree as JSON, with ``"error": true`` when it is no selection."""
+    """Return the query's syntax tree as JSON, with ``"error": true`` when it is no selection."""
     ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
     return str(text)
 
 
 def _objects(tree: object) -> Iterator[dict[str, Any]]:
-    """Every JSON object in the tree."""
+    """Yield every JSON object in the tree."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -450,7 +450,7 @@ def _refuse_strange_times(frame: pl.DataFrame) -> None:
 
 
 def _times_in(values: pl.Series) -> Iterator[pl.Series]:
-    """The dates and times of a column, also those within lists and structures."""
+    """Yield the dates and times of a column, also those within lists and structures."""
     if values.dtype in (pl.Date, pl.Datetime):
         yield values
     elif isinstance(values.dtype, pl.List | pl.Array):

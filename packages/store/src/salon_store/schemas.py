@@ -84,7 +84,7 @@ class TableSchema:
         return pl.Schema({name: column.dtype for name, column in self.columns.items()})
 
     def empty(self) -> pl.DataFrame:
-        """A frame of this table's schema without rows."""
+        """Return a frame of this table's schema without rows."""
         return pl.DataFrame(schema=self.polars)
 
 
@@ -121,7 +121,7 @@ def schema_of(table: str, record: type[Record]) -> TableSchema:
 
 
 def _resolved(described: dict[str, Any], definitions: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """The JSON schema of a field without references and without null; whether it may be null."""
+    """Return the JSON schema of a field without references and without null; whether it may be null."""
     if "$ref" in described:
         return definitions[described["$ref"].rpartition("/")[2]], False
     if "anyOf" not in described:
@@ -146,7 +146,7 @@ SCHEMAS: dict[str, TableSchema] = {table: schema_of(table, record) for table, re
 
 
 def table_schema(table: str) -> TableSchema:
-    """The schema of one table.
+    """Return the schema of one table.
 
     Raises:
         InputError: for a name that is no table; names the tables there are.

@@ -111,7 +111,7 @@ class StoreTable:
         return scanned(paths, self.schema)
 
     def path_of(self, name: str) -> Path | str:
-        """Where a data file is, as a path or URL."""
+        """Return where a data file is, as a path or URL."""
         directory = self._place.table_directory(self.name)
         return directory / name if directory else f"{self.log.url}/{name}"
 

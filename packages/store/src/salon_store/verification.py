@@ -35,7 +35,7 @@ class Problem:
     moved_to: Path | None = None
 
     def __str__(self) -> str:
-        """One line for a person."""
+        """Return one line for a person."""
         moved = f"; moved to {self.moved_to}" if self.moved_to else ""
         return f"{self.path}: {self.kind}: {self.detail}{moved}"
 
@@ -153,7 +153,7 @@ def _duplicates(store: StorePlace, table: StoreTable, files: list[DataFile]) -> 
 
 
 def _foreign(store: StorePlace, table: StoreTable, counted: set[str]) -> Iterator[Problem]:
-    """List the files that Salon did not write; leftovers of other versions and killed writers are fine."""
+    """Yield list the files that Salon did not write; leftovers of other versions and killed writers are fine."""
     for name in sorted(store.listing(table.name).keys() - counted):
         if name.endswith(_TEMPORARY):
             continue
@@ -178,7 +178,7 @@ def _moved(store: StorePlace, table: StoreTable, problem: Problem) -> Problem:
 
 
 def _unlisted(store: StorePlace, tables: Mapping[str, StoreTable]) -> Iterator[Problem]:
-    """List the tables that have rows and stand not in ``store.json``."""
+    """Yield list the tables that have rows and stand not in ``store.json``."""
     for name in SCHEMAS.keys() - tables.keys():
         try:
             refuse_unlisted(store, name)

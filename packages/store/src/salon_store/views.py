@@ -35,7 +35,7 @@ def hide_progress(connection: "duckdb.DuckDBPyConnection") -> None:
 
 
 def literal(text: str) -> str:
-    """A text as an SQL literal.
+    """Return a text as an SQL literal.
 
     Example:
         >>> literal("O'Hara")
@@ -45,7 +45,7 @@ def literal(text: str) -> str:
 
 
 def identifier(name: str) -> str:
-    """A name as an SQL identifier.
+    """Return a name as an SQL identifier.
 
     Example:
         >>> identifier('group')
@@ -55,7 +55,7 @@ def identifier(name: str) -> str:
 
 
 def file_pattern(path: Path) -> str:
-    """A path as DuckDB's file readers want it: characters that mean a pattern there are made to mean themselves.
+    """Return a path as DuckDB's file readers want it: characters that mean a pattern there are made to mean themselves.
 
     Example:
         >>> print(file_pattern(Path("/runs [1]/a.parquet")))

@@ -49,7 +49,7 @@ class Rng:
         return self._random.random() < share
 
     def choice(self, options: Sequence[_T], weights: Sequence[float] | None = None) -> _T:
-        """One of several, each as likely as its weight says; equally likely without weights."""
+        """Return one of several, each as likely as its weight says; equally likely without weights."""
         if weights is None:
             return options[int(self._random.random() * len(options))]
         rest = self._random.random() * sum(weights)

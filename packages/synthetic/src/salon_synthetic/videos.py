@@ -22,7 +22,7 @@ _CODECS: Final = {".mp4": "libx264", ".mov": "libx264", ".mkv": "libx264", ".web
 
 
 def clip_frames(kind: ClipKind, count: int, *, size: tuple[int, int] = (160, 120), seed: int = 0) -> "Iterator[Image]":
-    """The frames of a clip, RGB; the seed moves the ball, its colour and, in ``flicker``, the light.
+    """Yield the frames of a clip, RGB; the seed moves the ball, its colour and, in ``flicker``, the light.
 
     Raises:
         InputError: for an unknown kind.

@@ -90,7 +90,7 @@ def to_label_studio(taxonomy: Taxonomy) -> str:
 
 
 def _remarks(label: Label) -> str:
-    """Everything published about a label, in one italic parenthesis; empty when there is nothing."""
+    """Return everything published about a label, in one italic parenthesis; empty when there is nothing."""
     parts = [
         f"also called {_escape(', '.join(label.aliases))}" if label.aliases else "",
         _figures(label.counts, "{:,}"),

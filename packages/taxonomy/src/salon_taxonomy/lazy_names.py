@@ -31,7 +31,7 @@ def lazy_names(
         return value
 
     def names() -> list[str]:
-        """Everything that there is, imported or not."""
+        """Return everything that there is, imported or not."""
         return sorted({*namespace, *module_of})
 
     return get, names

@@ -61,7 +61,7 @@ class LockedFile:
         os.fsync(self._descriptor)
 
     def again(self) -> "LockedFile":
-        """A second handle of the same open file; the lock holds until both are closed."""
+        """Return a second handle of the same open file; the lock holds until both are closed."""
         return LockedFile(os.dup(self._descriptor))
 
     def truncate(self, length: int) -> None:

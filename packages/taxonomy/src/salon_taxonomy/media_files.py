@@ -13,7 +13,7 @@ _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a 
 
 
 def read_inside(path: Path, root: Path, most_bytes: int) -> bytes | Unscored:
-    """The bytes of a plain file that lies in ``root`` or below.
+    """Return the bytes of a plain file that lies in ``root`` or below.
 
     A symbolic link counts as what it leads to: allowed while that lies in ``root``. The way to the file is then walked
     folder by folder without following links, so it cannot be bent aside between the check and the reading.
@@ -39,7 +39,7 @@ def read_inside(path: Path, root: Path, most_bytes: int) -> bytes | Unscored:
 
 
 def bad_media(why: str) -> Unscored:
-    """The verdict about a file that cannot be judged; control characters are escaped, so it is safe to print."""
+    """Return the verdict about a file that cannot be judged; control characters are escaped, so it is safe to print."""
     return Unscored(Reason.BAD_MEDIA, visible(why[:300]))
 
 

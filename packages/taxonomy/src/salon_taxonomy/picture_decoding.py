@@ -146,12 +146,12 @@ def _upright(opened: "ImageFile", kind: PictureFormat, size: tuple[int, int], fr
 
 
 def _plain(opened: "ImageFile") -> bool:
-    """A JPEG of which nothing but its wholeness needs its pixels."""
+    """Return a JPEG of which nothing but its wholeness needs its pixels."""
     return opened.mode in PLAIN_MODES and not opened.info.get("icc_profile")
 
 
 def _png_damage(content: bytes) -> str | None:
-    """What is wrong with the chunks that hold the picture: a check sum, or the end is missing. Decoders do not look."""
+    """Return what is wrong with the chunks that hold the picture: a check sum, or the end is missing. Decoders do not look."""
     offset, view = _PNG_HEAD, memoryview(content)
     while offset + 12 <= len(content):
         length = int.from_bytes(view[offset : offset + 4], "big")

@@ -76,7 +76,7 @@ def open_picture(content: bytes) -> "ImageFile":
 
 
 def format_of(content: bytes) -> PictureFormat | None:
-    """The format of an encoded picture by its first bytes; None for anything that is not read.
+    """Return the format of an encoded picture by its first bytes; None for anything that is not read.
 
     Example:
         >>> format_of(b"GIF89a...").media_type, format_of(b"%PDF-1.7")

@@ -49,7 +49,7 @@ def answer_schema(taxonomy: Taxonomy, options: Sequence[str | Label] = ()) -> Js
 
 
 def spellings(labels: Sequence[Label]) -> Mapping[str, Label]:
-    """How each label is written in an answer: its spelling, or its id where two labels share a spelling."""
+    """Return how each label is written in an answer: its spelling, or its id where two labels share a spelling."""
     often = Counter(label.spelling for label in labels)
     return {label.spelling if often[label.spelling] == 1 else label.id: label for label in labels}
 

@@ -165,7 +165,7 @@ class Taxonomy(TaxonomyHeader):
 
     # ------------------------------------------------------------------ kinds of labels
     def tier_of(self, label: str | Label) -> str:
-        """The label's tier: as declared, else the name of its level in ``tiers``, else ``level N`` with roots at 1."""
+        """Return the label's tier: as declared, else the name of its level in ``tiers``, else ``level N`` with roots at 1."""
         known = self._by_id[label.id] if isinstance(label, Label) and label.id in self._by_id else self.find(label)
         if known.tier is not None:
             return known.tier

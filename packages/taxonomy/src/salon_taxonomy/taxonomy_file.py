@@ -141,7 +141,7 @@ class Places:
         self.found.append(error)
 
     def faults(self) -> list[TaxonomyError]:
-        """What was noted, in the order of lines."""
+        """Return what was noted, in the order of lines."""
         return sorted(self.found, key=lambda error: error.line or 0)
 
 
@@ -185,7 +185,7 @@ def _parse(text: str, source: str | Path) -> tuple[TaxonomyHeader | None, tuple[
 
 
 def _entries(entries: object, places: Places) -> list[object]:
-    """What the file has as labels; empty, with the fault noted, where that is no list of any."""
+    """Return what the file has as labels; empty, with the fault noted, where that is no list of any."""
     if entries is None or entries == []:
         places.add(Fault.MISSING, "there is not one [[label]] table", key=_LABEL)
         return []

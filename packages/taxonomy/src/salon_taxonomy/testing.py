@@ -95,7 +95,7 @@ def _consistent(table: type[Record]) -> Callable[[dict[str, Any]], dict[str, Any
 
 
 def _values(annotation: Any, metadata: Sequence[Any] = ()) -> st.SearchStrategy[Any]:
-    """Values that a field with this annotation and these constraints takes."""
+    """Return values that a field with this annotation and these constraints takes."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         inner = [m for item in arguments[1:] for m in (item.metadata if isinstance(item, FieldInfo) else [item])]

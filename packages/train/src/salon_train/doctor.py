@@ -144,7 +144,7 @@ def train_step(device: str) -> TrainStep:
 
 
 def _losses(network: "torch.nn.Module", inputs: "torch.Tensor", targets: "torch.Tensor") -> tuple[float, float]:
-    """The loss on a batch before and after one step on it."""
+    """Return the loss on a batch before and after one step on it."""
     import torch
 
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-2)
@@ -171,7 +171,7 @@ def _described(device: str) -> tuple[str, float | None]:
 
 
 def _requirement(name: str) -> Requirement:
-    """One library against what salon-train's own metadata asks for."""
+    """Return one library against what salon-train's own metadata asks for."""
     from packaging.requirements import Requirement as Wanted
 
     wanted = [Wanted(text) for text in metadata.requires(_DISTRIBUTION) or ()]
@@ -195,5 +195,5 @@ def _cpus() -> int:
 
 
 def _line(error: Exception) -> str:
-    """The first line of an error's text."""
+    """Return the first line of an error's text."""
     return next(iter(str(error).splitlines()), type(error).__name__)

@@ -134,7 +134,7 @@ def kinds(form: str, output: Path | None) -> None:
 def _source(
     seed: int, size: int, level: float, knobs: tuple[str, ...], balance: str, artifact_share: float | None
 ) -> tuple["PictureSource", dict[str, Any]]:
-    """What draws, and a description of it."""
+    """Return what draws, and a description of it."""
     from salon_synthetic.artifacts.balance import BALANCES
     from salon_synthetic.artifacts.drawing import draw_examples
 

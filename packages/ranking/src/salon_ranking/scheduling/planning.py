@@ -227,7 +227,7 @@ def _table(runs: dict[Rule, _Runs], goals: Goals, models: int) -> pl.DataFrame:
 
 
 def _crossing(run: list[SimulatedState], measure: _Measure) -> int | None:
-    """Battles after which the measure is at most 1, from there on; None when it never is."""
+    """Return battles after which the measure is at most 1, from there on; None when it never is."""
     if measure(run[-1]) > 1.0:
         return None
     last = max((at for at, checkpoint in enumerate(run) if measure(checkpoint) > 1.0), default=-1)

@@ -130,7 +130,7 @@ class SimulatedLeague:
         self._fit()
 
     def _planned(self, rule: Rule, battles: int, votes: Floats, theta: Floats) -> NDArray[np.int64]:
-        """Battles of each pair, planned from ``votes`` and their fit."""
+        """Return battles of each pair, planned from ``votes`` and their fit."""
         size = len(self._truth)
         matches = self._square(votes.sum(axis=1))
         covariance = self._bread(matches, theta) if rule in ("information", "proportional") else None

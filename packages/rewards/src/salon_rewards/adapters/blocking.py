@@ -21,7 +21,7 @@ _ONE_AT_A_TIME: Final = Lock()
 
 
 def called(reward: RewardFunction, completions: Sequence[Any], **columns: Any) -> list[float | None]:
-    """What the reward pays; a coroutine is run to its end, in the thread for those."""
+    """Return what the reward pays; a coroutine is run to its end, in the thread for those."""
     rewards = reward(completions, **columns)
     return list(waited(rewards) if inspect.iscoroutine(rewards) else rewards)
 
@@ -35,7 +35,7 @@ def waited(coroutine: Coroutine[Any, Any, T]) -> T:
 
 @cache
 def _loop(process: int) -> asyncio.AbstractEventLoop:
-    """The loop of a process; a fork has no threads of its parent's, so it gets its own."""
+    """Return the loop of a process; a fork has no threads of its parent's, so it gets its own."""
     loop = asyncio.new_event_loop()
     Thread(target=loop.run_forever, name=f"rewards-{process}", daemon=True).start()
     return loop

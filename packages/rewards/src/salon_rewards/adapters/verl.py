@@ -61,7 +61,7 @@ class VerlScore(_ForVerl):
         extra_info: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> dict[str, float]:
-        """The score of one completion; ``extra_info`` becomes columns, ``settings`` are passed on."""
+        """Return the score of one completion; ``extra_info`` becomes columns, ``settings`` are passed on."""
         batch = VerlBatchScore(self.reward, self.truth, self.abstained)
         return batch([data_source], [solution_str], [ground_truth], [extra_info], **settings)[0]
 
@@ -92,7 +92,7 @@ class VerlBatchScore(_ForVerl):
         extra_infos: Sequence[Mapping[str, Any] | None] | None = None,
         **settings: Any,
     ) -> list[dict[str, float]]:
-        """The score of every completion, in order.
+        """Return the score of every completion, in order.
 
         Raises:
             InputError: when the lists differ in length.

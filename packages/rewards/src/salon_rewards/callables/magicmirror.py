@@ -105,7 +105,7 @@ class MagicMirrorTotal(_AllLevels, RuleReward):
     columns: ClassVar[tuple[str, ...]] = ("truth",)
 
     def score(self, batch: Batch) -> list[Paid]:
-        """The total of each completion."""
+        """Return the total of each completion."""
         levels = levels_of(batch, self.truth, reasoning=self.reasoning)
         if batch.columns.get("consistent") is None:
             return earned(levels, self.weights)
@@ -167,13 +167,13 @@ class MagicMirrorJudged(_AllLevels, JudgedReward):
 
 
 def earned(levels: list[Levels | None], weights: MagicMirrorWeights) -> list[Paid]:
-    """The weighted sum of the four levels of each completion, before consistency."""
+    """Return the weighted sum of the four levels of each completion, before consistency."""
     w0, w1, w2, w3 = weights.format, weights.l1, weights.l2, weights.l3
     return [NO_TRUTH if each is None else w0 * each[0] + w1 * each[1] + w2 * each[2] + w3 * each[3] for each in levels]
 
 
 def totals(levels: list[Levels | None], judged: list[Paid], mode: ConsistencyMode, weights: MagicMirrorWeights) -> list[Paid]:
-    """The sums with consistency in them."""
+    """Return the sums with consistency in them."""
     return [
         sum_  # what cannot be read earns nothing more
         if isinstance(sum_, Unscored) or each is None or not each[0]
@@ -202,7 +202,7 @@ class _LevelReward(RuleReward):
         reasoning_rule(self.reasoning)
 
     def score(self, batch: Batch) -> list[Paid]:
-        """What each completion earned at this level."""
+        """Return what each completion earned at this level."""
         level = self._level
         return [
             NO_TRUTH if levels is None else levels[level] for levels in levels_of(batch, self.truth, reasoning=self.reasoning)
@@ -407,7 +407,7 @@ def consistency_question(outcome: Outcome[Any]) -> Question | None:
 
 
 def read_consistency(text: str) -> Verdict[bool]:
-    """The judge's reply: the last JSON object outside of its reasoning, with ``consistent`` true or false.
+    """Return the judge's reply: the last JSON object outside of its reasoning, with ``consistent`` true or false.
 
     Example:
         >>> read_consistency('{"consistent": false}')

@@ -33,18 +33,18 @@ class Penalty(RuleReward):
             raise InputError("unknown unit", column="unit", value=self.unit, allowed=self.units)
 
     def score(self, batch: Batch) -> list[Paid]:
-        """The penalty of each completion, 0 or below."""
+        """Return the penalty of each completion, 0 or below."""
         if self.unit == TOKENS:
             return [self.cost(ids) for ids in batch.column("completion_ids")]
         return [self.cost(self.parts(text)) for text in batch.texts]
 
     @abstractmethod
     def parts(self, text: str) -> Sequence[Any]:
-        """The parts of a text."""
+        """Return the parts of a text."""
 
     @abstractmethod
     def cost(self, parts: Sequence[Any]) -> float:
-        """What so many parts, or these, cost."""
+        """Return what so many parts, or these, cost."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ class LengthPenalty(Penalty):
             raise InputError(f"must lie between 0 and {self.longest}", column="buffer", value=self.buffer)
 
     def parts(self, text: str) -> Sequence[Any]:
-        """Its characters."""
+        """Return its characters."""
         return text
 
     def cost(self, parts: Sequence[Any]) -> float:
-        """What a completion of that length costs."""
+        """Return what a completion of that length costs."""
         over = len(parts) - (self.longest - self.buffer)
         if over <= 0:
             return 0.0
@@ -140,11 +140,11 @@ class RepetitionPenalty(Penalty):
             raise InputError("must be a finite number of 0 or more", column="most", value=self.most)
 
     def parts(self, text: str) -> Sequence[Any]:
-        """Its words, and signs of scripts that part no words."""
+        """Return its words, and signs of scripts that part no words."""
         return text.split() if text.isascii() else _WORD_OR_SIGN.findall(text)
 
     def cost(self, parts: Sequence[Any]) -> float:
-        """What the repetitions among the parts cost."""
+        """Return what the repetitions among the parts cost."""
         count = len(parts) - self.size + 1
         if count < 2:
             return 0.0

@@ -98,7 +98,7 @@ def _quoted(text: str) -> str:
 
 
 def asked_for(prompt: object) -> str:
-    """A prompt as text: itself, or the text of a chat's last message.
+    """Return a prompt as text: itself, or the text of a chat's last message.
 
     Example:
         >>> asked_for([{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "Three lemons."}]}])

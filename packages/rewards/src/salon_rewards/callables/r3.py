@@ -237,7 +237,7 @@ class RectificationReward(AskingReward):
         check_limits(concurrency=self.concurrency, timeout_s=self.timeout_s)
 
     async def verdicts(self, batch: Batch) -> list[Paid]:
-        """What each completion earned for itself."""
+        """Return what each completion earned for itself."""
         prompts, images = batch.column(self.prompt), batch.column(self.image)
         truths = [None] * len(batch) if self.truth is None else batch.verdicts(self.truth)
         answers = {
@@ -264,7 +264,7 @@ class RectificationReward(AskingReward):
         return paid
 
     def _judged(self, answer: R3Answer, true: bool | None) -> bool:
-        """Whether the answer earns what the policy thinks of a picture, and not 0 by rule."""
+        """Return whether the answer earns what the policy thinks of a picture, and not 0 by rule."""
         if true is not None and answer.matches is not true:
             return False
         if answer.matches:
@@ -272,7 +272,7 @@ class RectificationReward(AskingReward):
         return bool(answer.edit_prompt.strip()) and (self.illusory == "executed" or illusory(answer.edit_prompt) is None)
 
     async def _after(self, answer: R3Answer, image: Media, slots: asyncio.Semaphore) -> Media | Unscored:
-        """The picture that is left when the answer's instruction has been carried out."""
+        """Return the picture that is left when the answer's instruction has been carried out."""
         if answer.matches:
             return image
         async with slots:
@@ -336,7 +336,7 @@ class ReasoningReward(RuleReward):
         _known(self.fidelity)
 
     def score(self, batch: Batch) -> list[Paid]:
-        """The weighted sum of each completion."""
+        """Return the weighted sum of each completion."""
         for_verdict, for_think, for_json = _REASON_HUNDREDTHS[self.fidelity]
         return [
             right
@@ -408,7 +408,7 @@ class HierarchicalReward(RectificationReward):
         object.__setattr__(self, "stage_weights", weights)
 
     async def verdicts(self, batch: Batch) -> list[Paid]:
-        """The weighted sum of both stages of each completion."""
+        """Return the weighted sum of both stages of each completion."""
         first = ReasoningReward(self.fidelity, self.truth).score(batch)
         second = await super().verdicts(batch)
         if self.fidelity == "released":

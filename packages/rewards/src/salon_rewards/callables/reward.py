@@ -69,11 +69,11 @@ class RuleReward(Described, ABC):
         """
 
     def terms(self, batch: Batch) -> tuple[Component, ...]:
-        """What the reward of a batch adds up from, for tables; empty for one that is no sum."""
+        """Return what the reward of a batch adds up from, for tables; empty for one that is no sum."""
         return ()
 
     def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
-        """One reward for each completion; None where there is no truth to hold it against.
+        """Return one reward for each completion; None where there is no truth to hold it against.
 
         Args:
             completions: texts, or lists of chat messages.
@@ -107,14 +107,14 @@ class AskingReward(Described, ABC):
         return ()
 
     async def score(self, batch: Batch) -> Sequence[Paid]:
-        """What each completion of a batch earned, groups settled."""
+        """Return what each completion of a batch earned, groups settled."""
         paid = await self.verdicts(batch)
         if self.abstention == Abstention.ALONE or not any(isinstance(each, Unscored) for each in paid):
             return paid
         return together(paid, batch.groups(self.group_size))
 
     async def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
-        """One reward for each completion; None where there is no answer for it or for another of its group.
+        """Return one reward for each completion; None where there is no answer for it or for another of its group.
 
         Args:
             completions: texts, or lists of chat messages.

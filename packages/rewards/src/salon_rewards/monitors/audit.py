@@ -34,7 +34,7 @@ class LoggedStep:
 
 
 def read_log(path: Path | str, *, reward_column: str = "reward", held_out_column: str = "held_out") -> list[LoggedStep]:
-    r"""The steps of a JSON Lines file (gzipped or not; ``-`` is standard input), in order of their numbers.
+    r"""Return the steps of a JSON Lines file (gzipped or not; ``-`` is standard input), in order of their numbers.
 
     Each line is an object. ``step`` must be there; ``completion`` (text, or messages), ``truth`` (for R³ also ``matches``),
     ``reward``, ``example_id`` and ``completion_tokens`` speak of one completion, ``held_out`` of the step. A line without

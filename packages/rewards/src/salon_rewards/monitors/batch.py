@@ -162,7 +162,7 @@ class StepBatch:
 
 
 def _truths(batch: Batch, grammar: AnswerForm, truth: Sequence[object] | None) -> Sequence[Answer | None]:
-    """What is right for each completion."""
+    """Return what is right for each completion."""
     if truth is None:
         return [None] * len(batch)
     if grammar is AnswerForm.MAGICMIRROR:

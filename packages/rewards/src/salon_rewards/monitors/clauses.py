@@ -10,7 +10,7 @@ _WORDS: Final = re.compile(r"[a-z0-9]+(?:['’-][a-z]+)*|[.;:!?,]")
 
 
 def clauses(text: str) -> Iterator[list[str]]:
-    """The words of each clause, with the sign that ends it.
+    """Yield the words of each clause, with the sign that ends it.
 
     Args:
         text: in lower case.

@@ -84,7 +84,7 @@ def audit_command(
 
 
 def _monitors(grammar: AnswerForm, thresholds: Sequence[str], lower_is_better: bool) -> list[Monitor]:
-    """The grammar's monitors with the thresholds asked for."""
+    """Return the grammar's monitors with the thresholds asked for."""
     builders = {build.name: build for build in MONITORS[grammar]}
     settings: dict[str, dict[str, object]] = {}
     for option in thresholds:

@@ -18,7 +18,7 @@ FEWEST_GROUPS = 4
 
 
 def wilson_lower(share: float, trials: int, z: float = Z) -> float:
-    """The lower end of Wilson's interval for a share of so many independent trials; 0 for no trials.
+    """Return the lower end of Wilson's interval for a share of so many independent trials; 0 for no trials.
 
     Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference" (1927).
 
@@ -94,7 +94,7 @@ def rising_probability(series: Sequence[float]) -> float:
 
 @lru_cache
 def _inversions(count: int) -> tuple[int, ...]:
-    """How many permutations of so many things have 0, 1, 2, … inversions."""
+    """Return how many permutations of so many things have 0, 1, 2, … inversions."""
     if count <= 1:
         return (1,)
     fewer = _inversions(count - 1)

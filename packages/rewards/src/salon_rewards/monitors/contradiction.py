@@ -72,7 +72,7 @@ class FaultClaim:
 
 
 def claimed(reasoning: str) -> FaultClaim:
-    """What a reasoning claims about its picture, as far as a lexicon can tell.
+    """Return what a reasoning claims about its picture, as far as a lexicon can tell.
 
     Example:
         >>> claimed("The hand has six fingers.")
@@ -148,7 +148,7 @@ class ReasoningContradiction(PooledMonitor[Contradiction | None]):
     own = Thresholds(0.2, 0.5)
 
     def look(self, batch: StepBatch) -> Reading:
-        """The reading of one step."""
+        """Return the reading of one step."""
         whole = [
             (item.group, item.reasoning, item.answer)
             for item in batch.completions
@@ -171,7 +171,7 @@ def _counted(share: float, contradictions: Sequence[Contradiction | None]) -> st
 
 
 def _says(clause: list[str]) -> tuple[bool | None, set[str]]:
-    """Whether a clause says that something is wrong (with the kinds its words imply), that all is well, or neither."""
+    """Return whether a clause says that something is wrong (with the kinds its words imply), that all is well, or neither."""
     if TELLING.isdisjoint(clause) or not UNASSERTED.isdisjoint(clause):
         return None, set()
     flawed, sound = False, False

@@ -79,7 +79,7 @@ class RewardMetricDivergence:
         self._evaluations: deque[_Evaluation] = deque(maxlen=window)
 
     def look(self, batch: StepBatch) -> Reading:
-        """The reading of one step."""
+        """Return the reading of one step."""
         self._rewards += [reward for reward in batch.rewards if reward is not None]
         if batch.held_out is not None and self._rewards:
             self._evaluations.append(_Evaluation(batch.step, fmean(self._rewards), self._sign * batch.held_out))

@@ -45,7 +45,7 @@ class LabelFlooding(PooledMonitor[float]):
         self._true: Pool[float] = Pool(minimum, window)
 
     def look(self, batch: StepBatch) -> Reading:
-        """The reading of one step."""
+        """Return the reading of one step."""
         labels = [(item.group, item.answer) for item in batch.completions if isinstance(item.answer, MagicMirrorAnswer)]
         pooled = self._pool.add([((batch.step, group), _labels(answer)) for group, answer in labels if not answer.normal])
         truths = [(item.group, item.truth) for item in batch.completions if isinstance(item.truth, MagicMirrorAnswer)]

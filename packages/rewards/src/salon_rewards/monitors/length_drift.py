@@ -77,7 +77,7 @@ class LengthDrift:
         self._pools: dict[str, Pool[int]] = {}
 
     def look(self, batch: StepBatch) -> Reading:
-        """The reading of one step."""
+        """Return the reading of one step."""
         kinds: dict[str, list[Grouped[int]]] = {}
         for completion in batch.completions:
             kinds.setdefault(_kind(completion), []).append(((batch.step, completion.group), completion.length))
@@ -114,7 +114,7 @@ class LengthDrift:
         )
 
     def _drift(self, kind: str, pool: Pool[int], pooled: Sequence[Grouped[int]]) -> _Drift | None:
-        """How far one kind of completion has drifted; None where there are too few, now or then."""
+        """Return how far one kind of completion has drifted; None where there are too few, now or then."""
         if kind == _UNREADABLE:
             then = [length for lengths in self._lengths.values() for length in lengths]
         else:

@@ -9,7 +9,7 @@ from typing import Final
 
 
 def words(text: str) -> list[str]:
-    """The words of a list that is written like prose."""
+    """Return the words of a list that is written like prose."""
     return text.split()
 
 

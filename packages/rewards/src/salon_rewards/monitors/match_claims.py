@@ -45,7 +45,7 @@ _NOT_SHOWN: Final = frozenset(words("show shows contain contains include include
 
 
 def claimed_match(reasoning: str) -> bool | None:
-    """What a reasoning claims about its picture, as far as a few words can tell; None where they cannot. English only.
+    """Return what a reasoning claims about its picture, as far as a few words can tell; None where they cannot. English only.
 
     Example:
         >>> claimed_match("The dog is missing."), claimed_match("Nothing is missing, all is as asked.")
@@ -63,7 +63,7 @@ def claimed_match(reasoning: str) -> bool | None:
 
 
 def _says(clause: list[str]) -> bool | None:
-    """Whether a clause says that something is as asked, that something is not, or neither."""
+    """Return whether a clause says that something is as asked, that something is not, or neither."""
     if not _SUPPOSED.isdisjoint(clause) or "?" in clause:
         return None
     fits, fails = False, clause[0] == "not" or ("and", "not") in set(pairwise(clause))  # the one, not the other

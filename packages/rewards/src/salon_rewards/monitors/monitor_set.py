@@ -62,7 +62,7 @@ class Watched:
         return tuple(sorted(loud, key=lambda reading: reading.verdict is not Alarm.STOP))
 
     def row(self) -> dict[str, object]:
-        """One flat row for a logger: ``step``, ``verdict``, and ``NAME`` and ``NAME/verdict`` for each monitor."""
+        """Return one flat row for a logger: ``step``, ``verdict``, and ``NAME`` and ``NAME/verdict`` for each monitor."""
         row: dict[str, object] = {"step": self.step, "verdict": str(self.verdict)}
         for reading in self.readings:
             row[reading.name] = reading.value
@@ -92,7 +92,7 @@ class MonitorBoard:
         self._step: int | None = None
 
     def look(self, completions: Sequence[object], *, step: int, source: str | None = None, **columns: Any) -> Watched:
-        """What all monitors say of one step's completions. Arguments are those of :meth:`StepBatch.read`.
+        """Return what all monitors say of one step's completions. Arguments are those of :meth:`StepBatch.read`.
 
         Raises:
             InputError: as there, and for a step that is not after the last one.
@@ -106,7 +106,7 @@ class MonitorBoard:
 
 
 def watch(*monitors: Monitor, grammar: AnswerForm | str = AnswerForm.MAGICMIRROR) -> MonitorBoard:
-    r"""A board of these monitors; without any, of all that say something about completions of this grammar.
+    r"""Return a board of these monitors; without any, of all that say something about completions of this grammar.
 
     Example:
         >>> board = watch()

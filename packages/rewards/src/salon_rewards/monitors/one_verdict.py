@@ -45,7 +45,7 @@ class _OneVerdict(PooledMonitor[_Said]):
         self.expected = expected
 
     def look(self, batch: StepBatch) -> Reading:
-        """The reading of one step."""
+        """Return the reading of one step."""
         verdicts = [
             ((batch.step, item.group), _Said(_sound(item.answer) is self._normal, self._true(item.truth)))
             for item in batch.completions

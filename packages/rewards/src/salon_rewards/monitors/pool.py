@@ -59,11 +59,11 @@ class Pool(Generic[T]):
         return [item for step in reversed(pooled) for item in step]
 
     def enough(self, members: Sequence[Grouped[T]]) -> bool:
-        """Whether so many items carry a reading. Fewer pictures than wanted do; a share of them is then less sure."""
+        """Return whether so many items carry a reading. Fewer pictures than wanted do; a share of them is then less sure."""
         return len(members) >= self.minimum
 
     def shortfall(self, members: Sequence[object], what: str) -> str:
-        """Why there is no reading."""
+        """Return why there is no reading."""
         return f"{len(members)} {what}, {self.minimum} are needed"
 
 

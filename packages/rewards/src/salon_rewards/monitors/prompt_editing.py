@@ -35,7 +35,7 @@ class PromptEditing(PooledMonitor[bool]):
     own = Thresholds(0.1, 0.3)
 
     def look(self, batch: StepBatch) -> Reading:
-        """The reading of one step."""
+        """Return the reading of one step."""
         if batch.grammar is not AnswerForm.R3:
             why = "completions of this grammar give no instructions"
             return self._none(batch, why, unreadable=batch.unreadable)

@@ -50,7 +50,7 @@ class Thresholds:
             raise InputError("must not be below 'warn'", column="stop", value=self.stop)
 
     def alarm(self, value: float) -> Alarm:
-        """What a value says by itself."""
+        """Return what a value says by itself."""
         return Alarm.STOP if value >= self.stop else Alarm.WARN if value >= self.warn else Alarm.OK
 
 
@@ -91,7 +91,7 @@ class Monitor(Protocol):
     name: str
 
     def look(self, batch: StepBatch) -> Reading:
-        """The reading of one step."""
+        """Return the reading of one step."""
         ...
 
 
@@ -106,7 +106,7 @@ def reading(
     sure: bool = True,
     detail: str = "",
 ) -> Reading:
-    """A reading whose verdict follows from its value; where the evidence is weak (``sure`` is false) it is ok."""
+    """Return a reading whose verdict follows from its value; where the evidence is weak (``sure`` is false) it is ok."""
     alarm = thresholds.alarm(value) if sure else Alarm.OK
     threshold = thresholds.stop if alarm is Alarm.STOP else thresholds.warn
     return Reading(name, batch.step, value, threshold, alarm, samples, unreadable, detail)
@@ -115,5 +115,5 @@ def reading(
 def no_reading(
     name: str, batch: StepBatch, thresholds: Thresholds, detail: str, *, samples: int = 0, unreadable: int = 0
 ) -> Reading:
-    """A reading without a value, and why."""
+    """Return a reading without a value, and why."""
     return Reading(name, batch.step, None, thresholds.warn, None, samples, unreadable, detail)

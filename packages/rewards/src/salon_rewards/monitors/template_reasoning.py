@@ -22,7 +22,7 @@ _RUN: Final = 3
 
 
 def shared_words(reasonings: Sequence[tuple[Hashable, str]]) -> float | None:
-    """How much of a reasoning is found in those about other subjects, on average.
+    """Return how much of a reasoning is found in those about other subjects, on average.
 
     For each reasoning: the share of its runs of three words that a random reasoning about another subject holds, too. 1 where
     all say the same, 0 where no two about different subjects share three words in a row.
@@ -75,7 +75,7 @@ class TemplateReasoning(PooledMonitor[tuple[Hashable, str]]):
     own = Thresholds(0.6, 0.9)
 
     def look(self, batch: StepBatch) -> Reading:
-        """The reading of one step."""
+        """Return the reading of one step."""
         thoughts = [
             ((batch.step, item.group), (_subject(item, batch.step), item.reasoning))
             for item in batch.completions
@@ -101,7 +101,7 @@ class TemplateReasoning(PooledMonitor[tuple[Hashable, str]]):
 
 
 def _subject(completion: ReadCompletion, step: int) -> Hashable:
-    """What a completion is about."""
+    """Return what a completion is about."""
     if isinstance(completion.truth, MagicMirrorAnswer):
         return tuple(sorted((l2, *sorted(l3)) for l2, l3 in completion.truth.labels.items())), completion.truth.normal
     return step, completion.group

@@ -22,7 +22,7 @@ class Unreadable(PooledMonitor[bool]):
     own = Thresholds(0.3, 0.9)
 
     def look(self, batch: StepBatch) -> Reading:
-        """The reading of one step."""
+        """Return the reading of one step."""
         pooled = self._pool.add([((batch.step, item.group), item.answer is None) for item in batch.completions])
         if not self._pool.enough(pooled):
             why = self._pool.shortfall(pooled, "completions")

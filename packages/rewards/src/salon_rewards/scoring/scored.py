@@ -58,7 +58,7 @@ class ScoredCompletions:
     why: Sequence[Mapping[str, Any]] = ()
 
     def summary(self) -> list[ComponentSummary]:
-        """One line for each component."""
+        """Return one line for each component."""
         return [_summary(name, self.weights[name], paid) for name, paid in self.components.items()]
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -86,7 +86,7 @@ def score_completions(
     explain: str | None = None,
     progressed: Callable[[int], object] = lambda count: None,
 ) -> ScoredCompletions:
-    """What each completion earned.
+    """Return what each completion earned.
 
     Args:
         columns: ``completion`` and whatever the rewards need, all of one length.

@@ -155,7 +155,7 @@ def _rectangle(canvas: Canvas, x: float, y: float, wide: float, high: float, col
 
 
 def _seen(picture: "Image", palette: Palette, rng: Rng, difficulty: Difficulty) -> "Image":
-    """What light and film make of a picture: darker away from the lamp, and grain. Whole numbers only."""
+    """Return what light and film make of a picture: darker away from the lamp, and grain. Whole numbers only."""
     strength, grain = round(60 * rng.uniform(0.3, 1) * difficulty.light), round(12 * difficulty.camera)
     if not strength and not grain:
         return picture

@@ -148,7 +148,7 @@ def _move(scene: Scene, command: Move) -> Scene:
 
 
 def _both(scene: Scene, index: int, anchor: int, relation: Relation) -> Scene | None:
-    """The first object beside the second, after that went to the free place nearest to the middle that leaves room."""
+    """Return the first object beside the second, after that went to the free place nearest to the middle that leaves room."""
     middle = scene.items[anchor].model_copy(update={"x": CANVAS // 2, "y": CANVAS // 2})
     central = _nearest(scene, anchor, middle, lambda _: True)
     if central is None:

@@ -106,7 +106,7 @@ def _answered(question: Question, scene: Scene) -> str:
 
 
 def _prompt(text: str) -> str:
-    """The prompt that a question is about: in its data markers, or behind the word ``prompt:``, or the last line."""
+    """Return the prompt that a question is about: in its data markers, or behind the word ``prompt:``, or the last line."""
     match = _DATA.search(text)
     if match:
         return match[1]

@@ -39,7 +39,7 @@ _RESIZED: Final = 127
 
 
 def perceive(image: "Image", eyes: Eyes | None = None) -> Scene:
-    """What these eyes see in a picture, in canvas pixels; at most 32 objects, from the upper left on.
+    """Return what these eyes see in a picture, in canvas pixels; at most 32 objects, from the upper left on.
 
     Example:
         >>> from salon_synthetic.scenes.drawing import drawn

@@ -16,7 +16,7 @@ _TRIES = 400
 
 
 def contradicted(composition: ComposedScene, generator: random.Random) -> tuple[Scene, tuple[Finding, ...]]:
-    """A scene that fails the prompt in one or two ways of its category, and what is wrong with it.
+    """Return a scene that fails the prompt in one or two ways of its category, and what is wrong with it.
 
     The contradictions are seen from the truth: there is one finding for each that was planted.
     """
@@ -57,7 +57,7 @@ def _removed(scene: Scene, generator: random.Random) -> Scene:
 
 
 def _doubled(scene: Scene, generator: random.Random) -> Scene | None:
-    """One object once more, at a free place."""
+    """Return one object once more, at a free place."""
     near = (generator.randrange(CANVAS), generator.randrange(CANVAS))
     twin = free_place(scene, generator.choice(scene.items), near=near)
     return None if twin is None else scene.adding(twin)

@@ -68,7 +68,7 @@ def _presence(claim: Present, claims: Sequence[Claim], scene: Scene, spare: set[
 
 
 def _beside(kind: Description, claims: Sequence[Claim]) -> str:
-    """Where an added object must stand, as far as the claims say."""
+    """Return where an added object must stand, as far as the claims say."""
     for claim in claims:
         if isinstance(claim, Related) and claim.relation != Relation.TIED:
             if claim.kind == kind:

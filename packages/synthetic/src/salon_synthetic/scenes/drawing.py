@@ -128,7 +128,7 @@ def outline(shape: Shape, radius: int) -> Mask:
 
 
 def pattern(texture: Texture, radius: int) -> Mask:
-    """Where the second colour goes, around the centre: shape (2·radius + 1, 2·radius + 1)."""
+    """Return where the second colour goes, around the centre: shape (2·radius + 1, 2·radius + 1)."""
     down, across = np.mgrid[-radius : radius + 1, -radius : radius + 1]
     match texture:
         case Texture.STRIPED:

@@ -58,7 +58,7 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def _alike(a: tuple[frozenset[str], frozenset[str]], b: tuple[frozenset[str], frozenset[str]]) -> bool:
-    """The same was asked for (of a relation, the relation alone), and there is a word in common beside it."""
+    """Return the same was asked for (of a relation, the relation alone), and there is a word in common beside it."""
     asked = _core(a[0])
     if asked != _core(b[0]):
         return False

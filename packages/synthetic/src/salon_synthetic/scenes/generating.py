@@ -79,7 +79,7 @@ class DrawnItem:
         }
 
     def truth(self) -> dict[str, Any]:
-        """What the schema has no place for: both scenes, and an instruction that mends the picture."""
+        """Return what the schema has no place for: both scenes, and an instruction that mends the picture."""
         scenes = {"shown": self.shown.model_dump(mode="json"), "target": self.target.model_dump(mode="json")}
         return {"idx": self.idx, **scenes, "edit_prompt": self.edit_prompt}
 

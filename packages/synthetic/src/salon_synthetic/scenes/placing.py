@@ -11,7 +11,7 @@ _DRAWS = 200
 
 
 def strewn(looks: list[Item], generator: random.Random) -> Scene:
-    """The objects at drawn places, clear of each other; where they end up short of room, all are drawn again.
+    """Return the objects at drawn places, clear of each other; where they end up short of room, all are drawn again.
 
     Args:
         looks: the objects; their places are ignored. Up to ten of any size find room.

@@ -53,7 +53,7 @@ def _atoms(claim: Present, subject: str) -> list[Claim]:
 
 
 def _unasked(claims: Sequence[Claim], subject: str, generator: random.Random) -> Claim:
-    """An attribute or a thing that no claim speaks of; the answer is mostly no, and always the scene's own."""
+    """Return an attribute or a thing that no claim speaks of; the answer is mostly no, and always the scene's own."""
     kinds = [claim.kind for claim in claims if not isinstance(claim, Related)]
     kind = generator.choice(kinds)
     names = [name for name in ATTRIBUTES if name != subject and getattr(kind, name) is not None]

@@ -156,7 +156,7 @@ def read_question(text: str) -> Claim | None:
 
 
 def _attribute(word: str) -> tuple[str, Any, bool] | None:
-    """Which attribute a word names, its value, and whether the word is a plural."""
+    """Return which attribute a word names, its value, and whether the word is a plural."""
     for name, words in (("colour", COLOUR_WORDS), ("texture", TEXTURE_WORDS), ("size", SIZE_WORDS), ("shape", SHAPE_WORDS)):
         if word in words:
             return name, words[word], False

@@ -219,7 +219,7 @@ def _listed(answer: str) -> str | None:
 
 
 def _doubt(pattern: re.Pattern[str], text: str, both: str) -> str | None:
-    """Why the sentence of the pattern's last match decides nothing: it holds both answers, or denies the one it holds.
+    """Return why the sentence of the pattern's last match decides nothing: it holds both answers, or denies the one it holds.
 
     None where it decides, and where nothing matches.
     """

@@ -225,7 +225,7 @@ class _OffMenuError(ValueError):
 
 @lru_cache(maxsize=2_048)
 def _known(body: str) -> tuple[MagicMirrorAnswer, tuple[Note, ...]]:
-    """What short labels say; answers are immutable, so equal texts may share one."""
+    """Return what short labels say; answers are immutable, so equal texts may share one."""
     return _answer(strict_json(body))
 
 
@@ -254,7 +254,7 @@ def _answer(value: Json) -> tuple[MagicMirrorAnswer, tuple[Note, ...]]:
 
 
 def _artifact(l2: str, value: Json, notes: dict[Note, None]) -> Artifact:
-    """One entry of the answer. ``notes`` is an ordered set that takes what was seen."""
+    """Return one entry of the answer. ``notes`` is an ordered set that takes what was seen."""
     menu = MAGICMIRROR_MENU.get(l2)
     if menu is None:
         raise _OffMenuError(f"{_shown(l2)} is no L2 label")

@@ -144,7 +144,7 @@ def _released_answer(value: Json) -> tuple[R3Answer, tuple[Note, ...]]:
 
 
 def _can_be_carried_out(instruction: str) -> bool:
-    """Whether the script takes an instruction: long enough, with a verb of editing if it is short, and no template."""
+    """Return whether the script takes an instruction: long enough, with a verb of editing if it is short, and no template."""
     text = instruction.strip().lower()
     if len(text) < _SHORTEST or text == "remain unchanged" or _ECHO in text:
         return False

@@ -145,7 +145,7 @@ def thought_letters(reasoning: str) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """The text with pairs of surrogates joined and lone ones turned into U+FFFD, so that any encoding can carry it."""
+    """Return the text with pairs of surrogates joined and lone ones turned into U+FFFD, so that any encoding can carry it."""
     if text.isascii():
         return text
     try:
@@ -248,7 +248,7 @@ def rejected(fragment: Found, reason: Reason, detail: str, reasoning: str | None
 
 
 def nothing_found(heard: SplitReply, wanted: str) -> Unparsed:
-    """Why a reply without its box or object is no answer: cut off, a refusal, or something else altogether."""
+    """Return why a reply without its box or object is no answer: cut off, a refusal, or something else altogether."""
     if wanted in heard.answer:
         return Unparsed(Reason.TRUNCATED, f"{wanted} is opened and never closed", heard.reasoning)
     if is_refusal(heard.answer):

@@ -49,7 +49,7 @@ def strict_json(text: str) -> Json:
 
 
 def _depth(text: str) -> int:
-    """How deep brackets are nested outside of strings; at least that, when they do not match."""
+    """Return how deep brackets are nested outside of strings; at least that, when they do not match."""
     if text.count("{") + text.count("[") <= DEEPEST:
         return 0
     depth = deepest = 0

@@ -247,7 +247,7 @@ def _read(file: Path, changes: tuple[str, ...]) -> "Configuration":
 
 
 def _texts(configuration: "Configuration") -> list[str]:
-    """Every different question and answer of the configured examples, in order."""
+    """Return every different question and answer of the configured examples, in order."""
     from salon_train.assessor.rows import rows_of
     from salon_train.data.question import Wording, answered, asked
 

@@ -95,7 +95,7 @@ def _picture(example: TrainingExample) -> bytes | str:
 
 
 def _cold_start(configuration: Configuration, section: GrpoSection) -> tuple[str, ...]:
-    """What to say of a start that is not there yet."""
+    """Return what to say of a start that is not there yet."""
     start = RunFolder.of(configuration, "sft")
     if section.start != "sft" or start.finished is not None:
         return ()

@@ -42,7 +42,7 @@ class Assessed(HeldOut[TrainingExample]):
         return evaluate([example.truth for example in self.rows], self.outcomes, replicates=replicates, seed=seed)
 
     def metrics(self) -> dict[str, float | None]:
-        """The numbers that are followed while training goes on; None where one is undefined.
+        """Return the numbers that are followed while training goes on; None where one is undefined.
 
         ``f1_macro`` and ``f1_micro`` are over the four main L2 labels, ``f1_binary`` is artifact or not; ``normal`` and
         ``invalid`` are shares of the answers, ``length_…`` mean tokens by what was said.
@@ -75,7 +75,7 @@ def asked_about(data: DataSection) -> Callable[[TrainingExample], tuple[str, Any
 
 
 def model_folder(configuration: Configuration, which: str) -> Path | None:
-    """The folder that a word means: ``sft`` and ``grpo`` of the run, ``model`` (None: untrained), or a folder.
+    """Return the folder that a word means: ``sft`` and ``grpo`` of the run, ``model`` (None: untrained), or a folder.
 
     Raises:
         InputError: the stage has not been finished, or there is no such folder.

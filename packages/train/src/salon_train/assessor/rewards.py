@@ -76,12 +76,12 @@ def _schedule(weight: float | LinearWeight | StepWeight) -> float | Schedule:
 
 
 def name_of(reward: TrlReward) -> str:
-    """What logs and tables call a reward."""
+    """Return what logs and tables call a reward."""
     return str(getattr(reward, "__name__", type(reward).__name__))
 
 
 def judges_of(sections: Sequence[RewardSection]) -> list[str]:
-    """The judges that the rewards ask, as they are specified."""
+    """Return the judges that the rewards ask, as they are specified."""
     return sorted({str(section.options["judge"]) for section in sections if "judge" in section.options})
 
 
@@ -100,7 +100,7 @@ def _reward(section: RewardSection, environment: Mapping[str, str], *, reasoning
 
 
 def _takes(name: str, option: str) -> bool:
-    """Whether a reward by name has an option."""
+    """Return whether a reward by name has an option."""
     entry = next((entry for entry in REWARDS if entry.name == name), None)
     if entry is None:
         return False
@@ -109,7 +109,7 @@ def _takes(name: str, option: str) -> bool:
 
 
 def _imported(specification: str, options: Mapping[str, Any]) -> TrlReward:
-    """A reward of the user's own.
+    """Return a reward of the user's own.
 
     Raises:
         InputError: it cannot be imported, or is no callable.

@@ -80,7 +80,7 @@ def train_grpo(configuration: Configuration, **call: Unpack[StageCall]) -> Train
 
 
 def start_of(configuration: Configuration) -> Path | None:
-    """Whose weights GRPO begins with; None: the model's own.
+    """Return whose weights GRPO begins with; None: the model's own.
 
     Raises:
         InputError: the cold start is wanted and has not been finished.
@@ -135,7 +135,7 @@ def _grpo_trainer(setting: Setting[TrainingExample], configuration: Configuratio
 
 
 def _measure(configuration: Configuration, notes: list[str]) -> Measure | None:
-    """What is measured during training; None without held-out pictures."""
+    """Return what is measured during training; None without held-out pictures."""
     held_out = data_rows.held_out_rows(configuration)
     notes += held_out.notes
     return measure_of(Assessed, held_out.examples, asked_about(configuration.data), configuration.evaluation)

@@ -118,7 +118,7 @@ def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _absolute(section: BaseModel, folder: Path) -> dict[str, Any]:
-    """The values of a configuration, with paths (``NearPath``) absolute; so is a model's name where it is a folder."""
+    """Return the values of a configuration, with paths (``NearPath``) absolute; so is a model's name where it is a folder."""
     values: dict[str, Any] = {}
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
@@ -146,7 +146,7 @@ def explained(
     *,
     changes: Mapping[str, object] | None = None,
 ) -> InputError:
-    """The first fault of a TOML text as an error for people, where an editor would find it.
+    """Return the first fault of a TOML text as an error for people, where an editor would find it.
 
     Args:
         error: what pydantic says.
@@ -182,7 +182,7 @@ def explained(
 
 
 def _line(lines: TomlLines, keys: tuple[int | str, ...]) -> int | None:
-    """The line of a setting, or of the nearest section around it."""
+    """Return the line of a setting, or of the nearest section around it."""
     names = [part for part in keys if isinstance(part, str)]
     index = next((part for part in keys if isinstance(part, int)), 0)
     for depth in range(len(names), 0, -1):
@@ -194,7 +194,7 @@ def _line(lines: TomlLines, keys: tuple[int | str, ...]) -> int | None:
 
 
 def _allowed(keys: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
-    """The settings of the section at a place."""
+    """Return the settings of the section at a place."""
     model = root
     for part in keys:
         if isinstance(part, str) and part in model.model_fields:

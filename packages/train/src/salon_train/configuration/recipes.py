@@ -10,7 +10,7 @@ from salon_taxonomy.errors import InputError
 
 
 def preset_names() -> tuple[str, ...]:
-    """The names of the presets, in alphabetical order.
+    """Return the names of the presets, in alphabetical order.
 
     Example:
         >>> "magicmirror-7b" in preset_names()
@@ -20,7 +20,7 @@ def preset_names() -> tuple[str, ...]:
 
 
 def preset(name: str) -> str:
-    """One preset, as TOML text.
+    """Return one preset, as TOML text.
 
     Raises:
         InputError: for an unknown name.
@@ -33,12 +33,12 @@ def preset(name: str) -> str:
 
 
 def launch_names() -> tuple[str, ...]:
-    """The names of the files for ``accelerate launch --config_file``."""
+    """Return the names of the files for ``accelerate launch --config_file``."""
     return _stems(_folder() / "launch", ".yaml")
 
 
 def launch(name: str) -> str:
-    """One file for ``accelerate launch --config_file``, as YAML text.
+    """Return one file for ``accelerate launch --config_file``, as YAML text.
 
     Raises:
         InputError: for an unknown name.
@@ -47,7 +47,7 @@ def launch(name: str) -> str:
 
 
 def about(name: str) -> str:
-    """What a preset is, in one line: its first comment."""
+    """Return what a preset is, in one line: its first comment."""
     return preset(name).splitlines()[0].removeprefix("# ")
 
 

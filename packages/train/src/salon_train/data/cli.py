@@ -249,7 +249,7 @@ def _print_unusable(read: "ReadExamples") -> None:
 
 
 def _json_value(value: object) -> object:
-    """A cell as JSON can carry it, short."""
+    """Return a cell as JSON can carry it, short."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else repr(value)

@@ -183,5 +183,5 @@ def _images(example: TrainingExample, longest_side: int | None) -> list[Row]:
 
 
 def _folder_of(path: Path) -> Path:
-    """Where a picture lies, links followed: the reader has made sure that it is in the folder of pictures."""
+    """Return where a picture lies, links followed: the reader has made sure that it is in the folder of pictures."""
     return path.resolve().parent

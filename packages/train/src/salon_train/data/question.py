@@ -62,7 +62,7 @@ def question_of(prompt: str | None, wording: Wording | str = Wording.FULL) -> st
 
 
 def asked(example: TrainingExample, wording: Wording | str = Wording.FULL) -> list[Message]:
-    """The user's message.
+    """Return the user's message.
 
     Example:
         >>> from salon_taxonomy.answers import MagicMirrorAnswer
@@ -73,7 +73,7 @@ def asked(example: TrainingExample, wording: Wording | str = Wording.FULL) -> li
 
 
 def answered(example: TrainingExample, *, reasoning: bool = True) -> list[Message]:
-    r"""The assistant's message, in MagicMirror's grammar.
+    r"""Return the assistant's message, in MagicMirror's grammar.
 
     Args:
         example: with the truth.

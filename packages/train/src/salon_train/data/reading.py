@@ -55,7 +55,7 @@ class UnusableRow:
     split: str | None = None
 
     def __str__(self) -> str:
-        """One line: where, what, and the value."""
+        """Return one line: where, what, and the value."""
         return str(InputError(self.problem, source=self.source, row=self.number, column=self.column, value=self.value))
 
 
@@ -228,7 +228,7 @@ class _Gathered:
 
 
 def _agree(one: TrainingExample, other: TrainingExample) -> bool:
-    """Whether two truths are the same labels, in whatever order."""
+    """Return whether two truths are the same labels, in whatever order."""
     first, second = ({l2: frozenset(l3) for l2, l3 in each.truth.labels.items()} for each in (one, other))
     return one.truth.normal == other.truth.normal and first == second
 
@@ -254,5 +254,5 @@ def _found(row: MagicDataRow, source: Path, number: int, folder: Path, look: Loo
 
 
 def buckets_of(examples: Sequence[TrainingExample]) -> list[tuple[str, ...]]:
-    """The buckets of each, for :class:`salon_train.sampling.MultiBucketPlan`."""
+    """Return the buckets of each, for :class:`salon_train.sampling.MultiBucketPlan`."""
     return [example.buckets for example in examples]

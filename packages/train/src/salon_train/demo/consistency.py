@@ -9,7 +9,7 @@ from salon_taxonomy.answers import Parsed, parse_magicmirror
 
 
 def supports(text: str) -> bool:
-    """Whether a reply can be read, reasons, and its reasoning supports its answer.
+    """Return whether a reply can be read, reasons, and its reasoning supports its answer.
 
     Example:
         >>> supports("<think>The hand has five fingers.</think>\\\\boxed{{\\"Whether Normal\\": true}}")
@@ -38,6 +38,6 @@ class RuleConsistency:
     __name__: ClassVar[str] = "consistency"
 
     def __call__(self, completions: Sequence[Any], **_: Any) -> list[float | None]:
-        """One number per completion; a completion is a text or a list of messages."""
+        """Return one number per completion; a completion is a text or a list of messages."""
         texts = (each if isinstance(each, str) else each[-1]["content"] for each in completions)
         return [float(supports(text)) for text in texts]

@@ -23,7 +23,7 @@ class ShuffledMagicMirror:
     __name__: ClassVar[str] = "shuffled_magicmirror"
 
     def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:
-        """One number per completion, earned by another."""
+        """Return one number per completion, earned by another."""
         paid = list(MagicMirrorTotal()(completions, **columns))
         random.Random(repr(completions)).shuffle(paid)  # noqa: S311 - no secret
         return paid

@@ -67,7 +67,7 @@ class ArmNumbers:
     wall_s: float | None = None
 
     def as_json(self) -> str:
-        """One line."""
+        """Return one line."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
@@ -93,7 +93,7 @@ def run_seed(
     tell: Tell = lambda _: None,
     reward: str = "magicmirror",
 ) -> Iterator[ArmNumbers]:
-    """All wanted arms of one seed; the cold starts are shared, as they do not depend on the arm.
+    """Yield all wanted arms of one seed; the cold starts are shared, as they do not depend on the arm.
 
     Args:
         folder: for pictures, weights and logs; empty or new.

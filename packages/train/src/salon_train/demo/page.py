@@ -26,7 +26,7 @@ _SHORT: Final[Mapping[str, str]] = dict(zip(LABELS, ("Interaction", "Human", "An
 
 
 def study_page(measured: Sequence[ArmNumbers], recipe: Recipe, *, title: str) -> str:
-    """The page.
+    """Return the page.
 
     Args:
         measured: of one study; arms that were not run are left out.
@@ -63,7 +63,7 @@ def study_page(measured: Sequence[ArmNumbers], recipe: Recipe, *, title: str) ->
 
 
 def ablation_rows(measured: Sequence[ArmNumbers]) -> list[list[str]]:
-    """The table of ablations: macro F1, binary F1 and the labels' recalls, ours and then the paper's."""
+    """Return the table of ablations: macro F1, binary F1 and the labels' recalls, ours and then the paper's."""
     rows = []
     for arm in (Ablation.FULL, Ablation.NO_BUCKETS, Ablation.NO_RESAMPLING, Ablation.NO_CONSISTENCY, Ablation.SFT):
         if not end(measured, arm, "f1/macro").seeds:
@@ -84,7 +84,7 @@ ABLATIONS_SAY = "Ablations: macro and binary F1, and the recalls of the four lab
 
 
 def direction_rows(effects: Sequence[AblationEffect]) -> list[list[str]]:
-    """What leaving something out did, here and in the paper."""
+    """Return what leaving something out did, here and in the paper."""
     rows = []
     for number, effect in enumerate(effects):
         again = number and effects[number - 1].arm is effect.arm
@@ -126,7 +126,7 @@ def _kinds(measured: Sequence[ArmNumbers], arms: Sequence[Ablation]) -> "list[Pa
 
 
 def _control(measured: Sequence[ArmNumbers]) -> tuple[str, ...]:
-    """What imitation made of the same cold start in about the same time."""
+    """Return what imitation made of the same cold start in about the same time."""
     longer = end(measured, Ablation.SFT_MORE, "f1_macro")
     if not longer.seeds:
         return ()
@@ -192,7 +192,7 @@ def _minutes(measured: Sequence[ArmNumbers]) -> str:
 
 
 def _words(metric: str) -> str:
-    """A number's name as one says it: ``recall/L2: Abnormal Human Anatomy`` is the recall of Human."""
+    """Return a number's name as one says it: ``recall/L2: Abnormal Human Anatomy`` is the recall of Human."""
     kind, _, of = metric.partition("/")
     if of in LABELS:
         return f"{kind.capitalize()}, {_SHORT[of]}"

@@ -99,7 +99,7 @@ def missed(example: TrainingExample) -> TrainingExample:
 
 
 def evenly_wrong(examples: Sequence[TrainingExample]) -> list[TrainingExample]:
-    """All pictures that are wrong, and so many of the right ones that no subject tells whether something is wrong.
+    """Return all pictures that are wrong, and so many of the right ones that no subject tells whether something is wrong.
 
     Drawn 4 : 1 : 1 : 1 : 1, a batch shows every label equally often, whatever the pictures are. The right ones among them
     must then show each subject as often as the wrong ones do, or its rate is learned instead of what is seen.
@@ -144,7 +144,7 @@ def _even() -> dict[str, float]:
 
 
 def _row(example: TrainingExample) -> dict[str, object]:
-    """An example as a row of MagicData340K's schema."""
+    """Return an example as a row of MagicData340K's schema."""
     reasoned = bool(example.reasoning)
     return {
         "images": f"pictures/{example.example_id}.png",

@@ -101,7 +101,7 @@ def _one(folder: Path, recipe: Recipe, seed: int, arms: tuple[Ablation, ...], te
 
 
 def _heard(queue: Any) -> "Iterator[str | SeedProgress]":
-    """What was said so far; waits a moment for the first word."""
+    """Yield what was said so far; waits a moment for the first word."""
     from queue import Empty
 
     try:

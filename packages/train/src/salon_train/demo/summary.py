@@ -33,7 +33,7 @@ PAPER: Mapping[Ablation, Mapping[str, float]] = MappingProxyType(
 
 
 def ends(measured: Iterable[ArmNumbers], arm: Ablation, metric: str) -> dict[int, float]:
-    """The last number of an arm, by seed; a seed without one is left out."""
+    """Return the last number of an arm, by seed; a seed without one is left out."""
     return {
         each.seed: value
         for each in measured
@@ -42,7 +42,7 @@ def ends(measured: Iterable[ArmNumbers], arm: Ablation, metric: str) -> dict[int
 
 
 def starts(measured: Iterable[ArmNumbers], arm: Ablation, metric: str) -> dict[int, float]:
-    """What an arm of GRPO began with, by seed: its cold start."""
+    """Return what an arm of GRPO began with, by seed: its cold start."""
     return {
         each.seed: value
         for each in measured
@@ -51,19 +51,19 @@ def starts(measured: Iterable[ArmNumbers], arm: Ablation, metric: str) -> dict[i
 
 
 def rise(measured: Sequence[ArmNumbers], arm: Ablation, metric: str = "f1_macro") -> SeedMean:
-    """How much a metric rose over the cold start, within seeds."""
+    """Return how much a metric rose over the cold start, within seeds."""
     before, after = starts(measured, arm, metric), ends(measured, arm, metric)
     return SeedMean.of([after[seed] - before[seed] for seed in sorted(before.keys() & after.keys())], differences=True)
 
 
 def difference(measured: Sequence[ArmNumbers], arm: Ablation, metric: str, *, to: Ablation = Ablation.FULL) -> SeedMean:
-    """How much an arm's last number differs from another's, within seeds."""
+    """Return how much an arm's last number differs from another's, within seeds."""
     one, other = ends(measured, arm, metric), ends(measured, to, metric)
     return SeedMean.of([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())], differences=True)
 
 
 def end(measured: Sequence[ArmNumbers], arm: Ablation, metric: str) -> SeedMean:
-    """The last number of an arm, over seeds."""
+    """Return the last number of an arm, over seeds."""
     return SeedMean.of(list(ends(measured, arm, metric).values()))
 
 
@@ -92,7 +92,7 @@ class AblationEffect:
 
 
 def directions(measured: Sequence[ArmNumbers]) -> list[AblationEffect]:
-    """Every number that the paper's text makes something of."""
+    """Return every number that the paper's text makes something of."""
     wanted = [
         (Ablation.NO_BUCKETS, "f1/macro"),
         *((Ablation.NO_BUCKETS, f"recall/{label}") for label in LABELS),

@@ -18,7 +18,7 @@ HINT: Final = (
 
 
 def hub_problem(name: str) -> str | None:
-    """Why the hub cannot be asked for a model; None where it can, or need not be.
+    """Return why the hub cannot be asked for a model; None where it can, or need not be.
 
     A folder needs no hub, and with ``HF_HUB_OFFLINE`` it is not asked. Any answer counts, also one that refuses.
 
@@ -40,7 +40,7 @@ def hub_problem(name: str) -> str | None:
 
 
 def not_found(problem: str, name: str, hub: str | None) -> InputError:
-    """The error for a model that is neither on the hub nor here; ``hub`` is :func:`hub_problem`'s word."""
+    """Return the error for a model that is neither on the hub nor here; ``hub`` is :func:`hub_problem`'s word."""
     if hub is not None:
         return InputError(f"{problem} ({hub}; it is not in the cache):", key="model.name", value=name, hint=HINT)
     return InputError(

@@ -103,7 +103,7 @@ def _weights(section: ModelSection, source: str, learning: bool, hub: str | None
 
 
 def load_processor(section: ModelSection, source: str, *, hub: str | None = None) -> Any:
-    """The processor alone.
+    """Return the processor alone.
 
     Args:
         section: how pictures are scaled, and which revision.
@@ -136,7 +136,7 @@ def load_processor(section: ModelSection, source: str, *, hub: str | None = None
 
 
 def _base_of(adapter: Path, name: str) -> str:
-    """The model that an adapter was made for; the configured one where the adapter's own is no longer there."""
+    """Return the model that an adapter was made for; the configured one where the adapter's own is no longer there."""
     recorded = json.loads((adapter / _ADAPTER).read_text(encoding="utf-8")).get("base_model_name_or_path")
     return recorded if recorded and (Path(recorded).is_dir() or not Path(name).is_dir()) else name
 
@@ -181,7 +181,7 @@ def _freeze(model: Any, frozen: tuple[str, ...]) -> None:
 
 
 def with_adapters(model: Any, section: LoraSection) -> Any:
-    """A peft model around a model.
+    """Return a peft model around a model.
 
     Raises:
         InputError: the wanted modules are not in this model.
@@ -209,6 +209,6 @@ def with_adapters(model: Any, section: LoraSection) -> Any:
 
 
 def line(error: BaseException) -> str:
-    """An error's text on one line, shortened."""
+    """Return an error's text on one line, shortened."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= _LONGEST_ERROR else f"{text[: _LONGEST_ERROR - 1]}…"

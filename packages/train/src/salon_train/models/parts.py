@@ -20,7 +20,7 @@ _VISION: Final = frozenset({"visual", "vision_tower", "vision_model", "vision_en
 
 
 def part_of(name: str) -> Part:
-    """The part that a parameter's or module's dotted name belongs to.
+    """Return the part that a parameter's or module's dotted name belongs to.
 
     Example:
         >>> part_of("model.visual.blocks.0.attn.qkv.weight"), part_of("model.visual.merger.mlp.0.weight")
@@ -35,7 +35,7 @@ def part_of(name: str) -> Part:
 
 
 def target_pattern(linear: Iterable[str], parts: Iterable[Part]) -> str:
-    """A regular expression for the linear layers of some parts, for peft's ``target_modules``.
+    """Return a regular expression for the linear layers of some parts, for peft's ``target_modules``.
 
     Args:
         linear: dotted names of all linear layers, without the output layer.
@@ -62,7 +62,7 @@ def target_pattern(linear: Iterable[str], parts: Iterable[Part]) -> str:
 
 
 def _shared(paths: list[list[str]]) -> list[str]:
-    """The longest beginning that all paths share."""
+    """Return the longest beginning that all paths share."""
     shared = []
     for parts in zip(*paths, strict=False):
         if len(set(parts)) > 1:

@@ -83,7 +83,7 @@ def config_of(name: str, revision: str | None = None, *, hub: str | None = None)
 
 
 def without_weights(config: Any) -> Any:
-    """The model of a configuration on torch's ``meta`` device: every parameter has a shape and no memory."""
+    """Return the model of a configuration on torch's ``meta`` device: every parameter has a shape and no memory."""
     import torch
     from transformers import AutoModelForImageTextToText
 

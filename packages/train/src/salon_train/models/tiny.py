@@ -341,7 +341,7 @@ def _qwen(words: _Words, shape: TinyShape) -> "tuple[PreTrainedModel, ProcessorM
 
 
 def _transformers() -> Any:
-    """The library, whose constructors are typed more narrowly than they are."""
+    """Return the library, whose constructors are typed more narrowly than they are."""
     import transformers
 
     return transformers

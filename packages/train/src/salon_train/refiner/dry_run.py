@@ -85,7 +85,7 @@ def _pictures(rows: Sequence[RefinerRow], source: str | None) -> None:
 def _edited(
     configuration: RefinerConfiguration, environment: Mapping[str, str], rows: Sequence[RefinerRow]
 ) -> tuple[str, tuple[str, ...]]:
-    """What to say about the editor, and notes.
+    """Return what to say about the editor, and notes.
 
     Raises:
         InputError: it does not answer, or cannot take the rows' pictures.

@@ -110,7 +110,7 @@ def refining_rewards(
     concurrency: int,
     whole_groups: bool = True,
 ) -> list[Any]:
-    """What the policy is paid by: R_reason, R_rect, or both.
+    """Return what the policy is paid by: R_reason, R_rect, or both.
 
     Args:
         model: the policy.
@@ -151,5 +151,5 @@ def refining_rewards(
 
 
 def weights_of(settings: RefinementSettings) -> list[float]:
-    """The weights of :func:`refining_rewards`, in their order."""
+    """Return the weights of :func:`refining_rewards`, in their order."""
     return [weight for weight in (settings.stage_one, settings.stage_two) if weight > 0]

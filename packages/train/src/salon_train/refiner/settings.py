@@ -145,7 +145,7 @@ class RefinementSettings(ConfigurationTable):
         return self.steps if self.steps is not None else max(1, -int(-(self.epochs * rows) // self.prompts))
 
     def grpo(self, rows: int) -> GrpoSection:
-        """The same in the words of ``salon train grpo``."""
+        """Return the same in the words of ``salon train grpo``."""
         return GrpoSection(
             steps=self.steps_for(rows),
             batch=self.prompts * self.group,

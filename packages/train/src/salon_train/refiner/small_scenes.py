@@ -80,7 +80,7 @@ def _near(cell: int, generator: random.Random) -> int:
 
 
 def _changed(scene: Scene, category: Category, generator: random.Random) -> Scene:
-    """The scene with one figure of a colour, or of a shape, that none of the two has."""
+    """Return the scene with one figure of a colour, or of a shape, that none of the two has."""
     index = generator.randrange(len(scene.items))
     figure = scene.items[index]
     if category == Category.COLOR:

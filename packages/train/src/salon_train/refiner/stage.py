@@ -120,7 +120,7 @@ def train_warm_up(configuration: RefinerConfiguration, lessons: Sequence[Lesson]
 
 
 def _weights_are_apart(trainer: Any) -> bool:
-    """Whether DeepSpeed spreads the weights over the processes (ZeRO-3)."""
+    """Return whether DeepSpeed spreads the weights over the processes (ZeRO-3)."""
     plugin = trainer.accelerator.state.deepspeed_plugin if trainer.is_deepspeed_enabled else None
     return plugin is not None and plugin.zero_stage == 3
 

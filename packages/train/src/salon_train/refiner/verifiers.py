@@ -49,7 +49,7 @@ class PolicyVerifier:
         self.batch = batch
 
     def __call__(self, prompts: Sequence[str], pictures: Sequence[Media]) -> list[float]:
-        """One probability for each prompt and picture, 0 to 1; equal pairs are looked at once."""
+        """Return one probability for each prompt and picture, 0 to 1; equal pairs are looked at once."""
         distinct = list(dict.fromkeys(zip(prompts, pictures, strict=True)))
         probabilities: list[float] = []
         with evaluating(self.model):
@@ -70,7 +70,7 @@ class PolicyVerifier:
 
 
 def verdict_probabilities(model: Any, processor: Any, openings: Sequence[str], pictures: Sequence[Any]) -> list[float]:
-    """The share of ``true`` in the probability of ``true`` and ``false`` as the next words of each text.
+    """Return the share of ``true`` in the probability of ``true`` and ``false`` as the next words of each text.
 
     Args:
         model: gives ``logits``, shape (rows, tokens, vocabulary).
@@ -111,12 +111,12 @@ def evaluating(model: Any) -> Iterator[None]:
 
 
 def _shared(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens two texts have in common at their beginning."""
+    """Return how many tokens two texts have in common at their beginning."""
     return next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _mass(logits: Any, ids: Any, start: int, end: int) -> float:
-    """The log-probability of tokens ``start`` to ``end``, given those before."""
+    """Return the log-probability of tokens ``start`` to ``end``, given those before."""
     rows = logits[start - 1 : end - 1].log_softmax(-1)
     return float(rows.gather(1, ids[start:end, None]).sum())
 
@@ -134,7 +134,7 @@ class QuestionVerifier:
         self.questions = questions
 
     async def __call__(self, prompts: Sequence[str], pictures: Sequence[Media]) -> list[float | Unscored]:
-        """The share of questions answered rightly, 0 to 1; ``Unscored`` when the judge gave no readable answer.
+        """Return the share of questions answered rightly, 0 to 1; ``Unscored`` when the judge gave no readable answer.
 
         Raises:
             InputError: for a prompt without questions.

@@ -59,7 +59,7 @@ def report(folders: tuple[Path, ...], output: Path | None, form: str | None) -> 
 
 
 def _form(form: str | None, output: Path | None) -> str:
-    """The form that was asked for, or the one that the file's ending says, or a page."""
+    """Return the form that was asked for, or the one that the file's ending says, or a page."""
     if form is not None:
         return form
     suffix = "html" if output is None else output.suffix.lower().lstrip(".")

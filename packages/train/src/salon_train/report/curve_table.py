@@ -45,7 +45,7 @@ class CurveGroup:
 
 
 def curve_groups(names: Collection[str]) -> list[CurveGroup]:
-    """The charts for some curves; those that no chart knows are left out.
+    """Return the charts for some curves; those that no chart knows are left out.
 
     Args:
         names: of all curves of one stage, over all runs, in their order.
@@ -59,7 +59,7 @@ def curve_groups(names: Collection[str]) -> list[CurveGroup]:
 
 
 def label_text(name: str) -> str:
-    """A label without its level, shortened where the paper does; a bucket is named by its label.
+    """Return a label without its level, shortened where the paper does; a bucket is named by its label.
 
     Example:
         >>> label_text("L2: Abnormal Human Anatomy"), label_text("normal"), label_text("L3: Missing Limb")
@@ -171,6 +171,6 @@ def _some(curves: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def _others(names: Collection[str], prefix: str, known: Collection[str], families: tuple[str, ...]) -> list[str]:
-    """Numbers of an evaluation that only this run has; at most a few."""
+    """Return numbers of an evaluation that only this run has; at most a few."""
     others = [name for name in names if name.startswith(prefix) and name not in known and not name.startswith(families)]
     return others[:MOST_LINES]

@@ -50,7 +50,7 @@ class ReportedRun:
 
 
 def read_runs(folders: Sequence[Path]) -> list[ReportedRun]:
-    """The runs of some folders, in their order.
+    """Return the runs of some folders, in their order.
 
     Args:
         folders: each a run's, with ``sft``, ``grpo``, ``refine`` or ``image`` in it, or one such stage's.
@@ -97,7 +97,7 @@ def _stage(folder: Path, name: str) -> StageRun:
 
 
 def _settings(path: Path) -> dict[str, Json] | None:
-    """The object of a JSON file; None without the file."""
+    """Return the object of a JSON file; None without the file."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -112,7 +112,7 @@ def _settings(path: Path) -> dict[str, Json] | None:
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """The last part of each path, or so many that no two are equal."""
+    """Return the last part of each path, or so many that no two are equal."""
     for parts in range(1, max(len(folder.parts) for folder in folders) + 1):
         names = ["/".join(folder.parts[-parts:]) for folder in folders]
         if len(set(names)) == len(names):

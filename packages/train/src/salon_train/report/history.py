@@ -187,7 +187,7 @@ def read_history(path: Path, stage: str) -> History:
 
 
 def number(value: Json) -> float | None:
-    """A finite number; None for anything else.
+    """Return a finite number; None for anything else.
 
     Example:
         >>> number(3), number(True), number("3")
@@ -281,7 +281,7 @@ def _time(value: Json) -> datetime | None:
 
 
 def last_value(curve: Mapping[int, float | None]) -> float | None:
-    """The last number of a curve; None where it has none.
+    """Return the last number of a curve; None where it has none.
 
     Example:
         >>> last_value({1: 0.5, 2: 0.25, 3: None})

@@ -73,7 +73,7 @@ class LogLines:
             raise InputError(f"cannot be read ({error.strerror})", source=self.path) from error
 
     def at(self, offset: int) -> dict[str, Json]:
-        """The object of the line that begins at an offset, which has been read before."""
+        """Return the object of the line that begins at an offset, which has been read before."""
         with self.path.open("rb") as file:
             file.seek(offset)
             return self._values(file.readline(), 0) or {}
@@ -95,7 +95,7 @@ class LogLines:
         raise InputError(problem, source=self.path, line=number, hint=hint)
 
     def _behind(self, line: bytes) -> dict[str, Json] | None:
-        """The whole object at the end of a line, behind one that was cut off."""
+        """Return the whole object at the end of a line, behind one that was cut off."""
         start = line.rfind(f'{{"{self.first}": '.encode())
         if start <= 0:
             return None

@@ -34,7 +34,7 @@ _LEAD_OF_PICTURES: Final = (
 
 
 def training_page(runs: Sequence[ReportedRun], *, title: str = "") -> str:
-    """The page.
+    """Return the page.
 
     Args:
         runs: as :func:`~.folders.read_runs` has them.
@@ -65,7 +65,7 @@ def training_page(runs: Sequence[ReportedRun], *, title: str = "") -> str:
 
 
 def _of(runs: Sequence[ReportedRun], stage: str) -> list[tuple[int, ReportedRun, StageRun]]:
-    """The runs that have a stage, with their places."""
+    """Return the runs that have a stage, with their places."""
     return [(place, run, run.stages[stage]) for place, run in enumerate(runs) if stage in run.stages]
 
 
@@ -159,7 +159,7 @@ def _differs(key: str, runs: Sequence[ReportedRun], told: Sequence[Mapping[str, 
 
 
 def _known(key: str, told: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
-    """The settings of the first run that was told this one."""
+    """Return the settings of the first run that was told this one."""
     return next(each for each in told if key in each)
 
 
@@ -216,7 +216,7 @@ def _chart(
     reach: int,
     uprights: Sequence[Upright],
 ) -> LineChart:
-    """One group of curves: of one name, runs have colours; of several, names have colours and runs have dashes."""
+    """Return one group of curves: of one name, runs have colours; of several, names have colours and runs have dashes."""
     several, one = len(runs) > 1, len(group.names) == 1
     colour_of = dict(zip(group.names, colours(group.names.values()), strict=True))
     lines = []

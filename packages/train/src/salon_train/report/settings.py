@@ -12,7 +12,7 @@ _LONGEST = 400
 
 
 def settings_of(run: ReportedRun) -> dict[str, object]:
-    """All settings of a run by dotted key; where two stages were told different things, ``STAGE: key`` for each.
+    """Return all settings of a run by dotted key; where two stages were told different things, ``STAGE: key`` for each.
 
     Empty where the folder does not say.
     """
@@ -39,7 +39,7 @@ def says(run: ReportedRun, key: str) -> bool:
 
 
 def is_usual(key: str, value: object) -> bool:
-    """Whether a setting is as the schema has it when the file says nothing.
+    """Return whether a setting is as the schema has it when the file says nothing.
 
     Example:
         >>> is_usual("grpo.temperature", 1.0), is_usual("grpo.temperature", 0.7), is_usual("model.name", "tiny")
@@ -52,7 +52,7 @@ def is_usual(key: str, value: object) -> bool:
 
 
 def setting_text(value: object) -> str:
-    """A setting as the page shows it.
+    """Return a setting as the page shows it.
 
     Example:
         >>> setting_text(["a.jsonl", "b.jsonl"]), setting_text(None), setting_text([{"name": "format", "weight": 0.5}])
@@ -81,7 +81,7 @@ def _all(stage: StageRun) -> dict[str, object]:
 
 @cache
 def _usual() -> Mapping[str, object]:
-    """The schema's own values; keys that every file has to give are left out."""
+    """Return the schema's own values; keys that every file has to give are left out."""
     from salon_train.configuration.image import ImageConfiguration
     from salon_train.configuration.reading import dotted
     from salon_train.configuration.schema import Configuration

@@ -12,7 +12,7 @@ from salon_train.report.thresholds import thresholds_of
 
 
 def summary(runs: Sequence[ReportedRun]) -> dict[str, Any]:
-    """All that the page shows, and every number of every curve; a threshold that is never reached is null.
+    """Return all that the page shows, and every number of every curve; a threshold that is never reached is null.
 
     Raises:
         InputError: as :func:`~.samples.read_samples` and :func:`~.thresholds.thresholds_of`.

@@ -59,7 +59,7 @@ def _moved(held: Thresholds, monitor: str, verdict: str, value: float) -> Thresh
 
 
 def drawn_levels(monitor: str, held: Thresholds) -> list[tuple[str, float]]:
-    """Each finite threshold with its kind; a factor twice.
+    """Return each finite threshold with its kind; a factor twice.
 
     Example:
         >>> drawn_levels("unreadable", Thresholds(0.3, math.inf)), drawn_levels("length_drift", Thresholds(2.0, 4.0))

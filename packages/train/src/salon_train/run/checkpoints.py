@@ -51,7 +51,7 @@ class Checkpoint:
 
 
 def whole_checkpoints(folder: Path) -> list[Checkpoint]:
-    """The checkpoints of a run that were written to their end, earliest first.
+    """Return the checkpoints of a run that were written to their end, earliest first.
 
     Example:
         >>> import tempfile
@@ -120,7 +120,7 @@ def save_sampling(folder: Path, process: int, *, micro_steps: int, completions: 
 
 
 def load_sampling(folder: Path, process: int) -> tuple[int, Any] | None:
-    """What :func:`save_sampling` kept; None for a checkpoint without it."""
+    """Return what :func:`save_sampling` kept; None for a checkpoint without it."""
     path = folder / _sampling(process)
     if not path.is_file():
         return None
@@ -145,7 +145,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def _whole(folder: Path) -> Checkpoint | None:
-    """The checkpoint, where the note is there and every file has the size that it had then; otherwise None."""
+    """Return the checkpoint, where the note is there and every file has the size that it had then; otherwise None."""
     step = _step(folder)
     try:
         told = json.loads((folder / _WHOLE).read_text(encoding="utf-8"))
@@ -156,14 +156,14 @@ def _whole(folder: Path) -> Checkpoint | None:
 
 
 def _kept(path: Path) -> int:
-    """The size of a file, once it is on the disk."""
+    """Return the size of a file, once it is on the disk."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
         return path.stat().st_size
 
 
 def _damage(folder: Path) -> str | None:
-    """What is wrong with the files of a checkpoint that has its note and its sizes; None if nothing is."""
+    """Return what is wrong with the files of a checkpoint that has its note and its sizes; None if nothing is."""
     told = json.loads((folder / _WHOLE).read_text(encoding="utf-8"))
     if told.pop("note", None) != _sum_of(told):
         return f"{_WHOLE} was changed, or has no checksums as an earlier version wrote it"

@@ -73,7 +73,7 @@ class ConsoleWatcher:
 
 
 def facts_of(facts: Mapping[str, Fact], names: tuple[str, ...]) -> str:
-    """Some numbers in a few words; what is not there is left out.
+    """Return some numbers in a few words; what is not there is left out.
 
     Example:
         >>> facts_of({"loss": 0.123456, "reward": None}, ("loss", "reward", "normal"))

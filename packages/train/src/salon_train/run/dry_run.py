@@ -132,7 +132,7 @@ def planned(
     checked: Checked[Any],
     environment: Mapping[str, str],
 ) -> StageDryRun:
-    """The plan of a stage whose data, rewards and helpers have been checked; no weights are loaded.
+    """Return the plan of a stage whose data, rewards and helpers have been checked; no weights are loaded.
 
     The hub is asked for a model's configuration and processor, once it is known to answer; else its cache is.
 
@@ -186,7 +186,7 @@ def planned(
 
 
 def spread(rows: Sequence[_Row]) -> list[tuple[int, _Row]]:
-    """A few of the rows, evenly, with their places: those that a dry run tries.
+    """Return a few of the rows, evenly, with their places: those that a dry run tries.
 
     Example:
         >>> spread("abc")
@@ -252,7 +252,7 @@ def _tokens(model: ModelSection, section: SftSection | GrpoSection, checked: Che
 
 
 def _longest(section: SftSection | GrpoSection) -> int | None:
-    """The limit that a row's tokens are held against."""
+    """Return the limit that a row's tokens are held against."""
     return section.longest_prompt if isinstance(section, GrpoSection) else section.longest
 
 
@@ -285,7 +285,7 @@ def _memory(
     sequences: int,
     tokens: int | None,
 ) -> MemoryEstimate:
-    """The estimate for a stage; ``sequences`` are computed at once, ``tokens`` are a question's (None: not counted)."""
+    """Return the estimate for a stage; ``sequences`` are computed at once, ``tokens`` are a question's (None: not counted)."""
     width, layers, vocabulary = shape_of(config)
     full = model.training == "full"
     chosen = {"auto": "float32" if full else "bfloat16"}.get(model.dtype, model.dtype)

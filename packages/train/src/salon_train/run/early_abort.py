@@ -160,5 +160,5 @@ def check_finite(
 
 
 def degenerated(reason: str, step: int, batches: int, what: str, hint: str) -> DegeneratedError:
-    """The error of a run in which, for so many generation batches in a row, something went wrong."""
+    """Return the error of a run in which, for so many generation batches in a row, something went wrong."""
     return DegeneratedError(reason, step, f"ended at step {step}: for {batches} generation batches in a row {what}.\n{hint}")

@@ -86,7 +86,7 @@ class LogFile:
 
 
 def read_log(path: Path) -> list[dict[str, Fact]]:
-    """The rows of a log file; a last line that a kill cut off is left out.
+    """Return the rows of a log file; a last line that a kill cut off is left out.
 
     After a kill, rows of steps that were done again stand twice; the later one is what the weights come from.
     """

@@ -73,7 +73,7 @@ class RunFolder:
 
     @classmethod
     def of(cls, configuration: RunConfiguration, stage: Stage) -> Self:
-        """The folder of a stage of a configured run; nothing is written."""
+        """Return the folder of a stage of a configured run; nothing is written."""
         return cls(Path(configuration.run.folder) / stage, stage)
 
     @property
@@ -101,7 +101,7 @@ class RunFolder:
         _write(self.path / FINISHED, facts)
 
     def last_checkpoint(self) -> Checkpoint | None:
-        """What a killed run goes on from."""
+        """Return what a killed run goes on from."""
         return next(reversed(whole_checkpoints(self.path)), None) if self.path.is_dir() else None
 
     def hold_against(self, configuration: RunConfiguration) -> None:
@@ -208,7 +208,7 @@ def _noted(path: Path) -> dict[str, Any]:
 
 
 def _told(configuration: RunConfiguration, stage: Stage) -> dict[str, Any]:
-    """What shapes the weights of a stage, by dotted key."""
+    """Return what shapes the weights of a stage, by dotted key."""
     sections = configuration.model_dump(mode="json")
     kept = {name: value for name, value in sections.items() if name not in (*CHANGEABLE, *_OTHER_STAGES[stage], "run")}
     return {"stage": stage, **dotted({**kept, "run": {"seed": configuration.run.seed}})}

@@ -64,7 +64,7 @@ def estimate(
     checkpointing: bool,
     reference: bool,
 ) -> MemoryEstimate:
-    """The estimate of one device that holds the whole model.
+    """Return the estimate of one device that holds the whole model.
 
     Args:
         parameters: P.

@@ -29,7 +29,7 @@ _ELSEWHERE: Final[Mapping[str, Mapping[str, float]]] = {"unreadable": {"stop": m
 
 
 def board_of(section: MonitorsSection, grammar: AnswerForm) -> MonitorBoard | None:
-    """The monitors that a configuration asks for; None: none.
+    """Return the monitors that a configuration asks for; None: none.
 
     Args:
         section: of the configuration.

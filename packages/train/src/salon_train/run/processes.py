@@ -40,7 +40,7 @@ class Processes:
 
     @classmethod
     def of(cls, environment: Mapping[str, str] | None) -> Self:
-        """What a launcher says; one process where none does."""
+        """Return what a launcher says; one process where none does."""
         told = environment or {}
         return cls(int(told.get("RANK", "0")), int(told.get("WORLD_SIZE", "1")))
 
@@ -60,7 +60,7 @@ class Processes:
             import_module("accelerate").PartialState(cpu=on_cpu, **patience)
 
     def agreed(self, action: Callable[[], T]) -> T:
-        """What an action gives, on every process; where it cannot be done on one of them, none goes on.
+        """Return what an action gives, on every process; where it cannot be done on one of them, none goes on.
 
         Raises:
             SalonError: the action's own, or another process's, whose number it names.
@@ -80,7 +80,7 @@ class Processes:
         raise self.same(problem or _problem(f"process {stopped}: ", *told[stopped]))
 
     def decided(self, action: Callable[[], T]) -> T:
-        """What an action of the first process gives, on all of them.
+        """Return what an action of the first process gives, on all of them.
 
         Raises:
             SalonError: the action's.
@@ -124,14 +124,14 @@ class Processes:
         return [every[place % self.count * len(share) + place // self.count] for place in range(count)]
 
     def same(self, error: SalonError) -> SalonError:
-        """An error that every process raises, with a note that it need not be printed where the first process does."""
+        """Return an error that every process raises, with a note that it need not be printed where the first process does."""
         if not self.first:
             error.add_note(_SAID)
         return error
 
 
 def said_elsewhere(error: BaseException) -> bool:
-    """Whether the first process prints this error, so that this one need not."""
+    """Return whether the first process prints this error, so that this one need not."""
     return _SAID in getattr(error, "__notes__", ())
 
 
@@ -143,7 +143,7 @@ def leave() -> None:
 
 
 def _told(error: SalonError | None) -> tuple[bool, str] | None:
-    """What another process needs to know of an error: whether it is one of input, and its text."""
+    """Return what another process needs to know of an error: whether it is one of input, and its text."""
     return None if error is None else (not isinstance(error, IncompleteError), str(error))
 
 

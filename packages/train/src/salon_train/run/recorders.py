@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def watch_of(setting: "Setting[Any]", grammar: AnswerForm, *, steps: int, metric: str) -> RunWatch | None:
-    """The monitors that the configuration asks for; give them to the trainer, which keeps them in checkpoints.
+    """Return the monitors that the configuration asks for; give them to the trainer, which keeps them in checkpoints.
 
     Args:
         setting: of the run.

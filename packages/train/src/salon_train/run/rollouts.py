@@ -109,7 +109,7 @@ class RolloutRecorder:
             self._journal = None
 
     def _opened(self) -> Journal:
-        """The journal; what a killed run left behind was made into parts when the store was opened."""
+        """Return the journal; what a killed run left behind was made into parts when the store was opened."""
         if self._journal is None:
             self._journal = self._store.journal(self._run.run_id)
             self._journal.add("runs", self._run)

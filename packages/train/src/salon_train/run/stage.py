@@ -83,7 +83,7 @@ class HeldOutAnswers(Protocol):
     """A model's answers about what is held out."""
 
     def metrics(self) -> Mapping[str, float | None]:
-        """The numbers that are followed; None where one is undefined."""
+        """Return the numbers that are followed; None where one is undefined."""
 
     def write(self, path: Path) -> None:
         """Write the answers."""
@@ -302,7 +302,7 @@ def logged_end(
 
 
 def _evaluation(setting: Setting[Any], measure: Measure, trainer: Any) -> HeldOutEvaluation:
-    """What measures the model during training, and writes its answers."""
+    """Return what measures the model during training, and writes its answers."""
 
     def evaluate() -> Mapping[str, float | None]:
         from trl.models.utils import unwrap_model_for_generation

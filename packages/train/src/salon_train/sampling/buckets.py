@@ -105,11 +105,11 @@ class MultiBucketPlan:
         return plan
 
     def quotas(self, number: int) -> dict[str, int]:
-        """How many of each bucket the chunk of that number takes, counted from the first of epoch 0."""
+        """Return how many of each bucket the chunk of that number takes, counted from the first of epoch 0."""
         return self.ratio.quotas(self.chunk_size, number)
 
     def chunks(self, epoch: int = 0, start: int = 0) -> Iterator[tuple[int, ...]]:
-        """The chunks of an epoch, from number ``start`` on; each holds ``chunk_size`` different examples.
+        """Yield the chunks of an epoch, from number ``start`` on; each holds ``chunk_size`` different examples.
 
         Their order is random, in blocks that each have the exact ratio where ``chunk_size`` is a multiple of its period: ranks
         that get whole blocks have the ratio for themselves.
@@ -124,7 +124,7 @@ class MultiBucketPlan:
             yield self.next_chunk(stream)
 
     def stream(self) -> ChunkStream:
-        """The chunks from the first of epoch 0 on, without end; for :meth:`next_chunk` and :meth:`advance`."""
+        """Return the chunks from the first of epoch 0 on, without end; for :meth:`next_chunk` and :meth:`advance`."""
         draws = {
             bucket: PoolDraws(bucket, pool, self.seed, self._hard_in(bucket), self.resampling)
             for bucket, pool in self.pools.items()
@@ -132,7 +132,7 @@ class MultiBucketPlan:
         return ChunkStream(draws, self.seed)
 
     def next_chunk(self, stream: ChunkStream) -> tuple[int, ...]:
-        """The next chunk of a stream."""
+        """Return the next chunk of a stream."""
         quotas = self.quotas(stream.position)
         return stream.ordered(stream.draw(quotas), {bucket: quota for bucket, quota in quotas.items() if quota})
 
@@ -167,7 +167,7 @@ class MultiBucketPlan:
 def bucketed_indices(
     buckets: Sequence[Collection[str]], chunk_size: int, *, ratio: Ratio = DEFAULT_RATIO, seed: int = 0, epoch: int = 0
 ) -> Iterator[int]:
-    """The numbers of the examples in the order of one epoch; each ``chunk_size`` of them have the ratio.
+    """Yield the numbers of the examples in the order of one epoch; each ``chunk_size`` of them have the ratio.
 
     Raises:
         InputError: as :meth:`MultiBucketPlan.of`.

@@ -46,7 +46,7 @@ class Resampling:
         return self.factor if isinstance(self.factor, Fraction) else Fraction(str(self.factor))
 
     def copies(self, cycle: int) -> int:
-        """How often cycle number ``cycle`` (from 0) contains a hard positive; the first n cycles contain ⌊n·factor⌋."""
+        """Return how often cycle number ``cycle`` (from 0) contains a hard positive; the first n cycles contain ⌊n·factor⌋."""
         return int((cycle + 1) * self.exact) - int(cycle * self.exact)
 
     def share(self, hard: Sequence[bool]) -> float:
@@ -90,7 +90,7 @@ class PoolDraws:
         self._queue: deque[int] = deque()
 
     def take(self, used: Collection[int]) -> int | None:
-        """The next example that is not taken; None when all are."""
+        """Return the next example that is not taken; None when all are."""
         queue = self._queue
         if queue and queue[0] not in used:  # nearly always
             return queue.popleft()
@@ -140,7 +140,7 @@ class ChunkStream:
         self.position = 0
 
     def draw(self, quotas: Mapping[str, int]) -> dict[int, str]:
-        """The examples of the next chunk with the bucket that each was drawn for, in the order of drawing.
+        """Return the examples of the next chunk with the bucket that each was drawn for, in the order of drawing.
 
         Raises:
             InputError: the pools cannot fill the quotas, because they are too small or share too many examples.
@@ -160,7 +160,7 @@ class ChunkStream:
         return held
 
     def ordered(self, held: Mapping[int, str], quotas: Mapping[str, int]) -> tuple[int, ...]:
-        """The chunk that was drawn last, in random order, in as many blocks as can all have the same quotas."""
+        """Return the chunk that was drawn last, in random order, in as many blocks as can all have the same quotas."""
         blocks = gcd(*quotas.values())
         parts: list[list[int]] = [[] for _ in range(blocks)]
         drawn = dict.fromkeys(quotas, 0)

@@ -19,7 +19,7 @@ from salon_train.sampling.ratio import Ratio
 def prompt_plan(
     examples: Sequence[TrainingExample], sampling: SamplingSection, *, chunk: int, chunks: int, seed: int
 ) -> list[int]:
-    """The examples of a whole run: ``chunks`` times ``chunk`` indices; every chunk holds the ratio.
+    """Return the examples of a whole run: ``chunks`` times ``chunk`` indices; every chunk holds the ratio.
 
     Raises:
         InputError: a bucket has no example, the ratio does not come out in a chunk, or hard positives are to come up more
@@ -75,7 +75,7 @@ def shuffled_plan(places: Sequence[int], count: int, *, seed: int) -> list[int]:
 
 
 def ratio_of(sampling: SamplingSection) -> Ratio:
-    """The ratio of the buckets; those with the part 0 are left out."""
+    """Return the ratio of the buckets; those with the part 0 are left out."""
     return Ratio({bucket: part for bucket, part in sampling.ratio.items() if part})
 
 
@@ -159,5 +159,5 @@ class PlannedSampler(Sampler[int]):
 
 
 def counted(examples: Sequence[TrainingExample]) -> dict[str, int]:
-    """How many examples are in each bucket (first buckets only)."""
+    """Return how many examples are in each bucket (first buckets only)."""
     return dict(Counter(example.buckets[0] for example in examples))

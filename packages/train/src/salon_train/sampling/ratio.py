@@ -80,19 +80,19 @@ class Ratio:
         return self._sum // gcd(*self.parts.values())
 
     def quotas(self, chunk_size: int, number: int) -> dict[str, int]:
-        """How many of each bucket the chunk of that number (from 0) takes; they add up to ``chunk_size``."""
+        """Return how many of each bucket the chunk of that number (from 0) takes; they add up to ``chunk_size``."""
         if chunk_size % self.period == 0:
             return {bucket: chunk_size * part // self._sum for bucket, part in self.parts.items()}
         before, after = self._after(number * chunk_size), self._after((number + 1) * chunk_size)
         return {bucket: late - early for bucket, early, late in zip(self.parts, before, after, strict=True)}
 
     def different_quotas(self, chunk_size: int) -> Iterator[dict[str, int]]:
-        """The quotas of every chunk until they repeat; one where the size is a multiple of the period."""
+        """Yield the quotas of every chunk until they repeat; one where the size is a multiple of the period."""
         for number in range(self.period // gcd(self.period, chunk_size)):
             yield self.quotas(chunk_size, number)
 
     def share(self, bucket: str) -> float:
-        """The part of all slots that a bucket gets, from 0 to 1."""
+        """Return the part of all slots that a bucket gets, from 0 to 1."""
         return self.parts.get(bucket, 0) / self._sum
 
     @cached_property

@@ -124,7 +124,7 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
         return SampledCompletions(self.state.global_step, sampled, abstained, weights)
 
     def _terms(self, inputs: Any, texts: list[str]) -> tuple[list[dict[str, float | None]], dict[str, float]]:
-        """What Salon's rewards add up from, for each completion of this process, and the weights of the terms."""
+        """Return what Salon's rewards add up from, for each completion of this process, and the weights of the terms."""
         batch = Batch(texts, {name: [row.get(name) for row in inputs] for name in inputs[0]})
         terms = {
             f"{name}/{term.name}": term
@@ -212,7 +212,7 @@ def policy_trainer(
 
 
 def _truth(row: Mapping[str, Any]) -> str | None:
-    """What is right for an example, as JSON text: an assessor's answer, or whether a refiner's picture matches."""
+    """Return what is right for an example, as JSON text: an assessor's answer, or whether a refiner's picture matches."""
     if row.get("truth") is None and row.get("matches") is not None:
         return json.dumps(bool(row["matches"]))
     return row.get("truth")

@@ -44,7 +44,7 @@ class Learning(_Trainer):  # type: ignore[misc]  # its base is known only in the
         return loss
 
     def _get_grad_norm(self, *args: Any, **kwargs: Any) -> Any:
-        """The norm of the gradient, looked at before the optimizer's step."""
+        """Return the norm of the gradient, looked at before the optimizer's step."""
         if self.args.world_size > 1:  # a loss is one process's own; a process that left alone would be waited for
             own = torch.tensor([self._worst_loss], device=self.accelerator.device)
             for value in self.accelerator.gather(own).tolist():

@@ -81,7 +81,7 @@ def _checks(scores: pl.DataFrame) -> Iterator[Line]:
 
 
 def summarize_battles(scores: pl.DataFrame, rule: OrderRule = OrderRule.TIE) -> Summary:
-    """Battles of one subject, and how its judge's verdicts depend on the side.
+    """Return battles of one subject, and how its judge's verdicts depend on the side.
 
     Args:
         scores: rows of :meth:`~.battles_suite.MagicBench377Battles.examine`, columns as in the store; others are left alone.

@@ -46,7 +46,7 @@ class MagicBenchPrompt:
 
     @classmethod
     def of(cls, category: SubCategory, number: int, description: str, subject: str) -> "MagicBenchPrompt":
-        """A description with the closing demand.
+        """Return a description with the closing demand.
 
         Example:
             >>> MagicBenchPrompt.of(SubCategory.OBJECT_SINGLE, 1, "A kettle on a stove.", "kettle").text
@@ -56,7 +56,7 @@ class MagicBenchPrompt:
         return cls(f"{category}-{number:03d}-{digest('magicbench prompt', text, length=6)}", text, subject, category)
 
     def as_row(self) -> dict[str, str]:
-        """The row of the prompt file."""
+        """Return the row of the prompt file."""
         names = {"subject": self.subject, "class": str(self.category.subject_class), "detail_class": str(self.category)}
         return {"prompt_id": self.prompt_id, "prompt_t2i": self.text, **names}
 
@@ -142,7 +142,7 @@ def _brief(entity: Entity, combination: int, library: Library) -> Brief:
 
 
 def _distinct(size: int, name: str) -> Iterator[int]:
-    """All numbers below ``size`` in a drawn order, one at a time (Fisher-Yates that keeps only what it has moved)."""
+    """Yield all numbers below ``size`` in a drawn order, one at a time (Fisher-Yates that keeps only what it has moved)."""
     moved: dict[int, int] = {}
     for index, draw in zip(range(size), _numbers(name), strict=False):
         other = index + draw % (size - index)

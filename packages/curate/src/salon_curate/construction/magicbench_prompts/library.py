@@ -70,7 +70,7 @@ class Library:
 
     @classmethod
     def bundled(cls) -> "Library":
-        """The library that ships with Salon.
+        """Return the library that ships with Salon.
 
         Example:
             >>> sum(len(entities) for entities in Library.bundled().entities.values())

@@ -189,7 +189,7 @@ def _taken(reply: Reply, said_before: set[str]) -> _Description | Unscored:
 
 
 def _flaw(prompt: str, subject: str) -> str | None:
-    """Why a description cannot be used; None when it can."""
+    """Return why a description cannot be used; None when it can."""
     if not _SHORTEST_DESCRIPTION <= len(prompt) <= LONGEST_DESCRIPTION:
         return f"the description has {len(prompt)} characters"
     if not 0 < len(subject) <= _LONGEST_SUBJECT:

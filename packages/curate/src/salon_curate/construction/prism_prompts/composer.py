@@ -36,7 +36,7 @@ class PrismPrompt:
     language: Language
 
     def as_row(self) -> dict[str, str]:
-        """The row of a prompt file."""
+        """Return the row of a prompt file."""
         names = {"track": str(self.track), "language": str(self.language), "source": "composed"}
         return {"prompt_id": self.prompt_id, "prompt": self.text, **names}
 

@@ -25,7 +25,7 @@ class Draws:
         self._place = 0
 
     def pick(self, pool: Sequence[T]) -> T:
-        """One entry of a pool, each as likely as any other."""
+        """Return one entry of a pool, each as likely as any other."""
         return pool[self._number() % len(pool)]
 
     def sample(self, pool: Sequence[T], number: int) -> list[T]:
@@ -34,6 +34,6 @@ class Draws:
         return [rest.pop(self._number() % len(rest)) for _ in range(number)]
 
     def _number(self) -> int:
-        """A number below 2^128: for pools of thousands the remainder is as good as uniform."""
+        """Return a number below 2^128: for pools of thousands the remainder is as good as uniform."""
         self._place += 1
         return int.from_bytes(hashlib.sha256(f"{self._name}/{self._place}".encode()).digest()[:16], "big")

@@ -13,7 +13,7 @@ Entry: TypeAlias = tuple[str, str]
 
 @cache
 def pool(table: str, kind: str, name: str) -> tuple[Entry, ...]:
-    """One pool.
+    """Return one pool.
 
     Example:
         >>> pool("affection", "pools", "emotions")[1]
@@ -24,7 +24,7 @@ def pool(table: str, kind: str, name: str) -> tuple[Entry, ...]:
 
 @cache
 def pools(table: str, kind: str) -> tuple[tuple[Entry, ...], ...]:
-    """All pools of one kind, in the file's order.
+    """Return all pools of one kind, in the file's order.
 
     Example:
         >>> sum(len(group) for group in pools("style", "styles"))
@@ -35,19 +35,19 @@ def pools(table: str, kind: str) -> tuple[tuple[Entry, ...], ...]:
 
 @cache
 def sentence(table: str, name: str) -> Entry:
-    """How a prompt is put together, with a place for each draw."""
+    """Return how a prompt is put together, with a place for each draw."""
     english, chinese = _file()[table]["sentences"][name]
     return english, chinese
 
 
 @cache
 def things() -> tuple[dict[str, str], ...]:
-    """What is counted in composition: singular, plural, Chinese name and its measure word."""
+    """Return what is counted in composition: singular, plural, Chinese name and its measure word."""
     return tuple(dict(each) for each in _file()["composition"]["things"]["names"])
 
 
 def in_language(entry: Entry, language: Language) -> str:
-    """One side of an entry.
+    """Return one side of an entry.
 
     Example:
         >>> in_language(("joy", "喜悦"), Language.CHINESE)

@@ -15,14 +15,14 @@ from salon_judges.formats.prism_tracks import Track
 
 
 def imagination(number: int, draws: Draws) -> Entry:
-    """One idea, or every other time two of different categories, in a setting."""
+    """Return one idea, or every other time two of different categories, in a setting."""
     first, second = draws.sample(pools("imagination", "ideas"), 2)
     parts = {"idea": draws.pick(first), "other": draws.pick(second), "setting": _drawn("imagination", "settings", draws)}
     return _capital(_filled(sentence("imagination", "two" if number % 2 else "one"), parts))
 
 
 def entity(number: int, draws: Draws) -> Entry:
-    """One, two or three entities of different kinds, in turn, in a scene."""
+    """Return one, two or three entities of different kinds, in turn, in a scene."""
     kinds = draws.sample(pools("entity", "kinds"), 3)
     parts = {place: draws.pick(kind) for place, kind in zip("abc", kinds, strict=True)}
     parts["scene"] = _drawn("entity", "scenes", draws)
@@ -30,7 +30,7 @@ def entity(number: int, draws: Draws) -> Entry:
 
 
 def text_rendering(number: int, draws: Draws) -> Entry:
-    """A word, a phrase, a sentence or a slogan of several, in turn; its lettering, surface, view and light."""
+    """Return a word, a phrase, a sentence or a slogan of several, in turn; its lettering, surface, view and light."""
     lengths = pools("text", "contents")
     parts = {
         "content": draws.pick(lengths[number % len(lengths)]),
@@ -43,14 +43,14 @@ def text_rendering(number: int, draws: Draws) -> Entry:
 
 
 def style(number: int, draws: Draws) -> Entry:
-    """Every one of the 25 styles in turn, with a subject."""
+    """Return every one of the 25 styles in turn, with a subject."""
     styles = tuple(chain.from_iterable(pools("style", "styles")))
     parts = {"style": styles[number % len(styles)], "subject": _drawn("style", "subjects", draws)}
     return _filled(sentence("style", "one"), parts)
 
 
 def affection(number: int, draws: Draws) -> Entry:
-    """Every one of the 24 emotions in turn: eight primary ones, each with its milder and its stronger form."""
+    """Return every one of the 24 emotions in turn: eight primary ones, each with its milder and its stronger form."""
     emotions = pool("affection", "pools", "emotions")
     names = {"subject": "subjects", "place": "places", "means": "means"}
     parts = {part: _drawn("affection", name, draws) for part, name in names.items()}
@@ -67,7 +67,7 @@ def composition(number: int, draws: Draws) -> Entry:
 
 
 def long_text(number: int, draws: Draws) -> Entry:
-    """A scene of ten sentences' worth of particulars."""
+    """Return a scene of ten sentences' worth of particulars."""
     left, right = draws.sample(pool("long", "pools", "sides"), 2)
     plural = {"light": "lights", "foreground": "foregrounds", "background": "backgrounds", "clothes": "clothes"}
     plural |= {"subject": "subjects", "action": "actions", "setting": "settings"}
@@ -104,7 +104,7 @@ def _thing(entity: Mapping[str, str], draws: Draws) -> Entry:
 
 
 def _filled(sentences: Entry, parts: Mapping[str, Entry]) -> Entry:
-    """Both sentences with their places filled."""
+    """Return both sentences with their places filled."""
     english, chinese = (
         text.format(**{place: entry[side] for place, entry in parts.items()}) for side, text in enumerate(sentences)
     )

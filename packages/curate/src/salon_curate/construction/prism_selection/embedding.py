@@ -30,7 +30,7 @@ class Embedder(Protocol):
         """What records of a selection call it."""
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """One point for each text, of length 1 (or 0 for a text without content); shape (texts, dimensions)."""
+        """Return one point for each text, of length 1 (or 0 for a text without content); shape (texts, dimensions)."""
 
 
 class LsaEmbedder:

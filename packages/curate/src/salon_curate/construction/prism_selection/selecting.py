@@ -42,7 +42,7 @@ class Selected:
     distance: float
 
     def as_row(self, number: int, language: Language) -> dict[str, object]:
-        """The row of a prompt file; ``number`` is the prompt's place in its track, from 1."""
+        """Return the row of a prompt file; ``number`` is the prompt's place in its track, from 1."""
         track, text = self.candidate.track, self.candidate.text
         prompt_id = f"{track}-s{number:03d}-{digest('prism prompt', text, length=6)}{language.id_ending}"
         names = {"track": str(track), "language": str(language), "source": "sampled"}
@@ -118,7 +118,7 @@ def select_all(
 
 
 def key_of(text: str) -> str:
-    """What makes two texts the same prompt.
+    """Return what makes two texts the same prompt.
 
     Example:
         >>> key_of("A  Cat\\n") == key_of("a cat")
@@ -128,7 +128,7 @@ def key_of(text: str) -> str:
 
 
 def _best(candidates: Sequence[Candidate], top: int, taken: AbstractSet[str]) -> list[Candidate]:
-    """The best of different texts, best first."""
+    """Return the best of different texts, best first."""
     different: dict[str, Candidate] = {}
     for candidate in sorted(candidates, key=lambda candidate: (-candidate.score, candidate.text)):
         if (key := key_of(candidate.text)) not in taken:

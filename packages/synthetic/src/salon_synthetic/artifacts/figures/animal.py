@@ -34,7 +34,7 @@ SPECIES: Final = (
 
 
 def species_of(rng: Rng, difficulty: Difficulty) -> Species:
-    """Which animal it is: two of them at the easiest, all six at the hardest."""
+    """Return which animal it is: two of them at the easiest, all six at the hardest."""
     return rng.fork("species").choice(SPECIES[: 2 + round(4 * difficulty.pose)])
 
 

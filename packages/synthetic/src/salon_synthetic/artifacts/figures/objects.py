@@ -18,7 +18,7 @@ BENT: Final = "object-bent-part"
 
 
 def thing_of(rng: Rng, difficulty: Difficulty, drawn_for: str) -> str:
-    """Which thing a picture for this kind shows: two at the easiest, all that can show it at the hardest."""
+    """Return which thing a picture for this kind shows: two at the easiest, all that can show it at the hardest."""
     able = [name for name in THINGS if (name, drawn_for) not in _CANNOT]
     return rng.fork("thing").choice(able[: 2 + round((len(able) - 2) * difficulty.pose)])
 

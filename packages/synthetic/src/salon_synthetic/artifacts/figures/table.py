@@ -15,7 +15,7 @@ _BASE: Final = 0.70
 
 
 def small_thing_of(rng: Rng, difficulty: Difficulty) -> str:
-    """Which thing stands on the table."""
+    """Return which thing stands on the table."""
     return rng.fork("thing").choice(SMALL_THINGS[: 2 + round(2 * difficulty.pose)])
 
 
