@@ -128,7 +128,7 @@ class LabelTask(RoundsTask[LabelItem]):
         return {**more, "proposed": named, "said": payload.get("said")}
 
     def check(self, payload: Payload, choice: JsonValue) -> str:
-        """Marks with known labels, each once; for auditors ``{"accept": true}`` or false."""
+        """Return marks with known labels, each once; for auditors ``{"accept": true}`` or false."""
         if "proposed" in payload:
             return json.dumps({"accept": accepts(choice)})
         try:

@@ -228,7 +228,7 @@ _TYPES: Final = {"expected_winner": pl.String, "generation_a": pl.String, "gener
 
 
 def flagged(connection: Connection) -> set[str]:
-    """Ids of the raters whose votes boards leave out."""
+    """Return ids of the raters whose votes boards leave out."""
     return set(connection.execute(select(FLAGS.c.rater_id)).scalars())
 
 
@@ -309,7 +309,7 @@ def _write_flags(connection: Connection, findings: list[dict[str, Any]]) -> None
 
 
 def _votes_after(connection: Connection, last: int) -> list[tuple[int, dict[str, Any]]]:
-    """Settled battles and anchors with the columns that the checks read."""
+    """Return settled battles and anchors with the columns that the checks read."""
     query = (
         select(SETTLED.c.number, SETTLED.c.rater_id, SETTLED.c.kind, SETTLED.c.winner, ASSIGNMENTS.c.payload)
         .add_columns(ASSIGNMENTS.c.digests, ANSWERS.c.elapsed_ms, ANSWERS.c.received_at)

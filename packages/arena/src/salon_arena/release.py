@@ -269,7 +269,7 @@ class _Release:
         return self._write_csv("ratings.csv", rows)
 
     def mef_prompts(self) -> int:
-        """Accepted prompts in Magic-Bench-377's own form."""
+        """Return accepted prompts in Magic-Bench-377's own form."""
         accepted = [text for _, text in self._database.read(written) if text is not None]
         rows = [
             {
@@ -286,7 +286,7 @@ class _Release:
         return self._write_lines("prompts.jsonl", rows)
 
     def label_studio(self) -> int:
-        """Tasks with the annotations of every rater, and the labelling configuration."""
+        """Return tasks with the annotations of every rater, and the labelling configuration."""
         answers = self._answers("label")
         if not answers:
             return 0

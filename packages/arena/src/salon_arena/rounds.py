@@ -124,7 +124,7 @@ class VotedItem(RatedItem):
         return not all(json.loads(verdict)["accept"] for verdict in self.verdicts[:VERIFIERS])
 
     def wanted(self, role: str) -> int:
-        """Three raters, or five; two auditors once values are agreed; an adjudicator where people end in dispute."""
+        """Return how many are wanted: three raters, or five; two auditors once values are agreed; an adjudicator where people end in dispute."""
         if role == "auditor":
             return VERIFIERS if self.agreed is not None and not self.final else 0
         if role == "adjudicator":
@@ -195,7 +195,7 @@ class RoundsTask(ABC, Generic[I]):
             _set(self._disputed, subject, state.state == "disputed")
 
     def draw(self, connection: Connection, rater: Rater, missing: int, now: int) -> list[Draft]:
-        """Items that need a further answer of the rater's role, disputed ones first."""
+        """Return items that need a further answer of the rater's role, disputed ones first."""
         kind = self._kinds.get(rater.role)
         if kind is None:
             return []

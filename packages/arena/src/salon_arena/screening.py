@@ -92,7 +92,7 @@ def _screened(marks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _residuals(marks: pl.DataFrame) -> pl.Series:
-    """Marks less the file's level, with raters' biases taken into account; biases of all marks sum to zero."""
+    """Return marks less the file's level, with raters' biases taken into account; biases of all marks sum to zero."""
     files, file = np.unique(marks["file"].to_numpy(), return_inverse=True)
     raters, rater = np.unique(marks["rater_id"].to_numpy(), return_inverse=True)
     values = marks["value"].to_numpy()

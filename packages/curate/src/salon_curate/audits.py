@@ -343,7 +343,7 @@ def _careless(path: Path, pictures: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _arena_checks(path: Path, pictures: Mapping[str, str]) -> list[tuple[str, str, float, bool]]:
-    """Picture, rater, value and whether the picture was blank: this audit's checks in a result store."""
+    """Return picture, rater, value and whether the picture was blank: this audit's checks in a result store."""
     import polars as pl
 
     from salon_store import ResultStore

@@ -145,7 +145,7 @@ def _show_check(report: "CheckReport", cells: "Sequence[CellCheck]") -> None:
 
 
 def _by_reason(cells: "Sequence[CellCheck]") -> "dict[tuple[str, str, str | None], list[CellCheck]]":
-    """Cells of one table that one rule covers and one reason explains, together."""
+    """Return cells of one table that one rule covers and one reason explains, together."""
     groups: dict[tuple[str, str, str | None], list[CellCheck]] = {}
     for cell in cells:
         groups.setdefault((cell.table, cell.rule, cell.reason), []).append(cell)

@@ -36,7 +36,7 @@ class Consensus:
 
 
 def generator_scores() -> pl.DataFrame:
-    """Published scores that compare image generators per track, one row per model and rater.
+    """Return published scores that compare image generators per track, one row per model and rater.
 
     Columns ``benchmark``, ``track``, ``track_order``, ``judge``, ``model``, ``value`` (null where the paper prints none),
     ``direction``, ``table``. Systems built on a generator (fine-tunes, refiners, best-of-N) are left out.
@@ -72,7 +72,7 @@ def consensus(battles: pl.DataFrame) -> Consensus:
 
 
 def questions(leaderboard_id: str) -> tuple[tuple[str, str], ...]:
-    """Three questions about the store, each with the SQL that answers it.
+    """Return three questions about the store, each with the SQL that answers it.
 
     Args:
         leaderboard_id: the board to ask about; a store may hold several.

@@ -61,7 +61,7 @@ class Recomputed:
     options: tuple[float, ...] = ()
 
     def ends(self) -> tuple[float | None, float, float]:
-        """Plain value, low end, high end."""
+        """Return plain value, low end, high end."""
         return self.plain, self.low, self.high
 
 

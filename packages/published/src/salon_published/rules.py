@@ -65,7 +65,7 @@ def total(of: Quantities, weights: Quantities) -> Recomputed:
 
 
 def difference(of: Quantities, weights: Quantities) -> Recomputed:
-    """First minus second."""
+    """Return first minus second."""
     first, second = of
     return Recomputed(first.value - second.value, first.low - second.high, first.high - second.low)
 
@@ -96,7 +96,7 @@ def weighted_mean(of: Quantities, weights: Quantities) -> Recomputed:
 
 
 def f1(of: Quantities, weights: Quantities) -> Recomputed:
-    """Harmonic mean of precision and recall: 2PR / (P + R), 0 when both are 0 (MagicMirror, Eq. 8)."""
+    """Return harmonic mean of precision and recall: 2PR / (P + R), 0 when both are 0 (MagicMirror, Eq. 8)."""
     return _increasing(lambda pair: _f1(pair[0], pair[1]), of)
 
 

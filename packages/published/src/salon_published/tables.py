@@ -118,7 +118,7 @@ class PublishedTable:
         )
 
     def frame(self) -> pl.DataFrame:
-        """Key columns as strings, words as strings, everything else as floats; null where the paper prints nothing."""
+        """Return key columns as strings, words as strings, everything else as floats; null where the paper prints nothing."""
         columns: dict[str, pl.Series] = {}
         for number, key in enumerate(self.spec.keys):
             columns[key] = pl.Series(key, [row[number] for row in self.keys], dtype=pl.String)

@@ -184,7 +184,7 @@ def labels_of(value: object) -> Outcome[MagicMirrorAnswer]:
 
 
 def _of_one_id(ids: Sequence[Any]) -> list[Sequence[int]]:
-    """Positions with equal ids, in the order in which the ids appear."""
+    """Return positions with equal ids, in the order in which the ids appear."""
     groups: dict[Any, list[int]] = {}
     for position, own in enumerate(ids):
         try:

@@ -369,7 +369,7 @@ def reward_rows(composition: Composition, batch: Batch, *, run_id: str, number: 
 
 
 def _sums(weights: Sequence[float], results: Sequence[Sequence[Paid]], count: int) -> list[Paid]:
-    """Weighted sums where nothing is missing, part by part in their order."""
+    """Return weighted sums where nothing is missing, part by part in their order."""
     sums = [0.0] * count
     for weight, paid in zip(weights, results, strict=True):
         sums = [sum_ + weight * each for sum_, each in zip(sums, paid, strict=True)]  # type: ignore[operator]

@@ -218,7 +218,7 @@ def reasoning_rule(rule: str) -> ReasoningRule:
 
 
 def magicmirror_levels(answer: MagicMirrorAnswer, truth: MagicMirrorAnswer) -> tuple[float, float, float, float]:
-    """Format, L1, L2 and L3 of an answer that follows the grammar; the gates between them are applied.
+    """Return format, L1, L2 and L3 of an answer that follows the grammar; the gates between them are applied.
 
     Example:
         >>> magicmirror_levels(MagicMirrorAnswer(True), MagicMirrorAnswer(True))

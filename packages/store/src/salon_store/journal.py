@@ -220,7 +220,7 @@ def journal_path(directory: Path, run_id: str) -> Path:
 
 
 def waiting(directory: Path, *, foreign: bool = False) -> list[Path]:
-    """Journals in use or left behind; ``foreign``: links, folders and pipes in their place, which are never read."""
+    """Return journals in use or left behind; ``foreign``: links, folders and pipes in their place, which are never read."""
     return sorted(path for path in directory.glob("*.jsonl") if (path.is_symlink() or not path.is_file()) == foreign)
 
 

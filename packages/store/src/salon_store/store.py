@@ -442,7 +442,7 @@ class ResultStore:
         return outcome
 
     def journals_waiting(self) -> tuple[Path, ...]:
-        """Journals that are not folded: in use, or (seen read-only) left behind by a writer that died."""
+        """Return journals that are not folded: in use, or (seen read-only) left behind by a writer that died."""
         return tuple(journal.waiting(self._layout.journals))
 
     def _made(self, table: str) -> bool:

@@ -99,5 +99,5 @@ def create_error_view(connection: "duckdb.DuckDBPyConnection", schema: TableSche
 
 
 def _kinds(schema: TableSchema) -> dict[str, str]:
-    """Column → DuckDB's name of its type."""
+    """Return column → DuckDB's name of its type."""
     return {name: _TYPES[column.dtype.base_type()] for name, column in schema.columns.items()}

@@ -29,7 +29,7 @@ class Rng:
         self._random = Random(name)  # noqa: S311 - pictures, not secrets
 
     def fork(self, part: str) -> "Rng":
-        """Draws of their own for one part, so that what is drawn elsewhere does not change it."""
+        """Return draws of their own for one part, so that what is drawn elsewhere does not change it."""
         return Rng(f"{self.name}/{part}")
 
     def uniform(self, low: float, high: float) -> float:

@@ -127,7 +127,7 @@ class InputError(SalonError):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        """Up to three lines: where, what and what is allowed; the nearest names, if any; what to do."""
+        """Return up to three lines: where, what and what is allowed; the nearest names, if any; what to do."""
         where = [visible(self.source)] if self.source else []
         where += [f"row {self.row}"] if self.row is not None else []
         where += [f"line {self.line}"] if self.line is not None else []

@@ -31,7 +31,7 @@ def _plain(text: str) -> str:
 
 
 def _one_line(value: object) -> object:
-    """Runs of white space, line ends included, become one space; the ends are trimmed."""
+    """Return the text with one space for every run of white space, line ends included; the ends are trimmed."""
     return " ".join(value.split()) if isinstance(value, str) else value
 
 

@@ -53,7 +53,7 @@ text = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 def records(table: type[Record]) -> st.SearchStrategy[Any]:
-    """Valid rows of one table, drawn from the constraints of the record's own fields.
+    """Return valid rows of one table, drawn from the constraints of the record's own fields.
 
     Example:
         >>> records(Rating).validate()
@@ -63,17 +63,17 @@ def records(table: type[Record]) -> st.SearchStrategy[Any]:
 
 
 def battles() -> st.SearchStrategy[Battle]:
-    """Valid battles."""
+    """Return valid battles."""
     return records(Battle)
 
 
 def scores() -> st.SearchStrategy[Score]:
-    """Valid scores, with a value or with the reason why not."""
+    """Return valid scores, with a value or with the reason why not."""
     return records(Score)
 
 
 def ratings() -> st.SearchStrategy[Rating]:
-    """Valid ratings, on scales of any width."""
+    """Return valid ratings, on scales of any width."""
     return records(Rating)
 
 
@@ -143,7 +143,7 @@ def _limits(limits: Any) -> dict[str, Any]:
 
 @st.composite
 def magicmirror_answers(draw: st.DrawFn) -> MagicMirrorAnswer:
-    """Valid MagicMirror answers: normal images, and all sets of labels, the empty one too."""
+    """Return valid MagicMirror answers: normal images, and all sets of labels, the empty one too."""
     if draw(st.booleans()):
         return MagicMirrorAnswer(normal=True)
     chosen = draw(st.lists(st.sampled_from(list(MAGICMIRROR_MENU)), unique=True))
@@ -155,12 +155,12 @@ def _some(labels: Sequence[str]) -> st.SearchStrategy[tuple[str, ...]]:
 
 
 def r3_answers() -> st.SearchStrategy[R3Answer]:
-    """Valid R³ answers, with any text in them."""
+    """Return valid R³ answers, with any text in them."""
     return st.builds(R3Answer, st.booleans(), text, text)
 
 
 def prism_answers() -> st.SearchStrategy[PrismAnswer]:
-    """Valid PRISM answers, with any text in them."""
+    """Return valid PRISM answers, with any text in them."""
     return st.builds(PrismAnswer, st.floats(0, 10), text)
 
 

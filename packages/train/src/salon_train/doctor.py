@@ -161,7 +161,7 @@ def _devices(cuda_count: Callable[[], int], mps: Callable[[], bool]) -> Sequence
 
 
 def _described(device: str) -> tuple[str, float | None]:
-    """Name and memory of a device."""
+    """Return name and memory of a device."""
     import torch
 
     if not device.startswith("cuda"):

@@ -315,7 +315,7 @@ def _coefficients(
 
 
 def _drawn(first: Floats, second: Floats, begins: NDArray[np.integer], replicates: int, random: np.random.Generator) -> Floats:
-    """Coefficients of resampled clusters, shape (replicates, 2); NaN where one side of a resample is constant."""
+    """Return coefficients of resampled clusters, shape (replicates, 2); NaN where one side of a resample is constant."""
     members = np.split(np.arange(len(first)), begins[1:])
     drawn = np.full((replicates, len(_COEFFICIENTS)), np.nan)
     for row in drawn:

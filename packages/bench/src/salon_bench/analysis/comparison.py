@@ -23,7 +23,7 @@ class ComparedSide:
     judge_version: str
 
     def __str__(self) -> str:
-        """Model, judge and the judge's version."""
+        """Return model, judge and the judge's version."""
         return f"{self.model}, judged by {self.judge} {self.judge_version}"
 
 

@@ -41,7 +41,7 @@ def _of_source(source: str, store: StoreAddress) -> pl.DataFrame:
 
 
 def frame_of(scores: Sequence[Score]) -> pl.DataFrame:
-    """Records as a frame with the columns of the store's ``scores``.
+    """Return records as a frame with the columns of the store's ``scores``.
 
     Example:
         >>> frame_of([]).columns[:4]

@@ -119,7 +119,7 @@ def run_statuses(store: StoreAddress) -> list[RunStatus]:
 
 
 def _with_shards(statuses: list[RunStatus]) -> list[RunStatus]:
-    """Runs and shards, and the runs that shards make together."""
+    """Return runs and shards, and the runs that shards make together."""
     groups: dict[str, dict[int, RunStatus]] = {}
     counts: dict[str, int] = {}
     for number, status in enumerate(statuses):

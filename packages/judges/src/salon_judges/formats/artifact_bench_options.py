@@ -80,7 +80,7 @@ def _rings(tree: Taxonomy, right: list[str]) -> Iterator[list[str]]:
     inside = [family for family in order if domains[family] in {domains[each] for each in families}]
 
     def distance(family: str) -> int:
-        """Families between this one and the nearest of a right label in the same domain; far for another domain."""
+        """Return families between this one and the nearest of a right label in the same domain; far for another domain."""
         same = [abs(order.index(family) - order.index(each)) for each in families if domains[each] == domains[family]]
         return min(same, default=len(order))
 

@@ -191,7 +191,7 @@ def _entries(folder: Path | str) -> "list[os.DirEntry[str]]":
 
 
 def _claimed(stem: str, known: frozenset[str]) -> tuple[str, int] | None:
-    """Prompt and sample that a file's name claims; None when it names no prompt."""
+    """Return prompt and sample that a file's name claims; None when it names no prompt."""
     if stem in known:
         return stem, 0
     head, dot, tail = stem.rpartition(".")

@@ -161,7 +161,7 @@ def _labels(row: TableRow) -> list[Label]:
 
 
 def _checks(row: TableRow, labels: Sequence[Label]) -> list[list[str]]:
-    """Ids of test points and what each demands, in the row's order."""
+    """Return ids of test points and what each demands, in the row's order."""
     if _blank(row.cells.get("test_points")):
         return [[label.id, ""] for label in labels if label.id in points()]
     demands: dict[str, str] = {}

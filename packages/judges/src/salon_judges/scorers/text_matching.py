@@ -60,7 +60,7 @@ def compare(expected: Sequence[str], lines: Sequence[str]) -> TextMatch:
 
 
 def plain(text: str) -> str:
-    """Letters and digits alone, in one case.
+    """Return letters and digits alone, in one case.
 
     Example:
         >>> plain("Ｈello, World!")

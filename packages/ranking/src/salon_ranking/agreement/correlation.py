@@ -74,7 +74,7 @@ def kendall(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def mid_ranks(values: ArrayLike) -> Floats:
-    """Ranks from 1, smallest first; equal values share the mean of their places. Shape (n,).
+    """Return ranks from 1, smallest first; equal values share the mean of their places. Shape (n,).
 
     Example:
         >>> mid_ranks([0.3, 0.1, 0.3]).tolist()

@@ -111,7 +111,7 @@ def alpha_of_ratings(things: NDArray[np.integer], values: ArrayLike, *, level: L
 
 
 def _nominal(unit: NDArray[np.integer], values: Floats, raters: Floats) -> tuple[Floats, float]:
-    """Ordered pairs of unequal values, within each thing and in all."""
+    """Return ordered pairs of unequal values, within each thing and in all."""
     _, code, overall = np.unique(values, return_inverse=True, return_counts=True)
     cell, frequency = np.unique(unit * len(overall) + code, return_counts=True)
     same = np.bincount(cell // len(overall), weights=frequency.astype(np.float64) ** 2, minlength=len(raters))
@@ -119,7 +119,7 @@ def _nominal(unit: NDArray[np.integer], values: Floats, raters: Floats) -> tuple
 
 
 def _squared(unit: NDArray[np.integer], values: Floats, raters: Floats, level: Level) -> tuple[Floats, float]:
-    """Sums of squared distances over ordered pairs, within each thing and in all."""
+    """Return sums of squared distances over ordered pairs, within each thing and in all."""
     scale = mid_ranks(values) if level == "ordinal" else values / np.abs(values).max()
     scale = scale - scale.mean()
     means = np.bincount(unit, weights=scale) / raters

@@ -126,7 +126,7 @@ def contributions_of(battles: Battles, options: ContributionOptions) -> Contribu
 
 
 def _matches(cells: _core.Cells) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]]":
-    """Matches of every model on every value, by weight; shape (values, models)."""
+    """Return matches of every model on every value, by weight; shape (values, models)."""
     first, second, _, cluster, count, weight = cells.columns()
     met = np.zeros((cells.clusters, cells.models))
     np.add.at(met, (cluster, first), count * weight)

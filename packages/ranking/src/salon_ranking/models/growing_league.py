@@ -94,7 +94,7 @@ class GrowingLeague:
 
     @with_options(FitOptions)
     def fitted(self, options: FitOptions) -> tuple["GrowingLeague", Ratings]:
-        """Ratings, and the league that remembers them as the start of the next fit.
+        """Return ratings, and the league that remembers them as the start of the next fit.
 
         The start changes the number of steps, not the answer: it equals :func:`salon_ranking.fit` of all battles to 1e-9 in
         win probability. Keywords and errors are those of :func:`salon_ranking.fit`.

@@ -320,7 +320,7 @@ def _fit(votes: pl.DataFrame, marks: Marks, terms: Terms, confidence: float) -> 
 
 
 def rises(fit: LogisticFit, terms: Terms, level: Floats, weight: Floats, confidence: float) -> tuple[Floats, Floats, Floats]:
-    """Win-rate rises above ½ at the given levels, shape (battles, dimensions), and the ends of their intervals.
+    """Return win-rate rises above ½ at the given levels, shape (battles, dimensions), and the ends of their intervals.
 
     Args:
         weight: of each battle's levels in the average, shape (battles,).

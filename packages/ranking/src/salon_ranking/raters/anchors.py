@@ -15,7 +15,7 @@ NAME = RaterReason.MISSED_ANCHORS
 
 
 def answered_anchors(votes: Votes) -> pl.DataFrame:
-    """Anchors with an expected answer; where no column says which are anchors, every battle with an expected answer."""
+    """Return anchors with an expected answer; where no column says which are anchors, every battle with an expected answer."""
     expected = pl.col("expected_winner").is_not_null()
     return votes.frame.filter(expected & pl.col("is_anchor") if "is_anchor" in votes.given else expected)
 

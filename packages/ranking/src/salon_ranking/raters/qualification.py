@@ -79,7 +79,7 @@ def qualification_check(reference: Frame) -> RaterCheck:
 
 
 def _compared(votes: Votes, reference: Frame) -> pl.DataFrame:
-    """Votes on something the reference knows: ``rater_id``, ``answer``, ``expected``."""
+    """Return votes on something the reference knows: ``rater_id``, ``answer``, ``expected``."""
     lacking = votes.lacks("prompt_id")
     if lacking:
         raise BattleError(f"reference answers cannot be found: {lacking}", source=votes.source)

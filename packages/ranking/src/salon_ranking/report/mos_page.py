@@ -114,7 +114,7 @@ def group_name(persona: str | None, scenario: str | None) -> str:
 
 
 def numbers_signed(points: float) -> str:
-    """Percentage points with one digit and their sign.
+    """Return percentage points with one digit and their sign.
 
     Example:
         >>> numbers_signed(37.66)

@@ -31,7 +31,7 @@ _MOST_RATERS = 1000
 
 
 def rank_intervals(board: Leaderboard) -> list[PageSection]:
-    """Intervals of ranks, if the table has them in ``rank_low`` and ``rank_high``."""
+    """Return intervals of ranks, if the table has them in ``rank_low`` and ``rank_high``."""
     if not {"rank_low", "rank_high"} <= set(board.table.columns):
         return []
     rows = board.table.drop_nulls("component").select("model", "rank", ci_low="rank_low", ci_high="rank_high")

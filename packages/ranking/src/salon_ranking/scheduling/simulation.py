@@ -40,7 +40,7 @@ class Voting:
     noise: float = 0.0
 
     def outcomes(self, gap: Floats) -> Floats:
-        """Probabilities that the first wins, the second wins, and of a tie, at a difference of log-strengths.
+        """Return probabilities that the first wins, the second wins, and of a tie, at a difference of log-strengths.
 
         Returns:
             Shape (n, 3); rows sum to 1.

@@ -337,7 +337,7 @@ class Uncertainty:
         return np.full(len(self.estimate), np.nan) if self.base is None else self.difference_errors_of(self.base)
 
     def difference_interval(self, model: int, confidence: float) -> tuple[Floats, Floats]:
-        """Ends of the intervals of θ_model - θ, one by one, shape (n,): percentile, or symmetric."""
+        """Return ends of the intervals of θ_model - θ, one by one, shape (n,): percentile, or symmetric."""
         low, high = self._difference_ends(model, confidence)
         none = np.isnan(self.difference_errors_of(model)) | (self.too_little(confidence) is not None)
         return np.where(none, np.nan, low), np.where(none, np.nan, high)
@@ -565,7 +565,7 @@ def _deviation(values: Floats) -> Floats:
 
 
 def stretched(replicates: Floats, estimate: Floats, clusters: int) -> Floats:
-    """Replicates of a cluster bootstrap with their deviations √(G/(G - 1)) as large, for G clusters.
+    """Return replicates of a cluster bootstrap with their deviations √(G/(G - 1)) as large, for G clusters.
 
     Draws with replacement vary by (G - 1)/G of what samples do; the sandwich has the same factor (Liang & Zeger 1986).
     """

@@ -308,7 +308,7 @@ class L3Reward(_LevelReward):
 
 
 def levels_of(batch: Batch, truth: str, *, reasoning: ReasoningRule) -> list[Levels | None]:
-    """Format, L1, L2 and L3 of every completion, computed once per batch; None for a row without truth."""
+    """Return format, L1, L2 and L3 of every completion, computed once per batch; None for a row without truth."""
 
     def told() -> list[Levels | None]:
         known: dict[tuple[int, int], Levels] = {}  # equal answers are mostly one object, and all live as long as the batch

@@ -346,7 +346,7 @@ class ReasoningReward(RuleReward):
         ]
 
     def terms(self, batch: Batch) -> tuple[Component, ...]:
-        """Verdict, think format and JSON format, each 0 or 1, with their weights (the λ of Equation 4)."""
+        """Return verdict, think format and JSON format, each 0 or 1, with their weights (the λ of Equation 4)."""
         parts = (VerdictReward(self.truth), ThinkReward(), JsonReward())
         hundredths = _REASON_HUNDREDTHS[self.fidelity]
         return tuple(

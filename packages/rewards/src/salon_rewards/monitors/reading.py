@@ -81,7 +81,7 @@ class Reading:
     downwards: bool = False
 
     def as_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return asdict(self) | {"verdict": None if self.verdict is None else str(self.verdict)}
 
 

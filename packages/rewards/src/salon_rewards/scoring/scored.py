@@ -141,7 +141,7 @@ def label_counts(why: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int, 
 
 
 def _chunks(whole: Batch, group_size: int | None) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that tear no group apart."""
+    """Yield ranges of rows that tear no group apart."""
     start = end = 0
     for group in whole.groups(group_size):  # by their first rows; where ids tell them, they may reach over others
         if group[0] >= end and end - start >= _CHUNK:

@@ -51,7 +51,7 @@ class Palette:
 
 
 def drawn_palette(rng: Rng, difficulty: Difficulty) -> Palette:
-    """Colours and light for one picture."""
+    """Return colours and light for one picture."""
     many = difficulty.palette
     wall = _varied(rng, rng.choice(_WALLS), many, pale=True)
     floor = _varied(rng, rng.choice(_FLOORS), many)
@@ -88,7 +88,7 @@ def mixed(colour: Colour, other: Colour, share: float) -> Colour:
 
 
 def _varied(rng: Rng, colour: Colour, many: float, *, pale: bool = False) -> Colour:
-    """Another colour, the further away the more colours there are."""
+    """Return another colour, the further away the more colours there are."""
     hue, saturation, value = colorsys.rgb_to_hsv(*(part / 255 for part in colour))
     hue = (hue + rng.around(0, 0.5) * many) % 1
     saturation = min(1.0, max(0.0, saturation + rng.around(0, 0.25) * many))

@@ -17,7 +17,7 @@ _WRONG: Final = (252, 165, 165)
 
 
 def example_sheet(examples: Sequence[TrainingExample], *, columns: int = 8, side: int = 160) -> bytes:
-    """Pictures in rows, each under its reasoning: green for a normal one, red for one with artifacts.
+    """Return pictures in rows, each under its reasoning: green for a normal one, red for one with artifacts.
 
     Args:
         examples: as ``draw_examples`` gives them.

@@ -64,7 +64,7 @@ def areas(mask: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], list[Area
 
 
 def _runs(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int, int]]:
-    """Row, first column and first column beyond of every run of true pixels, row by row."""
+    """Return row, first column and first column beyond of every run of true pixels, row by row."""
     edges = np.diff(np.pad(mask, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     rows, starts = np.nonzero(edges == 1)
     _, ends = np.nonzero(edges == -1)

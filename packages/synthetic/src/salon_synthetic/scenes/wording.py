@@ -91,7 +91,7 @@ def predicate(kind: Description) -> str:
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Parts of a sentence, with commas and ``and``.
+    """Return parts of a sentence, with commas and ``and``.
 
     Example:
         >>> listed(["a star", "a cross", "two circles"])

@@ -36,7 +36,7 @@ class Assessed(HeldOut[TrainingExample]):
         return [parse_magicmirror(text) for text in self.texts]
 
     def evaluation(self, *, replicates: int = 0, seed: int = 0) -> "Evaluation":
-        """Precision, recall and F1 of every label; with intervals when there are replicates."""
+        """Return precision, recall and F1 of every label; with intervals when there are replicates."""
         from salon_bench.suites.assessors import evaluate
 
         return evaluate([example.truth for example in self.rows], self.outcomes, replicates=replicates, seed=seed)

@@ -106,7 +106,7 @@ def _measured(configuration: Configuration, which: str) -> Mapping[str, Any]:
 
 
 def _named(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings without the paths of this machine: files and folders by their names."""
+    """Return settings without the paths of this machine: files and folders by their names."""
     data: dict[str, Any] = dict(settings["data"])
     for key in ("train", "sft", "held_out"):
         data[key] = [Path(str(file)).name for file in data[key]]

@@ -52,7 +52,7 @@ def sft_dataset(
     longest_side: int | None = None,
     folder: Path | None = None,
 ) -> "Dataset":
-    """Prompt and completion for supervised fine-tuning, conversational, with images.
+    """Return prompt and completion for supervised fine-tuning, conversational, with images.
 
     Args:
         examples: at least one.
@@ -90,7 +90,7 @@ def grpo_dataset(
     longest_side: int | None = None,
     folder: Path | None = None,
 ) -> "Dataset":
-    """Prompts for GRPO, conversational, with images and what rewards are given: ``truth`` is the labels as JSON text.
+    """Return prompts for GRPO, conversational, with images and what rewards are given: ``truth`` is the labels as JSON text.
 
     Args:
         examples: at least one.

@@ -74,7 +74,7 @@ def count(rows: Sequence[SplitExample], *, ratio: Ratio = DEFAULT_RATIO) -> Data
 
 
 def published_counts(split: str) -> dict[str, int]:
-    """Table 5's counts of one split, by the label's spelling; ``Total``, ``Normal`` and ``Artifacts`` first.
+    """Return table 5's counts of one split, by the label's spelling; ``Total``, ``Normal`` and ``Artifacts`` first.
 
     Example:
         >>> published_counts("cot")["L3: Hand Structure Deformity"]

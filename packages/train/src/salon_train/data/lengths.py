@@ -68,7 +68,7 @@ def token_lengths(
 
 
 def count_tokens(row: dict[str, Any], processor: Any) -> int:
-    """Tokens of one row's prompt, and of its completion where it has one.
+    """Return tokens of one row's prompt, and of its completion where it has one.
 
     Raises:
         InputError: the processor has no chat template.

@@ -167,7 +167,7 @@ class _Run:
         yield from self._measured("sft", arm, None if trained.already else time.process_time() - began)
 
     def grpo(self, model: Path, arm: Ablation) -> Iterator[ArmNumbers]:
-        """Learning from rewards, with what the arm leaves out."""
+        """Yield learning from rewards, with what the arm leaves out."""
         from salon_train.assessor import train_grpo
 
         recipe = self.recipe
@@ -254,7 +254,7 @@ class _Run:
             )
 
     def _in_detail(self, stage: str) -> dict[str, float | None]:
-        """Precision, recall and F1 of every main label from the answers that the last measurement kept."""
+        """Return precision, recall and F1 of every main label from the answers that the last measurement kept."""
         from salon_bench.suites.assessors import evaluate
         from salon_taxonomy.answers import parse_magicmirror
         from salon_train.data import read_examples

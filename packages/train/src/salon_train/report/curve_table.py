@@ -160,7 +160,7 @@ def _verdict(called: str) -> str:
 
 
 def _in_order(curves: dict[str, str]) -> dict[str, str]:
-    """Verdicts as they are known, then others: logs name them as they first came up."""
+    """Return verdicts as they are known, then others: logs name them as they first came up."""
     known = sorted(curves, key=lambda name: _VERDICTS.index(curves[name]) if curves[name] in _VERDICTS else len(_VERDICTS))
     return {name: curves[name] for name in known}
 

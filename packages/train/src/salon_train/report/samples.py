@@ -39,7 +39,7 @@ class Sample:
 
 
 def read_samples(folder: Path, *, per_step: int = PER_STEP) -> list[Sample]:
-    """Completions of three steps, of each at most ``per_step``, evenly over its lines; none without the file.
+    """Return completions of three steps, of each at most ``per_step``, evenly over its lines; none without the file.
 
     Args:
         folder: of a stage.

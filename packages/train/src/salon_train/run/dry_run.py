@@ -84,7 +84,7 @@ class StageDryRun:
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; memory has its total beside its parts."""
+        """Return plain values for JSON; memory has its total beside its parts."""
         plain = asdict(self)
         plain["memory"] = {**self.memory.parts, "total": self.memory.total}
         return plain
@@ -257,7 +257,7 @@ def _longest(section: SftSection | GrpoSection) -> int | None:
 
 
 def _parameters(section: ModelSection, config: Any) -> tuple[dict[str, int], dict[str, int]]:
-    """Parameters by part, and those that learn; ``config`` is the model's own."""
+    """Return parameters by part, and those that learn; ``config`` is the model's own."""
     import torch
 
     from salon_train.models.loading import with_adapters

@@ -100,6 +100,6 @@ def estimate(
 
 
 def shape_of(config: Any) -> tuple[int, int, int]:
-    """Width, layers and vocabulary of a model's language part, from its configuration."""
+    """Return width, layers and vocabulary of a model's language part, from its configuration."""
     text = config.get_text_config()
     return int(text.hidden_size), int(text.num_hidden_layers), int(text.vocab_size)

@@ -80,7 +80,7 @@ def ratio_of(sampling: SamplingSection) -> Ratio:
 
 
 def quotas(sampling: SamplingSection, chunk: int) -> dict[str, int]:
-    """Prompts of each bucket in a chunk.
+    """Return prompts of each bucket in a chunk.
 
     Raises:
         InputError: when the ratio does not come out.
@@ -97,7 +97,7 @@ def quotas(sampling: SamplingSection, chunk: int) -> dict[str, int]:
 
 
 def _weighted(examples: Sequence[TrainingExample], places: Sequence[int], sampling: SamplingSection) -> list[int]:
-    """Places, with those of hard positives as often as wanted (a fraction: the first ones once more)."""
+    """Return places, with those of hard positives as often as wanted (a fraction: the first ones once more)."""
     hard = [place for place in places if examples[place].hard_positive and NORMAL in examples[place].buckets]
     whole, rest = divmod(round((sampling.hard_positives - 1) * len(hard)), max(len(hard), 1))
     return [*places, *hard * whole, *hard[:rest]]

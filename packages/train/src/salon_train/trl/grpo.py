@@ -47,7 +47,7 @@ class PolicyTrainer(Learning, _GrpoTrainer):  # type: ignore[misc]
         return self.order
 
     def _calculate_rewards(self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any) -> torch.Tensor:
-        """Shape (completions, rewards), over all devices. A reward that abstains for one abstains for its group.
+        """Return shape (completions, rewards), over all devices. A reward that abstains for one abstains for its group.
 
         TRL counts a lone None as 0, which pays the others of the group for a judge's failure. An infinite reward ends the run.
         """

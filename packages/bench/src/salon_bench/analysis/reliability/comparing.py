@@ -66,7 +66,7 @@ class SubjectComparison(ShownResult):
 
 
 def competition_ranks(values: Mapping[str, float]) -> dict[str, int]:
-    """Ranks from 1, the highest value first; equal values share the better rank, and the next one is skipped.
+    """Return ranks from 1, the highest value first; equal values share the better rank, and the next one is skipped.
 
     Example:
         >>> competition_ranks({"a": 0.62, "b": 0.62, "c": 0.58})

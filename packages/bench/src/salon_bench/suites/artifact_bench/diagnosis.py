@@ -81,7 +81,7 @@ def diagnoses(scores: "pl.DataFrame", invalid: Sequence[str]) -> list[AidAnswer]
 
 
 def label_counts(answers: Sequence[AidAnswer], *, families: bool = False) -> dict[str, AidCounts]:
-    """Counts per label, or per family, in alphabetical order of their ids.
+    """Return counts per label, or per family, in alphabetical order of their ids.
 
     Example:
         >>> answer = AidAnswer("1", frozenset({"oversmoothing"}), frozenset({"spatial-clipping"}), frozenset({"oversmoothing"}))
@@ -126,7 +126,7 @@ def confusion(answers: Sequence[AidAnswer]) -> "pl.DataFrame":
 
 
 def lines(answers: Sequence[AidAnswer]) -> Iterator[tuple[str, str, float | None, int]]:
-    """Metric, group, value in percent and how many answers (for precision and recall: labels) stand behind it."""
+    """Yield metric, group, value in percent and how many answers (for precision and recall: labels) stand behind it."""
     if not answers:
         return
     options = sum(len(each.truth | each.wrong) for each in answers)

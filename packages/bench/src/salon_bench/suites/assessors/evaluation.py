@@ -169,7 +169,7 @@ def drawn_times(times: NDArray[np.int64], replicates: int, seed: int) -> NDArray
 
 
 def label_counts(true: Bools, predicted: Bools, times: NDArray[np.int64]) -> list[LabelCounts]:
-    """Counts of every label.
+    """Return counts of every label.
 
     Args:
         true, predicted: shape (patterns, 24).

@@ -132,7 +132,7 @@ class MagicBench377Battles(PromptFileSuite):
         return [*self._scores(case, outcomes, winners, final), *self._battles(case, sides, winners, final)]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """Win rates, and how far the judge's verdicts depend on the side (see :func:`~.scoring.summarize_battles`)."""
+        """Return win rates, and how far the judge's verdicts depend on the side (see :func:`~.scoring.summarize_battles`)."""
         from salon_bench.suites.magic_bench_377.scoring import summarize_battles
 
         return summarize_battles(scores, self.rule)
@@ -140,7 +140,7 @@ class MagicBench377Battles(PromptFileSuite):
     def _scores(
         self, case: Case, verdicts: Sequence[Verdict[Shown]], winners: Sequence[Verdict[Winner]], final: Verdict[Winner]
     ) -> Iterator[Score]:
-        """Three rows for each of the two models; what a showing brought the left picture stands with both."""
+        """Yield three rows for each of the two models; what a showing brought the left picture stands with both."""
         won = _mean(winners) if self.rule is OrderRule.EACH else _points_of(final)
         for me, other in (("a", "b"), ("b", "a")):
             mine: Verdict[float] = Scored(1.0 - won.value) if isinstance(won, Scored) and me == "b" else won

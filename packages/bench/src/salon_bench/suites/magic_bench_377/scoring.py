@@ -23,7 +23,7 @@ _AGAINST: Final = "against "
 
 
 def summarize_marks(scores: pl.DataFrame) -> Summary:
-    """Marks and test points of one subject.
+    """Return marks and test points of one subject.
 
     Args:
         scores: rows of :meth:`~.suite.MagicBench377.examine`, columns as in the store; other rows are left alone.

@@ -106,7 +106,7 @@ class MagicBench377(PromptFileSuite):
         return rows
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """Mean marks and shares of test points met (see :func:`~.scoring.summarize_marks`)."""
+        """Return mean marks and shares of test points met (see :func:`~.scoring.summarize_marks`)."""
         from salon_bench.suites.magic_bench_377.scoring import summarize_marks
 
         return summarize_marks(scores)

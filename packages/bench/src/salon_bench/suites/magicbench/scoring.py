@@ -151,7 +151,7 @@ def _intervals(metrics: list[_Metric], pictures: pl.DataFrame, one_each: bool) -
 
 
 def _bootstrap(metrics: list[_Metric], pictures: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Intervals of shares of sound pictures; prompts are drawn with replacement within their sub-category."""
+    """Return intervals of shares of sound pictures; prompts are drawn with replacement within their sub-category."""
     task, prompt = pictures["task"].rle_id().to_numpy(), pictures.select(pl.struct("task", "prompt_id").rle_id())
     prompt_of = prompt.to_series().to_numpy()
     first = np.flatnonzero(np.diff(prompt_of, prepend=-1))

@@ -58,7 +58,7 @@ class Sums:
 
 
 def summarize(scores: pl.DataFrame, fidelity: Fidelity = "paper", *, replicates: int = REPLICATES, seed: int = SEED) -> Summary:
-    """Overall and the seven tracks of one subject model: average, alignment and aesthetics, with 95% intervals.
+    """Return overall and the seven tracks of one subject model: average, alignment and aesthetics, with 95% intervals.
 
     Args:
         scores: rows of :meth:`~.suite.PrismBench.examine`, columns as in the store; rows of other dimensions are left alone.
@@ -100,13 +100,13 @@ def summarize(scores: pl.DataFrame, fidelity: Fidelity = "paper", *, replicates:
 
 
 def names() -> list[tuple[str, str | None]]:
-    """Metric and group of the numbers, in the order of :func:`numbers`: overall first, then track by track."""
+    """Return metric and group of the numbers, in the order of :func:`numbers`: overall first, then track by track."""
     groups = [None, *(str(track) for track in _TRACKS)]
     return [(metric, group) for group in groups for metric in (AVERAGE, *(str(axis) for axis in _AXES))]
 
 
 def sums(scores: pl.DataFrame) -> Sums:
-    """Verdicts added up by prompt.
+    """Return verdicts added up by prompt.
 
     Raises:
         InputError: a column is missing, or a task is no track.
@@ -174,7 +174,7 @@ def counts(track: NDArray[np.int64], column: Floats) -> Floats:
 
 
 def resampled(track: NDArray[np.int64], columns: Floats, replicates: int, seed: int) -> Floats:
-    """Sums by track over prompts drawn with replacement within their track.
+    """Return sums by track over prompts drawn with replacement within their track.
 
     Args:
         track: shape (prompts,).
@@ -194,7 +194,7 @@ def prompts_of(totals: Sums) -> NDArray[np.int64]:
 
 
 def ends_of(drawn: Floats, value: Floats, prompts: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Intervals of the numbers, shape (numbers,): by the prompts of all tracks, then by those of each.
+    """Return intervals of the numbers, shape (numbers,): by the prompts of all tracks, then by those of each.
 
     Args:
         drawn: shape (replicates, numbers).

@@ -104,7 +104,7 @@ class PrismBench(SuiteBase):
         return [case.score(track, axis, _points(verdict)) for axis, verdict in verdicts.items()]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
-        """Overall and per track, alignment, aesthetics and their average (see :func:`~.scoring.summarize`)."""
+        """Return overall and per track, alignment, aesthetics and their average (see :func:`~.scoring.summarize`)."""
         from salon_bench.suites.prism.scoring import summarize
 
         return summarize(scores, self.fidelity)

@@ -85,7 +85,7 @@ def _id(track: Track, number: int, entry: Entry, language: Language) -> str:
 
 
 def _entries(track: Track, seed: int, number: int) -> Iterator[Entry]:
-    """Different prompts of one track, in both languages."""
+    """Yield different prompts of one track, in both languages."""
     seen: set[str] = set()
     for entry_number in range(number):
         for attempt in range(_TRIES):

@@ -29,7 +29,7 @@ class Draws:
         return pool[self._number() % len(pool)]
 
     def sample(self, pool: Sequence[T], number: int) -> list[T]:
-        """Different places of a pool, in the order in which they were drawn; ``number`` is at most its length."""
+        """Return different places of a pool, in the order in which they were drawn; ``number`` is at most its length."""
         rest = list(pool)
         return [rest.pop(self._number() % len(rest)) for _ in range(number)]
 

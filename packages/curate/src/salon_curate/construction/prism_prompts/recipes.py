@@ -58,7 +58,7 @@ def affection(number: int, draws: Draws) -> Entry:
 
 
 def composition(number: int, draws: Draws) -> Entry:
-    """Three kinds of things with number, size and colour, where they stand to each other, and what happens to them."""
+    """Return three kinds of things with number, size and colour, where they stand to each other, and what happens to them."""
     parts = {place: _thing(thing, draws) for place, thing in zip("abc", draws.sample(things(), 3), strict=True)}
     relation = _filled(_drawn("composition", "relations", draws), parts)
     further = _filled(_drawn("composition", "further", draws), parts)

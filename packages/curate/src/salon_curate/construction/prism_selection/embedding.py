@@ -63,7 +63,7 @@ class LsaEmbedder:
         return "lsa"
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """Points of at most 128 dimensions. The same texts in the same order give the same points."""
+        """Return points of at most 128 dimensions. The same texts in the same order give the same points."""
         decomposition = extra("sklearn.decomposition", "selection", "salon-curate")
         text = extra("sklearn.feature_extraction.text", "selection", "salon-curate")
         limits = extra("threadpoolctl", "selection", "salon-curate")
@@ -108,7 +108,7 @@ class SentenceEmbedder:
         return self.model
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """Points in as many dimensions as the model has."""
+        """Return points in as many dimensions as the model has."""
         encode = self._loaded.encode
         points = encode(list(texts), batch_size=self.batch_size, convert_to_numpy=True, show_progress_bar=False)
         return unit_length(np.asarray(points, dtype=np.float64))
@@ -125,7 +125,7 @@ class SentenceEmbedder:
 
 
 def unit_length(points: Floats) -> Floats:
-    """Points scaled to the length 1; the point 0 stays.
+    """Return points scaled to the length 1; the point 0 stays.
 
     Example:
         >>> unit_length(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()

@@ -143,7 +143,7 @@ def _checked(points: Floats, number: int) -> Floats:
 
 
 def _clusters(points: Floats, number: int, seed: int) -> tuple[Floats, NDArray[np.int64]]:
-    """Centres, shape (number, dimensions), and the cluster of each point."""
+    """Return centres, shape (number, dimensions), and the cluster of each point."""
     cluster = extra("sklearn.cluster", "selection", "salon-curate")
     limits = extra("threadpoolctl", "selection", "salon-curate")
     with limits.threadpool_limits(limits=1), warnings.catch_warnings():  # one thread adds in one order
