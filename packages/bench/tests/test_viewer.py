@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 import shutil
+import statistics
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -23,14 +24,17 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from salon_bench.viewer.app import Viewer
-from salon_bench.viewer.cases import CaseFilter, choices, filtered, run_cases
+from salon_bench.viewer.battles import BattleView
+from salon_bench.viewer.cases import CaseFilter, choices, disagreements, filtered, run_cases
 from salon_bench.viewer.pages import case_page, cases_page, runs_page
+from salon_bench.viewer.row_pages import filtered_rows
 from salon_bench.viewer.small_copies import SmallCopies
 from salon_bench.viewer.store_tables import StoreTables
 from salon_store import ResultStore
 from salon_store.recording import open_journal
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.records import Score
+from salon_taxonomy.records import Battle, Score
+from salon_taxonomy.visible_text import visible
 
 HOSTILE = "a\u202eb<script>alert(1)</script>\x1b[31m'\"&amp;"
 SHOWN = r"a\u202eb&lt;script&gt;"
@@ -88,6 +92,12 @@ def store(tmp_path: Path) -> Path:
     label = {"assessment_id": "a", "run_id": "one", "generation_id": "brush/p1", "taxonomy": "t", "label": HOSTILE,
              "present": True, "judge": "j", "judge_version": "1", "explanation": HOSTILE}  # fmt: skip
     opened.append("assessments", pl.DataFrame([label]), run_id="one")
+    vote = {"prompt_id": "p0", "suite": "su", "model_a": "brush", "rater_id": "ann", "mode": "public", "scenario": HOSTILE}
+    votes = [
+        vote | {"battle_id": "b0", "model_b": HOSTILE, "winner": "model_a", "labels": [], "generation_a": "brush/p0"},
+        vote | {"battle_id": "b1", "model_b": "gone", "winner": "tie", "labels": [HOSTILE], "rater_id": "bob"},
+    ]
+    opened.append("battles", pl.DataFrame(votes, infer_schema_length=None), run_id="one")
     return tmp_path / "store"
 
 
@@ -114,10 +124,12 @@ CASE_ADDRESS = "case?run_id=one&subject_model=brush&prompt_id=p0&generation_id=b
 
 
 def test_every_page_shows_hostile_names_texts_and_replies_as_text(store: Path, tmp_path: Path) -> None:
-    for page in pages_of(store, tmp_path, "", "run?run=one", "run?run=one&run=two&beside=1", CASE_ADDRESS):
+    for page in pages_of(
+        store, tmp_path, "", "run?run=one", "run?run=one&run=two&beside=1", CASE_ADDRESS, "battles", "row?key=b0"
+    ):
         assert "<script>alert" not in page and "\u202e" not in page and "\x1b" not in page
         assert re.findall(r"<script[^>]*>", page) == ['<script type="module" src="static/viewer.js">']
-    for page in pages_of(store, tmp_path, "run?run=one", CASE_ADDRESS):
+    for page in pages_of(store, tmp_path, "run?run=one", CASE_ADDRESS, "battles", "row?key=b0"):
         assert SHOWN in page
 
 
@@ -191,17 +203,21 @@ def test_what_is_no_request_for_a_page_is_answered_alike_and_repeated_nowhere(
 
 NAMES = st.sampled_from(
     ["run", "runs", "model", "task", "question", "verdict", "reason", "label", "differs", "text", "where", "page", "beside",
-     "run_id", "prompt_id", "subject_model", "generation_id", "id", "group", "size", "f_run", "f_where", "f_page", "query"]
+     "run_id", "prompt_id", "subject_model", "generation_id", "id", "group", "size", "f_run", "f_where", "f_page", "query",
+     "people", "disagree", "key", "is_models", "is_won", "is_labels", "f_is_won"]
 )  # fmt: skip
 WORDS = st.one_of(
-    st.sampled_from(["one", "two", "brush", "p0", "brush/p0", "1", "0", "unscored", "1e400", "nan", "-5", "١"]),
-    st.sampled_from(["value > 0", "1) --", "') OR 1=1", "(SELECT 1)"]),
+    st.sampled_from(["one", "two", "brush", "p0", "brush/p0", "1", "0", "unscored", "1e400", "nan", "-5", "١", "b0"]),
+    st.sampled_from(["value > 0", "1) --", "') OR 1=1", "(SELECT 1)", "winner = 'tie'", "weight", "COUNT(*)"]),
     st.text(max_size=20),
 )  # fmt: skip
+PAIRS = st.lists(st.tuples(NAMES, WORDS), max_size=6)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(["", "run", "case", "board", "picture"]), st.lists(st.tuples(NAMES, WORDS), max_size=6))
+@given(
+    st.sampled_from(["", "run", "case", "board", "picture", "battles", "row"]), st.lists(st.tuples(NAMES, WORDS), max_size=6)
+)
 def test_no_address_ends_in_a_defect(store: Path, page: str, query: list[tuple[str, str]]) -> None:
     text = urlencode([(name, word.encode("utf-8", "replace").decode()) for name, word in query])
     viewer = Viewer(StoreTables(store), SmallCopies(store.parent / "copies"), token="t")
@@ -220,6 +236,8 @@ def filters(draw: st.DrawFn) -> CaseFilter:
         reason=pick("timeout", "other"),
         label=pick(HOSTILE, "other"),
         differs=draw(st.booleans()),
+        people=draw(st.booleans()),
+        disagree=draw(st.booleans()),
         text=pick("CAT, P0", "p1", "dog"),
         where=pick("value = 1", "judge = 'k' OR value IS NULL"),
     )
@@ -251,6 +269,8 @@ def test_a_filter_lets_through_what_a_plain_reading_of_it_says(store: Path, want
             and any(map(chip_fits, case["chips"]))
             and (not wanted.label or wanted.label in (case["labels"] or []))
             and (not wanted.differs or case["differs"])
+            and (not wanted.people or case["people"])
+            and (not wanted.disagree or bool(case["disagree"]))
             and (not wanted.text or wanted.text.lower() in f"{case['text']}\n{case['prompt_id']}".lower())
             and where
         )
@@ -331,7 +351,16 @@ def test_a_folder_of_copies_that_cannot_be_used_hides_no_picture(store: Path, tm
         assert (status, headers["Content-Type"]) == (200, "image/webp"), folder
 
 
-EVERY_PAGE = ("", "run?run=one", "run?run=one&where=value=1", CASE_ADDRESS, "board?id=x", "picture?id=brush/p0&size=small")
+EVERY_PAGE = (
+    "",
+    "battles",
+    "row?key=b0",
+    "run?run=one",
+    "run?run=one&where=value=1",
+    CASE_ADDRESS,
+    "board?id=x",
+    "picture?id=brush/p0&size=small",
+)
 
 
 def test_a_store_that_is_damaged_or_removed_under_the_viewer_is_said_to_be_so(store: Path, tmp_path: Path) -> None:
@@ -348,7 +377,14 @@ def test_a_store_that_is_damaged_or_removed_under_the_viewer_is_said_to_be_so(st
             path.write_bytes(content[:-60] + b"\xff" * 52 + content[-8:])
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    damages = [(".", removed), ("scores", cut), ("runs", altered), ("scores", altered), ("generations", altered)]
+    damages = [
+        (".", removed),
+        ("scores", cut),
+        ("battles", altered),
+        ("runs", altered),
+        ("scores", altered),
+        ("generations", altered),
+    ]
     for table, damage in [*damages, ("judge_calls", altered), ("prompts", removed)]:
         copy = tmp_path / f"{table}-{damage.__name__}"
         shutil.copytree(store, copy)
@@ -527,6 +563,111 @@ def test_runs_beside_each_other_have_a_column_for_each_model_and_run(store: Path
     page = cases_page(StoreTables(store), {"run": ["one", "two"], "beside": ["1"]})
     assert page.count('<th scope="col"><bdi>') == 4 and page.count('<th scope="row">') == 2
     assert page.count("<article") == 8
+
+
+def test_battles_show_both_pictures_and_are_found_by_pair_winner_rater_category_prompt_and_sql(
+    store: Path, tmp_path: Path
+) -> None:
+    view = BattleView(StoreTables(store))
+    frame = view.rows().frame
+    pictures = {
+        row["key"]: [(one["name"], one["id"], one["chosen"]) for one in row["pictures"]] for row in frame.rows(named=True)
+    }
+    assert pictures == {
+        "b0": [("brush", "brush/p0", True), (HOSTILE, f"{HOSTILE}/p0", False)],  # the model's only picture of the prompt
+        "b1": [("brush", "brush/p0", False), ("gone", None, False)],
+    }
+    for query, keys in (
+        ({}, ["b0", "b1"]),
+        ({"is_models": ["brush"]}, ["b0", "b1"]),
+        ({"is_models": ["brush", "gone"]}, ["b1"]),
+        ({"is_models": [visible(HOSTILE)]}, ["b0"]),
+        ({"is_won": ["tie"]}, ["b1"]),
+        ({"is_rater_id": ["ann"], "is_won": ["brush"]}, ["b0"]),
+        ({"is_rater_id": ["ann"], "is_won": ["tie"]}, []),
+        ({"is_scenario": [HOSTILE], "text": ["CAT, p0"]}, ["b0", "b1"]),
+        ({"is_labels": [HOSTILE]}, ["b1"]),
+        ({"text": ["no such"]}, []),
+        ({"where": ["winner = 'tie' AND generation_a IS NULL"]}, ["b1"]),
+    ):
+        assert sorted(filtered_rows(view.rows(), query)["key"]) == keys, query
+    page, one, wrong = pages_of(
+        store, tmp_path, "battles?is_models=brush", "row?key=b0&f_is_won=brush", "battles?where=nonsense"
+    )
+    assert page.count("<article") == 2 and page.count('class="chosen"') == 1 and "and model" in page
+    assert "decided by ann (public)" in one and 'rel="next"' not in one
+    pair = next(link for link in Form(one).links if link.count("is_models=") == 2)
+    assert sorted(filtered_rows(view.rows(), parse_qs(pair.partition("?")[2]))["key"]) == ["b0"]
+    assert 'role="alert"' in wrong and "nonsense" in wrong
+
+
+def test_a_battle_of_a_journal_is_seen_at_once(store: Path) -> None:
+    view = BattleView(StoreTables(store))
+    journal = open_journal(store, "vote")
+    assert journal is not None and view.rows().frame.height == 2
+    row = {"battle_id": "b2", "model_a": "x", "model_b": "y", "winner": "model_b", "rater_id": "cy", "mode": "expert"}
+    journal.add("battles", [Battle.model_validate(row)])
+    assert view.rows().frame.height == 3
+    journal.leave()
+
+
+SCORED = {"run_id": pl.String, "judge_version": pl.String, "generation_id": pl.String, "dimension": pl.String, "value": float}
+
+
+def medians_differ(people: list[float], judges: list[float]) -> bool:
+    return bool(people) and bool(judges) and statistics.median(people) != statistics.median(judges)
+
+
+MARKS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("qr"), st.sampled_from([0.0, 1.0])), max_size=16)
+
+
+@given(MARKS, MARKS)
+def test_people_and_judges_differ_in_a_question_where_their_medians_do(
+    people: list[tuple[str, str, float]], judges: list[tuple[str, str, float]]
+) -> None:
+    rows = [("arena-1", None, *mark) for mark in people] + [("one", "1", *mark) for mark in judges]
+    scores = pl.DataFrame(rows, schema=SCORED, orient="row")
+    differing = set(disagreements(scores, ratings_of([])).iter_rows())
+    expected = {
+        (picture, question)
+        for picture, question in itertools.product("abcd", "qr")
+        if medians_differ(*([value for p, q, value in marks if (p, q) == (picture, question)] for marks in (people, judges)))
+    }
+    assert differing == expected
+
+
+def ratings_of(rows: list[tuple[str, str, float]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema={"generation_id": pl.String, "dimension": pl.String, "value": float}, orient="row")
+
+
+@given(st.permutations(range(6)), st.floats(0.5, 20), st.floats(-5, 5))
+def test_ratings_differ_from_judges_whatever_the_scale_where_one_is_above_the_middle_and_the_other_below(
+    order: list[int], factor: float, shift: float
+) -> None:
+    scores = pl.DataFrame([("one", "1", f"{n}", "q", float(n)) for n in range(6)], schema=SCORED, orient="row")
+    ratings = ratings_of([(f"{n}", "q", factor * place + shift) for n, place in enumerate(order)])
+    differing = {picture for picture, _ in disagreements(scores, ratings).iter_rows()}
+    assert differing == {f"{n}" for n, place in enumerate(order) if (n < 3) != (place < 3)}
+
+
+def test_people_stand_beside_judges_on_a_pictures_page_and_are_a_filter(store: Path, tmp_path: Path) -> None:
+    opened = ResultStore.open(store)
+    person = {"run_id": "arena-1", "suite": "arena", "task": "test_points", "judge": f"ann {HOSTILE}", "judge_version": None}
+    marks = [score("p0", HOSTILE, "subject", 0.0) | person, score("p1", "brush", "subject", 0.0) | person]
+    opened.append("scores", pl.DataFrame(marks, infer_schema_length=None), run_id="arena-1")
+    rating = {"rating_id": "r", "prompt_id": "p0", "generation_id": "brush/p0", "model": "brush", "dimension": "beauty",
+              "value": 4, "scale_min": 1, "scale_max": 5, "rater_id": "bob"}  # fmt: skip
+    opened.append("ratings", pl.DataFrame([rating]), run_id="arena-1")
+    tables = StoreTables(store)
+    cases = run_cases(tables, ["one"])
+    assert set(cases.filter("people")["generation_id"]) == {f"{HOSTILE}/p0", "brush/p1", "brush/p0"}
+    # The judges of p0 say 0 and 1, their median is ½: the person differs from it, and at p1 from both.
+    assert set(cases.filter(pl.col("disagree").list.len() > 0)["generation_id"]) == {f"{HOSTILE}/p0", "brush/p1"}
+    assert set(cases.filter("differs")["generation_id"]) == {f"{HOSTILE}/p0", f"{HOSTILE}/p1"}  # of judges alone
+    page, case, rated = pages_of(store, tmp_path, "run?run=one&disagree=1", CASE_ADDRESS.replace("p0", "p1"), CASE_ADDRESS)
+    assert page.count("<article") == page.count(">people and judges differ</span>") == 2
+    assert case.count(">person</span>") == 1 and 'class="differs"' in case and SHOWN in case
+    assert "rating: beauty" in rated and "4 of 1 to 5" in rated
 
 
 @pytest.fixture

@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
+
+from salon_store import ResultStore
 
 pytestmark = pytest.mark.browser
 SALON = (sys.executable, "-c", "from salon_console import main; main()")
@@ -75,6 +78,14 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         options = [part for reply in replies for part in ("--reply", reply)]
         with started("bench", "mock-server", "--port", "0", *options, cwd=folder) as address:
             subprocess.run(judged(folder, f"vllm:{name}@{address.split('/')[2]}"), cwd=folder, check=True, capture_output=True)
+    store = ResultStore.open(folder / "results")
+    pictures = store.read("generations").sort("prompt_id").head(2).collect()["generation_id"].to_list()
+    vote = {"prompt_id": "p0000", "model_a": HOSTILE, "model_b": "pencil", "rater_id": "ann", "mode": "public", "labels": []}
+    battles = [
+        vote | {"battle_id": winner, "winner": winner, "generation_a": pictures[0], "generation_b": pictures[1]}
+        for winner in ("model_a", "model_b", "tie")
+    ]
+    store.append("battles", pl.DataFrame(battles), run_id="votes")
     return folder
 
 
@@ -98,7 +109,7 @@ def test_the_keyboard_alone_leads_from_the_runs_to_a_reply_and_back(browser: Bro
         page.keyboard.type("number 42")
         page.keyboard.press("Enter")
         expect(page.get_by_role("status")).to_contain_text("1 of 70 cases")
-        page.keyboard.press("Escape")
+        page.wait_for_load_state()  # the script listens
         for key in ("ArrowRight", "Enter"):
             page.keyboard.press(key)
         expect(page.locator("h1")).to_contain_text("brush: p0042")
@@ -119,6 +130,7 @@ def test_axe_finds_nothing_on_any_page_and_none_is_wider_than_its_screen(browser
             pages = ["", runs[0], both, f"{runs[0]}&verdict=unscored", f"{runs[0]}&where=nonsense"]
             page.goto(address + runs[0])
             pages.append(page.locator(".card .open").first.get_attribute("href") or "")
+            pages += ["battles", "battles?is_won=tie", "row?key=tie"]
             for path in pages:
                 page.goto(address + path)
                 page.wait_for_load_state("networkidle")
@@ -141,6 +153,25 @@ def test_disagreement_of_two_judges_is_a_filter_and_a_mark(browser: Browser, add
         assert 0 < shown.count() < 140 and page.locator(".card.differs").count() == shown.count()
         shown.locator(".open").first.click()
         expect(page.locator("tr.differs")).to_have_count(2)
+
+
+def test_the_keyboard_leads_from_the_battles_to_one_and_to_all_of_its_pair(browser: Browser, address: str) -> None:
+    with watched(browser, address) as page:
+        page.get_by_role("link", name="3 votes").click()
+        expect(page.get_by_role("status")).to_contain_text("3 of 3 rows")
+        page.get_by_label("Winner").select_option("pencil")
+        page.get_by_role("button", name="Show", exact=True).click()
+        expect(page.get_by_role("status")).to_contain_text("1 of 3 rows")
+        page.wait_for_load_state()
+        for key in ("ArrowRight", "Enter"):
+            page.keyboard.press(key)
+        expect(page.locator(".picture.chosen")).to_contain_text("pencil")
+        page.wait_for_function("[...document.querySelectorAll('.picture img')].every(image => image.naturalWidth > 0)")
+        page.get_by_role("link", name="models").click()
+        expect(page.get_by_role("status")).to_contain_text("3 of 3 rows")
+        page.wait_for_load_state()
+        page.keyboard.press("Escape")
+        expect(page.locator("h1")).to_contain_text("Runs")
 
 
 @pytest.mark.slow

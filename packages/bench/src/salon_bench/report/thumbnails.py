@@ -113,15 +113,18 @@ def small_copy(source: JudgedFile, policy: PicturePolicy, bases: Sequence[Path])
         policy: how large, and how encoded.
         bases: where a relative path may start.
     """
-    content = _judged_bytes(source, bases)
-    if isinstance(content, NoThumbnail):
-        return content
+    content = judged_bytes(source, bases)
+    return content if isinstance(content, NoThumbnail) else small_copy_of(content, policy, source.sha256)
+
+
+def small_copy_of(content: bytes, policy: PicturePolicy, sha256: str) -> SmallCopy | NoThumbnail:
+    """Return a copy of a picture, or of frames of a video, in memory; ``sha256`` is of its bytes."""
     if container_of(content) is not None:
         sheet = _sheet(content)
         if isinstance(sheet, NoThumbnail):
             return sheet
         content = sheet
-    small = prepare_bytes(content, policy, sha256=source.sha256)
+    small = prepare_bytes(content, policy, sha256=sha256)
     if isinstance(small, Unscored) or small.media.data is None:
         return NoThumbnail("the file cannot be opened as a picture")
     return SmallCopy(small.media.data, small.width, small.height)
@@ -141,7 +144,8 @@ def _sheet(content: bytes) -> bytes | NoThumbnail:
     return NoThumbnail(sampled.detail) if isinstance(sampled, Unscored) else contact_sheet(sampled.film, columns=3)
 
 
-def _judged_bytes(source: JudgedFile, bases: Sequence[Path]) -> bytes | NoThumbnail:
+def judged_bytes(source: JudgedFile, bases: Sequence[Path]) -> bytes | NoThumbnail:
+    """Return the very bytes that were judged, or why they cannot be had."""
     if "://" in source.uri:
         return NoThumbnail("the file is not on this machine")
     problem = NoThumbnail("there is no such file")

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final, cast
@@ -16,8 +17,12 @@ from aiohttp import web
 from salon_bench.report.thumbnails import JudgedFile, NoThumbnail, folders_of
 from salon_bench.runs.view import RunView
 from salon_bench.viewer import pages
+from salon_bench.viewer.battles import BattleView
+from salon_bench.viewer.rendering import Query, no_picture, problem, shell
+from salon_bench.viewer.row_pages import row_page, rows_page
 from salon_bench.viewer.small_copies import SIDES, SmallCopies
 from salon_bench.viewer.store_tables import StoreTables
+from salon_console.row_view import RowView
 from salon_console.templates import read_text
 from salon_taxonomy.errors import InputError, SalonError
 
@@ -44,20 +49,20 @@ _LONGEST_ADDRESS: Final = 1 << 18
 """Bytes: eight run ids and a filter, escaped, with room."""
 _PICTURE_THREADS: Final = 4
 """Pictures that are decoded at once; a large one takes hundreds of megabytes."""
-Page = Callable[[StoreTables, pages.Query], str]
+Page = Callable[[Query], str]
 
 
 class Viewer:
-    """The application of one store.
+    """The application of one store, or of a folder with rows of another kind.
 
     Args:
-        tables: what is shown.
+        shown: the store's tables, or the folder's rows.
         copies: where small pictures are kept.
         token: the first part of every address; without it there is nothing to see.
     """
 
-    def __init__(self, tables: StoreTables, copies: SmallCopies, *, token: str | None = None) -> None:
-        self.tables = tables
+    def __init__(self, shown: StoreTables | RowView, copies: SmallCopies, *, token: str | None = None) -> None:
+        self._shown = shown
         self.token = token or secrets.token_urlsafe(16)
         self._copies = copies
         self._threads = ThreadPoolExecutor(_PICTURE_THREADS, thread_name_prefix="picture")
@@ -103,58 +108,71 @@ class Viewer:
         app = web.Application(middlewares=[_guarded], client_max_size=1)
         app.on_response_prepare.append(_with_headers)
         at = f"/{self.token}"
-        shown: Mapping[str, Page] = {
-            "": lambda tables, _: pages.runs_page(tables),
-            "run": pages.cases_page,
-            "case": pages.case_page,
-            "board": pages.board_page,
-        }
-        for name, page in shown.items():
+        for name, page in self.pages().items():
             app.router.add_get(f"{at}/{name}", self._handler(page), allow_head=False)
         app.router.add_get(f"{at}/picture", self._picture, allow_head=False)
         app.router.add_get("/favicon.ico", _no_icon, allow_head=False)
         app.router.add_get(f"{at}/static/{{name}}", _static, allow_head=False)
         return app
 
+    def pages(self) -> Mapping[str, Page]:
+        """Return what makes each page of its query, by the page's name."""
+        shown = self._shown
+        if isinstance(shown, RowView):
+            return {"": partial(rows_page, shown), "row": partial(row_page, shown)}
+        battles = BattleView(shown)
+        return {
+            "": lambda _: pages.runs_page(shown),
+            "run": partial(pages.cases_page, shown),
+            "case": partial(pages.case_page, shown),
+            "board": partial(pages.board_page, shown),
+            "battles": lambda query: rows_page(battles, query, "battles"),
+            "row": lambda query: row_page(battles, query, "battles"),
+        }
+
     def _handler(self, page: Page) -> Callable[[web.Request], Awaitable[web.Response]]:
         async def answer(request: web.Request) -> web.Response:
             query = {name: request.query.getall(name) for name in request.query}
             try:
-                html, status = await asyncio.to_thread(page, self.tables, query), 200
+                html, status = await asyncio.to_thread(page, query), 200
             except SalonError as error:
-                html, status = pages.shell("Not shown", pages.problem(str(error)), crumbs=[("Runs", ".")]), 404
+                html, status = shell("Not shown", problem(str(error)), crumbs=[("Start", ".")]), 404
             return web.Response(text=html, content_type="text/html", status=status)
 
         return answer
 
     async def _picture(self, request: web.Request) -> web.Response:
-        generation, size = request.query.get("id", ""), request.query.get("size", "")
+        identifier, size = request.query.get("id", ""), request.query.get("size", "")
         if size not in SIDES:
             raise web.HTTPNotFound
-        copy = await asyncio.get_running_loop().run_in_executor(self._threads, self._copy, generation, size)
+        copy = await asyncio.get_running_loop().run_in_executor(self._threads, self._copy, identifier, size)
         if isinstance(copy, NoThumbnail):
-            return web.Response(text=pages.no_picture(copy.why), content_type="image/svg+xml")
+            return web.Response(text=no_picture(copy.why), content_type="image/svg+xml")
         return web.Response(body=copy, content_type="image/webp")
 
-    def _copy(self, generation: str, size: str) -> bytes | NoThumbnail:
+    def _copy(self, identifier: str, size: str) -> bytes | NoThumbnail:
+        shown = self._shown
         try:
-            rows = self.tables.rows("generations", pl.col("generation_id") == generation)
+            if isinstance(shown, RowView):
+                content = shown.picture(identifier)
+                return NoThumbnail("there is no such picture") if content is None else self._copies.copy_of_bytes(content, size)
+            rows = shown.rows("generations", pl.col("generation_id") == identifier)
             if not rows.height:
                 return NoThumbnail("the store has no such picture")
             row = rows.row(0, named=True)
-            return self._copies.copy(JudgedFile(row["uri"], row["sha256"]), size, self._folders())
+            return self._copies.copy(JudgedFile(row["uri"], row["sha256"]), size, _folders(shown))
         except SalonError:
-            return NoThumbnail("the store cannot be read now")
+            return NoThumbnail("the picture cannot be read now")
 
-    def _folders(self) -> list[Path]:
-        """Return where relative paths of judged files may start: the folders that the store's runs judged."""
-        tables = self.tables
 
-        def folders() -> list[Path]:
-            judged = [folder for run in tables.runs() for folder in RunView(tables.store, run).generation_folders]
-            return list(dict.fromkeys([Path.cwd(), *folders_of(judged)]))
+def _folders(tables: StoreTables) -> list[Path]:
+    """Return where relative paths of judged files may start: the folders that the store's runs judged."""
 
-        return tables.kept(("folders",), tables.state("runs"), folders)
+    def folders() -> list[Path]:
+        judged = [folder for run in tables.runs() for folder in RunView(tables.store, run).generation_folders]
+        return list(dict.fromkeys([Path.cwd(), *folders_of(judged)]))
+
+    return tables.kept(("folders",), tables.state("runs"), folders)
 
 
 class _Connection(web.RequestHandler):

@@ -3,12 +3,13 @@
 A case is one row: a model, a prompt and a picture of one run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import polars as pl
 
+from salon_bench.viewer.rendering import Query, last
 from salon_bench.viewer.store_tables import StoreTables
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
@@ -16,6 +17,8 @@ from salon_taxonomy.visible_text import visible
 CASE: Final = ("run_id", "subject_model", "prompt_id", "generation_id")
 """The columns that name a case."""
 UNSCORED: Final = "unscored"
+PEOPLE: Final = pl.col("run_id").str.starts_with("arena-") & pl.col("judge_version").is_null()
+"""Which rows of ``scores`` are a person's: those that ``salon arena export`` writes; ``judge`` is the rater then."""
 _SECONDS: Final = 5.0
 _LONGEST: Final = 2000
 """Characters of one value of a filter."""
@@ -33,6 +36,8 @@ class CaseFilter:
         reason: with a verdict that is missing for this reason.
         label: with this label.
         differs: whose picture got different verdicts from judges or runs.
+        people: whose picture people scored or rated.
+        disagree: whose picture people and judges see differently (:func:`disagreements`).
         text: whose prompt, or its id, contains these words.
         where: for which this condition over the table ``scores`` holds, in SQL.
     """
@@ -44,35 +49,40 @@ class CaseFilter:
     reason: str = ""
     label: str = ""
     differs: bool = False
+    people: bool = False
+    disagree: bool = False
     text: str = ""
     where: str = ""
 
     @classmethod
-    def read(cls, query: Mapping[str, Sequence[str]]) -> "CaseFilter":
+    def read(cls, query: Query) -> "CaseFilter":
         """Return the filter of an address.
 
         Raises:
             InputError: a value is too long, or the verdict is neither a number nor ``unscored``.
         """
-        for name in (field.name for field in fields(cls)):
-            for value in query.get(name, ()):
-                if len(value) > _LONGEST:
-                    raise InputError("is too long", source="filter", column=name, value=f"{value[:40]}…")
-        one = {
-            name: (query.get(name) or [""])[-1] for name in ("task", "question", "verdict", "reason", "label", "text", "where")
-        }
+        refuse_long(query, (field.name for field in fields(cls)))
+        one = {name: last(query, name) for name in ("task", "question", "verdict", "reason", "label", "text", "where")}
         if one["verdict"] not in ("", UNSCORED):
             try:
                 float(one["verdict"])
             except ValueError:
                 raise InputError("is no number", source="filter", column="verdict", value=one["verdict"]) from None
         models = tuple(value for value in query.get("model", ()) if value)
-        return cls(model=models, differs=last(query, "differs") == "1", **one)
+        differs, people, disagree = (last(query, name) == "1" for name in ("differs", "people", "disagree"))
+        return cls(models, differs=differs, people=people, disagree=disagree, **one)
 
 
-def last(query: Mapping[str, Sequence[str]], name: str) -> str:
-    """Return the last value of a name in an address; empty without one."""
-    return (query.get(name) or [""])[-1]
+def refuse_long(query: Query, names: Iterable[str]) -> None:
+    """Check that no value of a filter is longer than anybody would type.
+
+    Raises:
+        InputError: one is.
+    """
+    for name in names:
+        for value in query.get(name, ()):
+            if len(value) > _LONGEST:
+                raise InputError("is too long", source="filter", column=name, value=f"{value[:40]}…")
 
 
 def run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
@@ -81,9 +91,10 @@ def run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
     Returns:
         The columns of :data:`CASE`; ``sample``; ``text`` of the prompt (null where the store has none); ``chips``: a list of
         ``task``, ``dimension``, ``value`` and ``reason`` of each verdict; ``labels``: names of labels; ``differs``: whether
-        verdicts of one question about the picture differ, among all runs of the store.
+        verdicts of one question about the picture differ, among all runs of the store; ``people``: whether people scored or
+        rated it; ``disagree``: the questions in which people and judges see it differently (:func:`disagreements`).
     """
-    state = tables.state("scores", "assessments", "generations", "prompts", "run_prompts")
+    state = tables.state("scores", "ratings", "assessments", "generations", "prompts", "run_prompts")
     return tables.kept(("cases", *run_ids), state, lambda: _run_cases(tables, run_ids))
 
 
@@ -92,7 +103,12 @@ def _run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
     scores = tables.rows("scores", mine & pl.col("prompt_id").is_not_null())
     pictures = scores["generation_id"].drop_nulls().unique().implode()
     everywhere = tables.rows("scores", pl.col("generation_id").is_in(pictures))
-    answers = everywhere.group_by("generation_id", "task", "dimension").agg(pl.col("value").drop_nulls().n_unique())
+    ratings = tables.rows("ratings", pl.col("generation_id").is_in(pictures))
+    seen = pl.concat([everywhere.filter(PEOPLE)["generation_id"], ratings["generation_id"]]).unique().implode()
+    disagree = disagreements(everywhere, ratings).sort("dimension").group_by("generation_id").agg(disagree="dimension")
+    answers = (
+        everywhere.filter(~PEOPLE).group_by("generation_id", "task", "dimension").agg(pl.col("value").drop_nulls().n_unique())
+    )
     contested = answers.filter(pl.col("value") > 1)["generation_id"].unique().implode()
     chip = pl.struct("task", "dimension", "value", reason="unscored_reason")
     cases = scores.sort("task", "dimension").group_by(CASE).agg(chip.alias("chips"))
@@ -106,9 +122,42 @@ def _run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
     cases = cases.join(labels, on=["run_id", "generation_id"], how="left", nulls_equal=True)
     cases = cases.join(generations, on="generation_id", how="left")
     cases = cases.join(_texts(tables, scores, mine), on=["run_id", "prompt_id"], how="left")
-    return cases.with_columns(differs=pl.col("generation_id").is_in(contested).fill_null(value=False)).sort(
-        "prompt_id", "subject_model", "run_id", "sample", "generation_id"
+    marks = {"differs": contested, "people": seen}
+    return (
+        cases.join(disagree, on="generation_id", how="left")
+        .with_columns(
+            pl.col("disagree").fill_null([]),
+            *(pl.col("generation_id").is_in(of).fill_null(value=False).alias(name) for name, of in marks.items()),
+        )
+        .sort("prompt_id", "subject_model", "run_id", "sample", "generation_id")
     )
+
+
+def disagreements(scores: pl.DataFrame, ratings: pl.DataFrame) -> pl.DataFrame:
+    """Return where people and judges see a picture differently, question by question.
+
+    People's scores and judges' differ where their medians do. Ratings have a scale of their own: a rating differs where
+    people put the picture above the middle of what they rated and judges below the middle of the same pictures, or the other
+    way round.
+
+    Args:
+        scores: rows of ``scores`` of judges and people.
+        ratings: rows of ``ratings`` about the same pictures.
+
+    Returns:
+        Columns ``generation_id`` and ``dimension``.
+    """
+    key = ("generation_id", "dimension")
+    judges = scores.filter(~PEOPLE & pl.col("value").is_not_null()).group_by(key).agg(pl.col("value").median())
+    people = scores.filter(PEOPLE & pl.col("value").is_not_null()).group_by(key).agg(other=pl.col("value").median())
+    rated = ratings.group_by(key).agg(other=pl.col("value").median()).join(judges, on=key)
+    sides = [(pl.col(name) - pl.col(name).median().over("dimension")).sign() for name in ("value", "other")]
+    return pl.concat(
+        [
+            people.join(judges, on=key).filter(pl.col("value") != pl.col("other")).select(key),
+            rated.filter(sides[0] * sides[1] < 0).select(key),
+        ]
+    ).unique()
 
 
 def _texts(tables: StoreTables, scores: pl.DataFrame, mine: pl.Expr) -> pl.DataFrame:
@@ -136,25 +185,28 @@ def filtered(tables: StoreTables, cases: pl.DataFrame, wanted: CaseFilter) -> pl
     chips = cases["chips"].explode().struct
     asked = pl.lit(value=True)
     if wanted.task:
-        asked &= chip.field("task").is_in(_called(wanted.task, chips.field("task")))
+        asked &= chip.field("task").is_in(called(wanted.task, chips.field("task")))
     if wanted.question:
-        asked &= chip.field("dimension").is_in(_called(wanted.question, chips.field("dimension")))
+        asked &= chip.field("dimension").is_in(called(wanted.question, chips.field("dimension")))
     if wanted.verdict == UNSCORED:
         asked &= chip.field("value").is_null()
     elif wanted.verdict:
         asked &= chip.field("value") == float(wanted.verdict)
     if wanted.reason:
-        asked &= chip.field("reason").is_in(_called(wanted.reason, chips.field("reason")))
+        asked &= chip.field("reason").is_in(called(wanted.reason, chips.field("reason")))
     condition = pl.col("chips").list.eval(asked.fill_null(value=False)).list.any()
     if wanted.model:
         condition &= pl.col("subject_model").is_in(
-            [name for model in wanted.model for name in _called(model, cases["subject_model"])]
+            [name for model in wanted.model for name in called(model, cases["subject_model"])]
         )
     if wanted.label:
-        labels = _called(wanted.label, cases["labels"].explode())
+        labels = called(wanted.label, cases["labels"].explode())
         condition &= pl.col("labels").list.eval(pl.element().is_in(labels)).list.any().fill_null(value=False)
-    if wanted.differs:
-        condition &= pl.col("differs")
+    for name in ("differs", "people"):
+        if getattr(wanted, name):
+            condition &= pl.col(name)
+    if wanted.disagree:
+        condition &= pl.col("disagree").list.len() > 0
     if wanted.text:
         words = wanted.text.lower()
         condition &= pl.any_horizontal(
@@ -168,7 +220,7 @@ def filtered(tables: StoreTables, cases: pl.DataFrame, wanted: CaseFilter) -> pl
     return kept
 
 
-def _called(name: str, values: pl.Series) -> list[str]:
+def called(name: str, values: pl.Series) -> list[str]:
     """Return the values that a form calls by this name: a field of a form cannot hold what acts unseen."""
     unseen = (value for value in values.drop_nulls().unique() if visible(value) == name) if "\\" in name else ()
     return [name, *unseen]
@@ -185,6 +237,8 @@ class Choices:
     reasons: list[tuple[str, int]]
     labels: list[tuple[str, int]]
     differing: int
+    people: int
+    disagreeing: int
 
 
 _MOST_CHOICES: Final = 200
@@ -195,19 +249,21 @@ _CHIP: Final = {"task": pl.String, "dimension": pl.String, "value": pl.Float64, 
 def choices(cases: pl.DataFrame) -> Choices:
     """Return the values that filters offer for these cases; numbers as verdicts only where they are few."""
     chips = cases.select("chips").explode("chips").unnest("chips") if cases.height else pl.DataFrame(schema=_CHIP)
-    verdicts = sorted(_counts(chips["value"]))
+    verdicts = sorted(counts(chips["value"]))
     return Choices(
-        models=sorted(_counts(cases["subject_model"])),
-        tasks=sorted(_counts(chips["task"])),
-        questions=sorted(_counts(chips["dimension"])),
+        models=sorted(counts(cases["subject_model"])),
+        tasks=sorted(counts(chips["task"])),
+        questions=sorted(counts(chips["dimension"])),
         verdicts=verdicts if len(verdicts) <= _MOST_VERDICTS else [],
-        reasons=_counts(chips["reason"]),
-        labels=_counts(cases["labels"].explode()),
+        reasons=counts(chips["reason"]),
+        labels=counts(cases["labels"].explode()),
         differing=int(cases["differs"].sum()),
+        people=int(cases["people"].sum()),
+        disagreeing=int((cases["disagree"].list.len() > 0).sum()),
     )
 
 
-def _counts(column: pl.Series) -> list[tuple[Any, int]]:
+def counts(column: pl.Series) -> list[tuple[Any, int]]:
     """Return the values of a column and their counts, the most frequent first."""
-    counts = column.drop_nulls().alias("value").value_counts(name="times").sort("times", "value", descending=[True, False])
-    return list(counts.head(_MOST_CHOICES).iter_rows())
+    listed = column.drop_nulls().alias("value").value_counts(name="times").sort("times", "value", descending=[True, False])
+    return list(listed.head(_MOST_CHOICES).iter_rows())

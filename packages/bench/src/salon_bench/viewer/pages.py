@@ -1,18 +1,36 @@
-"""The pages of ``salon view`` as HTML: runs, cases, one picture, boards."""
+"""The pages of a store as HTML: runs, cases, one picture, boards."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlencode
 
 import polars as pl
-from markupsafe import Markup
 
 from salon_bench.report.gallery import value_text
 from salon_bench.runs.status import RunState, RunStatus
 from salon_bench.runs.view import RESCORED
-from salon_bench.viewer.cases import CASE, UNSCORED, CaseFilter, choices, filtered, last, run_cases
+from salon_bench.viewer.cases import CASE, PEOPLE, UNSCORED, CaseFilter, Choices, choices, filtered, run_cases
+from salon_bench.viewer.rendering import (
+    HERE,
+    MOST_CHIPS,
+    MOST_RAW,
+    ON_A_PAGE,
+    Checkbox,
+    Query,
+    Select,
+    address,
+    card_page,
+    chip,
+    cut,
+    filters,
+    last,
+    one_page,
+    page_number,
+    picture,
+    prefixed,
+    shell,
+)
 from salon_bench.viewer.store_tables import StoreTables
 from salon_console import numbers
 from salon_console.forest_plot import ForestPlot, PlotRow
@@ -20,20 +38,12 @@ from salon_console.templates import page_template
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 
-_HERE: Final = "salon_bench.viewer"
-ON_A_PAGE: Final = 60
 MOST_RUNS: Final = 8
 _MOST_CARDS: Final = 600
 """Cards side by side on one page, about."""
 _MOST_IN_A_CELL: Final = 12
-_MOST_CHIPS: Final = 40
 _MOST_ROWS: Final = 500
 """Verdicts, labels and replies on the page of a case, of each."""
-_MOST_TEXT: Final = 400
-"""Characters of a prompt on a card."""
-_MOST_RAW: Final = 20_000
-"""Characters of a reply, or of a prompt, on its page."""
-Query = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +52,6 @@ class CaseColumn:
 
     run_id: str
     model: str
-
-
-def shell(title: str, body: str, *, crumbs: Sequence[tuple[str, str]] = (), live: bool = False) -> str:
-    """Return a whole page around its body.
-
-    Args:
-        title: of the window and the page.
-        body: HTML.
-        crumbs: names and addresses of the pages above it.
-        live: whether the page asks for itself again every two seconds.
-    """
-    html: str = page_template(_HERE, "shell.html.jinja").render(title=title, body=Markup(body), crumbs=crumbs, live=live)  # noqa: S704 - made by templates
-    return html
 
 
 def runs_page(tables: StoreTables) -> str:
@@ -77,8 +74,8 @@ def runs_page(tables: StoreTables) -> str:
         }
         for run in runs
     ]
-    body = page_template(_HERE, "runs.html.jinja").render(
-        runs=rows, boards=_boards(tables), store=str(tables.store), visible=visible
+    body = page_template(HERE, "runs.html.jinja").render(
+        runs=rows, boards=_boards(tables), battles=tables.count("battles"), store=str(tables.store), visible=visible
     )
     return shell("Runs", body, live=any(run.state == RunState.RUNNING for run in runs))
 
@@ -117,38 +114,60 @@ def cases_page(tables: StoreTables, query: Query) -> str:
     beside = last(query, "beside") == "1"
     groups = cases.select("prompt_id").unique(maintain_order=True) if beside else cases
     on_a_page = max(1, min(ON_A_PAGE, _MOST_CARDS * groups.height // max(1, cases.height)))
-    page, pages = _page(query, groups.height, on_a_page)
+    page, pages = page_number(query, groups.height, on_a_page)
     chosen = groups.slice(page * on_a_page, on_a_page)
     shown = cases.join(chosen, on="prompt_id", how="semi", maintain_order="left") if beside else chosen
     whole = {part: run_id for run_id in run_ids for part in known[run_id].parts}
     shown = shown.with_columns(column=pl.col("run_id").replace(whole))
     columns = _columns(shown) if beside else []
     same = {name: list(values) for name, values in query.items() if name != "page"} | {"run": run_ids}
-    running = any(known[run_id].state == RunState.RUNNING for run_id in run_ids)
     offered = choices(every)
-    body = page_template(_HERE, "cases.html.jinja").render(
-        runs=[_run_line(known[run_id]) for run_id in run_ids],
-        run_ids=run_ids,
-        wanted=wanted,
-        unscored=UNSCORED,
-        choices=offered,
-        verdicts=[(_verdict_name(value), value_text(value), count) for value, count in offered.verdicts],
-        verdict=wanted.verdict if wanted.verdict in ("", UNSCORED) else _verdict_name(float(wanted.verdict)),
-        visible=visible,
+    body = card_page(
+        "run",
+        same=same,
+        fixed={"run": run_ids, "beside": ["1"] if beside else []},
+        about=[_run_line(known[run_id]) for run_id in run_ids],
+        selects=_selects(offered, wanted),
+        checks=_checks(offered, wanted),
+        where=("Scores WHERE", "value < 0.5 AND dimension = 'subject'"),
+        search="Prompt",
         problem=problem,
         counts=f"{cases.height:,} of {numbers.counted(every.height, 'case')}",
-        cards=[] if beside else [_card(row, same) for row in shown.iter_rows(named=True)],
-        columns=_column_names(columns),
-        rows=_rows(shown, columns, same) if beside else [],
-        beside=beside,
+        page=page,
         pages=pages,
-        page=page + 1,
-        before=address("run", **{**same, "page": [str(page)]}) if page else "",
-        after=address("run", **{**same, "page": [str(page + 2)]}) if page + 1 < pages else "",
-        toggle=address("run", **{**same, "beside": ["" if beside else "1"]}),
-        clear=address("run", run=run_ids),
+        cards=[] if beside else [_card(row, same) for row in shown.iter_rows(named=True)],
+        beside={"columns": _column_names(columns), "rows": _rows(shown, columns, same)} if beside else None,
+        toggle=(address("run", **{**same, "beside": ["" if beside else "1"]}), "one by one" if beside else "side by side"),
     )
+    running = any(known[run_id].state == RunState.RUNNING for run_id in run_ids)
     return shell(" · ".join(run_ids), body, crumbs=[("Runs", ".")], live=running)
+
+
+def _selects(offered: Choices, wanted: CaseFilter) -> list[Select]:
+    """Return the filters with values; those without a choice are left out."""
+
+    def named(label: str, name: str, values: Sequence[tuple[str, int]], chosen: str, least: int = 2) -> list[Select]:
+        return [Select(label, name, [(value, value, count) for value, count in values], chosen)] if len(values) >= least else []
+
+    verdicts = [(_verdict_name(value), value_text(value), count) for value, count in offered.verdicts]
+    verdict = wanted.verdict if wanted.verdict in ("", UNSCORED) else _verdict_name(float(wanted.verdict))
+    return [
+        *named("Model", "model", offered.models, wanted.model[0] if len(wanted.model) == 1 else ""),
+        *named("Category", "task", offered.tasks, wanted.task),
+        *named("Question", "question", offered.questions, wanted.question),
+        Select("Verdict", "verdict", [*verdicts, (UNSCORED, UNSCORED, None)], verdict),
+        *named("Missing because", "reason", offered.reasons, wanted.reason, 1),
+        *named("Label", "label", offered.labels, wanted.label, 1),
+    ]
+
+
+def _checks(offered: Choices, wanted: CaseFilter) -> list[Checkbox]:
+    checks = [
+        Checkbox("judges differ", "differs", "1", offered.differing, wanted.differs),
+        Checkbox("scored by people", "people", "1", offered.people, wanted.people),
+        Checkbox("people and judges differ", "disagree", "1", offered.disagreeing, wanted.disagree),
+    ]
+    return [check for check in checks if check.count or check.chosen]
 
 
 def _with_parts(known: Mapping[str, RunStatus], run_ids: Iterable[str]) -> list[str]:
@@ -159,15 +178,6 @@ def _with_parts(known: Mapping[str, RunStatus], run_ids: Iterable[str]) -> list[
 def _verdict_name(value: float) -> str:
     """Return a verdict as addresses have it, with all its digits."""
     return repr(value).removesuffix(".0")
-
-
-def _page(query: Query, count: int, on_a_page: int) -> tuple[int, int]:
-    """Return the number of the page from 0, and how many there are."""
-    text = last(query, "page") or "1"
-    pages = max(1, -(-count // on_a_page))
-    if not (text.isascii() and text.isdigit() and len(text) < 9):
-        raise InputError("is no number of a page", source="address", column="page", value=text[:40])
-    return min(max(int(text), 1), pages) - 1, pages
 
 
 def _run_line(run: RunStatus) -> str:
@@ -182,11 +192,11 @@ def _rows(cases: pl.DataFrame, columns: Sequence[CaseColumn], same: Query) -> li
     for case in cases.iter_rows(named=True):
         row = rows.setdefault(
             case["prompt_id"],
-            {"prompt": case["prompt_id"], "text": _cut(case["text"]), "cells": [[] for _ in columns], "more": 0},
+            {"prompt": case["prompt_id"], "text": cut(case["text"]), "cells": [[] for _ in columns], "more": 0},
         )
         cell = row["cells"][place[case["column"], case["subject_model"]]]
         if len(cell) < _MOST_IN_A_CELL:
-            cell.append(_card(case, same))
+            cell.append(_card(case, same, prompt=False))
         else:
             row["more"] += 1
     return list(rows.values())
@@ -202,42 +212,35 @@ def _column_names(columns: Sequence[CaseColumn]) -> list[str]:
     return [column.model if models.count(column.model) == 1 else f"{column.model} · {column.run_id}" for column in columns]
 
 
-def _card(case: Mapping[str, Any], same: Query) -> dict[str, Any]:
-    named = {name: [case[name]] for name in CASE if case[name] is not None}
-    filters = {f"f_{name}": list(values) for name, values in same.items() if name != "run"}
+def _card(case: Mapping[str, Any], same: Query, *, prompt: bool = True) -> dict[str, Any]:
+    names = [case["subject_model"], f"sample {case['sample']}" if case["sample"] else "", case["prompt_id"] if prompt else ""]
+    marks = {"judges differ": case["differs"], "people and judges differ": case["disagree"]}
     return {
-        "address": address("case", **{**filters, **named, "runs": list(same.get("run", ()))}),
-        "picture": "" if case["generation_id"] is None else address("picture", id=[case["generation_id"]], size=["small"]),
-        "model": case["subject_model"],
-        "prompt": case["prompt_id"],
-        "text": _cut(case["text"]),
-        "sample": case["sample"],
+        "address": _case_address(case, same),
+        "pictures": [picture(case["generation_id"], "small")],
+        "names": [name for name in names if name],
+        "text": cut(case["text"]) if prompt else "",
         **_chips(case),
-        "differs": case["differs"],
+        "differs": [words for words, holds in marks.items() if holds],
     }
 
 
-def _cut(text: str | None, most: int = _MOST_TEXT) -> str:
-    return "" if text is None else text if len(text) <= most else f"{text[:most]}…"
+def _case_address(case: Mapping[str, Any], same: Query) -> str:
+    named = {name: [case[name]] for name in CASE if case[name] is not None}
+    of = {name: values for name, values in same.items() if name != "run"}
+    return address("case", **{**prefixed(of), **named, "runs": list(same.get("run", ()))})
 
 
 def _chips(case: Mapping[str, Any]) -> dict[str, Any]:
     """Return the chips of a case, and how many more of its verdicts and labels have none."""
     chips, labels = case["chips"], case["labels"] or []
-    more = max(0, len(chips) - _MOST_CHIPS) + max(0, len(labels) - _MOST_CHIPS)
-    return {"chips": [_chip(chip) for chip in chips[:_MOST_CHIPS]], "labels": labels[:_MOST_CHIPS], "more": more}
+    more = max(0, len(chips) - MOST_CHIPS) + max(0, len(labels) - MOST_CHIPS)
+    return {"chips": [_chip(verdict) for verdict in chips[:MOST_CHIPS]], "labels": labels[:MOST_CHIPS], "more": more}
 
 
-def _chip(chip: Mapping[str, Any]) -> dict[str, Any]:
-    value, reason = chip["value"], chip["reason"]
-    kind = "missing" if value is None else "yes" if value == 1 else "no" if value == 0 else "number"
-    text = "–" if value is None else value_text(value)
-    return {
-        "kind": kind,
-        "text": text,
-        "name": chip["dimension"],
-        "title": f"{chip['task']}: {chip['dimension']}: {reason or text}",
-    }
+def _chip(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    made = chip(verdict["dimension"], verdict["value"])
+    return made | {"title": f"{verdict['task']}: {verdict['dimension']}: {verdict['reason'] or made['text']}"}
 
 
 def case_page(tables: StoreTables, query: Query) -> str:
@@ -268,26 +271,30 @@ def case_page(tables: StoreTables, query: Query) -> str:
         pl.col("run_id").is_in([case["run_id"], asked]) & (about if generation is not None else pl.lit(value=False)),
     )
     labels = tables.rows("assessments", about & pl.col("present")) if generation is not None else pl.DataFrame()
-    rows = {"verdicts": others.height, "labels": labels.height, "replies": calls.height}
+    ratings = tables.rows("ratings", about) if generation is not None else pl.DataFrame()
+    rows = {"verdicts": others.height + ratings.height, "labels": labels.height, "replies": calls.height}
     beside = _neighbours(tables, query, case)
-    body = page_template(_HERE, "case.html.jinja").render(
-        text=_cut(case["text"], _MOST_RAW),
-        picture="" if generation is None else address("picture", id=[generation], size=["large"]),
+    body = one_page(
+        kind="Case",
+        heading="Prompt",
+        details="Replies as they came",
+        text=cut(case["text"], MOST_RAW) or "(the store has no text of this prompt)",
+        pictures=[] if generation is None else [picture(generation, "large") | {"alt": "The picture that was judged"}],
         chips=_chips(case)["chips"],
         calls=[_call(call) for call in calls.sort("step", "attempt", "call_id").head(_MOST_ROWS).iter_rows(named=True)],
-        verdicts=_verdicts(others) if generation is not None else [],
-        labels=[row | {"explanation": _cut(row["explanation"])} for row in labels.head(_MOST_ROWS).iter_rows(named=True)],
+        verdicts=_verdicts(others, ratings, case["disagree"]) if generation is not None else [],
+        labels=[row | {"explanation": cut(row["explanation"])} for row in labels.head(_MOST_ROWS).iter_rows(named=True)],
         cut=[f"the first {_MOST_ROWS} of {count:,} {name}" for name, count in rows.items() if count > _MOST_ROWS],
         before=beside[0],
         after=beside[1],
     )
-    back = address("run", **{**_filters(query), "run": _runs(query, case)})
+    back = address("run", **{**filters(query), "run": _runs(query, case)})
     return shell(f"{case['subject_model']}: {case['prompt_id']}", body, crumbs=[("Runs", "."), (str(case["run_id"]), back)])
 
 
 def _neighbours(tables: StoreTables, query: Query, case: Mapping[str, Any]) -> tuple[str, str]:
     """Return the addresses of the case before and the one after, in the order of the page that led here."""
-    runs, same = _runs(query, case), _filters(query)
+    runs, same = _runs(query, case), filters(query)
     known = {run.run_id: run for run in tables.runs()}
     cases = filtered(tables, run_cases(tables, _with_parts(known, runs)), CaseFilter.read(same))
     condition = pl.lit(value=True)
@@ -298,13 +305,8 @@ def _neighbours(tables: StoreTables, query: Query, case: Mapping[str, Any]) -> t
         return "", ""
     number = int(rows[0])
     around = [cases.row(other, named=True) if 0 <= other < cases.height else None for other in (number - 1, number + 1)]
-    before, after = ("" if row is None else _card(row, {**same, "run": runs})["address"] for row in around)
+    before, after = ("" if row is None else _case_address(row, {**same, "run": runs}) for row in around)
     return before, after
-
-
-def _filters(query: Query) -> dict[str, list[str]]:
-    """Return the filter of the page that led to a case."""
-    return {name.removeprefix("f_"): list(values) for name, values in query.items() if name.startswith("f_")}
 
 
 def _runs(query: Query, case: Mapping[str, Any]) -> list[str]:
@@ -312,23 +314,35 @@ def _runs(query: Query, case: Mapping[str, Any]) -> list[str]:
     return list(query.get("runs") or [case["run_id"]])[:MOST_RUNS]
 
 
-def _verdicts(scores: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return for each question the verdicts of every judge in every run; questions with different verdicts first."""
-    rows = []
-    for (task, dimension), group in scores.sort("task", "dimension", "judge", "run_id").group_by(
-        "task", "dimension", maintain_order=True
-    ):
-        says = [
+def _verdicts(scores: pl.DataFrame, ratings: pl.DataFrame, disagree: Sequence[str]) -> list[dict[str, Any]]:
+    """Return for each question the verdicts of every judge in every run and of people; those that differ first.
+
+    Args:
+        scores: of one picture.
+        ratings: of the same picture.
+        disagree: questions in which people and judges see it differently.
+    """
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in scores.with_columns(person=PEOPLE).sort("task", "dimension", "person", "judge", "run_id").iter_rows(named=True):
+        groups.setdefault((row["task"], row["dimension"]), []).append(
             {
                 "judge": f"{row['judge']} {row['judge_version'] or ''}".strip(),
                 "run": row["run_id"],
+                "value": None if row["person"] else row["value"],
                 "text": "–" if row["value"] is None else value_text(row["value"]),
                 "reason": row["unscored_reason"] or "",
+                "person": row["person"],
             }
-            for row in group.iter_rows(named=True)
-        ]
-        rows.append({"task": task, "dimension": dimension, "says": says, "differs": group["value"].drop_nulls().n_unique() > 1})
-    rows.sort(key=lambda row: not row["differs"])
+        )
+    for row in ratings.sort("dimension", "rater_id", "rating_id").iter_rows(named=True) if ratings.height else ():
+        reason = f"of {value_text(row['scale_min'])} to {value_text(row['scale_max'])}"
+        rating = {"judge": row["rater_id"], "run": "", "value": None, "text": value_text(row["value"])}
+        groups.setdefault(("rating", row["dimension"]), []).append(rating | {"reason": reason, "person": True})
+    rows: list[dict[str, Any]] = []
+    for (task, dimension), says in groups.items():
+        judged = {one["value"] for one in says} - {None}
+        rows.append({"task": task, "dimension": dimension, "says": says, "differs": len(judged) > 1 or dimension in disagree})
+    rows.sort(key=lambda row: (not row["differs"], row["dimension"]))
     before = itertools.accumulate((len(row["says"]) for row in rows), initial=0)
     return [row for row, count in zip(rows, before, strict=False) if count < _MOST_ROWS]
 
@@ -346,12 +360,12 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
         "" if call["cost_usd"] is None else f"${call['cost_usd']:.4f}",
         call["error"] or "",
     ]
-    cut = len(text) - _MOST_RAW
+    cut = len(text) - MOST_RAW
     return {
         "step": call["step"] or "question",
         "judge": call["judge"],
         "facts": " · ".join(filter(None, facts)),
-        "text": text[:_MOST_RAW],
+        "text": text[:MOST_RAW],
         "cut": f"… {cut:,} more characters are in the table judge_calls." if cut > 0 else "",
     }
 
@@ -388,33 +402,10 @@ def board_page(tables: StoreTables, query: Query) -> str:
         (*numbers.rating_cells(row), numbers.count(row["matches"]), numbers.share(row["win_rate"]))
         for row in board.iter_rows(named=True)
     ]
-    body = page_template(_HERE, "board.html.jinja").render(
+    body = page_template(HERE, "board.html.jinja").render(
         plot=ForestPlot("Elo", rated, description=first["ci_method"] or "").html(),
         rows=rows,
         about=f"{first['solver'] or ''} {first['ci_method'] or 'no intervals'}".strip(),
         confidence=f"{100 * (first['confidence'] or 0.95):.4g}% interval",
     )
     return shell(str(first["board"]), body, crumbs=[("Runs", ".")])
-
-
-def address(page: str, /, **query: Iterable[str]) -> str:
-    """Return a relative address with its query; empty values are left out.
-
-    Example:
-        >>> address("run", run=["a b"], task=[""], model=["x", "y"])
-        'run?run=a+b&model=x&model=y'
-    """
-    pairs = [(name, value) for name, values in query.items() for value in values if value not in ("", None)]
-    return f"{page}?{urlencode(pairs)}" if pairs else page
-
-
-def problem(text: str) -> str:
-    """Return the body of a page that reports a problem."""
-    html: str = page_template(_HERE, "problem.html.jinja").render(text=text)
-    return html
-
-
-def no_picture(why: str) -> str:
-    """Return an SVG in place of a missing picture, with the reason in words."""
-    html: str = page_template(_HERE, "no_picture.svg.jinja").render(why=why)
-    return html

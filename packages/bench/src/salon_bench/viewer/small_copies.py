@@ -1,12 +1,13 @@
 """Pictures made small once, kept by content on this machine, up to so many bytes."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from salon_bench.report.thumbnails import JudgedFile, NoThumbnail, small_copy, small_policy
+from salon_bench.report.thumbnails import JudgedFile, NoThumbnail, SmallCopy, small_copy, small_copy_of, small_policy
+from salon_judges.media.policy import PicturePolicy
 from salon_taxonomy.errors import SalonError
 from salon_taxonomy.whole_files import write_whole
 
@@ -35,11 +36,19 @@ class SmallCopies:
             size: ``small`` or ``large``.
             bases: where a relative path may start.
         """
-        name = hashlib.sha256(f"{source.sha256} {SIDES[size]}".encode()).hexdigest()
+        return self._kept(source.sha256, size, lambda policy: small_copy(source, policy, bases))
+
+    def copy_of_bytes(self, content: bytes, size: str) -> bytes | NoThumbnail:
+        """Return the copy of a picture whose bytes are at hand."""
+        sha256 = hashlib.sha256(content).hexdigest()
+        return self._kept(sha256, size, lambda policy: small_copy_of(content, policy, sha256))
+
+    def _kept(self, sha256: str, size: str, make: Callable[[PicturePolicy], SmallCopy | NoThumbnail]) -> bytes | NoThumbnail:
+        name = hashlib.sha256(f"{sha256} {SIDES[size]}".encode()).hexdigest()
         path = self._folder / name[:2] / f"{name}.webp"
         with suppress(OSError):
             return path.read_bytes()
-        made = small_copy(source, small_policy(SIDES[size]), bases)
+        made = make(small_policy(SIDES[size]))
         if isinstance(made, NoThumbnail):
             return made
         with suppress(OSError, SalonError):  # a full or read-only disk: the picture is made again the next time

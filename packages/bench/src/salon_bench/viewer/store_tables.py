@@ -96,6 +96,10 @@ class StoreTables:
             return stored
         return pl.concat([stored, frame_of(waiting, schema).filter(condition)]).unique(schema.key, maintain_order=True)
 
+    def count(self, table: str) -> int:
+        """Return the number of rows of a table that are not in a journal."""
+        return self._read(lambda: int(self._opened.read(table).select(pl.len()).collect().item()))
+
     def cases_where(self, condition: str, *, seconds: float) -> pl.DataFrame:
         """Return run, model, prompt and generation of the rows of ``scores`` for which a condition in SQL holds.
 
