@@ -75,6 +75,15 @@ class ShownResult(ABC):
     def view(self) -> ResultView:
         """Return what is shown of the result."""
 
+    def __init_subclass__(cls) -> None:
+        """Show the table in place of the fields that a dataclass would list."""
+        super().__init_subclass__()
+        cls.__repr__ = ShownResult.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """Return what ``str`` returns, so that a prompt shows a readable result."""
+        return str(self)
+
     def __str__(self) -> str:
         """Return the header, the table and the notes as text, at most 100 characters wide."""
         view = self.view()
