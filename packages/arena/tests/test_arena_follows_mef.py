@@ -406,8 +406,11 @@ def test_boards_of_all_of_a_scenario_and_of_one_rater_follow_mefs_columns(
     }
     for row in table.to_dicts():  # the win rate is (W + T/2) / N
         assert row["win_rate"] == pytest.approx((row["wins"] + row["ties"] / 2) / row["matches"])
-        assert row["listed"] or row["matches_needed"] > 0 or row["model"] in found.board.baselines
-        assert row["listed"] == (row["width"] <= 20 and row["match_effect"] <= 3)
+        if row["model"] in found.board.baselines:
+            assert row["listed"] is row["width"] is row["matches_needed"] is None
+        else:
+            assert row["listed"] or row["matches_needed"] > 0
+            assert row["listed"] == (row["width"] <= 20 and row["match_effect"] <= 3)
     [base] = [row for row in table.to_dicts() if row["model"] in found.board.baselines]
     assert base["rating"] == 1000 and base["ci_low"] == base["ci_high"] == 1000
     assert base["rank"] >= 2  # a lower ranked model

@@ -59,7 +59,7 @@ def test_the_numbers_of_runs_print_and_are_files(store: Path) -> None:
     assert "alignment" in str(summary)
     assert summary._repr_html_().count("<svg") == 1
     view, values = run_numbers(store, ["run-ours", "run-other"])
-    assert view.table.columns[:3] == ("result", "number", "of")
+    assert view.table.columns[:3] == ("model", "number", "of")
     assert values["model"].unique().sort().to_list() == ["other", "ours"]
     with pytest.raises(InputError, match="name a run"):
         run_numbers(store, [])

@@ -175,8 +175,8 @@ def test_a_result_prints_as_a_table_and_is_html_with_its_chart() -> None:
 
 
 def test_several_views_become_one_table_with_their_names() -> None:
-    whole = joined_views([Board(1).view(), Board(2).view()], ["one", "two"])
-    assert whole.table.columns == ("result", "model", "Elo")
+    whole = joined_views([Board(1).view(), Board(2).view()], ["one", "two"], "board")
+    assert whole.table.columns == ("board", "model", "Elo")
     assert [row[0] for row in whole.table.rows] == ["one", "two", "two"]
     assert whole.chart is not None
     assert whole.chart.rows[2].name == f"two: {HOSTILE}1"

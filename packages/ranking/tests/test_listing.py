@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from salon_ranking import Battles, OptionError, UnknownModelError, explain, fit, listing, match_effects, rank
+from salon_ranking.leaderboard.listing import with_listing
 
 
 def league(models: int = 4, battles: int = 600, seed: int = 0) -> pl.DataFrame:
@@ -64,12 +65,22 @@ def test_the_effect_of_one_match_is_that_of_fitting_again_where_matches_are_few(
 def test_few_matches_are_not_listed_and_many_are():
     few = Battles.from_frame(league())
     table = listing(rank(few, interval="sandwich", baseline="m3"), few)
-    assert table["listed"].to_list() == [False, False, False, True]
+    assert table["listed"].to_list() == [False, False, False, None]
     assert (table["matches_needed"].head(3) > 0).all()
     many = Battles.from_frame(league(battles=60_000))
     table = listing(rank(many, interval="sandwich", baseline="m3"), many)
-    assert table["listed"].all()
-    assert table["matches_needed"].to_list() == [0] * 4
+    assert table["listed"].to_list() == [True, True, True, None]
+    assert table["matches_needed"].to_list() == [0, 0, 0, None]
+
+
+@pytest.mark.parametrize("battles", [12, 60_000])
+def test_the_baseline_is_not_called_listed_whose_interval_has_no_width_by_construction(battles: int):
+    votes = Battles.from_frame(league(battles=battles))
+    board = with_listing(rank(votes, interval="sandwich", baseline="m3", prior_ties=1.0), votes)
+    row = board.table.row(by_predicate=pl.col("model") == "m3", named=True)
+    assert [row[name] for name in ("width", "match_effect", "listed", "matches_needed")] == [None] * 4
+    assert next(cells for cells in board.view().table.rows if "m3" in cells)[-3:] == ("–", "–", "baseline")
+    assert "says nothing of the baseline" in explain(board, votes, "m3")[-1]
 
 
 def test_the_extrapolated_matches_bring_the_width_to_the_limit():
@@ -144,5 +155,5 @@ def test_a_named_baseline_of_one_of_several_components_is_kept():
     battles = Battles.from_frame(pl.concat([league(), other]))
     board = rank(battles, interval="sandwich", components="separate", baseline="n1")
     effects = dict(listing(board, battles).select("model", "match_effect").iter_rows())
-    assert (effects["n1"], effects[board.baselines[0]]) == (0.0, 0.0)
-    assert sum(effect == 0.0 for effect in effects.values()) == 2
+    assert (effects["n1"], effects[board.baselines[0]]) == (None, None)
+    assert sum(effect is None for effect in effects.values()) == 2

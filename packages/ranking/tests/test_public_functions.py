@@ -152,6 +152,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "check_raters": {"battles": VOTES},
         "compare": {"boards": salon_ranking.rank_by(battles, "mode", replicates=0, prior_ties=1.0)},
         "compare_all": {"scores": scores, **few},
+        "compare_groups": {"battles": battles, "column": "mode"},
         "compare_votes": {"battles": battles, "other": VOTES.drop("battle_id")},
         "contributions": {"battles": battles},
         "convergence": {"battles": battles, "baseline": "x"},

@@ -1,13 +1,17 @@
 """What votes mean: anchors, own weights, declared clusters, names that are nearly the same, and formats of other arenas."""
 
+import shlex
 from pathlib import Path
 
 import click
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
 from ranked import contextual, tied
 
+from for_each import for_each
 from salon_console import main
 from salon_ranking import BattleError, Battles, OptionError, differences, online_elo, rank, rank_by
 from salon_ranking.battles.vote_formats import VOTE_FORMATS, VoteFormat
@@ -204,6 +208,104 @@ def test_an_import_keeps_every_row_and_every_column(tmp_path: Path) -> None:
     done = imported(tmp_path)
     assert f"{VOTES.height} battles" in done.stderr
     assert pl.read_csv(tmp_path / "imported.csv").equals(pl.read_csv(tmp_path / "theirs.csv"))
+
+
+WORDS = {"model_a": "Left", "model_b": " RIGHT", "tie": "Draw"}
+DIRTY = VOTES.with_row_index("id").select(
+    pl.col("id").cast(pl.String), "scenario", "model_a", "model_b", winner=pl.col("winner").replace(WORDS)
+)
+DIRTY = pl.concat([DIRTY, DIRTY.sample(5, seed=1), DIRTY.head(3).with_columns(winner=pl.lit(""), id=pl.lit("none"))])
+"""Votes with copies of rows, rows without a winner, and words in other cases."""
+CLEANED = {
+    "columns": {"id": "battle_id"},
+    "winner_words": {"left": "model_a", "right": "model_b", "DRAW": "tie"},
+    "no_winner": "leave_out",
+    "copies": "first",
+}
+
+
+def test_dirty_votes_are_ranked_as_the_clean_ones_and_what_was_left_out_is_counted(tmp_path: Path) -> None:
+    path, clean = tmp_path / "theirs.csv", rank(VOTES, replicates=20)
+    DIRTY.sample(DIRTY.height, seed=3, shuffle=True).write_csv(path)
+    for board in (rank(path, replicates=20, **CLEANED), rank(Battles.read(path, **CLEANED), replicates=20)):  # type: ignore[call-arg,arg-type]
+        assert board.table.drop("ci_low", "ci_high").equals(clean.table.drop("ci_low", "ci_high"))
+        assert board.remarks == ("3 rows without a winner left out", "5 exact copies left out")
+    options = ["--columns", "id=battle_id", "--winner-words", "LEFT=model_a,right=model_b,draw=tie"]
+    options += ["--no-winner", "leave-out", "--repeated-ids", "first"]
+    done = imported(tmp_path, *options)
+    assert done.stderr.splitlines()[:2] == ["3 rows without a winner left out", "5 exact copies left out"]
+    written = pl.read_csv(tmp_path / "imported.csv")
+    assert written.columns == ["battle_id", "scenario", "model_a", "model_b", "winner"]
+    assert written.height == VOTES.height
+    assert rank(written, replicates=0).table.equals(rank(VOTES, replicates=0).table)
+    with pytest.raises(OptionError, match="read already"):
+        rank(Battles.from_frame(VOTES), columns={})  # type: ignore[call-arg]
+
+
+def test_an_id_in_two_rows_that_differ_is_refused_where_copies_are_left_out() -> None:
+    twice = pl.concat([VOTES.with_row_index("battle_id")] * 2)
+    assert Battles.from_frame(twice, copies="first").count == VOTES.height
+    with pytest.raises(BattleError, match="the same id twice") as caught:
+        Battles.from_frame(twice.with_columns(note=pl.int_range(pl.len())), copies="first")
+    assert caught.value.row == VOTES.height + 1
+
+
+def test_copies_that_count_for_want_of_a_named_id_are_warned_of() -> None:
+    copied = pl.concat([VOTES.with_row_index("vote_id"), VOTES.with_row_index("vote_id").head(2)])
+    assert "2 rows with a value of 'vote_id' that another row has" in rank(copied, replicates=0).header
+    for fine in (copied.rename({"vote_id": "battle_id"}).head(48), copied.rename({"vote_id": "prompt"}), copied.head(48)):
+        assert "WARNING" not in rank(fine, replicates=0).header
+
+
+@given(wanted=st.sampled_from(["art", "film"]), model=st.sampled_from(["x", "y"]))
+def test_a_condition_selects_rows_as_a_filter_of_the_frame_does(wanted: str, model: str) -> None:
+    where = f"scenario = '{wanted}' AND (model_a = '{model}' OR model_b = '{model}')"
+    kept = VOTES.filter(scenario=wanted).filter((pl.col("model_a") == model) | (pl.col("model_b") == model))
+    battles = Battles.from_frame(VOTES, where=where)
+    assert battles.frame.collect().drop("__row").equals(kept)
+    assert battles.remarks[0].endswith(f"{kept.height} of 48 rows")
+    broken = VOTES.with_columns(winner=pl.when(pl.int_range(pl.len()) == 45).then(pl.lit("nobody")).otherwise("winner"))
+    with pytest.raises(BattleError) as caught:
+        Battles.from_frame(broken, where="scenario = 'film'")
+    assert caught.value.row == 46
+
+
+@for_each(
+    ("where", "message"),
+    [
+        ("length > ", "cannot be used"),
+        ("nothing = 1", "cannot be used"),
+        ("scenario = 'music'", "no row meets the condition"),
+    ],
+)
+def test_a_condition_that_cannot_be_used_is_refused_with_the_columns(where: str, message: str) -> None:
+    with pytest.raises(BattleError, match=message):
+        Battles.from_frame(VOTES, where=where)
+
+
+def test_the_hint_for_unknown_words_works_when_it_is_typed(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.csv"
+    theirs = {"model_a": "Left", "model_b": "Right side's", "tie": "Tie"}
+    VOTES.with_columns(winner=pl.col("winner").replace(theirs)).write_csv(path)
+    refused = CliRunner().invoke(main, ["votes", "rank", str(path)])
+    option = refused.stderr.split("--winner-words ")[1].split(" of `salon")[0]
+    assert "(for … one of model_a," in refused.stderr
+    typed = shlex.split(option)[0].replace("…", "model_b")
+    done = CliRunner().invoke(main, ["votes", "rank", str(path), "--winner-words", typed, "--format", "csv"])
+    ours = CliRunner().invoke(main, ["votes", "rank", "-", "--format", "csv"], input=VOTES.write_csv())
+    assert (done.exit_code, done.stdout) == (0, ours.stdout), done.stderr
+
+
+@for_each("command", ["rank", "raters", "import"])
+def test_commands_that_refuse_repeated_ids_have_the_options_that_the_refusal_names(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    once = VOTES.with_row_index("battle_id").with_columns(rater_id=pl.lit("r"))
+    pl.concat([once, once.head(2)]).write_csv(path)
+    refused = CliRunner().invoke(main, ["votes", command, str(path)])
+    assert (refused.exit_code, "--repeated-ids first" in refused.stderr) == (2, True)
+    for choice, battles in (("first", 48), ("count", 50)):
+        done = CliRunner().invoke(main, ["votes", command, str(path), "--repeated-ids", choice])
+        assert (done.exit_code, f"{battles} battles" in done.output) == (0, True), done.output
 
 
 def test_other_spellings_are_read_by_two_commands_alone() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import subprocess
 import sys
 import types
 from dataclasses import dataclass
@@ -257,3 +258,24 @@ def test_where_no_picture_has_a_reward_the_first_reason_is_said(count):
         assert settled([0.5, *missing], ["a"] * (count + 1), policy) == pytest.approx([0.5] + [paid] * count, nan_ok=True)
     with pytest.raises(UnscoredError, match=f"{count} of {count + 1} pictures .* timeout .detail 0"):
         settled([0.5, *missing], ["a"] * (count + 1), "raise")
+
+
+def test_what_a_judge_has_open_is_closed_when_a_plain_script_ends():
+    script = """
+from salon_rewards.adapters.blocking import waited
+
+async def connection():
+    try:
+        yield
+    finally:
+        print("closed")
+
+async def ask():
+    opened.append(connection())
+    await anext(opened[0])
+
+opened = []
+waited(ask())
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert (ended.stdout, ended.stderr) == ("closed\n", "")

@@ -114,6 +114,8 @@ def listing_cells(row: Mapping[str, Any]) -> list[str]:
         row: a row of a leaderboard that ``with_listing`` made.
     """
     missing = row["matches_needed"]
+    if row["listed"] is None:
+        return [MISSING, MISSING, "baseline"]
     verdict = "yes" if row["listed"] else "no" if missing is None else f"no: about {counted(missing, 'more match', 'es')}"
     return [points(row["width"]), points(row["match_effect"]), verdict]
 

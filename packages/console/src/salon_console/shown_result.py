@@ -46,21 +46,22 @@ class ResultView:
         return {".html": lambda: self.table.page(self.header, self.notes), **charts}
 
 
-def joined_views(views: Sequence[ResultView], names: Sequence[str]) -> ResultView:
+def joined_views(views: Sequence[ResultView], names: Sequence[str], column: str) -> ResultView:
     """Return several views as one table and one chart, whose rows begin with the view's name.
 
     Args:
         views: at least one; a single view is returned as it is.
         names: as many.
+        column: what they name: the head of the first column.
     """
     if len(views) == 1:
         return views[0]
-    columns = tuple(dict.fromkeys(["result", *(column for view in views for column in view.table.columns)]))
+    columns = tuple(dict.fromkeys([column, *(each for view in views for each in view.table.columns)]))
     rows, points = [], []
     for name, view in zip(names, views, strict=True):
         for row in view.table.rows:
-            cells = {**dict(zip(view.table.columns, row, strict=True)), "result": name}
-            rows.append(tuple(cells.get(column, "–") for column in columns))
+            cells = {**dict(zip(view.table.columns, row, strict=True)), column: name}
+            rows.append(tuple(cells.get(each, "–") for each in columns))
         points += [point._replace(name=f"{name}: {point.name}") for point in (view.chart.rows if view.chart else ())]
     chart = None if views[0].chart is None else replace(views[0].chart, rows=points)
     return ResultView("", Table(columns, rows, frozenset.union(*(view.table.numeric for view in views))), chart)
@@ -74,6 +75,15 @@ class ShownResult(ABC):
     @abstractmethod
     def view(self) -> ResultView:
         """Return what is shown of the result."""
+
+    def __init_subclass__(cls) -> None:
+        """Show the table in place of the fields that a dataclass would list."""
+        super().__init_subclass__()
+        cls.__repr__ = ShownResult.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """Return what ``str`` returns, so that a prompt shows a readable result."""
+        return str(self)
 
     def __str__(self) -> str:
         """Return the header, the table and the notes as text, at most 100 characters wide."""

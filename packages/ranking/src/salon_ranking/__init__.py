@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from salon_ranking.leaderboard.contributions import Contributions, contributions
     from salon_ranking.leaderboard.differences import Differences, differences
     from salon_ranking.leaderboard.explanation import explain
+    from salon_ranking.leaderboard.group_comparison import GroupComparison, compare_groups
     from salon_ranking.leaderboard.groups import groups_of, rank_by
     from salon_ranking.leaderboard.listing import listing, match_effects
     from salon_ranking.leaderboard.options import ComparisonOptions, ContributionOptions, EstimateOptions, RankOptions
@@ -74,6 +75,7 @@ __all__ = [
     "EstimateOptions",
     "FitOptions",
     "GoodnessOfFit",
+    "GroupComparison",
     "GrowingLeague",
     "IntervalOptions",
     "Leaderboard",
@@ -92,6 +94,7 @@ __all__ = [
     "as_matrix",
     "bca_interval",
     "compare",
+    "compare_groups",
     "compare_votes",
     "contributions",
     "cycle_report",
@@ -128,6 +131,7 @@ _BY_MODULE = {
     "leaderboard.contributions": "Contributions contributions",
     "leaderboard.differences": "Differences differences",
     "leaderboard.explanation": "explain",
+    "leaderboard.group_comparison": "GroupComparison compare_groups",
     "leaderboard.groups": "groups_of rank_by",
     "leaderboard.listing": "listing match_effects",
     "leaderboard.options": "ComparisonOptions ContributionOptions EstimateOptions RankOptions",

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
     Annotated,
+    Any,
     Concatenate,
     Literal,
     NamedTuple,
@@ -145,7 +146,8 @@ class _WithOptions(Protocol[P, O_co]):
 def with_options(kind: Callable[P, O_co]) -> _WithOptions[P, O_co]:
     """Return a decorator of functions whose last parameter is a ``kind`` of options: callers write its fields as keywords.
 
-    The other arguments are checked as by :func:`checked`.
+    The other arguments are checked as by :func:`checked`. A function whose first argument is battles takes the keywords of
+    :meth:`Battles.read` too (``votes``, ``columns``, ``where``, …), for a table or path in their place.
 
     Args:
         kind: a frozen dataclass that inherits :class:`Options`.
@@ -174,7 +176,10 @@ def with_options(kind: Callable[P, O_co]) -> _WithOptions[P, O_co]:
 
         @wraps(function)
         def call(*args: object, **keywords: object) -> R:
+            reading = {name: keywords.pop(name) for name in _READING & {*keywords} if Battles in kinds[leading[0].name].types}
             arguments = signature_shown.bind(*args, **keywords).arguments
+            if reading:
+                arguments[leading[0].name] = battles_of(arguments[leading[0].name], **reading)
             first = [_checked(name, arguments.pop(name), kinds[name]) for name in kinds]
             return function(*first, cast("Callable[..., object]", kind)(**arguments))
 
@@ -230,15 +235,25 @@ def takes_battles(function: Callable[Concatenate[Battles, P], R]) -> Callable[Co
     return cast("Callable[Concatenate[Votes, P], R]", checked(function))
 
 
-def battles_of(votes: Votes) -> Battles:
+_READING = {name for name, parameter in signature(Battles.read).parameters.items() if parameter.kind is Parameter.KEYWORD_ONLY}
+
+
+def battles_of(votes: Votes, **reading: Any) -> Battles:
     """Return battles as they are, those of a frame, or those at a path.
 
+    Args:
+        reading: keywords of :meth:`Battles.read`.
+
     Raises:
+        OptionError: there are keywords, and the battles are read already.
         BattleError: it is none of these; or as :meth:`Battles.from_frame` and :meth:`Battles.read`.
     """
     if isinstance(votes, Battles):
+        if reading:
+            hint = f"Give them where the table is read: Battles.read(path, {next(iter(reading))}=…)."
+            raise OptionError("these battles are read already; there is nothing left to do for", value=[*reading], hint=hint)
         return votes
-    return Battles.read(votes) if isinstance(votes, str | Path) else Battles.from_frame(votes)
+    return Battles.read(votes, **reading) if isinstance(votes, str | Path) else Battles.from_frame(votes, **reading)
 
 
 def _kind_of(annotation: object) -> _Kind:

@@ -298,7 +298,7 @@ def _show(space: "Workspace", store: StoreAddress, form: str, output: Path | Non
         for stage, summary in summaries.items()
     }
     everything = {"policy": space.policy, "left_out": list(space.left_out), "stages": document}
-    view = joined_views([numbers_view(stage, each) for stage, each in summaries.items()], list(summaries))
+    view = joined_views([numbers_view(stage, each) for stage, each in summaries.items()], list(summaries), "stage")
     values = [{"stage": stage, **row} for stage, summary in summaries.items() for row in summary.table.to_dicts()]
     deliver(
         view.table,

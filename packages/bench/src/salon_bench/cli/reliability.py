@@ -72,7 +72,7 @@ def reliability(
         for table, comparison in compared:
             _show(table, comparison)
 
-    view = joined_views([comparison.view() for _, comparison in compared], [table.judge for table, _ in compared])
+    view = joined_views([comparison.view() for _, comparison in compared], [table.judge for table, _ in compared], "judge")
     values = [{"judge": table.judge, **asdict(each)} for table, found in compared for each in found.differences]
     deliver(
         view.table,

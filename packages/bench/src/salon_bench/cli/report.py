@@ -131,7 +131,7 @@ def leaderboard(
 
         return board_page(boards)
 
-    view = joined_views([each.view() for each in boards], [f"{each.judge} {each.judge_version}" for each in boards])
+    view = joined_views([each.view() for each in boards], [f"{each.judge} {each.judge_version}" for each in boards], "judge")
     deliver(
         view.table,
         concat([each.table() for each in boards]),

@@ -319,7 +319,7 @@ def run_numbers(store: StoreAddress, run_ids: Sequence[str]) -> "tuple[ResultVie
         each.summary.table.select(pl.lit(run_id).alias("run_id"), pl.lit(each.model).alias("model"), pl.all())
         for run_id, each in summaries
     ]
-    return joined_views([each.view() for _, each in summaries], names), pl.concat(values, how="diagonal_relaxed")
+    return joined_views([each.view() for _, each in summaries], names, "model"), pl.concat(values, how="diagonal_relaxed")
 
 
 def refuse_another_run(run_id: str, before: RunPlan, now: RunPlan) -> None:

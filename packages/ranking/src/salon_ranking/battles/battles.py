@@ -15,6 +15,7 @@ from salon_console.numbers import counted
 from salon_ranking import _core
 from salon_ranking.battles.encoding import BattleColumns, counting, encode, numbered, weight_of
 from salon_ranking.battles.repeated_ids import ID, refuse_repeated
+from salon_ranking.battles.row_selection import Copies, NoWinner, RowSelection, unnamed_ids
 from salon_ranking.battles.vote_formats import VoteFormat, alike_names, format_of, merged_names, renamed
 from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import Frame, as_lazy, reading, scan
@@ -69,6 +70,11 @@ class Battles:
         anchors: Anchors = "leave_out",
         names: Mapping[str, str] | Literal["merge"] | None = None,
         votes: VoteFormat | str | None = None,
+        columns: Mapping[str, str] | None = None,
+        winner_words: Mapping[str, str] | None = None,
+        where: str | None = None,
+        no_winner: NoWinner = "refuse",
+        copies: Copies = "refuse",
     ) -> "Battles":
         """Check and count the rows of a table with the columns ``model_a``, ``model_b`` and ``winner``.
 
@@ -85,6 +91,11 @@ class Battles:
             names: a model's name by each of its other spellings; ``"merge"``: names that differ only by case, spaces or
                 Unicode form become the one with the most battles.
             votes: how the table spells columns and winners, or the name of a known format (``VOTE_FORMATS``).
+            columns: Salon's name of a column by the table's, beside those of ``votes``: ``{"left": "model_a"}``.
+            winner_words: Salon's word for a winner by the table's, in the same way: ``{"left": "model_a"}``.
+            where: an SQL condition over the columns as the table names them; only the rows that meet it are read.
+            no_winner: what to do with rows without a winner: refuse them, or leave them out and count them.
+            copies: what to do with rows that equal another with the same id in every column: refuse, or keep the first.
 
         Raises:
             BattleError: a column is missing or of the wrong type, or a row is wrong or an id repeated; names the first one,
@@ -97,12 +108,17 @@ class Battles:
             ('x', 'y')
         """
         _check_options(weight, ids, anchors, names)
-        lazy = as_lazy(frame, source) if votes is None else format_of(votes).read(as_lazy(frame, source), source)
+        selection = RowSelection(where, no_winner, copies)
+        lazy, matched = selection.matching(as_lazy(frame, source), source)
+        spelling = format_of(votes or VoteFormat()).with_own(columns or {}, winner_words or {})
+        lazy = spelling.read(lazy, source)
+        lazy, dropped = selection.usable(lazy, ids, source)
         clusters = cluster_columns(cluster_by)
         with reading(source):
             schema = lazy.collect_schema()
             column = "weight" if weight is True and "weight" in schema else weight if isinstance(weight, str) else None
-            remarks = ["the column weight is not used"] if weight is False and "weight" in schema else []
+            remarks = [*matched, *dropped]
+            remarks += ["the column weight is not used"] if weight is False and "weight" in schema else []
             left_out = _count_anchors(lazy, schema[ANCHOR], source) if anchors == "leave_out" and ANCHOR in schema else 0
             everything = lazy if left_out else None
             if left_out:
@@ -114,6 +130,7 @@ class Battles:
         except BattleError as error:
             raise _and_repeated(error, counting(numbered(lazy), column), ids, source) from error.__cause__
         refuse_repeated(lazy, ids, source, rows=encoded.cells.battles, weight=column)
+        remarks += unnamed_ids(lazy, ids, encoded.cells.battles, source)
         if column is not None and weight is True and (encoded.cells.columns()[5] == 1.0).all():
             lazy, column = counting(numbered(lazy), column), None  # a result store has the column in any case
         alike = alike_names(encoded.models)
@@ -143,6 +160,11 @@ class Battles:
         anchors: Anchors = "leave_out",
         names: Mapping[str, str] | Literal["merge"] | None = None,
         votes: VoteFormat | str | None = None,
+        columns: Mapping[str, str] | None = None,
+        winner_words: Mapping[str, str] | None = None,
+        where: str | None = None,
+        no_winner: NoWinner = "refuse",
+        copies: Copies = "refuse",
     ) -> "Battles":
         """Read a file, folder, pattern of files, DuckDB table, standard input, or the ``battles`` of a result store.
 
@@ -163,6 +185,11 @@ class Battles:
             anchors=anchors,
             names=names,
             votes=votes,
+            columns=columns,
+            winner_words=winner_words,
+            where=where,
+            no_winner=no_winner,
+            copies=copies,
         )
 
     @classmethod

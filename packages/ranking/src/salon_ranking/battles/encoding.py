@@ -5,6 +5,7 @@ never become Python objects, and memory does not grow with their number. Codes d
 names, so models and clusters are renumbered by their sorted names at the end.
 """
 
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -288,7 +289,8 @@ def _first_wrong(frame: pl.LazyFrame, columns: BattleColumns, source: str) -> Ba
         usable = weight.is_between(LEAST_WEIGHT, MOST_WEIGHT) | (weight == 0)
         checks.append((columns.weight, _BAD_WEIGHT, ~(weight.is_finite() & usable), None))
     checks += [(name, "no value to cluster by", pl.col(name).is_null(), None) for name in columns.cluster]
-    wrong = wrong_rows(rows, [RowCheck(*check, hint=_HINTS.get(check[1])) for check in checks])
+    hints = {**_HINTS, "unknown winner": _winner_hint(rows.select(winner.alias("winner")))}
+    wrong = wrong_rows(rows, [RowCheck(*check, hint=hints.get(check[1])) for check in checks])
     if not wrong:
         return BattleError("changed while it was read", source=source)
     return all_wrong(wrong, source, BattleError)
@@ -305,7 +307,31 @@ def _too_far_apart(frame: pl.LazyFrame, columns: BattleColumns, source: str, lea
 
 RATIO_HINT = "Give 0 to the battles of so little weight, which leaves them out, or weights that are closer together."
 _HINTS = {
-    "unknown winner": "Say what the words mean: --winner-words 'left=model_a,…' (votes=VoteFormat(…)), or --votes FORMAT.",
+    "no winner": "Fill it in, or leave such rows out: --no-winner leave-out (no_winner='leave_out').",
     "a model against itself:": "A battle needs two different models; take the row out.",
     _BAD_WEIGHT: f"Give 0, which leaves the battle out, or a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}.",
 }
+_MEANINGS = {
+    "model_a": {"a", "1", "left", "first", "model_a", "model_1", "leftvote", "image_a", "image_1"},
+    "model_b": {"b", "2", "right", "second", "model_b", "model_2", "rightvote", "image_b", "image_2"},
+    "both_good": {"both_good", "bothgood", "both"},
+    "both_bad": {"both_bad", "bothbad", "neither", "none"},
+    "tie": {"tie", "draw", "equal", "same", "t"},
+}
+_MOST_WORDS = 8
+
+
+def _winner_hint(winners: pl.LazyFrame) -> str:
+    """Return how to say what the unknown words of a file mean, with a guess for the words that have one."""
+    unknown = winners.filter(~pl.col("winner").is_in(_LABELS)).unique().sort("winner").head(_MOST_WORDS).collect()["winner"]
+    ours = {
+        word: next((label for label, words in _MEANINGS.items() if word.strip().lower().replace(" ", "_") in words), "…")
+        for word in unknown
+    }
+    option = ",".join(f"{word}={label}" for word, label in ours.items())
+    python = ", ".join(f"{word!r}: {label!r}" for word, label in ours.items())
+    fill = f" (for … one of {', '.join(_LABELS)})" if "…" in ours.values() else ""
+    return (
+        f"Say what the words mean{fill}: --winner-words {shlex.quote(option)} of `salon votes rank` and `salon votes import`, "
+        f"winner_words={{{python}}} in Python, or --votes FORMAT."
+    )

@@ -21,7 +21,10 @@ _BATCH_ROWS = 1 << 18
 _MOST_HASHES = 1 << 26
 """Hashes that are held at a time: half a gibibyte."""
 _HASH, _ROW = "__hash", "__row"
-_HINT = "Take one of them out, or count both (ids=None; salon votes rank --repeated-ids count)."
+_HINT = (
+    "Take one of them out; or --repeated-ids first (copies='first') keeps the first of rows that are equal in every column, "
+    "--repeated-ids count (ids=None) counts all: of `salon votes rank`, `raters` and `import`."
+)
 
 
 def refuse_repeated(
@@ -50,10 +53,11 @@ def refuse_repeated(
         Traceback (most recent call last):
         ...
         salon_ranking.errors.BattleError: votes.csv, row 3, column 'battle_id': the same id twice: 'b1'
-        It is in row 1 already. Take one of them out, or count both (ids=None; salon votes rank --repeated-ids count).
+        It is in row 1 already. ...
     """
     with reading(source):
         schema = frame.collect_schema()
+        weights = [] if weight is None or weight == column else [weight]
     if column is None or (column == ID and column not in schema):
         return
     if column not in schema:
@@ -62,20 +66,41 @@ def refuse_repeated(
         dtype = schema[column]
         if dtype.is_nested():
             raise BattleError("must hold one value per row, not", source=source, column=column, value=str(dtype))
-        ids = counting(frame, weight).select(pl.col(column).cast(pl.String))
-        shares = -(-max(rows, 1) // most)
-        suspects = np.concatenate([_repeated(_hashes(ids, column, share, shares)) for share in range(shares)])
-        if not len(suspects):
-            return
-        with_rows = counting(numbered(frame), weight).select(_ROW, pl.col(column).cast(pl.String))
-        hashed = with_rows.filter(pl.col(column).hash().is_in(suspects.tolist()))
-        again = hashed.filter(pl.col(column).is_not_null()).collect().sort(_ROW)
-        second = again.filter(~pl.col(column).is_first_distinct())
-    if second.height:
-        row, value = second.row(0)
-        first = again.filter(pl.col(column) == value)[_ROW][0]
-        hint = f"It is in row {first:,} already. {_HINT}"
-        raise all_wrong([Wrong("the same id twice:", row, second.height, column, value, None, hint)], source, BattleError)
+        again = repeated_rows(numbered(frame).select(_ROW, column, *weights), column, rows, weight=weight, most=most)
+    if not again.height:
+        return
+    again = again.with_columns(pl.col(column).cast(pl.String))
+    second = again.filter(~pl.col(column).is_first_distinct())
+    row, value = second.select(_ROW, column).row(0)
+    first = again.filter(pl.col(column) == value)[_ROW][0]
+    hint = f"It is in row {first:,} already. {_HINT}"
+    raise all_wrong([Wrong("the same id twice:", row, second.height, column, value, None, hint)], source, BattleError)
+
+
+def repeated_rows(
+    frame: pl.LazyFrame, column: str, rows: int, *, weight: str | None = None, most: int = _MOST_HASHES
+) -> pl.DataFrame:
+    """Return the rows whose id is in another row too, in their order, with the number of each from 1 in ``__row``.
+
+    The arguments are those of :func:`refuse_repeated`.
+
+    Example:
+        >>> repeated_rows(pl.LazyFrame({"id": ["b1", "b2", "b1", None]}), "id", 4).rows()
+        [(1, 'b1'), (3, 'b1')]
+    """
+    ids = counting(frame, weight).select(pl.col(column).cast(pl.String))
+    shares = -(-max(rows, 1) // most)
+    suspects = np.concatenate([_repeated(_hashes(ids, column, share, shares)) for share in range(shares)])
+    if not len(suspects):
+        return numbered(frame).head(0).collect()
+    id_ = pl.col(column).cast(pl.String)
+    hashed = counting(numbered(frame), weight).filter(id_.is_not_null(), id_.hash().is_in(suspects.tolist()))
+    return hashed.collect().sort(_ROW).filter(id_.is_duplicated())
+
+
+def row_count(frame: pl.LazyFrame) -> int:
+    """Return the number of rows."""
+    return int(frame.select(pl.len()).collect().item())
 
 
 def _hashes(ids: pl.LazyFrame, column: str, share: int, shares: int) -> NDArray[np.uint64]:

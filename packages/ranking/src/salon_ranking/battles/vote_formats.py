@@ -22,13 +22,25 @@ class VoteFormat:
 
     Attributes:
         columns: our name of a column by the table's.
-        winners: our word by the table's: ``{"tie (bothbad)": "both_bad"}``. Our own words may be used beside them.
+        winners: our word by the table's: ``{"tie (bothbad)": "both_bad"}``. Our own words may be used beside them. Case and
+            spaces around a word do not matter, unless two words of this mapping differ by nothing else.
         flags: our word by a column of 0 and 1 that is 1 for it, in place of a column of winners.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     winners: Mapping[str, str] = field(default_factory=dict)
     flags: Mapping[str, str] = field(default_factory=dict)
+
+    def with_own(self, columns: Mapping[str, str], winners: Mapping[str, str]) -> "VoteFormat":
+        """Return the format with further names of columns and words for winners; they replace its own.
+
+        Raises:
+            OptionError: ``columns`` or ``winners`` is no mapping.
+        """
+        for name, value in (("columns", columns), ("winner_words", winners)):
+            if not isinstance(value, Mapping):
+                raise OptionError(f"{name} must be a mapping from the table's words to ours, not", value=value)
+        return VoteFormat({**self.columns, **columns}, {**self.winners, **winners}, self.flags)
 
     def read(self, frame: pl.LazyFrame, source: str) -> pl.LazyFrame:
         """Return the frame with our columns and words; words that are unknown stay, and are refused where they are read.
@@ -49,7 +61,10 @@ class VoteFormat:
             frame = frame.with_columns(chosen.alias("winner"))
         if not self.winners:
             return frame
-        return frame.with_columns(pl.col("winner").cast(pl.String).replace(dict(self.winners)))
+        winner = pl.col("winner").cast(pl.String)
+        words = {word: word for word in _OUR_WORDS} | {word.strip().lower(): ours for word, ours in self.winners.items()}
+        lowered = winner.str.strip_chars().str.to_lowercase().replace_strict(words, default=winner)
+        return frame.with_columns(winner.replace_strict(dict(self.winners), default=lowered))
 
 
 def with_our_columns(

@@ -41,13 +41,14 @@ def compare(
     """Compare models with each other, groups of votes side by side, or two sets of votes.
 
     INPUT and OTHER are what `salon votes rank` reads. INPUT alone: the difference of every two models, with interval and
-    significance. With --by: ratings and ranks by each group, and the places gained. With OTHER: ratings and ranks by both sets,
-    and each model's difference with its interval.
+    significance. With --by: ratings and ranks by each group, the places gained, and each model's difference to its rating in
+    the first group, tested. With OTHER: ratings and ranks by both sets, and each model's difference with its interval.
+    Raters and prompts that have votes on both sides are named by --cluster.
 
     \b
     Example:
       salon votes compare votes.csv --interval sandwich
-      salon votes compare votes.parquet --by mode
+      salon votes compare votes.parquet --by mode --cluster rater_id
       salon votes compare june.csv may.csv --cluster prompt_id
     """
     from salon_ranking.cli.other_table import check_output, show_table
@@ -60,13 +61,14 @@ def compare(
     options = RankOptions(**fit)
     if other is not None and options.interval not in (None, "sandwich"):
         raise OptionError("two sets of votes are compared by sandwiches, not", value=f"--interval {options.interval}")
-    if other is None:
+    if other is None and by is None:
         check_output(output)
     rated, _ = read_rated(battles, both_bad, cluster=cluster)
     if other is not None:
         comparison = _sets(rated, read_rated(other, both_bad, cluster=cluster)[0], options)
     elif by is not None:
-        comparison = _groups(rated, by, options)
+        with progress() as stage:
+            comparison = _groups(rated, by, options.into(RankOptions, progress=stage("groups")))
     else:
         with progress() as stage:
             comparison = _models(rated, options.into(RankOptions, progress=stage("differences")))
@@ -83,14 +85,11 @@ def _models(battles: "Battles", options: "RankOptions") -> "OtherTable":
 
 def _groups(battles: "Battles", column: str, options: "RankOptions") -> "OtherTable":
     from salon_ranking.cli.other_table import OtherTable
-    from salon_ranking.cli.terminal import comparison_table
-    from salon_ranking.leaderboard.comparison import compare as side_by_side
-    from salon_ranking.leaderboard.groups import ranked_by
-    from salon_ranking.leaderboard.options import RankOptions
+    from salon_ranking.leaderboard.group_comparison import groups_compared
 
-    boards = ranked_by(battles, column, options.into(RankOptions, replicates=0, interval=None))
-    header = f"{battles.source}: {len(boards):,} groups by {column}; {boards[0].model}; ranks among the models of all groups."
-    return OtherTable(header, side_by_side(boards), cells=comparison_table)
+    compared = groups_compared(battles, column, options)
+    charts = compared.view().makers()
+    return OtherTable(compared.header, compared.table, charts=charts, cells=compared.cells, warnings=compared.warnings)
 
 
 def _sets(battles: "Battles", other: "Battles", options: "RankOptions") -> "OtherTable":

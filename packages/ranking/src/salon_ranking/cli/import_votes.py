@@ -10,14 +10,15 @@ from salon_console.file_options import InputPath
 from salon_console.options import output_option
 from salon_console.table_files import VALUE_ENDINGS
 from salon_ranking.cli.output import HELP
-from salon_ranking.cli.vote_options import spelling_options
+from salon_ranking.cli.vote_options import row_options, spelling_options
 
 
 @click.command("import", context_settings=HELP)
 @click.argument("battles", metavar="INPUT", type=InputPath(tables=True))
 @output_option(VALUE_ENDINGS, what="The votes, as every command of `salon votes` reads them")
 @spelling_options
-def import_votes(battles: Path, output: Path | None, votes: Mapping[str, Any]) -> None:
+@row_options
+def import_votes(battles: Path, output: Path | None, votes: Mapping[str, Any], rows: Mapping[str, Any]) -> None:
     """Turn votes of another arena into a table that every command of `salon votes` reads.
 
     Columns, winners and models get Salon's names; all other columns stay as they are. Without --output, CSV is printed.
@@ -25,14 +26,15 @@ def import_votes(battles: Path, output: Path | None, votes: Mapping[str, Any]) -
     \b
     Example:
       salon votes import theirs.csv --votes lmarena --columns judge=rater_id --merge-names --output votes.csv
+      salon votes import dirty.csv --columns id=battle_id --repeated-ids first --no-winner leave-out --output votes.csv
       salon votes raters votes.csv
     """
     from salon_console.numbers import counted, frame_cells
     from salon_console.table_files import write_table
     from salon_ranking.battles import Battles
 
-    read = Battles.read(battles, weight=None, ids=None, anchors="count", **votes)
-    table = read.frame.collect()
+    read = Battles.read(battles, weight=None, anchors="count", **votes, **rows)
+    table = read.frame.collect().drop("__row", strict=False)
     if output is None:
         click.echo(table.write_csv(), nl=False)
     else:

@@ -10,7 +10,7 @@ from salon_console.options import output_option
 from salon_console.table_files import RESULT_ENDINGS
 from salon_ranking.cli.fit_options import BOTH_BAD, CLUSTER, rank_options
 from salon_ranking.cli.output import FORMAT, HELP
-from salon_ranking.cli.vote_options import vote_options
+from salon_ranking.cli.vote_options import row_options, vote_options
 from salon_taxonomy.errors import IncompleteError
 
 
@@ -18,13 +18,6 @@ from salon_taxonomy.errors import IncompleteError
 @click.argument("battles", metavar="INPUT", type=InputPath(tables=True))
 @click.option("--by", metavar="COLUMN", help="One leaderboard per value of this column, such as scenario.")
 @CLUSTER
-@click.option(
-    "--repeated-ids",
-    type=click.Choice(["refuse", "count"]),
-    default="refuse",
-    show_default=True,
-    help="When a battle_id is in two rows: stop and name them, or count both.",
-)
 @click.option("--ranks", is_flag=True, help="Add the best and worst rank of each model, for all models at once.")
 @click.option(
     "--listing", is_flag=True, help="Add whether each model may be listed: interval at most 20 wide, one match at most 3."
@@ -64,6 +57,7 @@ from salon_taxonomy.errors import IncompleteError
 @FORMAT
 @rank_options
 @vote_options
+@row_options
 def rank(fit: Mapping[str, Any], ranks: bool, **request: Any) -> None:
     """Rank models by their battles: Bradley-Terry ratings on the Elo scale with intervals.
 
@@ -75,6 +69,7 @@ def rank(fit: Mapping[str, Any], ranks: bool, **request: Any) -> None:
       salon votes rank votes.csv
       salon votes rank votes.parquet --baseline my-model-v1 --output board.html
       salon votes rank votes.csv --output board.tex
+      salon votes rank votes.csv --where "category = 'text'" --no-winner leave-out --repeated-ids first
       salon votes rank salon-results --by scenario --cluster suite --prior-ties 1 --format json
       salon votes rank votes.parquet --interval sandwich --cluster prompt_id --cluster rater_id --ranks
       salon votes rank june.csv --held-out july.csv --ties davidson

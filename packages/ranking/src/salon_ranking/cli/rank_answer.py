@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from salon_ranking.battles import Battles
 from salon_ranking.battles.encoding import counting
-from salon_ranking.battles.repeated_ids import ID
 from salon_ranking.cli.output import Stage
 from salon_ranking.cli.rank_request import RankRequest
 from salon_ranking.diagnostics.both_bad import settle_both_bad
@@ -53,8 +52,7 @@ def read_input(request: RankRequest) -> RankInput:
     Raises:
         BattleError: the votes or the table cannot be read, or every battle is a flagged rater's.
     """
-    ids = ID if request.repeated_ids == "refuse" else None
-    whole = Battles.read(request.battles, cluster_by=request.cluster, ids=ids, **request.votes)
+    whole = Battles.read(request.battles, cluster_by=request.cluster, **request.rows, **request.votes)
     if request.equal_pairs is not None:
         whole = whole.with_equal_pairs(request.equal_pairs)
     if request.exclude_flagged:

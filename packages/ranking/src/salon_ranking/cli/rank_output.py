@@ -83,7 +83,13 @@ def write_answer(request: RankRequest, rank_input: RankInput, answer: RankAnswer
     if request.output is not None:
         title = f"Leaderboard: {request.battles.name}"
         write_boards(
-            answer.boards, request.output, title=title, battles=answer.rated, analyses=answer.analyses, raters=rank_input.raters
+            answer.boards,
+            request.output,
+            title=title,
+            by=request.by,
+            battles=answer.rated,
+            analyses=answer.analyses,
+            raters=rank_input.raters,
         )
         click.echo(f"Wrote {request.output}", err=True)
 
@@ -93,6 +99,7 @@ def write_boards(
     path: Path,
     *,
     title: str,
+    by: str | None = None,
     battles: "Battles | None" = None,
     analyses: Sequence[Analyses] = (),
     raters: "RaterReport | Path | None" = None,
@@ -100,6 +107,7 @@ def write_boards(
     """Write boards to a file; its ending says the kind, and an existing file is replaced whole.
 
     Args:
+        by: the column of the groups.
         battles: all battles behind the boards; a page shows win rates and convergence with them.
         analyses: one for each board, for a page (.html) or a document (.json).
         raters: a report about the raters, or a table with one row per rater, for a page.
@@ -116,7 +124,7 @@ def write_boards(
             from salon_ranking.report.leaderboard import leaderboard_page
         return leaderboard_page(boards, title=title, battles=battles, raters=raters, analyses=analyses)
 
-    view = joined_views([board.view() for board in boards], [board.group or "all" for board in boards])
+    view = joined_views([board.view() for board in boards], [board.group or "all" for board in boards], by or "group")
     makers = {**view.makers(), ".json": lambda: to_json(boards, analyses), ".html": page}
     write_table(path, view.table, combined(boards), made=makers)
 

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RankRequest:
-    """The options of ``salon votes rank``; ``votes`` has those of :meth:`salon_ranking.Battles.read`."""
+    """The options of ``salon votes rank``; ``votes`` and ``rows`` have those of :meth:`salon_ranking.Battles.read`."""
 
     battles: Path
     options: RankOptions
     votes: Mapping[str, Any]
+    rows: Mapping[str, Any]
     by: str | None
     cluster: tuple[str, ...]
-    repeated_ids: str
     both_bad: "BothBad"
     equal_pairs: int | None
     listing: bool

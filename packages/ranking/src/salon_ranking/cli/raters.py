@@ -1,5 +1,6 @@
 """``salon votes raters``: find raters who answer without looking, with the reason."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from salon_console.options import OUTPUT
 from salon_console.output import deliver, fitted
 from salon_console.table_files import write_table
 from salon_ranking.cli.output import FORMAT, HELP, console, plain, seed_option
+from salon_ranking.cli.vote_options import row_options
 from salon_taxonomy.store_address import StoreAddress
 
 if TYPE_CHECKING:
@@ -49,8 +51,10 @@ _MOST_LINES = 50
     help="Also add the reasons to rater_flags of this result store, a directory or a URL.",
 )
 @FORMAT
+@row_options
 def raters(
     battles: Path,
+    rows: Mapping[str, Any],
     reference: Path | None,
     everybody: bool,
     audit: Path | None,
@@ -90,7 +94,7 @@ def raters(
     if "run_length" in chosen:
         chosen["run_length"] = chosen["run_length"] or None  # 0: by probability
     policy = RaterPolicy(**chosen)
-    cast = Votes.read(battles)
+    cast = Votes.read(battles, **rows)
     known = None if reference is None else scan(reference)
     report = check_raters(cast, policy, reference=known)
 

@@ -21,18 +21,6 @@ def more_rows(height: int) -> str | None:
     return f"{numbers.counted(left, 'more model')}: all with --format csv, or in a file with --output" if left > 0 else None
 
 
-def comparison_table(compared: pl.DataFrame) -> Table:
-    """Return boards side by side, as :func:`salon_ranking.compare` has them."""
-    rows = [
-        [
-            str(value) if name == "model" else numbers.change(value) if name.startswith("change ") else numbers.rating(value)
-            for name, value in row.items()
-        ]
-        for row in compared.head(MOST_SHOWN).iter_rows(named=True)
-    ]
-    return Table(tuple(compared.columns), rows, frozenset(compared.columns) - {"model"})
-
-
 def scores_table(table: pl.DataFrame) -> Table:
     """Return the ratings of online Elo."""
     heads = ("rank", "model", "rating", "spread", "matches", "win rate")

@@ -54,6 +54,23 @@ _COUNTING: tuple[Option, ...] = (
         help="Battles whose is_anchor is true test raters: leave them out and say how many, or count them.",
     ),
 )
+_ROWS: tuple[Option, ...] = (
+    click.option("--where", metavar="SQL", help="Only the rows that meet a condition, such as \"category = 'text'\"."),
+    click.option(
+        "--repeated-ids",
+        type=click.Choice(["refuse", "first", "count"]),
+        default="refuse",
+        show_default=True,
+        help="When a battle_id is in several rows: stop and name them, keep the first of exact copies, or count all.",
+    ),
+    click.option(
+        "--no-winner",
+        type=click.Choice(["refuse", "leave-out"]),
+        default="refuse",
+        show_default=True,
+        help="Rows without a winner: stop and name them, or leave them out and say how many.",
+    ),
+)
 _SPELLING_NAMES = ("format_of_votes", "columns", "winner_words", "names_file", "merge_names")
 
 
@@ -67,6 +84,22 @@ def vote_options(command: Callable[..., None]) -> Callable[..., None]:
     return spelling_options(decorated(called, _COUNTING))
 
 
+def row_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options on which rows are read; the command gets them as ``rows``, keywords of ``Battles.read``."""
+
+    @wraps(command)
+    def called(where: str | None, repeated_ids: str, no_winner: str, **arguments: Any) -> None:
+        rows = {
+            "where": where,
+            "ids": None if repeated_ids == "count" else "battle_id",
+            "copies": "first" if repeated_ids == "first" else "refuse",
+            "no_winner": no_winner.replace("-", "_"),
+        }
+        command(rows=rows, **arguments)
+
+    return decorated(called, _ROWS)
+
+
 def weight_of(column: str | None) -> str | bool:
     """Return the argument ``weight`` of ``Battles.read``.
 
@@ -78,7 +111,7 @@ def weight_of(column: str | None) -> str | bool:
 
 
 def spelling_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options on how a file spells its votes; the command gets them as ``votes``, the keywords of ``Votes.read``."""
+    """Add the options on how a file spells its votes; the command gets them as ``votes``, keywords of ``Battles.read``."""
 
     @wraps(command)
     def called(**arguments: Any) -> None:
@@ -126,13 +159,9 @@ def _spelling(
         InputError: options exclude each other, a pair is not NAME=NAME, or the table of names cannot be read.
     """
     names = _names_of(names_file, merge_names)
-    from salon_ranking.battles.vote_formats import VoteFormat, format_of
-
-    known = format_of(format_of_votes) if format_of_votes else VoteFormat()
     own_columns = _pairs("--columns", columns, _COLUMNS)
     own_words = _pairs("--winner-words", winner_words, _WINNER_WORDS)
-    own = VoteFormat({**known.columns, **own_columns}, {**known.winners, **own_words}, known.flags)
-    return {"votes": own, "names": names}
+    return {"votes": format_of_votes, "names": names, "columns": own_columns, "winner_words": own_words}
 
 
 def _pairs(option: str, values: Sequence[str], example: str) -> dict[str, str]:

@@ -1,6 +1,9 @@
-"""``compare`` sets several boards side by side; ``compare_votes`` compares two sets of votes, with intervals."""
+"""``compare`` sets several boards side by side; ``compare_votes`` compares two sets of votes, with intervals.
 
-from collections.abc import Sequence
+``compare_groups``, for the groups of one set, is in :mod:`salon_ranking.leaderboard.group_comparison`.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_console.forest_plot import ForestPlot, PlotRow
-from salon_console.numbers import frame_cells
+from salon_console.numbers import counted, frame_cells
 from salon_console.shown_result import ResultView, ShownResult
 from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.battles.repeated_ids import ID
@@ -19,6 +22,7 @@ from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.options import FitOptions
 from salon_ranking.models.ratings import POINTS_PER_UNIT, RANK_DIGITS, fitted
 from salon_ranking.options import checked, with_options
+from salon_ranking.uncertainty.joint import joint_fit, joint_method
 from salon_ranking.uncertainty.multiple_testing import holm
 from salon_ranking.uncertainty.options import IntervalOptions
 from salon_ranking.uncertainty.resampling import uncertainties
@@ -108,9 +112,10 @@ def compare_votes(battles: Battles, other: Battles, options: ComparisonOptions) 
 
     Ratings count from the mean of the models that both sets rate, which is 1000 in both: so no baseline's own change is read
     as a change of the others. With C the matrix that takes this mean off, the covariance of the differences is C(V₁ + V₂)Cᵀ, V
-    the sandwich covariance of each fit. That sum is right only where no vote and no cluster (prompt, rater) is in both
-    sets, and they are not the same votes; otherwise there are no intervals and the header says why. Without the column
-    ``battle_id`` in both, votes are taken as different ones. Degrees of freedom are those of Welch and Satterthwaite.
+    the sandwich covariance of each fit, and degrees of freedom are those of Welch and Satterthwaite. Where a cluster (prompt,
+    rater) is in both sets, one sandwich of both fits is used, in which its scores are summed over both
+    (:mod:`salon_ranking.uncertainty.joint`); for plain Bradley-Terry. Where a vote is in both, there are no intervals and the
+    header says why. Without the column ``battle_id`` in both, votes are taken as different ones.
 
     The keywords are the fields of :class:`salon_ranking.ComparisonOptions`.
 
@@ -136,16 +141,26 @@ def votes_compared(battles: Battles, other: Battles, options: ComparisonOptions)
         raise OptionError("two models or more must be in both, not", value=len(shared))
     sides = [_side(one, shared, one.is_clustered(options.cluster), options, confidence) for one in (battles, other)]
     (first, first_variance, degrees), (second, second_variance, other_degrees) = sides
-    why = _dependence(battles, other, any(one.is_clustered(options.cluster) for one in (battles, other)))
+    clusters = [cluster_columns(one.cluster_by) if one.is_clustered(options.cluster) else () for one in (battles, other)]
+    why = _dependence(battles, other)
+    how = f"both sandwich variances added, {_independence(battles, other)}"
     unknown = np.full(len(shared), np.nan)
     error, freedom = unknown, unknown
-    if why is None:
+    hanging = next((text for column in dict.fromkeys(sum(clusters, ())) if (text := _in_both(battles, other, column))), None)
+    if why is None and hanging is not None:
+        same = clusters[0] == clusters[1] and options.is_plain and options.estimator == "maximum-likelihood"
+        joint = joint_fit({"other": other.frame, "own": battles.frame}, battles, options) if same else None
+        if joint is None:
+            why = hanging
+        else:
+            _, error, freedom = joint.differences([(model, "own", "other") for model in shared], shared)
+            how = f"{joint_method(battles)}, as {hanging}"
+    elif why is None:
         variance = first_variance + second_variance
         error = np.sqrt(variance)
         with np.errstate(divide="ignore", invalid="ignore"):
             freedom = variance**2 / (first_variance**2 / degrees + second_variance**2 / other_degrees)
     table = _comparison_table(shared, first, second, error, freedom, confidence)
-    how = f"both sandwich variances added, {_independence(battles, other)}"
     parts = [
         f"{battles.source} ({battles.count:,} battles) against {other.source} ({other.count:,} battles)",
         f"{len(shared):,} models in both, whose mean rating is {_MEAN:g} in both",
@@ -153,6 +168,7 @@ def votes_compared(battles: Battles, other: Battles, options: ComparisonOptions)
         if why is not None
         else f"{100 * confidence:.4g}% interval of a difference: {how}{freedom_of(table['degrees'])}",
         *dict.fromkeys([*battles.remarks, *other.remarks]),
+        *(independence_warnings(battles, [battles.rows, other.rows]) if why is None else ()),
     ]
     return VoteComparison(table, "; ".join(parts) + ".")
 
@@ -210,21 +226,37 @@ def _side(
     return theta - theta.mean(), variance, degrees
 
 
-def _dependence(battles: Battles, other: Battles, clustered: bool) -> str | None:
-    """Return why two sets of votes are not independent; None where nothing shows it."""
-    if _same_rows(battles, other):
-        return "both sets hold the same votes"
-    columns = {ID: "battles"}
-    if clustered:
-        columns |= {name: f"values of {name}" for one in (battles, other) for name in cluster_columns(one.cluster_by)}
-    for column, words in columns.items():
-        frames = [one.rows for one in (battles, other)]
-        if all(column in frame.collect_schema() for frame in frames):
-            values = [frame.select(pl.col(column).cast(pl.String)).drop_nulls().unique() for frame in frames]
-            both = values[0].join(values[1], on=column, how="semi").select(pl.len()).collect().item()
-            if both:
-                return f"{both:,} {words} are in both"
-    return None
+def _dependence(battles: Battles, other: Battles) -> str | None:
+    """Return why two sets of votes hold the same battles; None where nothing shows it."""
+    return "both sets hold the same votes" if _same_rows(battles, other) else _in_both(battles, other, ID, "battles")
+
+
+def _in_both(battles: Battles, other: Battles, column: str, words: str = "") -> str | None:
+    """Return how many values of a column are in both sets, in words; None where none is, or a set lacks the column."""
+    both = shared_values([battles.rows, other.rows], column)
+    return f"{both:,} {words or f'values of {column}'} are in both" if both else None
+
+
+def shared_values(frames: Sequence[pl.LazyFrame], column: str) -> int:
+    """Return how many values of a column are in more than one table; 0 where a table lacks the column."""
+    if not all(column in frame.collect_schema() for frame in frames):
+        return 0
+    values = [frame.select(pl.col(column).cast(pl.String)).drop_nulls().unique() for frame in frames]
+    several = pl.concat(values).group_by(column).len().filter(pl.col("len") > 1)
+    return int(several.select(pl.len()).collect().item())
+
+
+def independence_warnings(battles: Battles, frames: Sequence[pl.LazyFrame]) -> Iterator[str]:
+    """Yield a sentence for raters, and one for prompts, that have votes in several tables and are not clustered by."""
+    clusters = cluster_columns(battles.cluster_by)
+    for column in ("rater_id", "prompt_id"):
+        count = 0 if column in clusters or len(clusters) == 2 else shared_values(frames, column)
+        if count:
+            have = "has" if count == 1 else "have"
+            yield (
+                f"{counted(count, 'value')} of {column} {have} votes on both sides, which are taken as independent: "
+                f"--cluster {column} lets them hang together"
+            )
 
 
 def _same_rows(battles: Battles, other: Battles) -> bool:

@@ -83,6 +83,8 @@ def _rivalry(board: Leaderboard, battles: Battles, model: str, threads: int | No
 def _needs(rule: dict[str, object], cluster: str | None) -> str:
     limits = f"an interval of at most {MOST_WIDTH:g} points, and at most {MOST_EFFECT:g} points by one match"
     width, effect = rule["width"], rule["match_effect"]
+    if rule["listed"] is None:
+        return f"The listing rule ({limits}) says nothing of the baseline, whose rating is fixed."
     if not isinstance(width, float) or not isinstance(effect, float):
         return f"Whether it meets the listing rule ({limits}) cannot be said: its interval is not known."
     now = f"its interval is {width:.1f} points wide, and one match changes its rating by up to {effect:.2f}"

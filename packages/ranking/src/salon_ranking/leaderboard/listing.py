@@ -187,9 +187,10 @@ def listing(
 
     Returns:
         One row per model in the board's order: ``rank``, ``model``, ``rating``, ``matches``, ``width`` (of the interval),
-        ``match_effect`` (Elo points), ``listed``, ``matches_needed``. The baseline is fixed and always listed. Null where no
-        interval or rating is known; such a model is not listed. ``matches_needed`` supposes that width shrinks as 1/√n
-        and the effect of one match as 1/n when all models play on in proportion: an extrapolation.
+        ``match_effect`` (Elo points), ``listed``, ``matches_needed``. All four are null for a baseline: its rating is fixed,
+        and the rule says nothing of it. Where no interval or rating is known, the model is not listed, and the others are null.
+        ``matches_needed`` supposes that width shrinks as 1/√n and the effect of one match as 1/n when all models play on in
+        proportion: an extrapolation.
 
     Raises:
         OptionError: the board has no intervals or is not of these battles; a limit is not positive.
@@ -200,7 +201,7 @@ def listing(
         >>> battles = Battles.from_frame(votes)
         >>> board = rank(battles, interval="sandwich", baseline="y")
         >>> listing(board, battles).select("model", "listed", "matches_needed").rows()
-        [('x', False, 3037), ('y', True, 0)]
+        [('x', False, 3037), ('y', None, None)]
     """
     for name, value in (("most_width", most_width), ("most_effect", most_effect)):
         if not (math.isfinite(value) and value > 0.0):
@@ -211,12 +212,16 @@ def listing(
     width = pl.col("ci_high") - pl.col("ci_low")
     factor = pl.max_horizontal((pl.col("width") / most_width) ** 2, pl.col("match_effect") / most_effect)
     table = board.table.select("rank", "model", "rating", "matches", width.alias("width")).join(effects, on="model", how="left")
-    kept = table.with_columns(pl.col("match_effect").fill_nan(None))
+    is_fixed = pl.col("model").is_in(board.baselines) & pl.col("rating").is_not_null()
+    kept = table.with_columns(
+        pl.when(~is_fixed).then("width").alias("width"),
+        pl.when(~is_fixed).then(pl.col("match_effect").fill_nan(None)).alias("match_effect"),
+    )
     listed = (pl.col("width") <= most_width) & (pl.col("match_effect") <= most_effect)
     unknown = pl.col("width").is_null() | pl.col("match_effect").is_null()
     needed = (pl.col("matches") * factor).ceil() - pl.col("matches")
     return kept.with_columns(
-        listed.fill_null(False).alias("listed"),
+        pl.when(~is_fixed).then(listed.fill_null(False)).alias("listed"),
         pl.when(~unknown).then(pl.max_horizontal(needed.ceil(), 0.0)).cast(pl.Int64).alias("matches_needed"),
     )
 

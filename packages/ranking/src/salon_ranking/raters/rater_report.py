@@ -41,6 +41,7 @@ class RaterReport:
         battles: number of battles.
         anchor_rate: share of battles that are anchors with an expected answer.
         not_checked: pairs of a check that could not be made for anybody, and why.
+        remarks: what the header says of how the battles were read: rows left out, a condition.
     """
 
     table: pl.DataFrame
@@ -50,6 +51,7 @@ class RaterReport:
     battles: int
     anchor_rate: float
     not_checked: tuple[tuple[RaterReason, str], ...]
+    remarks: tuple[str, ...] = ()
 
     @cached_property
     def flagged(self) -> tuple[str, ...]:
@@ -78,6 +80,7 @@ class RaterReport:
         if 0.0 < self.anchor_rate < self.policy.anchor_wanted / 2.0:
             parts.append(f"only {self.anchor_rate:.1%} of battles are anchors ({self.policy.anchor_wanted:.0%} wanted)")
         parts += [f"not checked: {reason} ({why})" for reason, why in self.not_checked]
+        parts += self.remarks
         return "; ".join(parts) + "."
 
 
@@ -130,6 +133,7 @@ def check_raters(
         battles=len(votes.frame),
         anchor_rate=len(answered_anchors(votes)) / len(votes.frame),
         not_checked=tuple(not_checked),
+        remarks=votes.battles.remarks,
     )
 
 

@@ -5,14 +5,16 @@ miss. Text is read as truth values and times, since that is what CSV files hold.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import polars as pl
 
 from salon_ranking.battles import Battles
+from salon_ranking.battles.encoding import numbered
 from salon_ranking.battles.repeated_ids import ID
+from salon_ranking.battles.row_selection import Copies, NoWinner, RowSelection
 from salon_ranking.battles.vote_formats import VoteFormat, format_of
 from salon_ranking.errors import BattleError, Wrong
 from salon_ranking.files import Frame, as_lazy, reading, scan
@@ -54,13 +56,19 @@ class Votes:
         votes: VoteFormat | str | None = None,
         *,
         names: Mapping[str, str] | Literal["merge"] | None = None,
+        ids: str | None = ID,
+        where: str | None = None,
+        no_winner: NoWinner = "refuse",
+        copies: Copies = "refuse",
     ) -> "Votes":
         """Read a file, a folder or pattern of files, or the ``battles`` table of a result store, as ``Battles.read`` does.
 
         Raises:
             BattleError: as :meth:`from_frame`, or the file cannot be read.
         """
-        return cls.from_frame(scan(path), source=str(path), votes=votes, names=names)
+        return cls.from_frame(
+            scan(path), str(path), ids, votes=votes, names=names, where=where, no_winner=no_winner, copies=copies
+        )
 
     @classmethod
     @checked
@@ -72,6 +80,9 @@ class Votes:
         *,
         votes: VoteFormat | str | None = None,
         names: Mapping[str, str] | Literal["merge"] | None = None,
+        where: str | None = None,
+        no_winner: NoWinner = "refuse",
+        copies: Copies = "refuse",
     ) -> "Votes":
         """Check the rows of a frame with the columns of ``Battle``; the options are those of :meth:`Battles.from_frame`.
 
@@ -85,8 +96,10 @@ class Votes:
             >>> sorted(Votes.from_frame(pl.DataFrame(rows)).given)
             ['model_a', 'model_b', 'rater_id', 'winner']
         """
-        lazy = as_lazy(frame, source)
+        selection = RowSelection(where, no_winner, copies)
+        lazy, matched = selection.matching(as_lazy(frame, source), source)
         lazy = lazy if votes is None else format_of(votes).read(lazy, source)
+        lazy, dropped = selection.usable(lazy, ids, source)
         with reading(source):
             schema = lazy.collect_schema()
         missing = [name for name in REQUIRED if name not in schema]
@@ -98,7 +111,7 @@ class Votes:
         for name in present:
             _check_type(name, schema[name], source)
         with reading(source):
-            raw = lazy.select(present).collect().with_row_index("row", offset=1)
+            raw = numbered(lazy).select(pl.col("__row").alias("row"), *present).collect()
         if not len(raw):
             raise BattleError("there are no battles", source=source)
         parsed = raw.with_columns(_parsed(name, raw.schema[name]) for name in present)
@@ -117,6 +130,7 @@ class Votes:
         absent += [pl.lit(None, dtype=_INSTANT).alias(name) for name in TIMES if name not in present]
         absent += [pl.lit(False).alias(name) for name in FLAGS if name not in present]
         whole = parsed.with_columns(absent).with_columns(pl.col("is_anchor").fill_null(False))
+        battles = replace(battles, remarks=(*matched, *dropped, *battles.remarks))
         return cls(whole.select("row", *REQUIRED, *TEXTS, *TIMES, *FLAGS), frozenset(present), battles, source)
 
     def lacks(self, *columns: str) -> str | None:

@@ -53,7 +53,12 @@ def inverse_curvature(scores: ScoreSums, prior: Floats, models: int) -> Floats:
         UnratableError: the curvature cannot be inverted: some weights are too small beside the others, or some chances too
             close to 1, for the precision of numbers.
     """
-    curvature = scores.curvature() + np.diag(prior)
+    return inverse_of(scores.curvature(), prior, models)
+
+
+def inverse_of(curvature: Floats, prior: Floats, models: int) -> Floats:
+    """Return H⁻¹ of the curvature without its prior, as :func:`inverse_curvature`."""
+    curvature = curvature + np.diag(prior)
     ones = np.zeros_like(curvature)
     ones[:models, :models] = 1.0 / models
     lift = float(np.trace(curvature)) / len(curvature) if not prior[:models].any() else 0.0

@@ -6,9 +6,11 @@ many threads at once.
 """
 
 import asyncio
+import atexit
 import inspect
 import os
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from functools import cache
 from threading import Lock, Thread
 from typing import Any, Final, TypeVar
@@ -18,6 +20,8 @@ from salon_rewards.callables.reward import RewardFunction
 T = TypeVar("T")
 
 _ONE_AT_A_TIME: Final = Lock()
+_PATIENCE_S: Final = 5.0
+"""Seconds that the end of a process waits for connections to be closed."""
 
 
 def called(reward: RewardFunction, completions: Sequence[Any], **columns: Any) -> list[float | None]:
@@ -37,5 +41,19 @@ def waited(coroutine: Coroutine[Any, Any, T]) -> T:
 def _loop(process: int) -> asyncio.AbstractEventLoop:
     """Return the loop of a process; a fork has no threads of its parent's, so it gets its own."""
     loop = asyncio.new_event_loop()
-    Thread(target=loop.run_forever, name=f"rewards-{process}", daemon=True).start()
+    thread = Thread(target=loop.run_forever, name=f"rewards-{process}", daemon=True)
+    thread.start()
+    atexit.register(_end, process, loop, thread)
     return loop
+
+
+def _end(process: int, loop: asyncio.AbstractEventLoop, thread: Thread) -> None:
+    """Close what the loop's clients have open, as ``asyncio.run`` does at its end; a fork's parent does it for its own loop."""
+    if process != os.getpid():
+        return
+    with suppress(TimeoutError):
+        asyncio.run_coroutine_threadsafe(loop.shutdown_asyncgens(), loop).result(_PATIENCE_S)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(_PATIENCE_S)
+    if not loop.is_running():
+        loop.close()
