@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 from moments import Moments
 from r3_world import Dead, Painter, World, colour_of, write_rows
 
+from for_each import for_each
 from salon_bench.analysis.reliability import compare, score_tables
 from salon_bench.cli.r3_bench import r3_bench
 from salon_bench.cli.scenes import scenes
@@ -24,7 +26,7 @@ from salon_judges.asking.spending import RunLimits
 from salon_judges.formats.r3_bench import read_items
 from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Question, Reply
+from salon_taxonomy.protocols import Edit, Media, Question, Reply
 
 
 def bench(
@@ -198,6 +200,24 @@ def test_a_picture_that_was_deleted_is_made_again(tmp_path):
     asyncio.run(edit_pictures(space, editor, tmp_path / "results"))
     assert editor.calls == 5
     assert (space.pictures / "2" / "1.png").exists()
+
+
+@for_each("own_ms", [None, 70.0])
+def test_an_edit_takes_the_time_that_its_editor_reports_or_that_passed_on_the_clock(tmp_path, monkeypatch, own_ms):
+    class Timed(Painter):
+        async def edit(self, image: Media, instruction: str, *, seed: int | None = None) -> Edit:
+            made = await super().edit(image, instruction, seed=seed)
+            now[0] += 0.25
+            return replace(made, latency_ms=own_ms)
+
+    now = [100.0]
+    monkeypatch.setattr("salon_bench.runs.edit_runner.monotonic", lambda: now[0])
+    policy, store = World(), tmp_path / "results"
+    space = Workspace.begin(tmp_path / "work", policy.name, read_items(write_rows(tmp_path)))
+    asyncio.run(run_stage(space, "reflect", policy, store))
+    asyncio.run(edit_pictures(space, Timed(), store, concurrency=1))
+    rows = ResultStore.open(store).read("judge_calls").collect().filter(step="edit")
+    assert rows["latency_ms"].to_list() == [own_ms or 250.0] * 4
 
 
 def test_edited_pictures_stand_as_generations_of_the_policy(tmp_path):

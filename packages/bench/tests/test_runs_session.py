@@ -35,7 +35,7 @@ from salon_judges.clients import CachedJudge, ChatSettings, OpenAICompatibleJudg
 from salon_judges.formats.generations import Generated, Generations
 from salon_rewards.judge_batching import Answers
 from salon_store import ResultStore
-from salon_store.errors import JournalInUseError
+from salon_store.errors import JournalInUseError, StoreError
 from salon_taxonomy.answers.outcome import Parsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply, Usage
@@ -489,6 +489,24 @@ def test_full_segments_are_folded_while_the_run_goes_on(store: Path, monkeypatch
     assert folds.count("salon-fold") >= 3
     assert totals(store, planned) == [3.0] * 100
     assert RunView(store, planned.plan.run_id).rows("judge_calls").height == 200
+
+
+def test_a_segment_that_cannot_be_folded_stops_the_run_and_loses_no_reply(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint_module, "SEGMENT_BYTES", 20_000)
+    planned, first, second = plan(100), Numbers(), Numbers()
+
+    def fold(path: Path) -> None:
+        if threading.current_thread().name == "salon-fold":
+            raise StoreError("no space left")
+        ResultStore.open(path)
+
+    with pytest.raises(StoreError, match="no space left"):
+        go(planned, first, store, fold=fold, pace=Pace(1))
+    assert 0 < len(first.asked) < 200
+    assert go(planned, second, store).complete
+    assert totals(store, planned) == [3.0] * 100
+    rows = RunView(store, planned.plan.run_id).rows("judge_calls")
+    assert rows.height == rows["call_id"].n_unique() == 200 <= len(first.asked) + len(second.asked) <= 201
 
 
 def test_bad_pictures_are_unscored_without_a_call_and_missing_ones_too(store: Path, tmp_path: Path) -> None:

@@ -223,3 +223,11 @@ def test_the_check_itself_notices_a_prompt_outside_the_markers(tmp_path: Path) -
         )
         assert leak[0] != leak[1]
         assert tight[0] == tight[1]
+
+
+@for_each("indent", ["", "  ", "\t"])
+def test_lines_with_nothing_but_a_block_leave_no_trace_however_they_are_indented(tmp_path: Path, indent: str) -> None:
+    lines = ("Which of these?", "{% for each in texts %}", "- {{ each }}", "{% endfor %}", "Answer.")
+    text = "\n".join(indent * line.startswith("{%") + line for line in lines)
+    (tmp_path / "ask.jinja").write_text(text)
+    assert Templates(tmp_path).render("ask", texts=["a", "b"]) == "Which of these?\n- a\n- b\nAnswer."

@@ -15,6 +15,7 @@ import pytest
 
 from for_each import for_each
 from salon_judges.clients import CachedJudge, ResponseCache, open_judge, read_settings
+from salon_judges.clients.cache import CacheSize
 from salon_judges.clients.wrapping import remarks_of
 from salon_judges.testing.mock_server import Script, fixed, serving
 from salon_taxonomy.errors import InputError
@@ -423,6 +424,32 @@ def test_pruning_takes_what_was_used_longest_ago(tmp_path: Path) -> None:
     assert cache.find("1", f"{0:064x}") is not None
     assert cache.find("1", f"{1:064x}") is None
     assert cache.prune(0).entries == 2
+
+
+def test_a_cache_without_replies_is_empty_before_and_after_its_first_use(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+    for use in (lambda: None, lambda: cache.find("1", "0" * 64)):
+        use()
+        assert [cache.size(), cache.prune(0), cache.judges()] == [CacheSize(0, 0), CacheSize(0, 0), []]
+
+
+@pytest.mark.timeout(30)
+def test_a_reply_is_kept_while_another_process_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("salon_judges.clients.cache._BUSY_S", 0.0)
+    cache = ResponseCache(tmp_path)
+    cache.keep("1", "0" * 64, Reply("first"))
+    with closing(sqlite3.connect(file_of(tmp_path), isolation_level=None)) as other:
+        other.execute("BEGIN")
+        assert other.execute("SELECT count(*) FROM replies").fetchone() == (1,)
+        assert cache.keep("1", "1" * 64, Reply("second")), cache.counts.not_kept
+    assert cache.size().entries == 2
+
+
+def test_a_reply_of_more_than_16_mib_is_not_kept_and_what_was_kept_stays(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+    assert cache.keep("1", "0" * 64, Reply("short"))
+    assert not cache.keep("1", "0" * 64, Reply("x" * (16 << 20)))
+    assert (cache.find("1", "0" * 64), cache.counts.kept) == (Reply("short", cached=True, usage=Usage(0, 0, 0.0)), 1)
 
 
 def test_a_disk_that_refuses_costs_the_entry_and_not_the_reply(tmp_path: Path) -> None:
