@@ -124,7 +124,7 @@ class VotedItem(RatedItem):
         return not all(json.loads(verdict)["accept"] for verdict in self.verdicts[:VERIFIERS])
 
     def wanted(self, role: str) -> int:
-        """Return how many: three raters, or five; two auditors once values are agreed; an adjudicator where people end in dispute."""
+        """Return how many: three raters, or five; two auditors once values are agreed; an adjudicator after a dispute."""
         if role == "auditor":
             return VERIFIERS if self.agreed is not None and not self.final else 0
         if role == "adjudicator":
