@@ -221,7 +221,7 @@ def test_two_overrides_of_one_spelling_in_one_table_must_agree() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[[model", "cannot be read as TOML"),
+        ("[[model", "line 1: this is not TOML"),
         ('[[model]]\nid = "A B"\nname = "x"\nkind = "generator"\n', r"column 'model\.0\.id'"),
         ('[[model]]\nid = "a"\nname = "x"\nkind = "painter"\n', r"column 'model\.0\.kind'"),
         ('[[model]]\nid = "a"\nname = "x"\nkind = "mllm"\ncolour = 1\n', r"column 'model\.0\.colour'"),
@@ -236,5 +236,5 @@ def test_a_bad_registry_file_is_refused_with_the_entry_at_fault(tmp_path: Path, 
 
 
 def test_a_missing_registry_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read as TOML"):
+    with pytest.raises(InputError, match="there is no such file"):
         registry.Registry.read(tmp_path / "none.toml")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from salon_taxonomy import Fault, Taxonomy, TaxonomyError, check_taxonomy
 from salon_taxonomy.structure import DEEPEST
-from salon_taxonomy.taxonomy_file import LARGEST_FILE, parse_toml, read_text
-from salon_taxonomy.toml_lines import TomlLines
+from salon_taxonomy.taxonomy_file import parse_toml, read_text
+from salon_taxonomy.toml_files import LARGEST_FILE, TomlLines
 
 VALID = '''\
 name = "mine"

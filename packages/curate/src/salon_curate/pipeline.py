@@ -16,7 +16,6 @@ sharp = "sharpness >= 80"
 """
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +32,7 @@ from salon_judges.clients.specification import read_settings
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply
+from salon_taxonomy.toml_files import read_toml
 
 PIPELINE: Final = "pipeline.toml"
 BUILT_IN: Final = {
@@ -125,12 +125,11 @@ def read_pipeline(
     Raises:
         InputError: the file cannot be read, has an unknown key, or names an unknown stage, ask, judge or option.
     """
+    if not path.exists():
+        raise InputError("there is no pipeline", source=path, hint="salon curate init writes one.")
+    values = read_toml(path)
     try:
-        document = PipelineFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError as error:
-        raise InputError("there is no pipeline", source=path, hint="salon curate init writes one.") from error
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({error})", source=path) from error
+        document = PipelineFile.model_validate(values)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         raise InputError(

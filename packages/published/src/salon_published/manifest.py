@@ -4,7 +4,6 @@ A manifest is a TOML file, ``data/<paper>.toml``, beside the CSV files it descri
 to write one. Every key is checked when it is read, so that a slip names its file and key instead of skewing a number.
 """
 
-import tomllib
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from salon_published.patterns import Pattern
 from salon_published.rules import RULES
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.toml_files import read_toml
 
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 TableId: TypeAlias = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*:\d+[a-z]?$")]
@@ -205,12 +205,7 @@ def read_manifest(path: Path) -> Paper:
     Raises:
         InputError: the file cannot be read or is no TOML, or a key is unknown, missing or wrong; names file and key.
     """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"the manifest cannot be read ({error.strerror})", source=path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"the manifest is no valid TOML: {error}", source=path) from error
+    content = read_toml(path, "manifest")
     try:
         paper = Paper.model_validate(content)
     except ValidationError as error:

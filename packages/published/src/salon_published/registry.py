@@ -12,7 +12,6 @@ Example:
 """
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Mapping
 from functools import cache
@@ -22,6 +21,7 @@ from typing import Annotated, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.toml_files import read_toml
 
 ModelKind = Literal["generator", "mllm", "assessor", "refiner", "method", "human"]
 """What a row of a published table can be. ``method`` is a generator with something built on it by a paper (fine-tuning, a
@@ -124,10 +124,7 @@ class Registry:
         Raises:
             InputError: the file cannot be read or is not a registry; the message names the entry and the key.
         """
-        try:
-            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise InputError(f"cannot be read as TOML: {error}", source=path) from error
+        content = read_toml(path)
         try:
             parsed = _File.model_validate(content)
         except ValidationError as error:

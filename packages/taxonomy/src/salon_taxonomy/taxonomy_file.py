@@ -4,8 +4,6 @@ The file has the header's keys first (``name``, ``title``, …), then one ``[[la
 deeply nested, not UTF-8, a device) gives a typed error like any other.
 """
 
-import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,18 +12,15 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from salon_taxonomy.errors import Fault, InputError, TaxonomyError, missing_path
+from salon_taxonomy import toml_files
+from salon_taxonomy.errors import Fault, InputError, TaxonomyError
 from salon_taxonomy.label import Label, TaxonomyHeader
 from salon_taxonomy.structure import Node, tree_flaws
-from salon_taxonomy.toml_lines import TomlLines
+from salon_taxonomy.toml_files import TomlLines
 
 Model = TypeVar("Model", bound=BaseModel)
 
-LARGEST_FILE = 8 * 1024 * 1024
-"""Bytes; a taxonomy of a hundred thousand labels is about this large."""
-
 _LABEL = "label"
-_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$| \(at end of document\)$")
 
 
 def check_taxonomy(path: str | Path) -> list[TaxonomyError]:
@@ -53,27 +48,15 @@ def parse_taxonomy(text: str, source: str | Path) -> tuple[TaxonomyHeader, tuple
 
 
 def read_text(path: str | Path) -> str:
-    """Return the text of a file of at most ``LARGEST_FILE`` bytes.
+    """Return the text of a file, as :func:`salon_taxonomy.toml_files.read_text`.
 
     Raises:
         TaxonomyError: with ``Fault.UNREADABLE``.
     """
-    path = Path(path)
     try:
-        if not path.is_file():
-            missing = InputError("this is not a file") if path.exists() else missing_path(path)
-            raise TaxonomyError(Fault.UNREADABLE, missing.problem, source=path, value=missing.value, hint=missing.hint)
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except (OSError, ValueError) as error:
-        raise TaxonomyError(Fault.UNREADABLE, f"the file cannot be read ({type(error).__name__})", source=path) from error
-    if len(content) > LARGEST_FILE:
-        raise TaxonomyError(Fault.UNREADABLE, f"the file is larger than {LARGEST_FILE:,} bytes", source=path)
-    try:
-        return content.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise TaxonomyError(Fault.UNREADABLE, "the file is not UTF-8 text", source=path, line=line) from error
+        return toml_files.read_text(path)
+    except InputError as error:
+        raise _fault(Fault.UNREADABLE, error) from error
 
 
 def parse_toml(text: str, *, source: str | Path) -> dict[str, object]:
@@ -83,16 +66,13 @@ def parse_toml(text: str, *, source: str | Path) -> dict[str, object]:
         TaxonomyError: with ``Fault.BROKEN_TOML`` and the line.
     """
     try:
-        return tomllib.loads(text)
-    except RecursionError as error:
-        raise TaxonomyError(Fault.BROKEN_TOML, "arrays or tables are nested too deeply", source=source) from error
-    except ValueError as error:  # TOMLDecodeError, or a number with too many digits
-        message = str(error)
-        position = _PLACE.search(message)
-        last = text.count("\n") + 1
-        line = None if position is None else int(position[1]) if position[1] else last
-        problem = f"this is not TOML: {_PLACE.sub('', message)}"
-        raise TaxonomyError(Fault.BROKEN_TOML, problem, source=source, line=line) from error
+        return toml_files.parse_toml(text, source=source)
+    except InputError as error:
+        raise _fault(Fault.BROKEN_TOML, error) from error
+
+
+def _fault(fault: Fault, error: InputError) -> TaxonomyError:
+    return TaxonomyError(fault, error.problem, source=error.source, line=error.line, value=error.value, hint=error.hint)
 
 
 class Places:

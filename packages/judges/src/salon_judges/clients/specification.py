@@ -8,7 +8,6 @@ as entry points of the group ``salon.judges``.
 
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,15 +20,14 @@ from salon_judges.clients.routing import ELSE, RoutedJudge, RoutedSettings, step
 from salon_judges.clients.scorer import KIND as SCORER
 from salon_judges.clients.settings import ChatSettings, without_credentials
 from salon_judges.clients.wrapping import WrappedSettings, path_and_judge, within
-from salon_taxonomy.errors import InputError, missing_path
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import JUDGES, JudgeKind, JudgeSettings, ManagedJudge, installed, own_file_hint, plugin
-from salon_taxonomy.toml_lines import TomlLines
+from salon_taxonomy.toml_files import TomlLines, parse_toml, read_text
 
 OTHER_KEY = "SALON_JUDGE_API_KEY"
 """Holds the key for a server that is named on the command line and is not the provider's own; need not be set."""
 _OPENAI_KEY = "OPENAI_API_KEY"
 _OPENAI_URL = "https://api.openai.com/v1"
-_LARGEST_FILE = 1 << 20
 _WITH_URL = re.compile(r"(?P<model>.*?)@(?P<url>[A-Za-z][A-Za-z0-9+.-]*://.*)", re.DOTALL)
 _HINT = "Write KIND:MODEL@URL (vllm:qwen2.5-vl@localhost:8000) or name a TOML file."
 
@@ -311,15 +309,10 @@ _KINDS: dict[str, JudgeKind] = {
 
 def _from_file(path: Path) -> JudgeSettings:
     try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise InputError("too large for the settings of a judge", source=_shown(path))
-        text = path.read_text(encoding="utf-8")
-        document = tomllib.loads(text)
-    except FileNotFoundError as error:
-        raise missing_path(_shown(path), "file of a judge's settings") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        problem = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"the settings of the judge cannot be read ({problem})", source=_shown(path)) from error
+        text = read_text(path, "file of a judge's settings")
+        document = parse_toml(text, source=path)
+    except InputError as error:
+        raise error.at(source=_shown(path)) from error
     lines = TomlLines.scan(text)
     return _validated(_kind(document.get("kind", "openai"), path, lines), document, source=path, lines=lines)
 

@@ -1,6 +1,5 @@
 """Read a configuration from a TOML file; an error names line, section, and what is allowed."""
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from types import UnionType
@@ -8,9 +7,9 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from salon_taxonomy.errors import InputError, refuse_device
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import is_url
-from salon_taxonomy.toml_lines import TomlLines
+from salon_taxonomy.toml_files import TomlLines, parse_toml, read_text
 from salon_train.configuration.schema import NEAR, Configuration, ModelSection, StageConfiguration
 
 Settings = TypeVar("Settings", bound=StageConfiguration)
@@ -58,15 +57,10 @@ def read_as(root: type[Settings], path: str | Path, *, changes: Mapping[str, obj
         InputError: for the first error, with its line.
     """
     path = Path(path)
-    refuse_device(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
+    if not path.exists():
         hint = f"`salon train presets {root.preset} > {path.name}` writes one to begin with."
-        raise InputError("there is no such file", source=path, hint=hint) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({error})", source=path) from error
-    return parsed(text, source=path, root=root, changes=changes)
+        raise InputError("there is no such file", source=path, hint=hint)
+    return parsed(read_text(path), source=path, root=root, changes=changes)
 
 
 def parsed(text: str, *, source: Path, root: type[Settings], changes: Mapping[str, object] | None = None) -> Settings:
@@ -75,10 +69,7 @@ def parsed(text: str, *, source: Path, root: type[Settings], changes: Mapping[st
     Raises:
         InputError: as :func:`read_configuration`.
     """
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"is not TOML ({error})", source=source) from error
+    values = parse_toml(text, source=source)
     for key, value in (changes or {}).items():
         put(values, key, value)
     for section, (whose, hint) in _SECTIONS.items():

@@ -35,9 +35,10 @@ from salon_bench.suites.contract.questions import (
 )
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
 from salon_taxonomy.digest import Digestible, digest
-from salon_taxonomy.errors import Fault, InputError, TaxonomyError
+from salon_taxonomy.errors import Fault, InputError
 from salon_taxonomy.records import Score
-from salon_taxonomy.taxonomy_file import Places, parse_toml, read_text
+from salon_taxonomy.taxonomy_file import Places
+from salon_taxonomy.toml_files import parse_toml, read_text
 from salon_taxonomy.verdict import Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
@@ -144,11 +145,8 @@ class DeclaredSuite(SuiteBase):
         Raises:
             InputError: names file, line, key, value and what is allowed; its hint counts the further faults.
         """
-        try:
-            text = read_text(path)
-            document = parse_toml(text, source=path)
-        except TaxonomyError as error:
-            raise error.at() from error
+        text = read_text(path)
+        document = parse_toml(text, source=path)
         places = Places(text, path)
         table = places.model(SuiteTable, {key: value for key, value in document.items() if key != _QUESTION})
         questions = _questions(document.get(_QUESTION), places)

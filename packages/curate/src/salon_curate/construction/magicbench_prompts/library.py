@@ -3,7 +3,6 @@
 The bundled one is ``library.toml``, all in our own words; a file of the same form can take its place.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,6 +11,7 @@ from typing import Any
 
 from salon_judges.formats.magicbench_subjects import SubCategory, SubjectClass
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.toml_files import read_toml
 
 _PARTS = 3
 _LONGEST = 300
@@ -85,12 +85,7 @@ class Library:
         Raises:
             InputError: the file is missing or no TOML, a table or pool is missing or empty, or an entry is wrong or doubled.
         """
-        try:
-            document = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"cannot be read ({error.strerror or error})", source=path) from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InputError(f"is no TOML ({error})", source=path) from error
+        document = read_toml(path)
         entities = {
             category: tuple(_entity(text, category, path) for text in _pool(document, "subjects", category, path))
             for category in SubCategory

@@ -1,14 +1,23 @@
-"""On which line of a TOML file a table, or a key of a table, stands.
+"""TOML files: their values, or what is wrong on which line; and on which line a table, or a key of a table, stands.
 
-The standard library's parser gives values without places. This scanner walks the same text once and notes the line of every
-table header and key, so that a fault found in the values can be shown where an editor would jump to. It expects text that
-the parser has accepted; of anything else it makes what it can and never fails.
+A hostile file (huge, deeply nested, not UTF-8, a device) gives a typed error like any other. The standard library's parser
+gives values without places. :class:`TomlLines` walks the same text once and notes the line of every table header and key, so
+that a fault found in the values can be shown where an editor would jump to. It expects text that the parser has accepted; of
+anything else it makes what it can and never fails.
 """
 
 import re
+import tomllib
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
 
+from salon_taxonomy.errors import InputError, missing_path, refuse_device
+
+LARGEST_FILE: Final = 8 * 1024 * 1024
+"""Bytes; a taxonomy of a hundred thousand labels is about this large."""
+_PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$| \(at end of document\)$")
 _PIECE = re.compile(
     r'"""(?:\\.|[^\\])*?"{3,5}'  # strings over several lines
     r"|'''.*?'{3,5}"
@@ -22,6 +31,63 @@ _PIECE = re.compile(
     r"|.",
     re.DOTALL,
 )
+
+
+def read_text(path: str | Path, what: str = "file") -> str:
+    """Return the text of a file of at most ``LARGEST_FILE`` bytes, without a byte order mark; lines end in ``\\n``.
+
+    Raises:
+        InputError: there is no such file, it cannot be read, is larger, or is not UTF-8.
+    """
+    path = Path(path)
+    try:
+        refuse_device(path)
+        if not path.is_file():
+            raise InputError("this is not a file", source=path) if path.exists() else missing_path(path, what)
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        raise InputError(f"the file cannot be read ({type(error).__name__})", source=path) from error
+    if len(content) > LARGEST_FILE:
+        raise InputError(f"the file is larger than {LARGEST_FILE:,} bytes", source=path)
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError("the file is not UTF-8 text", source=path, line=line) from error
+
+
+def parse_toml(text: str, *, source: str | Path) -> dict[str, Any]:
+    """Return the values of a TOML text.
+
+    Raises:
+        InputError: it is no TOML; with the line.
+
+    Example:
+        >>> parse_toml("levels = [1, 2", source="plan.toml")
+        Traceback (most recent call last):
+        ...
+        salon_taxonomy.errors.InputError: plan.toml, line 1: this is not TOML: Unclosed array
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise InputError("arrays or tables are nested too deeply", source=source) from error
+    except ValueError as error:  # TOMLDecodeError, or a number with too many digits
+        message = str(error)
+        position = _PLACE.search(message)
+        last = text.count("\n") + 1
+        line = None if position is None else int(position[1]) if position[1] else last
+        raise InputError(f"this is not TOML: {_PLACE.sub('', message)}", source=source, line=line) from error
+
+
+def read_toml(path: str | Path, what: str = "file") -> dict[str, Any]:
+    """Return the values of a TOML file.
+
+    Raises:
+        InputError: as :func:`read_text` and :func:`parse_toml`; ``what`` names the file where there is none.
+    """
+    return parse_toml(read_text(path, what), source=path)
 
 
 @dataclass(slots=True)
