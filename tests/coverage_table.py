@@ -23,7 +23,7 @@ import polars as pl
 
 from salon_bench.suites.contract.metrics import mean_with_interval, ratio_with_interval
 from salon_bench.suites.prism.scoring import summarize as prism_summary
-from salon_ranking import Battles, acceptability, compare_votes, differences, fit, goodness_of_fit, rank
+from salon_ranking import Battles, acceptability, compare_groups, compare_votes, differences, fit, goodness_of_fit, rank
 from salon_ranking.agreement import compare_all, label_statistics, paired_bootstrap
 from salon_ranking.errors import RankingError
 from salon_ranking.models.ties import outcome_chances
@@ -258,6 +258,24 @@ def two_sets(first: League, second: League) -> Study:
         tallies["compare_votes"].ends(table["ci_low"], table["ci_high"], 0.0)
         tallies["compare_votes"].p_values(table["p_value"])
         tallies["compare_votes: any model, by Holm"].claim(bool((table["p_holm"] < 0.05).fill_null(False).any()))
+
+    return study
+
+
+def shared_raters(league: League, halves: bool) -> Study:
+    """A study in which every rater votes in two groups, or each in one, and the groups are compared."""
+
+    def study(rng: Rng, tallies: Tallies) -> None:
+        frame = league.frame(rng)
+        group = pl.col("cluster") % 2 if halves else pl.Series(rng.integers(0, 2, frame.height))
+        battles = Battles.from_frame(frame.with_columns(scenario=pl.format("g{}", group)), cluster_by="cluster")
+        try:
+            table = compare_groups(battles, "scenario", replicates=0).table
+        except RankingError:
+            return
+        tallies["compare_groups"].ends(table["difference_low g1"], table["difference_high g1"], 0.0)
+        tallies["compare_groups"].p_values(table["p_value g1"])
+        tallies["compare_groups: any model, by Holm"].claim(bool((table["p_holm g1"] < 0.05).fill_null(False).any()))
 
     return study
 
@@ -591,6 +609,9 @@ DESIGNS = (
         "two sets, each with one rater of half of the votes",
         two_sets(League(4, _DOMINANT, 0.5), League(4, _DOMINANT, 0.5)),
     ),
+    Design("two groups, 20 raters in both", shared_raters(League(4, (30,) * 20, 0.5), halves=False)),
+    Design("two groups, one rater with half of 400 votes in both", shared_raters(League(4, _DOMINANT, 0.5), halves=False)),
+    Design("two groups of 10 raters each", shared_raters(League(4, (30,) * 20, 0.5), halves=True)),
     Design("10 wins of 10 with a prior", all_won, "one side won every battle: no data bound it"),
     Design("consensus of benchmarks", consensus_board, _FEW),
     Design("6 models, 600 battles, fit", fit_of_pairs(6, 600)),

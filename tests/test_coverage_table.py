@@ -62,6 +62,7 @@ SOURCES = {
     "ranking/src/salon_ranking/diagnostics/convergence.py": "rank, sandwich",
     "ranking/src/salon_ranking/diagnostics/goodness_of_fit.py": "goodness_of_fit",
     "ranking/src/salon_ranking/leaderboard/comparison.py": "compare_votes",
+    "ranking/src/salon_ranking/leaderboard/group_comparison.py": "compare_groups",
     "ranking/src/salon_ranking/leaderboard/differences.py": "differences, sandwich",
     "ranking/src/salon_ranking/leaderboard/ranking.py": "rank, covariates: the coefficient",
     "ranking/src/salon_ranking/opinion/checks.py": "Checks.shares",

@@ -80,7 +80,7 @@ def test_differences_and_contributions_go_to_files(votes: Path, tmp_path: Path):
 def test_groups_stand_side_by_side(votes: Path, format_: str):
     result = called("compare", votes, "--by", "mode", "--format", format_)
     assert result.exit_code == 0
-    assert "change public" in result.stdout
+    assert ("difference public" if format_ == "table" else "change public") in result.stdout
     # Into a pipe, csv has every character as it is; the others write it out.
     assert ("\x1b" in result.stdout) == (format_ == "csv")
 

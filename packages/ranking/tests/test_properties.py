@@ -34,6 +34,7 @@ from salon_ranking import (
     acceptability,
     agreement,
     compare,
+    compare_groups,
     compare_votes,
     contributions,
     cycle_report,
@@ -193,6 +194,7 @@ ANALYTIC: dict[str, Callable[[Battles], Answer]] = {
     "explain, listing, match_effects": partial(_explained, interval="sandwich"),
     "contributions": _contributed,
     "compare_votes": lambda b: [compare_votes(b, b, prior_ties=1).table],
+    "compare_groups": lambda b: [compare_groups(b, "mode", baseline=BASE, interval="sandwich").table],
     "convergence": lambda b: [convergence(b, baseline=BASE, fractions=(1.0,)), convergence(b, baseline=BASE, cluster=True)],
     "fit_ties, Davidson": partial(_tied, model="davidson"),
     "fit_ties, Rao-Kupper by clusters": partial(_tied, model="rao-kupper", cluster=True),
@@ -517,6 +519,7 @@ def _explain(battles: Battles, **threads: object) -> object:
 WITH_THREADS: dict[str, Callable[..., Answer]] = {
     "rank": _of_battles(rank, **DRAWN),
     "rank_by": _of_battles(rank_by, column="mode", prior_ties=1, **DRAWN),
+    "compare_groups": _of_battles(compare_groups, column="mode", prior_ties=1, **DRAWN),
     "differences": _of_battles(differences, **DRAWN),
     "contributions": _of_battles(contributions),
     "explain": _of_battles(_explain),
@@ -546,7 +549,7 @@ def test_a_number_of_threads_that_cannot_be_is_refused(name: str, number: object
 
 COVERED = {
     *("fit", "rank", "rank_by", "groups_of", "differences", "contributions", "explain", "listing", "compare"),
-    "compare_votes",
+    *("compare_votes", "compare_groups"),
     *("goodness_of_fit", "cycle_report", "win_rates", "acceptability", "predict", "log_loss"),
     *("settle_both_bad", "dimension_weights", "next_pairs", "convergence", "head_to_head"),
 }

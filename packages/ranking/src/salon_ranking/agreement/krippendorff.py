@@ -85,8 +85,9 @@ def alpha_of_ratings(things: NDArray[np.integer], values: ArrayLike, *, level: L
         AgreementError, UndefinedError: as :func:`krippendorff_alpha`.
 
     Example:
-        >>> alpha_of_ratings(np.array([0, 0, 1, 1, 2]), [1, 1, 2, 2, 2])
-        Alpha(value=1.0, level='nominal', things=2, ratings=4, left_out=1)
+        >>> alpha = alpha_of_ratings(np.array([0, 0, 1, 1, 2]), [1, 1, 2, 2, 2])
+        >>> alpha.value, alpha.things, alpha.left_out
+        (1.0, 2, 1)
     """
     array = numbers(values, "values")
     if level not in LEVELS:
