@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from salon_bench.suites.contract.metrics import mean_with_interval, ratio_with_interval
 from salon_bench.suites.prism.scoring import summarize as prism_summary
 from salon_ranking import Battles, acceptability, compare_groups, compare_votes, differences, fit, goodness_of_fit, rank
 from salon_ranking.agreement import compare_all, label_statistics, paired_bootstrap
@@ -36,6 +35,7 @@ from salon_ranking.opinion import (
     paired_comparisons,
 )
 from salon_ranking.opinion.logistic import degrees_of
+from salon_ranking.uncertainty.means import mean_with_interval, ratio_with_interval
 from salon_ranking.uncertainty.proportions import sign_test, wilson_interval
 from salon_ranking.uncertainty.student import two_sided_quantiles
 

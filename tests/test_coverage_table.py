@@ -69,6 +69,7 @@ SOURCES = {
     "ranking/src/salon_ranking/opinion/scores.py": "mean_opinion_scores, over prompts",
     "ranking/src/salon_ranking/opinion/significance.py": "paired_comparisons, t",
     "ranking/src/salon_ranking/opinion/weights.py": "dimension_weights",
+    "ranking/src/salon_ranking/uncertainty/means.py": "ratio_with_interval",
     "ranking/src/salon_ranking/uncertainty/proportions.py": "wilson_interval",
     "ranking/src/salon_ranking/uncertainty/quantiles.py": "paired_bootstrap",
     "ranking/src/salon_ranking/uncertainty/simultaneous.py": "rank, sandwich: any false rank",

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salon_bench.suites.artifact_bench.accuracy import AccuracyCounts, average_interval
-from salon_bench.suites.contract.metrics import mean_with_interval, share_with_wilson
+from salon_bench.suites.contract.metrics import share_with_wilson
 from salon_bench.suites.contract.tables import interval_over_prompts
 from salon_curate.audits import estimates
 from salon_judges.formats.artifact_bench import QuestionLevel, QuestionTask
@@ -16,6 +16,7 @@ from salon_ranking import Battles
 from salon_ranking.agreement import label_statistics
 from salon_ranking.diagnostics.both_bad import acceptability
 from salon_ranking.opinion import Checks, MosRatings, mean_opinion_scores
+from salon_ranking.uncertainty.means import mean_with_interval
 from salon_ranking.uncertainty.proportions import wilson_interval
 from salon_train.over_seeds import SeedMean
 

@@ -116,8 +116,10 @@ def test_every_judge_that_is_a_model_is_known() -> None:
     ]
 
 
-def test_the_generators_are_these_forty_two() -> None:
-    assert [model.id for model in registry.models("generator")] == GENERATORS
+def test_the_generators_of_the_papers_are_these_forty_two_and_those_of_the_ledger_follow() -> None:
+    generators = [model.id for model in registry.models("generator")]
+    assert generators[: len(GENERATORS)] == GENERATORS
+    assert generators[len(GENERATORS) :] == sorted(generators[len(GENERATORS) :])
 
 
 def test_ids_are_slugs_and_found_by_themselves() -> None:
@@ -129,6 +131,8 @@ def test_ids_are_slugs_and_found_by_themselves() -> None:
 
 def test_what_is_built_on_a_model_names_it() -> None:
     for model in registry.models("method"):
+        if model.id == "clip-retrieval":
+            continue  # pictures of a data set, found by their captions
         assert model.base is not None
         assert model.id.startswith(f"{model.base}+")
         assert registry.model(model.base).kind == "generator"
@@ -136,9 +140,10 @@ def test_what_is_built_on_a_model_names_it() -> None:
 
 def test_a_model_whose_variant_is_open_stays_apart_from_its_siblings_and_says_why() -> None:
     left_open = [model for model in registry.models() if model.id.endswith("-unspecified")]
-    assert len(left_open) == 6
-    assert all(model.note for model in left_open)
-    assert all(any(other.family == model.family and other is not model for other in registry.models()) for model in left_open)
+    assert all(model.note or re.search(r"\((?:\w+) not stated\)$", model.name) for model in left_open)
+    noted = [model for model in left_open if model.note]
+    assert len(noted) == 6
+    assert all(any(other.family == model.family and other is not model for other in registry.models()) for model in noted)
 
 
 @pytest.mark.parametrize(

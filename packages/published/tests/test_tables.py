@@ -78,6 +78,7 @@ def test_a_cell_says_what_it_is() -> None:
         "judge": "MagicAssessor-7B",
         "role": "track",
         "derived": True,
+        "n": None,
     }
 
 

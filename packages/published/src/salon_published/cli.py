@@ -14,6 +14,7 @@ from salon_console.file_options import InputPath
 from salon_console.options import FORMAT, OUTPUT, output_option
 from salon_console.output import as_json, deliver, print_parts, print_table
 from salon_console.table_files import Table
+from salon_published.ledger_commands import add, board, consistency, list_sources, scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,14 +32,20 @@ _UNLIMITED = 10_000
 
 @click.group()
 def papers() -> None:
-    """Tables that five papers printed, as data, checked against themselves.
+    """Show what five papers and 75 repositories publish about generators, checked against itself and ranked.
 
     \b
-    salon papers show                            what there is
+    salon papers show                            the papers' tables
     salon papers show prism:1                    one table
-    salon papers show prism:1 --format csv       the same, digit for digit as printed
-    salon papers check                         recompute what follows from other cells
+    salon papers check                           recompute what follows from other cells
+    salon papers list                            the sources of the ledger
+    salon papers board text-to-video             who leads, over all sources
+    salon papers scores --model qwen-image       every number of one model, with its source
     """
+
+
+for command in (list_sources, board, scores, consistency, add):
+    papers.add_command(command)
 
 
 @papers.command("show")

@@ -1,15 +1,17 @@
-"""The manifest of one paper's tables: what each table holds, and which cells follow from which.
+"""The manifest of one source's tables: what each table holds, and which cells follow from which.
 
-A manifest is a TOML file, ``data/<paper>.toml``, beside the CSV files it describes; ``docs/published.md`` explains how
-to write one. Every key is checked when it is read, so that a slip names its file and key instead of skewing a number.
+A source is a paper, ``data/<paper>.toml`` beside the CSV files that it describes, or a repository of the ledger,
+``data/ledger/<source>.toml``, whose rows stand in the same file; ``docs/published.md`` explains how to write one. Every key is
+checked when it is read, so that a slip names its file and key instead of skewing a number.
 """
 
+import datetime
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from salon_published.patterns import Pattern
 from salon_published.rules import RULES
@@ -50,6 +52,28 @@ class Role(StrEnum):
     """Words, or a number about the comparison itself (an interval's end, a gain, a correlation)."""
 
 
+class GenerationTask(StrEnum):
+    """What the compared models were asked to make."""
+
+    TEXT_TO_IMAGE = "text-to-image"
+    EDIT = "edit"
+    """A picture from a picture and a prompt: edits, and pictures of a given subject."""
+    TEXT_TO_VIDEO = "text-to-video"
+    IMAGE_TO_VIDEO = "image-to-video"
+    """A video from a first frame, from reference pictures or from a scene."""
+
+
+class MeasuredBy(StrEnum):
+    """Who measured the numbers of a source."""
+
+    BENCHMARK = "benchmark"
+    """The authors of the benchmark."""
+    MAKER = "maker"
+    """Those who make one of the compared models: its rows are self-reported, the others measured or quoted by a rival."""
+    VOTES = "votes"
+    """Voters of an arena."""
+
+
 class RowKind(StrEnum):
     """What one row of a table is."""
 
@@ -79,6 +103,8 @@ class ColumnEntry(_Entry):
     dimension: Text | None = None
     judge: Text | None = None
     role: Role | None = None
+    n: Annotated[int, Field(ge=1)] | None = None
+    """Items behind each number, where the source says it."""
 
 
 class KnownMisprint(_Entry):
@@ -139,8 +165,14 @@ class TableEntry(_Entry):
     """One table of a paper, or one lettered part of it."""
 
     id: TableId
-    file: Annotated[str, Field(pattern=r"^[\w.-]+\.csv$")]
+    file: Annotated[str, Field(pattern=r"^[\w.-]+\.csv$")] | None = None
+    """The CSV file of the rows, beside the manifest."""
+    csv: Text | None = None
+    """The rows themselves, in place of ``file``."""
     caption: Text
+    place: Text | None = None
+    """Of the table in its source: a file, say."""
+    task: GenerationTask = GenerationTask.TEXT_TO_IMAGE
     keys: Annotated[tuple[Text, ...], Field(min_length=1)]
     """The first columns: what a row is called, as printed."""
     name: tuple[Text, ...] | None = None
@@ -158,6 +190,12 @@ class TableEntry(_Entry):
     check: tuple[Check, ...] = ()
     statement: tuple[Statement, ...] = ()
 
+    @model_validator(mode="after")
+    def _one_home_of_rows(self) -> Self:
+        if (self.file is None) == (self.csv is None):
+            raise ValueError("rows stand in `file` or in `csv`, in one of them")
+        return self
+
     def describe(self, column: str) -> ColumnEntry:
         """Return everything that is known about a column: its own entry over the table's defaults.
 
@@ -174,18 +212,44 @@ class TableEntry(_Entry):
             dimension=own.dimension or self.dimension or tail or None,
             judge=own.judge or self.judge,
             role=own.role or self.role,
+            n=own.n,
         )
 
 
+class Origin(_Entry):
+    """Where and when the tables of a source were read, and who measured them."""
+
+    link: Annotated[str, Field(pattern=r"^https://")]
+    commit: Text
+    """Of the repository, or the version of the page."""
+    date: datetime.date
+    """Of the commit."""
+    read: datetime.date
+    """When the numbers were copied."""
+    licence: Text
+    """Of the repository, as it says it; facts and figures alone are copied."""
+    measured_by: MeasuredBy
+    maker: Text | None = None
+    """Whose models are self-reported: the registry's name of the maker."""
+
+    @model_validator(mode="after")
+    def _maker_of_makers(self) -> Self:
+        if (self.measured_by is MeasuredBy.MAKER) != (self.maker is not None):
+            raise ValueError("a source that a maker measured names its maker, and no other one does")
+        return self
+
+
 class Paper(_Entry):
-    """One paper and its tables, in the order of the manifest."""
+    """One paper, or one source of the ledger, and its tables, in the order of the manifest."""
 
     paper: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
-    place: Annotated[int, Field(ge=1)]
+    place: Annotated[int, Field(ge=1)] = 1
     """Of the paper among all: tables are listed, and battles drawn from them, in this order."""
     title: Text
     citation: Text
     table: Annotated[tuple[TableEntry, ...], Field(min_length=1)]
+    origin: "Origin | None" = None
+    """Where the tables of the ledger were read; None for a paper."""
 
     @cached_property
     def ids(self) -> tuple[str, ...]:

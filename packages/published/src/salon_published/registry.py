@@ -1,16 +1,18 @@
 """Who is who in the published tables: one id per model, whatever a paper calls it.
 
-``models.toml`` holds the models, their spellings and, where one spelling means different things in different tables, the
-overrides with their reasons. It is checked as a whole when it is read: an unknown key, a second model with the same id or
-spelling, or an override that points nowhere is an ``InputError`` that names the entry.
+``models.toml`` holds the models of the papers, their spellings and, where one spelling means different things in different
+tables, the overrides with their reasons; ``models.csv`` holds the further models of the ledger, one a line. Both are checked
+as a whole when they are read: an unknown key, a second model with the same id or spelling, or an override that points nowhere
+is an ``InputError`` that names the entry.
 
 Example:
-    >>> resolve("Flux.1 [dev]"), resolve("FLUX.1-dev"), resolve("flux 1 dev")
+    >>> resolve("Flux.1 [dev]"), resolve("FLUX.1-dev"), resolve("flux one dev")
     ('flux.1-dev', 'flux.1-dev', None)
     >>> resolve("GPT-4o", "magicmirror:1"), resolve("GPT-4o", "mef:4")
     ('gpt-4o', 'gpt-image-1')
 """
 
+import csv
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -23,12 +25,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.toml_files import read_toml
 
-ModelKind = Literal["generator", "mllm", "assessor", "refiner", "method", "human"]
+ModelKind = Literal["generator", "mllm", "assessor", "refiner", "method", "human", "unnamed"]
 """What a row of a published table can be. ``method`` is a generator with something built on it by a paper (fine-tuning, a
-refiner, best-of-N) and is never counted as a generator; ``human`` is the row of the human experts."""
+refiner, best-of-N, another model that rewrites its prompts) and is never counted as a generator; ``human`` is the row of the
+human experts, ``unnamed`` a generator under a code name."""
 
 _Key = TypeVar("_Key")
 _DATA = Path(__file__).parent / "models.toml"
+_LEDGER = Path(__file__).parent / "models.csv"
 _SLUG = r"^[a-z0-9]+(?:[.+-][a-z0-9]+)*$"
 _IGNORED = re.compile(r"[\s\-‐‑‒–—―−_()\[\]{}†‡]+")
 _TABLE = r"^[a-z][a-z0-9-]*:\d+[a-z]?$"
@@ -45,6 +49,8 @@ class Model(BaseModel):
         kind: see ``ModelKind``.
         maker: who made it; ``None`` where no paper needs it (methods, refiners, assessors).
         family: the name that its siblings share, or ``None``.
+        released: the month in which the public could first use it, ``"2025-08"``; ``None`` where it is not known.
+        weights: ``open`` if anybody can download them, ``closed`` if not, ``None`` where that is not known.
         spellings: other ways in which the papers write the name.
         base: the id of the model that this one was built on, or ``None``.
         note: why it is, or is not, the same as a neighbour; ``None`` where nothing had to be decided.
@@ -57,6 +63,8 @@ class Model(BaseModel):
     kind: ModelKind
     maker: str | None = None
     family: str | None = None
+    released: Annotated[str, Field(pattern=r"^20\d\d-(0[1-9]|1[0-2])$")] | None = None
+    weights: Literal["open", "closed"] | None = None
     spellings: tuple[str, ...] = ()
     base: str | None = None
     note: str | None = None
@@ -118,8 +126,8 @@ class Registry:
                 self._claim(self._by_table, (table, normal_form(override.spelling)), override.model, override.spelling)
 
     @classmethod
-    def read(cls, path: str | Path) -> Self:
-        """Return the registry of one TOML file.
+    def read(cls, path: str | Path, lines: str | Path | None = None) -> Self:
+        """Return the registry of one TOML file, and of the further models of a CSV file (:func:`read_models`).
 
         Raises:
             InputError: the file cannot be read or is not a registry; the message names the entry and the key.
@@ -131,7 +139,8 @@ class Registry:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             raise InputError(f"bad entry, {first['msg']}", source=path, column=where, value=first["input"]) from error
-        return cls(parsed.model, parsed.override, source=path)
+        further = () if lines is None else read_models(lines)
+        return cls((*parsed.model, *further), parsed.override, source=path)
 
     def get(self, identifier: str) -> Model:
         """Return the model with this id.
@@ -195,7 +204,30 @@ def normal_form(printed: str) -> str:
 @cache
 def registry() -> Registry:
     """Return the registry that comes with the published tables; read and checked once."""
-    return Registry.read(_DATA)
+    return Registry.read(_DATA, _LEDGER)
+
+
+def read_models(path: str | Path) -> tuple[Model, ...]:
+    """Return the models of a CSV file: id, name, kind, maker, released, weights, base, spellings (joined by ``;``).
+
+    Raises:
+        InputError: the file cannot be read, or a line is no model; names row, column and value.
+    """
+    try:
+        lines = list(csv.DictReader(Path(path).read_text(encoding="utf-8").splitlines(), strict=True))
+    except (OSError, csv.Error, UnicodeDecodeError) as error:
+        raise InputError(f"the models cannot be read ({error})", source=path) from error
+    return tuple(_model_of(line, row, path) for row, line in enumerate(lines, start=1))
+
+
+def _model_of(line: Mapping[str, str], row: int, path: str | Path) -> Model:
+    spellings = tuple(word for word in (line.get("spellings") or "").split(";") if word)
+    try:
+        return Model.model_validate({key: value for key, value in line.items() if value} | {"spellings": spellings})
+    except ValidationError as error:
+        first = error.errors()[0]
+        column = ".".join(str(part) for part in first["loc"])
+        raise InputError(first["msg"], source=path, row=row, column=column, value=first["input"]) from error
 
 
 def models(kind: ModelKind | None = None) -> tuple[Model, ...]:

@@ -4,6 +4,7 @@ The numbers are kept as they were printed, digit for digit; a float is made of t
 """
 
 import csv
+import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from salon_taxonomy.errors import InputError
 
 DATA = Path(__file__).parent / "data"
 """The folder of manifests and CSV files that ships with the package."""
+LEDGER = DATA / "ledger"
+"""The folder of the sources of the ledger."""
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
@@ -42,6 +45,7 @@ CELL_SCHEMA: dict[str, type[pl.DataType]] = {
     "judge": pl.String,
     "role": pl.String,
     "derived": pl.Boolean,
+    "n": pl.Int64,
 }
 """The columns of :func:`cells`."""
 
@@ -144,7 +148,7 @@ def tables() -> tuple[PublishedTable, ...]:
 
 
 def table(table_id: str) -> PublishedTable:
-    """Return one table by its id.
+    """Return one table of the papers or of the ledger by its id.
 
     Raises:
         InputError: there is no such table; names those that look like it.
@@ -154,6 +158,8 @@ def table(table_id: str) -> PublishedTable:
         'GPT-4.1'
     """
     known = {each.id: each for each in tables()}
+    if table_id not in known:
+        known |= {each.id: each for each in ledger()}
     if table_id not in known:
         close = get_close_matches(table_id, known, n=5, cutoff=0.5)
         hint = "`salon papers show` lists them all."
@@ -184,8 +190,13 @@ def cells() -> pl.DataFrame:
         >>> cells().filter(pl.col("derived") & (pl.col("table") == "artifact-bench:2")).height
         80
     """
-    rows = chain.from_iterable(_cell_rows(each) for each in tables())
-    return pl.DataFrame(list(rows), schema=CELL_SCHEMA, orient="row")
+    return cells_of(tables())
+
+
+def cells_of(chosen: Sequence[PublishedTable]) -> pl.DataFrame:
+    """Return the cells of some tables, as :func:`cells`."""
+    rows = chain.from_iterable(_cell_rows(each) for each in chosen)
+    return pl.DataFrame(list(rows), schema=CELL_SCHEMA, orient="row", infer_schema_length=None)
 
 
 def _cell_rows(table: PublishedTable) -> list[tuple[object, ...]]:
@@ -199,7 +210,7 @@ def _cell_rows(table: PublishedTable) -> list[tuple[object, ...]]:
             value, digits = (None, None) if number is None else (float(number), decimals(number))
             cell = (table.id, row + 1, name, model, column, text, value, digits)
             meaning = (about.unit, about.direction, about.benchmark, about.track, about.dimension, about.judge, about.role)
-            rows.append((*cell, *meaning, (row, column) in derived))
+            rows.append((*cell, *meaning, (row, column) in derived, about.n))
     return rows
 
 
@@ -208,20 +219,44 @@ def _shipped() -> tuple[PublishedTable, ...]:
     return read_tables(DATA)
 
 
+@cache
+def ledger() -> tuple[PublishedTable, ...]:
+    """Return the tables of the ledger, what repositories publish about generators, by source and number.
+
+    Raises:
+        InputError: a file of the package is wrong.
+
+    Example:
+        >>> len({each.paper.paper for each in ledger()})
+        75
+    """
+    return read_tables(LEDGER)
+
+
 def read_tables(folder: Path) -> tuple[PublishedTable, ...]:
     """Read every manifest ``<paper>.toml`` of a folder and its CSV files, in the order of the papers' places.
 
     Raises:
         InputError: a manifest or a CSV file is wrong; names file, row, column and value.
     """
-    papers = sorted((read_manifest(path) for path in sorted(folder.glob("*.toml"))), key=lambda paper: paper.place)
-    return tuple(_read_table(folder / spec.file, paper, spec) for paper in papers for spec in paper.table)
+    papers = sorted(((path, read_manifest(path)) for path in sorted(folder.glob("*.toml"))), key=lambda pair: pair[1].place)
+    return tuple(table for path, paper in papers for table in tables_of(path, paper))
 
 
-def _read_table(path: Path, paper: Paper, spec: TableEntry) -> PublishedTable:
+def tables_of(manifest: Path, paper: Paper) -> tuple[PublishedTable, ...]:
+    """Return the tables of one manifest that was read.
+
+    Raises:
+        InputError: rows are wrong; names file, row, column and value.
+    """
+    return tuple(_read_table(manifest, paper, spec) for spec in paper.table)
+
+
+def _read_table(manifest: Path, paper: Paper, spec: TableEntry) -> PublishedTable:
+    path: Path | str = f"{manifest}, table {spec.id}" if spec.file is None else manifest.parent / spec.file
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            lines = list(csv.reader(file, strict=True))
+        text = Path(path).read_text(encoding="utf-8") if spec.csv is None else spec.csv
+        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except OSError as error:
         raise InputError(f"the table cannot be read ({error.strerror})", source=path) from error
     except (csv.Error, UnicodeDecodeError) as error:
@@ -240,7 +275,7 @@ def _read_table(path: Path, paper: Paper, spec: TableEntry) -> PublishedTable:
     return PublishedTable(paper, spec, keys, _row_names(path, spec, keys), printed)
 
 
-def _column(path: Path, spec: TableEntry, name: str, texts: Sequence[str]) -> tuple[str | None, ...]:
+def _column(path: Path | str, spec: TableEntry, name: str, texts: Sequence[str]) -> tuple[str | None, ...]:
     if spec.describe(name).unit != TEXT_UNIT:
         for number, text in enumerate(texts, start=1):
             if text and not _NUMBER.fullmatch(text):
@@ -248,7 +283,7 @@ def _column(path: Path, spec: TableEntry, name: str, texts: Sequence[str]) -> tu
     return tuple(text or None for text in texts)
 
 
-def _row_names(path: Path, spec: TableEntry, keys: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def _row_names(path: Path | str, spec: TableEntry, keys: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return what each row is called: its key cells, or those that the manifest chooses, joined by spaces."""
     chosen = spec.keys if spec.name is None else spec.name
     unknown = set(chosen) - set(spec.keys)

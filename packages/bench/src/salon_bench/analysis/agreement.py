@@ -17,11 +17,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES
+from salon_bench.suites.contract.metrics import REPLICATES
 from salon_console.numbers import frame_cells
 from salon_console.output import number_text
 from salon_console.shown_result import ResultView, ShownResult
 from salon_ranking.agreement import AgreementError, UndefinedError, alpha, fleiss_counts, fleiss_kappa, kendall, spearman
+from salon_ranking.uncertainty.means import CONFIDENCE
 from salon_ranking.uncertainty.quantiles import expanded_interval
 from salon_taxonomy.errors import InputError
 

@@ -7,14 +7,9 @@ from typing import Final, TypeAlias
 import numpy as np
 import polars as pl
 
-from salon_bench.suites.contract.metrics import (
-    CONFIDENCE,
-    Ends,
-    mean_with_interval,
-    ratio_with_interval,
-    share_with_wilson,
-)
+from salon_bench.suites.contract.metrics import share_with_wilson
 from salon_bench.suites.contract.suite import Summary
+from salon_ranking.uncertainty.means import CONFIDENCE, Ends, mean_with_interval, ratio_with_interval
 
 SUMMARY_COLUMNS: Final = {
     "metric": pl.String,

@@ -80,8 +80,8 @@ class DpgBench(SuiteBase):
         """
         import polars as pl
 
-        from salon_bench.suites.contract.metrics import mean_with_interval
         from salon_bench.suites.contract.tables import interval_over_prompts, line, summary_of
+        from salon_ranking.uncertainty.means import mean_with_interval
 
         pictures = scores.filter(pl.col("dimension") == SCORE)
         known = pictures.drop_nulls("value")

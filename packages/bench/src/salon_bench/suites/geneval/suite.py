@@ -62,8 +62,8 @@ class GenEval(SuiteBase):
         import numpy as np
         import polars as pl
 
-        from salon_bench.suites.contract.metrics import ratio_with_interval
         from salon_bench.suites.contract.tables import interval_over_prompts, line, summary_of, words_of_intervals
+        from salon_ranking.uncertainty.means import ratio_with_interval
 
         known = scores.drop_nulls("value")
         unscored = scores.height - known.height

@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from salon_bench.suites.contract.metrics import ratio_with_interval, share_with_wilson
+from salon_bench.suites.contract.metrics import share_with_wilson
 from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import Line, line, reasons_sentence, summary_of
 from salon_bench.suites.magic_bench_377.questions import MOS, SHOWINGS, TEST_POINTS, WIN, MarkDimension, OrderRule
@@ -17,6 +17,7 @@ from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST
 from salon_judges.formats.magic_bench_377_labels import points
 from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.opinion.scores import mean_opinion_scores
+from salon_ranking.uncertainty.means import ratio_with_interval
 from salon_ranking.uncertainty.proportions import sign_test
 
 _AGAINST: Final = "against "

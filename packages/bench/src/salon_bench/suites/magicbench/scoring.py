@@ -14,11 +14,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES, resampled_sums
+from salon_bench.suites.contract.metrics import REPLICATES, resampled_sums
 from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import line, reasons_sentence, summary_of
 from salon_bench.suites.magicbench.fidelity import CountingRules
 from salon_judges.formats.magicbench_subjects import COUNTED_LABELS, Dimension, SubCategory, SubjectClass
+from salon_ranking.uncertainty.means import CONFIDENCE
 from salon_ranking.uncertainty.proportions import wilson_interval
 from salon_ranking.uncertainty.quantiles import standard_interval
 from salon_taxonomy.answers.reading import Fidelity

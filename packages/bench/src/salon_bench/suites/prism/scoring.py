@@ -16,11 +16,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_bench.suites.contract.metrics import CONFIDENCE, REPLICATES, resampled_sums
+from salon_bench.suites.contract.metrics import REPLICATES, resampled_sums
 from salon_bench.suites.contract.suite import Summary
 from salon_bench.suites.contract.tables import SUMMARY_COLUMNS, reasons_sentence
 from salon_bench.suites.prism.fidelity import CountingRules
 from salon_judges.formats.prism_tracks import Axis, Track
+from salon_ranking.uncertainty.means import CONFIDENCE
 from salon_ranking.uncertainty.quantiles import standard_interval
 from salon_taxonomy.answers.reading import Fidelity
 from salon_taxonomy.errors import InputError

@@ -15,8 +15,8 @@ from salon_judges.formats.r3_bench import Category
 if TYPE_CHECKING:
     import polars as pl
 
-    from salon_bench.suites.contract.metrics import Ends
     from salon_bench.suites.contract.tables import Line
+    from salon_ranking.uncertainty.means import Ends
 
 SEED: Final = 42
 """The seed of the paper's own bootstrap (appendix C.3)."""
@@ -94,7 +94,8 @@ def changes(scores: "pl.DataFrame") -> "list[Line]":
 
 def _with_interval(values: Sequence[float], *, share: bool) -> "tuple[float | None, Ends]":
     """Return Wilson's interval for a share of 0 and 1, else Student's t."""
-    from salon_bench.suites.contract.metrics import mean_with_interval, share_with_wilson
+    from salon_bench.suites.contract.metrics import share_with_wilson
+    from salon_ranking.uncertainty.means import mean_with_interval
 
     if share and all(value in (0.0, 1.0) for value in values):
         return share_with_wilson(round(sum(values)), len(values))

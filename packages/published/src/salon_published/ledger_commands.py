@@ -1,0 +1,181 @@
+"""``salon papers list``, ``board``, ``scores``, ``consistency`` and ``add``: the ledger on the command line."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from salon_console import numbers
+from salon_console.file_options import InputPath
+from salon_console.options import FORMAT, OUTPUT
+from salon_console.output import as_json, deliver, print_parts, print_table
+from salon_console.table_files import Table
+from salon_published.manifest import GenerationTask
+
+if TYPE_CHECKING:
+    from salon_published.source_check import SourceReport
+
+TASK = click.Choice([str(task) for task in GenerationTask])
+
+
+@click.command("list")
+@click.option("--stale", type=click.IntRange(min=0), metavar="DAYS", help="Only sources that were read longer ago than this.")
+@OUTPUT
+@FORMAT
+def list_sources(stale: int | None, output: Path | None, form: str) -> None:
+    """List the sources of the ledger: when they were read, who measured, how many numbers of how many models.
+
+    \b
+    salon papers list
+    salon papers list --stale 180
+    """
+    from salon_published.ledger import sources
+
+    frame = sources(None if stale is None else (datetime.now(UTC).date(), stale))
+    header = ("source", "title", "date", "read", "measured by", "licence", "tables", "numbers", "models")
+    rows = [[str(cell) for cell in row] for row in frame.drop("link").iter_rows()]
+    deliver(Table(header, rows, frozenset(header[-3:])), frame, form=form, output=output)
+
+
+@click.command("board")
+@click.argument("task", type=TASK)
+@click.option("--people", is_flag=True, help="Only numbers that people's votes or marks make.")
+@click.option("--measured", is_flag=True, help="Only numbers of benchmarks' authors and of voters: none that a maker reports.")
+@click.option("--top", type=click.IntRange(min=1), help="Print only so many models.")
+@OUTPUT
+@FORMAT
+def board(task: str, people: bool, measured: bool, top: int | None, output: Path | None, form: str) -> None:
+    """Rank the generators of one task over all sources of the ledger, with intervals by sources.
+
+    Every column of every table compares its models once; a pair of numbers that one table quotes from another counts once.
+
+    \b
+    salon papers board text-to-image --top 10
+    salon papers board edit --measured
+    """
+    from salon_published.ledger import compared_scores, ledger_board
+    from salon_published.registry import registry
+
+    result = ledger_board(task, people=people, measured=measured)
+    compared = compared_scores(task, people=people, measured=measured).select("model", "source").unique()
+    sources = dict(compared["model"].value_counts().iter_rows())
+    shown = result.table.head(top or result.table.height)
+    header = ["rank", "model", "Elo", "95% CI", "battles", "sources", "released", "weights"]
+    known = registry()
+    lines = []
+    for row in shown.iter_rows(named=True):
+        model = known.get(row["model"])
+        facts = [numbers.count(row["matches"]), str(sources[row["model"]]), model.released or "", model.weights or ""]
+        lines.append([*numbers.rating_cells({**row, "model": model.name}), *facts])
+    table = Table(tuple(header), lines, frozenset({"rank", "Elo", "battles", "sources"}))
+    warnings = [f"Warning: {text}" for text in result.warnings]
+    deliver(
+        table,
+        shown,
+        form=form,
+        output=output,
+        show=lambda: print_parts(result.header, *warnings, table),
+        json=lambda: as_json({"header": result.header, "warnings": result.warnings, "models": shown.to_dicts()}),
+    )
+
+
+@click.command("scores")
+@click.option("--task", type=TASK, help="Only this task.")
+@click.option("--model", "models", multiple=True, metavar="MODEL", help="Only this model, by name or id; may be given again.")
+@click.option("--benchmark", metavar="NAME", help="Only this benchmark.")
+@OUTPUT
+@FORMAT
+def scores(task: str | None, models: tuple[str, ...], benchmark: str | None, output: Path | None, form: str) -> None:
+    """Print every number of the ledger, with its source: one row per source, table, column and model.
+
+    `--output scores.parquet` writes them for SQL, pandas or polars.
+
+    \b
+    salon papers scores --model qwen-image --benchmark GenEval
+    salon papers scores --output scores.parquet
+    """
+    from salon_published.ledger import chosen_scores
+
+    frame = chosen_scores(task=task, models=models, benchmark=benchmark)
+    header = ("model", "benchmark", "track", "value", "judge", "reported", "source", "date")
+    shown = frame.select("model", "benchmark", "track", "printed", "judge", "reported", "source", "date")
+    rows = [["" if cell is None else str(cell) for cell in row] for row in shown.iter_rows()]
+    deliver(Table(header, rows, frozenset({"value"})), frame, form=form, output=output)
+
+
+@click.command("consistency")
+@OUTPUT
+@FORMAT
+def consistency(output: Path | None, form: str) -> None:
+    """Say how often sources print the same number of the same model, by benchmark, and whether makers' own numbers are higher.
+
+    Numbers are equal if they differ by no more than half a percent of the scale. Equality is mostly quoting.
+    """
+    from salon_published.ledger import ledger_scores
+    from salon_published.ledger_consistency import agreement_of_sources, lead_of_self_reports
+
+    numbers_ = ledger_scores()
+    agreement, lead = agreement_of_sources(numbers_), lead_of_self_reports(numbers_)
+    header = ("task", "benchmark", "pairs", "equal", "95% CI", "median difference of the others")
+    rows = [
+        [task, benchmark, str(pairs), numbers.share(equal), _shares(low, high), numbers.share(median)]
+        for task, benchmark, pairs, equal, low, high, median in agreement.iter_rows()
+    ]
+    table = Table(header, rows, frozenset({"pairs", "equal"}))
+    leads = [
+        f"{task}: makers' numbers of their own models lie {100 * value:+.2f}% of the scale from those of others "
+        f"({_shares(low, high)}; {numbers.counted(pairs, 'pair')}, {numbers.counted(makers, 'source')})."
+        for task, pairs, makers, value, low, high in lead.iter_rows()
+    ]
+    deliver(
+        table,
+        agreement,
+        form=form,
+        output=output,
+        show=lambda: print_parts(table, *leads),
+        json=lambda: as_json({"benchmarks": agreement.to_dicts(), "self_reports": lead.to_dicts()}),
+    )
+
+
+@click.command("add")
+@click.argument("file", type=InputPath(dir_okay=False))
+@FORMAT
+def add(file: Path, form: str) -> None:
+    """Check a file of a new source before it joins the ledger: names, ranges, printed means, numbers that others print, too.
+
+    FILE is one source in the form of salon_published/data/ledger; docs/ledger.md shows it. Exits with 1 while something must
+    be put right. A printed mean that cannot be recomputed is listed, and is no error: sources misprint.
+    """
+    from salon_published.source_check import check_source
+
+    report = check_source(file)
+    if form == "json":
+        click.echo(as_json(_report(report)))
+    else:
+        _show_report(report, file)
+    if any(problem.is_error for problem in report.problems):
+        raise SystemExit(1)
+
+
+def _report(report: "SourceReport") -> dict[str, object]:
+    facts = {name: getattr(report, name) for name in ("numbers", "models", "means", "repeated", "equal")}
+    fields = ("table", "row", "column", "what", "is_error")
+    return {**facts, "problems": [{name: getattr(problem, name) for name in fields} for problem in report.problems]}
+
+
+def _show_report(report: "SourceReport", file: Path) -> None:
+    lines = [[p.table, p.row, p.column, "wrong" if p.is_error else "look", p.what] for p in report.problems]
+    if lines:
+        print_table(["table", "row", "column", "", "what"], lines)
+    click.echo(
+        f"{numbers.counted(report.numbers, 'number')} of {numbers.counted(report.models, 'model')}; "
+        f"{numbers.counted(report.means, 'cell')} recomputed; "
+        f"{report.repeated:,} in other sources, too, {report.equal:,} of them equal."
+    )
+    if not any(problem.is_error for problem in report.problems):
+        click.echo(f"Nothing must be put right: move {file.name} into salon_published/data/ledger.")
+
+
+def _shares(low: float | None, high: float | None) -> str:
+    return numbers.MISSING if low is None or high is None else f"{100 * low:.1f}% – {100 * high:.1f}%"
