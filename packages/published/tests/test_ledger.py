@@ -2,6 +2,7 @@
 
 import json
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +14,15 @@ from salon_published import check
 from salon_published.check import check_tables
 from salon_published.cli import papers
 from salon_published.derived_battles import derive_battles
-from salon_published.ledger import chosen_scores, compared_scores, ledger_battles, ledger_board, ledger_scores, sources
+from salon_published.ledger import (
+    capabilities,
+    chosen_scores,
+    compared_scores,
+    ledger_battles,
+    ledger_board,
+    ledger_scores,
+    sources,
+)
 from salon_published.ledger_consistency import agreement_of_sources, lead_of_self_reports, repeated_numbers
 from salon_published.manifest import GenerationTask, MeasuredBy
 from salon_published.registry import registry, resolve_row
@@ -42,6 +51,17 @@ def test_the_ledger_has_what_it_promises() -> None:
     assert distinct.height >= 7_000
     assert set(scores["task"]) == set(TASKS)
     assert scores.null_count().select(pl.exclude("judge", "n")).sum_horizontal().item() == 0
+
+
+def test_the_page_says_how_large_it_is() -> None:
+    scores = ledger_scores()
+    page = (Path(__file__).parents[3] / "docs/ledger.md").read_text(encoding="utf-8")
+    generators = scores.filter(kind="generator")["model"].n_unique()
+    sizes = f"{scores.height:,} numbers of {generators} generators in {scores['source'].n_unique()} sources and {len(ledger())} tables"
+    assert sizes in page
+    assert f"{len(registry().models)} models" in page
+    pairs = repeated_numbers(scores)
+    assert f"{100 * pairs['equal'].mean():.0f}% of {pairs.height:,} cases" in page  # type: ignore[str-bytes-safe]
 
 
 def test_the_papers_tables_are_no_part_of_it() -> None:
@@ -121,44 +141,57 @@ def test_unknown_names_are_refused_with_those_that_look_like_them(options: dict[
 
 @pytest.mark.parametrize("task", TASKS)
 def test_no_pair_that_a_table_quotes_is_counted_twice(task: str) -> None:
-    scores, battles = compared_scores(task), ledger_battles(task)
+    scores = compared_scores(task)
+    battles = ledger_battles(scores)
     assert battles["battle_id"].n_unique() == battles.height <= derive_battles(scores).height
-    # A source that is copied whole under another name, a day later, adds no battle.
-    copied = scores.filter(pl.col("source") == scores["source"][0])
-    assert derive_battles(copied).height > 0
 
 
-def test_a_copied_source_adds_no_battle(monkeypatch: pytest.MonkeyPatch) -> None:
-    from salon_published import ledger as room
-
-    once = room.ledger_battles("edit").height
-    scores = ledger_scores()
+def test_a_copied_source_adds_no_battle() -> None:
+    scores = compared_scores("edit")
     copy = scores.filter(source="gpt-image-edit").with_columns(
-        source=pl.lit("copy"), date=pl.col("date") + pl.duration(days=900), table=pl.format("copy {}", "table")
+        benchmark=pl.lit("copy"),
+        source=pl.lit("copy"),
+        date=pl.col("date") + pl.duration(days=900),
+        track=pl.format("copy {}", "track"),
     )
-    monkeypatch.setattr(room, "ledger_scores", lambda: pl.concat([scores, copy]))
-    assert room.ledger_battles("edit").height == once
+    assert derive_battles(pl.concat([scores, copy])).height > derive_battles(scores).height
+    assert ledger_battles(pl.concat([scores, copy])).height == ledger_battles(scores).height
 
 
-def test_boards_do_not_depend_on_the_order_of_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    from salon_published import ledger as room
-
-    board = ledger_board("text-to-video").table.sort("model")
-    scores = ledger_scores().sample(fraction=1.0, shuffle=True, seed=3)
-    monkeypatch.setattr(room, "ledger_scores", lambda: scores)
-    again = room.ledger_board("text-to-video").table.sort("model")
+def test_boards_do_not_depend_on_the_order_of_rows() -> None:
+    scores = compared_scores("text-to-video")
+    board = ledger_board(scores).table.sort("model")
+    again = ledger_board(scores.sample(fraction=1.0, shuffle=True, seed=3)).table.sort("model")
     assert again["model"].to_list() == board["model"].to_list()
     assert again["rating"].to_list() == pytest.approx(board["rating"].to_list(), abs=1e-6)
+
+
+@for_each("capability", list(capabilities()))
+def test_every_pattern_of_a_capability_names_columns(capability: str) -> None:
+    names = {f"{benchmark} {track}" for benchmark, track in ledger_scores().select("benchmark", "track").unique().iter_rows()}
+    for pattern in capabilities()[capability]:
+        assert any(fnmatchcase(name, pattern) for name in names), pattern
+    boards = [task for task in TASKS if compared_scores(task, capability=capability)["model"].n_unique() > 5]
+    assert boards, capability
+
+
+def test_an_unknown_capability_is_refused() -> None:
+    with pytest.raises(InputError, match="no such capability"):
+        compared_scores("edit", capability="charm")
+    with pytest.raises(InputError, match="no two generators"):
+        ledger_board(compared_scores("edit").head(1))
 
 
 def test_boards_of_people_and_of_measured_numbers_leave_out_the_others() -> None:
     assert set(compared_scores("text-to-image", people=True)["judge"]) == {"people"}
     assert set(compared_scores("text-to-image", measured=True)["reported"]) == {"benchmark", "votes"}
-    assert ledger_board("text-to-image", people=True).table.height < ledger_board("text-to-image").table.height
+    assert (
+        compared_scores("text-to-image", people=True)["model"].n_unique() < compared_scores("text-to-image")["model"].n_unique()
+    )
 
 
 def test_a_model_of_one_source_has_no_interval() -> None:
-    board = ledger_board("edit")
+    board = ledger_board(compared_scores("edit"))
     counted = compared_scores("edit").group_by("model").agg(pl.col("source").n_unique())
     alone = set(counted.filter(source=1)["model"])
     assert board.table.filter(pl.col("model").is_in(alone))["ci_low"].null_count() == len(alone)

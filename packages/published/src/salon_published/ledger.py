@@ -7,6 +7,9 @@ are those of :mod:`salon_published.tables`, so that ``salon papers show`` and ``
 from collections.abc import Sequence
 from datetime import date
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
 
 import polars as pl
 
@@ -17,11 +20,13 @@ from salon_published.registry import registry, resolve
 from salon_published.tables import PublishedTable, cells_of, ledger
 from salon_ranking import Battles, Leaderboard, rank
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.toml_files import read_toml
 
 PEOPLE = "people"
 """The judge of votes and marks of people."""
 EQUAL = 0.005
 """Numbers that differ by no more than this share of a column's largest one are taken for the same number."""
+_CAPABILITIES = Path(__file__).parent / "capabilities.toml"
 _SCORE_ROLES = ("track", "overall")
 
 
@@ -142,13 +147,30 @@ def _model_called(name: str, known: Sequence[str]) -> str:
     return model
 
 
-def compared_scores(task: GenerationTask | str, *, people: bool = False, measured: bool = False) -> pl.DataFrame:
+@cache
+def capabilities() -> dict[str, tuple[str, ...]]:
+    """Return the patterns of the columns that measure each capability, of ``capabilities.toml``.
+
+    Example:
+        >>> list(capabilities())[:4]
+        ['text', 'counting', 'spatial', 'attributes']
+    """
+    return {name: tuple(patterns) for name, patterns in read_toml(_CAPABILITIES).items()}
+
+
+def compared_scores(
+    task: GenerationTask | str, *, capability: str | None = None, people: bool = False, measured: bool = False
+) -> pl.DataFrame:
     """Return the scores of one task that compare generators, as :func:`derive_battles` takes them.
 
     Args:
         task: what the generators make.
+        capability: only columns that measure it, see :func:`capabilities`.
         people: only votes and marks of people.
         measured: only what benchmarks' authors and voters say, nothing that a maker reports.
+
+    Raises:
+        InputError: there is no such capability.
 
     A benchmark whose table prints its parts is compared by its parts, another one by its overall number; columns of which
     neither direction is better, and models that are no generators of their own, are left out. ``benchmark`` names the source,
@@ -160,27 +182,35 @@ def compared_scores(task: GenerationTask | str, *, people: bool = False, measure
         scores = scores.filter(judge=PEOPLE)
     if measured:
         scores = scores.filter(pl.col("reported").is_in([MeasuredBy.BENCHMARK.value, MeasuredBy.VOTES.value]))
+    scores = scores.with_columns(measures=pl.format("{} {}", "benchmark", "track"))
+    if capability is not None:
+        if capability not in capabilities():
+            raise InputError("no such capability", value=capability, allowed=list(capabilities()))
+        patterns = capabilities()[capability]
+        wanted = [name for name in scores["measures"].unique() if any(fnmatchcase(name, pattern) for pattern in patterns)]
+        scores = scores.filter(pl.col("measures").is_in(wanted))
     has_parts = (~pl.col("overall")).any().over("table", "benchmark")
     return (
         scores.filter(~(pl.col("overall") & has_parts))
-        .with_columns(pl.col("judge").fill_null("not stated"), measures=pl.format("{} {}", "benchmark", "track"))
+        .with_columns(pl.col("judge").fill_null("not stated"))
         .with_columns(step=pl.col("value").abs().max().over("measures") * EQUAL)
         .with_columns(benchmark=pl.col("source"), track=pl.format("{} {}", "table", "column"))
     )
 
 
-def ledger_battles(task: GenerationTask | str, *, people: bool = False, measured: bool = False) -> pl.DataFrame:
-    """Derive battles from the scores of one task: every two models of a column are compared once, clusters are the sources.
+def ledger_battles(scores: pl.DataFrame) -> pl.DataFrame:
+    """Derive battles from scores of one task: every two models of a column are compared once, clusters are the sources.
 
     A pair that a table quotes from another one, both numbers equal to half a percent of the scale, is counted once: of the
-    benchmark's authors if they print it, else of the oldest source. ``people`` and ``measured`` as for
-    :func:`compared_scores`.
+    benchmark's authors if they print it, else of the oldest source.
+
+    Args:
+        scores: the frame of :func:`compared_scores`.
 
     Example:
-        >>> ledger_battles("text-to-video").select("suite", "model_a", "model_b", "winner").row(0)
+        >>> ledger_battles(compared_scores("text-to-video")).select("suite", "model_a", "model_b", "winner").row(0)
         ('chronomagic-bench', 'animatediff-v3', 'cogvideox-2b', 'model_a')
     """
-    scores = compared_scores(task, people=people, measured=measured)
     battles = derive_battles(scores)
     rater = pl.format("{} / {} / {}", "benchmark", "track", "judge").alias("rater_id")
     is_second = (pl.col("reported") != MeasuredBy.BENCHMARK.value).alias("is_second")
@@ -199,17 +229,22 @@ def ledger_battles(task: GenerationTask | str, *, people: bool = False, measured
     return battles.join(kept.select("battle_id"), on="battle_id", how="semi", maintain_order="left")
 
 
-def ledger_board(task: GenerationTask | str, *, people: bool = False, measured: bool = False) -> Leaderboard:
-    """Rank the generators of one task by the battles of :func:`ledger_battles`; intervals are sandwiches by sources.
+def ledger_board(scores: pl.DataFrame) -> Leaderboard:
+    """Rank generators by the battles of :func:`ledger_battles`; intervals are sandwiches by sources.
 
     Each model also plays one virtual draw against an average opponent, so that a sweep of one table stays finite. The model
-    that most sources compare is the baseline. ``people`` and ``measured`` as for :func:`compared_scores`.
+    that most sources compare is the baseline.
+
+    Args:
+        scores: the frame of :func:`compared_scores`.
 
     Raises:
-        RankingError: no models are left to compare.
+        InputError: no two models are compared.
     """
-    battles = ledger_battles(task, people=people, measured=measured)
+    battles = ledger_battles(scores)
+    if not battles.height:
+        raise InputError("no two generators are compared by such numbers", source="the ledger")
     sides = pl.concat([battles.select("suite", model=side) for side in ("model_a", "model_b")]).unique()
     baseline = sides["model"].value_counts().sort("count", "model", descending=[True, False])["model"][0]
-    clustered = Battles.from_frame(battles, source=f"the ledger, {task}", cluster_by="suite")
+    clustered = Battles.from_frame(battles, source=f"the ledger, {scores['task'][0]}", cluster_by="suite")
     return rank(clustered, baseline=baseline, prior_ties=PRIOR_TIES, interval="sandwich")

@@ -40,26 +40,30 @@ def list_sources(stale: int | None, output: Path | None, form: str) -> None:
 
 @click.command("board")
 @click.argument("task", type=TASK)
+@click.option("--capability", metavar="NAME", help="Only columns that measure it: text, counting, reasoning, motion, …")
 @click.option("--people", is_flag=True, help="Only numbers that people's votes or marks make.")
 @click.option("--measured", is_flag=True, help="Only numbers of benchmarks' authors and of voters: none that a maker reports.")
 @click.option("--top", type=click.IntRange(min=1), help="Print only so many models.")
 @OUTPUT
 @FORMAT
-def board(task: str, people: bool, measured: bool, top: int | None, output: Path | None, form: str) -> None:
+def board(
+    task: str, capability: str | None, people: bool, measured: bool, top: int | None, output: Path | None, form: str
+) -> None:
     """Rank the generators of one task over all sources of the ledger, with intervals by sources.
 
     Every column of every table compares its models once; a pair of numbers that one table quotes from another counts once.
 
     \b
     salon papers board text-to-image --top 10
+    salon papers board text-to-image --capability text
     salon papers board edit --measured
     """
     from salon_published.ledger import compared_scores, ledger_board
     from salon_published.registry import registry
 
-    result = ledger_board(task, people=people, measured=measured)
-    compared = compared_scores(task, people=people, measured=measured).select("model", "source").unique()
-    sources = dict(compared["model"].value_counts().iter_rows())
+    compared = compared_scores(task, capability=capability, people=people, measured=measured)
+    result = ledger_board(compared)
+    sources = dict(compared.select("model", "source").unique()["model"].value_counts().iter_rows())
     shown = result.table.head(top or result.table.height)
     header = ["rank", "model", "Elo", "95% CI", "battles", "sources", "released", "weights"]
     known = registry()
