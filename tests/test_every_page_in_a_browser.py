@@ -107,6 +107,12 @@ def consensus(folder: Path) -> str:
     return quickstart(folder / "store").report.read_text(encoding="utf-8")
 
 
+def ledger(folder: Path) -> str:
+    from salon_published.ledger_page import ledger_page
+
+    return ledger_page()
+
+
 def bench(folder: Path) -> str:
     from PIL import Image
     from verdict_store import VerdictStore
@@ -202,6 +208,7 @@ MAKERS: dict[Callable[[Path], str], tuple[str, ...]] = {
     mos: ("salon_ranking.report.mos_page",),
     plan: ("salon_ranking.report.plan_page",),
     consensus: ("salon_published.consensus_page",),
+    ledger: ("salon_published.ledger_page",),
     bench: ("salon_bench.report.run_page", "salon_bench.report.comparison_page", "salon_bench.report.board_page"),
     refinement: ("salon_bench.report.trace_page",),
     training: ("salon_train.report.page",),

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from for_each import for_each
+from salon_console import main
 from salon_published import check
 from salon_published.check import check_tables
-from salon_published.cli import papers
 from salon_published.derived_battles import derive_battles
 from salon_published.ledger import (
     capabilities,
@@ -35,7 +35,7 @@ VMBENCH = LEDGER / "vmbench.toml"
 
 
 def called(*words: object) -> tuple[int, str]:
-    result = CliRunner().invoke(papers, [*map(str, words)])
+    result = CliRunner().invoke(main, ["papers", *map(str, words)])
     return result.exit_code, result.output
 
 

@@ -30,6 +30,7 @@ _CAPABILITIES = Path(__file__).parent / "capabilities.toml"
 _SCORE_ROLES = ("track", "overall")
 
 
+@cache
 def ledger_scores() -> pl.DataFrame:
     """Return every score of the ledger: one row per source, table, column and model that the source printed a number for.
 

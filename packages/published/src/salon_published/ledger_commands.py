@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from salon_console import numbers
-from salon_console.file_options import InputPath
+from salon_console.file_options import InputPath, OutputPath
 from salon_console.options import FORMAT, OUTPUT
 from salon_console.output import as_json, deliver, print_parts, print_table
 from salon_console.table_files import Table
@@ -183,3 +183,18 @@ def _show_report(report: "SourceReport", file: Path) -> None:
 
 def _shares(low: float | None, high: float | None) -> str:
     return numbers.MISSING if low is None or high is None else f"{100 * low:.1f}% – {100 * high:.1f}%"
+
+
+@click.command("page")
+@click.option("--output", metavar="FILE", type=OutputPath(endings=(".html",)), required=True, help="The page to write: .html.")
+def page(output: Path) -> None:
+    """Write the ledger as one page: boards, every number of every model, progress, agreement of benchmarks and of sources.
+
+    \b
+    salon papers page --output ledger.html
+    """
+    from salon_published.ledger_page import ledger_page
+    from salon_taxonomy.whole_files import write_whole
+
+    write_whole(output, ledger_page().encode())
+    click.echo(f"Wrote {output}: open it in a browser.")
