@@ -14,7 +14,7 @@ from salon_console.file_options import InputPath
 from salon_console.options import FORMAT, OUTPUT, output_option
 from salon_console.output import as_json, deliver, print_parts, print_table
 from salon_console.table_files import Table
-from salon_published.ledger_commands import add, board, consistency, list_sources, page, scores
+from salon_published.ledger_commands import add, board, consistency, list_sources, page, place, scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ def papers() -> None:
     """
 
 
-for command in (list_sources, board, scores, consistency, page, add):
+for command in (list_sources, board, scores, consistency, place, page, add):
     papers.add_command(command)
 
 

@@ -175,8 +175,8 @@ def compared_scores(
 
     A benchmark whose table prints its parts is compared by its parts, another one by its overall number; columns of which
     neither direction is better, and models that are no generators of their own, are left out. ``benchmark`` names the source,
-    so that battles cluster by it, ``track`` the table and column, ``measures`` the benchmark and its track, and ``step`` the
-    difference up to which two values count as one.
+    so that battles cluster by it, ``track`` the table and column, ``name`` and ``track_name`` the benchmark and its track,
+    ``measures`` both together, and ``step`` the difference up to which two values count as one.
     """
     scores = ledger_scores().filter(pl.col("task") == str(task), pl.col("direction") != "none", kind="generator")
     if people:
@@ -195,6 +195,7 @@ def compared_scores(
         scores.filter(~(pl.col("overall") & has_parts))
         .with_columns(pl.col("judge").fill_null("not stated"))
         .with_columns(step=pl.col("value").abs().max().over("measures") * EQUAL)
+        .with_columns(name="benchmark", track_name="track")
         .with_columns(benchmark=pl.col("source"), track=pl.format("{} {}", "table", "column"))
     )
 

@@ -185,6 +185,44 @@ def _shares(low: float | None, high: float | None) -> str:
     return numbers.MISSING if low is None or high is None else f"{100 * low:.1f}% – {100 * high:.1f}%"
 
 
+@click.command("place")
+@click.argument("file", type=InputPath(tables=True))
+@click.option("--task", type=TASK, default="text-to-image", show_default=True, help="What the model makes.")
+@OUTPUT
+@FORMAT
+def place(file: Path, task: str, output: Path | None, form: str) -> None:
+    """Say where a model of your own would stand, with an interval, and which benchmark would tell most next.
+
+    FILE has the columns benchmark, track and value, named as `salon papers scores` names them, one row per number.
+
+    \b
+    salon papers place mine.csv
+    salon papers place mine.csv --task edit
+    """
+    from salon_published.ledger_place import YOURS, place
+
+    placing = place(file, task)
+    board = placing.board
+    at = board["model"].to_list().index(YOURS)
+    around = board.slice(max(at - 4, 0), 9)
+    header = ("rank", "model", "Elo", "95% CI")
+    table = Table(header, [list(numbers.rating_cells(row)) for row in around.iter_rows(named=True)], frozenset({"rank", "Elo"}))
+    further = placing.next_benchmarks.head(5)
+    deliver(
+        table,
+        board,
+        form=form,
+        output=output,
+        show=lambda: print_parts(
+            placing.header,
+            table,
+            f"{numbers.counted(placing.numbers, 'number')} compared. Rivals within 200 points have most numbers of:",
+            numbers.frame_cells(further),
+        ),
+        json=lambda: as_json({"board": board.to_dicts(), "next_benchmarks": further.to_dicts()}),
+    )
+
+
 @click.command("page")
 @click.option("--output", metavar="FILE", type=OutputPath(endings=(".html",)), required=True, help="The page to write: .html.")
 def page(output: Path) -> None:
