@@ -1,4 +1,4 @@
-"""A model of one's own on a board of the ledger: near the model whose numbers it has; numbers that make no sense are refused."""
+"""A model of one's own on a board of the ledger: near the model whose numbers it has; senseless numbers are refused."""
 
 import json
 from pathlib import Path
