@@ -45,7 +45,7 @@ def called(*words: object) -> tuple[int, str]:
 def test_the_ledger_has_what_it_promises() -> None:
     scores = ledger_scores()
     generators = scores.filter(kind="generator")
-    assert scores["source"].n_unique() == 75
+    assert scores["source"].n_unique() == 76
     assert generators["model"].n_unique() >= 400
     distinct = scores.unique(["task", "benchmark", "track", "judge", "model", "value"])
     assert distinct.height >= 7_000
@@ -57,7 +57,7 @@ def test_the_page_says_how_large_it_is() -> None:
     scores = ledger_scores()
     page = (Path(__file__).parents[3] / "docs/ledger.md").read_text(encoding="utf-8")
     generators = scores.filter(kind="generator")["model"].n_unique()
-    assert f"{scores.height:,} numbers of {generators} generators in 75 sources and {len(ledger())} tables" in page
+    assert f"{scores.height:,} numbers of {generators} generators in 76 sources and {len(ledger())} tables" in page
     assert f"{len(registry().models)} models" in page
     pairs = repeated_numbers(scores)
     assert f"{100 * pairs['equal'].mean():.0f}% of {pairs.height:,} cases" in page  # type: ignore[str-bytes-safe]
@@ -292,7 +292,7 @@ def test_a_paper_is_no_source(tmp_path: Path) -> None:
 
 def test_the_commands_print_tables_and_json(tmp_path: Path) -> None:
     code, text = called("list", "--format", "json")
-    assert code == 0 and len(json.loads(text)) == sources().height == 75
+    assert code == 0 and len(json.loads(text)) == sources().height == 76
     code, text = called("board", "image-to-video", "--top", 3)
     assert code == 0 and "sources" in text
     code, text = called("scores", "--model", "Veo 3.1", "--format", "json")
@@ -314,7 +314,7 @@ def test_sources_that_were_read_long_ago_are_listed() -> None:
     from datetime import date
 
     assert sources((date(2026, 11, 26), 0)).height == 0
-    assert sources((date(2027, 11, 26), 180)).height == 75
+    assert sources((date(2027, 11, 26), 180)).height == 76
 
 
 # --- the study of boards

@@ -20,7 +20,7 @@ COMMANDS = {
     },
     "salon-judges": {},
     "salon-published": {
-        "papers": "Show what five papers and 75 repositories publish about generators, checked against itself and ranked.",
+        "papers": "Show what five papers and 76 repositories publish about generators, checked against itself and ranked.",
         "quickstart": "Rank some forty image generators by everything that five papers published about them.",
     },
     "salon-ranking": {

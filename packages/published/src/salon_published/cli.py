@@ -32,7 +32,7 @@ _UNLIMITED = 10_000
 
 @click.group()
 def papers() -> None:
-    """Show what five papers and 75 repositories publish about generators, checked against itself and ranked.
+    """Show what five papers and 76 repositories publish about generators, checked against itself and ranked.
 
     \b
     salon papers show                            the papers' tables

@@ -1,4 +1,4 @@
-"""The ledger: numbers that 75 repositories publish about generators of pictures, edits and videos, each with its source.
+"""The ledger: numbers that 76 repositories publish about generators of pictures, edits and videos, each with its source.
 
 A source is one file, ``data/ledger/<source>.toml``: where and when it was read, who measured it, and its tables. The tables
 are those of :mod:`salon_published.tables`, so that ``salon papers show`` and ``check`` take them like the papers' own.

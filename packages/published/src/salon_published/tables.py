@@ -228,7 +228,7 @@ def ledger() -> tuple[PublishedTable, ...]:
 
     Example:
         >>> len({each.paper.paper for each in ledger()})
-        75
+        76
     """
     return read_tables(LEDGER)
 
