@@ -24,13 +24,14 @@ from salon_published.ledger import (
     sources,
 )
 from salon_published.ledger_consistency import agreement_of_sources, lead_of_self_reports, repeated_numbers
-from salon_published.manifest import GenerationTask, MeasuredBy
+from salon_published.manifest import GenerationTask, MeasuredBy, Paper
 from salon_published.registry import registry, resolve_row
 from salon_published.source_check import RANGES, check_source
 from salon_published.tables import LEDGER, cells_of, ledger, tables
 from salon_taxonomy.errors import InputError
 
 TASKS = [str(task) for task in GenerationTask]
+SCHEMA = Path(__file__).parents[3] / "docs" / "ledger-source.schema.json"
 VMBENCH = LEDGER / "vmbench.toml"
 
 
@@ -340,3 +341,15 @@ def test_numbers_that_a_source_is_quoted_for_do_not_predict_it() -> None:
     assert test.filter(*sdxl).height == 6
     assert train.filter(*sdxl, pl.col("value") == 0.98).height == 0  # as six tables quote it
     assert 0 < train.height < scores.height - test.height
+
+
+# --- the schema
+
+
+def test_the_schema_of_a_source_is_that_of_the_docs() -> None:
+    """``python packages/published/tests/test_ledger.py`` writes it again."""
+    assert json.loads(SCHEMA.read_text(encoding="utf-8")) == Paper.model_json_schema()
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(json.dumps(Paper.model_json_schema(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
