@@ -310,3 +310,4 @@ def _print_questions(done: "Quickstart") -> None:
     for question, sql in done.questions:
         click.echo(f'\n# {question}\nsalon store sql {shlex.quote(str(done.given))} "{sql}"')
     click.echo(f"\n{done.added:,} rows were new to the store. Open {done.report} in a browser.")
+    click.echo("Newer generators, edits and videos, out of 76 sources: salon papers page --output ledger.html")
