@@ -509,8 +509,19 @@ def progress(database: Path | str, output: Path | None, form: str) -> None:
 @_DATABASE
 @click.option("--real", metavar="MODEL", help="With artifact-bench: the folder of videos that were recorded, not generated.")
 @click.option("--taxonomy", type=_FILE, help="With label-studio: the TOML file that `salon arena serve` was given.")
+@click.option("--media-key", default="media", show_default=True, help="With label-studio: the tasks' field with the address.")
+@click.option("--media-prefix", default="", help="With label-studio: before each path, as '/data/local-files/?d=release/'.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="With artifact-bench: of wrong options.")
-def release(form: str, folder: Path, database: Path | str, real: str | None, taxonomy: Path | None, seed: int) -> None:
+def release(
+    form: str,
+    folder: Path,
+    database: Path | str,
+    real: str | None,
+    taxonomy: Path | None,
+    media_key: str,
+    media_prefix: str,
+    seed: int,
+) -> None:
     """Write settled answers into a new FOLDER, in the FORM of a released benchmark, with copies of the files.
 
     FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio, votes (for `salon votes rank`)
@@ -522,10 +533,12 @@ def release(form: str, folder: Path, database: Path | str, real: str | None, tax
       salon arena release votes votes/ && salon votes rank votes/battles.parquet --interval sandwich
       salon arena release datasets answers/ && python -c "import datasets; print(datasets.load_dataset('answers'))"
     """
+    from salon_arena.label_studio import MediaField
     from salon_arena.release import PUBLIC_PLAN, release
 
+    media = MediaField(media_key, media_prefix)
     with _existing(database) as opened:
-        done = release(opened, form, folder, real=real, taxonomy=taxonomy, seed=seed)
+        done = release(opened, form, folder, real=real, taxonomy=taxonomy, media=media, seed=seed)
     for line in done.left_out:
         click.echo(visible(f"left out: {line}"), err=True)
     click.echo(f"{done.rows:,} rows in {done.path}.")
@@ -539,11 +552,15 @@ def release(form: str, folder: Path, database: Path | str, real: str | None, tax
 @click.option("--prompts", required=True, type=_FILE, help="As for `salon arena serve`.")
 @_NEW_DATABASE
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="A name, or a TOML file.")
-def import_labels(annotations: Path, folder: Path, prompts: Path, database: Path | str, taxonomy: str) -> None:
+@click.option("--media-key", help="The field of data with a file's address. Default: media, image or video.")
+def import_labels(
+    annotations: Path, folder: Path, prompts: Path, database: Path | str, taxonomy: str, media_key: str | None
+) -> None:
     """Add annotations that people made in Label Studio to an arena of labels; FILE is its JSON export.
 
-    FOLDER has one sub-folder for each model. People become raters under new numbers; `salon arena serve --task labels` then
-    goes on from what they said. Annotations that were added before are left out.
+    FOLDER has one sub-folder for each model. A task names its file by prompt_id and model, or by the address of an upload, a
+    local file or an object of a bucket; tasks that cannot be read are named and left out. People become raters under new
+    numbers; `salon arena serve --task labels` then goes on from what they said. Annotations added before are left out.
 
     \b
     Example:
@@ -557,9 +574,9 @@ def import_labels(annotations: Path, folder: Path, prompts: Path, database: Path
 
     material = read_material(folder, prompts)
     task = LabelTask(material, Taxonomy.open(taxonomy))
-    read_annotations(annotations, material, task)  # what is wrong with the file leaves no database behind
+    read_annotations(annotations, material, task, media_key=media_key)  # what is wrong with the file leaves no database behind
     with ArenaDatabase.open(database) as opened:
-        done = import_annotations(opened, annotations, material, task, now=time.time_ns() // 1000)
+        done = import_annotations(opened, annotations, material, task, now=time.time_ns() // 1000, media_key=media_key)
     for line in done.remarks:
         click.echo(visible(line), err=True)
     click.echo(f"{done.added:,} annotations added; {done.present:,} were there; {done.cancelled:,} were cancelled.")

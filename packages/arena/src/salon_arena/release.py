@@ -31,7 +31,7 @@ from sqlalchemy import Connection, select
 from salon_arena.board import anchors_wanted, raters_left_out
 from salon_arena.database import PUBLIC_SEED, ArenaDatabase
 from salon_arena.export import settled_battles
-from salon_arena.label_studio import exported_tasks, label_studio_config
+from salon_arena.label_studio import MediaField, exported_tasks, label_studio_config
 from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
 from salon_arena.prompt_tasks import written
 from salon_arena.questions import QuestionItem, question_states
@@ -104,7 +104,14 @@ class _Answered:
 
 
 def release(
-    database: ArenaDatabase, form: str, folder: Path, *, real: str | None = None, taxonomy: Path | None = None, seed: int = 0
+    database: ArenaDatabase,
+    form: str,
+    folder: Path,
+    *,
+    real: str | None = None,
+    taxonomy: Path | None = None,
+    media: MediaField | None = None,
+    seed: int = 0,
 ) -> Released:
     """Settle what is due, and write the settled answers in one of :data:`FORMS` into a new folder.
 
@@ -114,6 +121,7 @@ def release(
         folder: must be missing or empty.
         real: ``artifact-bench``: the folder of videos that were recorded, not generated; gives the rows of task 1.
         taxonomy: ``label-studio``: the TOML file of the labels, where the arena was served with one.
+        media: ``label-studio``: where it finds the files; None: the paths in the folder.
         seed: ``artifact-bench``: of the options that do not apply, and of the order.
 
     Raises:
@@ -129,7 +137,7 @@ def release(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("is there already", source=folder, hint="Name a new folder.")
     settle_due(database, time.time_ns() // 1000).result()
-    releasing = _Release(database, folder, real, taxonomy, seed)
+    releasing = _Release(database, folder, real, taxonomy, media, seed)
     rows = FORMS[form](releasing)
     if not rows:
         hint = "Answers count 10 s after they were given; labels once two auditors accepted them."
@@ -143,11 +151,20 @@ def release(
 class _Release:
     """One folder that is being written; each method writes one form and returns the number of rows."""
 
-    def __init__(self, database: ArenaDatabase, folder: Path, real: str | None, taxonomy: Path | None, seed: int) -> None:
+    def __init__(
+        self,
+        database: ArenaDatabase,
+        folder: Path,
+        real: str | None,
+        taxonomy: Path | None,
+        media: MediaField | None,
+        seed: int,
+    ) -> None:
         self._database = database
         self._folder = folder
         self._real = real
         self._taxonomy = taxonomy
+        self._media = media
         self._seed = seed
         self.left_out: list[str] = []
         self.public_plan = database.setting(PUBLIC_SEED) is not None
@@ -294,9 +311,9 @@ class _Release:
         copied = [(each, path) for each in answers if (path := self._copy(files_of(each.payload)[0], each))]
         if not copied:
             return 0
-        tasks = exported_tasks(copied, taxonomy)
+        tasks = exported_tasks(copied, taxonomy, self._media)
         self._write_text("tasks.json", json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
-        self._write_text("labels.xml", label_studio_config(taxonomy))
+        self._write_text("labels.xml", label_studio_config(taxonomy, self._media))
         return len(tasks)
 
     def votes(self) -> int:
