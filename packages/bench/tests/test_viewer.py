@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from salon_bench.cli.view import rows_of
 from salon_bench.viewer.app import Viewer
 from salon_bench.viewer.battles import BattleView
 from salon_bench.viewer.cases import CaseFilter, choices, disagreements, filtered, run_cases
@@ -686,3 +687,12 @@ def test_leaderboards_are_pages_with_their_intervals(boards: Path, tmp_path: Pat
     assert found is not None
     [page] = pages_of(boards, tmp_path, found[1].replace("&amp;", "&"))
     assert page.count("<circle") == 2 and "Elo" in page
+
+
+def test_a_folder_that_another_package_made_is_shown_by_it(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "grpo").mkdir()
+    (tmp_path / "grpo" / "completions.jsonl").write_text('{"step": 1, "completion": "words"}\n')
+    view = rows_of(tmp_path)
+    assert view is not None and view.rows().frame["text"].to_list() == ["words"]
+    assert rows_of(store) is None
+    assert rows_of("s3://bucket/results") is None
