@@ -717,7 +717,8 @@ def test_a_part_is_written_as_files_whose_links_lead_to_files(store: Path, tmp_p
     assert list(folder.glob("pictures/*"))
     again = CliRunner().invoke(main, ["view", str(store), "--export", str(folder)])
     assert (again.exit_code, "is there already" in again.output) == (2, True)
-    for words, problem in ((["--page", "run"], "without --export"), (["--export", str(tmp_path / "x"), "--page", "no"], "no page")):
+    wrong = ((["--page", "run"], "without --export"), (["--export", str(tmp_path / "x"), "--page", "no"], "no page"))
+    for words, problem in wrong:
         refused = CliRunner().invoke(main, ["view", str(store), *words])
         assert (refused.exit_code, problem in refused.output, (tmp_path / "x").exists()) == (2, True, False), refused.output
 
@@ -727,4 +728,3 @@ def test_an_export_of_too_many_pages_writes_nothing(store: Path, tmp_path: Path,
     refused = CliRunner().invoke(main, ["view", str(store), "--export", str(tmp_path / "all")])
     assert (refused.exit_code, (tmp_path / "all").exists()) == (2, False)
     assert "more than 2 pages" in refused.output
-

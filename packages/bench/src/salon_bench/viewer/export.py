@@ -29,7 +29,7 @@ _FOOTER: Final = re.compile(r"<footer>.*?</footer>", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class WrittenPages:
     """What was written: the page to open, and how many pages and pictures."""
 
     index: Path
@@ -42,7 +42,7 @@ def export(
     picture: Callable[[str, str], bytes | NoThumbnail],
     address: str,
     folder: Path,
-) -> Exported:
+) -> WrittenPages:
     """Write a page and what its cards and its following pages lead to into a new folder.
 
     Args:
@@ -82,7 +82,7 @@ def export(
         write_whole(folder / names[one], _static(page, names, picture, folder, pictures), parents=True)
     for package, name in (("salon_console", "page.css"), ("salon_bench.viewer", "viewer.css")):
         write_whole(folder / "static" / name, read_text(package, name), parents=True)
-    return Exported(folder / "index.html", len(written), len(pictures))
+    return WrittenPages(folder / "index.html", len(written), len(pictures))
 
 
 def _followed(page: str, *, start: bool) -> list[str]:
