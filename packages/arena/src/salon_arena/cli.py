@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_console.file_options import InputPath, StorePath
+from salon_console.numbers import counted
 from salon_console.options import FORMAT, OUTPUT, FiniteRange, output_option
 from salon_console.output import as_json, deliver, number_text, print_parts
 from salon_console.table_files import Table
@@ -64,7 +65,8 @@ _TASKS_OF = {
     "--anchors": ("battles",),
     "--qualification": ("battles",),
 }
-
+_ONE_BY_ONE = ("labels", "checks", "mos")
+"""Kinds of work that need no second model."""
 
 _PORT = click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0: any free one.")
 
@@ -274,10 +276,12 @@ def _work(
         _print_remarks(remarks)
         material = Material({}, tuple(file for question in questions for file in question.files))
         return material, BenchQuestionTask(questions), f"{len(questions):,} questions"
-    material = read_material(folder, prompts)
+    material = read_material(folder, prompts, compared=task not in _ONE_BY_ONE)
+    if task == "mos" and len(material.models) > 1:
+        material = read_material(folder, prompts)
     _print_remarks(material.remarks)
     work: Task | None = None
-    what = f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
+    what = f"{counted(len(material.models), 'model')}, {counted(len(material.files), material.kind)}"
     if task == "mos":
         work = panel_task(material, reference=reference, hidden=hidden, raters=raters)
     elif task == "checks":
@@ -572,7 +576,7 @@ def import_labels(
     from salon_arena.material import read_material
     from salon_taxonomy.taxonomy import Taxonomy
 
-    material = read_material(folder, prompts)
+    material = read_material(folder, prompts, compared=False)
     task = LabelTask(material, Taxonomy.open(taxonomy))
     read_annotations(annotations, material, task, media_key=media_key)  # what is wrong with the file leaves no database behind
     with ArenaDatabase.open(database) as opened:
