@@ -283,6 +283,26 @@ def test_checks_ratings_and_votes_are_mefs_tables_and_a_data_set(
             assert json.loads(loaded[0]["answer"]) in ([[1]], [[3, 4, 5]] * 3)
 
 
+def test_one_person_alone_releases_labels_and_the_card_says_who_was_skipped(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    service = WorkService(experts, LabelTask(material, Taxonomy.load("magicmirror")), clock=clock)
+    alone = join(service)
+    while tasks := service.lease(alone).result()["tasks"]:
+        service.look(alone, tasks[0]["assignment"])
+        service.answer(alone, body(tasks[0], marks(HAND))).result()
+    clock.forward(11)
+    words = ["arena", "release", "magicmirror", str(tmp_path / "out"), "--database", experts.place]
+    refused = CliRunner().invoke(main, words)
+    assert (refused.exit_code, "--unaudited" in refused.output) == (2, True), refused.output
+    done = CliRunner().invoke(main, [*words, "--unaudited"])
+    assert done.exit_code == 0, done.output
+    read_labels(tmp_path / "out" / "labels.jsonl")
+    assert len((tmp_path / "out" / "labels.jsonl").read_text().splitlines()) == len(material.files) == 12
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "no auditor" in card and "12 labelled by 1 person" in card
+
+
 def test_label_studio_round_trip_keeps_labels_boxes_words_and_levels_and_rounds_go_on(
     experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
 ) -> None:

@@ -513,6 +513,7 @@ def progress(database: Path | str, output: Path | None, form: str) -> None:
 @_DATABASE
 @click.option("--real", metavar="MODEL", help="With artifact-bench: the folder of videos that were recorded, not generated.")
 @click.option("--taxonomy", type=_FILE, help="With label-studio: the TOML file that `salon arena serve` was given.")
+@click.option("--unaudited", is_flag=True, help="With magicmirror: labels of one rater, too, without auditors.")
 @click.option("--media-key", default="media", show_default=True, help="With label-studio: the tasks' field with the address.")
 @click.option("--media-prefix", default="", help="With label-studio: before each path, as '/data/local-files/?d=release/'.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="With artifact-bench: of wrong options.")
@@ -522,6 +523,7 @@ def release(
     database: Path | str,
     real: str | None,
     taxonomy: Path | None,
+    unaudited: bool,
     media_key: str,
     media_prefix: str,
     seed: int,
@@ -542,7 +544,7 @@ def release(
 
     media = MediaField(media_key, media_prefix)
     with _existing(database) as opened:
-        done = release(opened, form, folder, real=real, taxonomy=taxonomy, media=media, seed=seed)
+        done = release(opened, form, folder, real=real, taxonomy=taxonomy, media=media, seed=seed, unaudited=unaudited)
     for line in done.left_out:
         click.echo(visible(f"left out: {line}"), err=True)
     click.echo(f"{done.rows:,} rows in {done.path}.")
