@@ -371,6 +371,26 @@ def test_a_path_that_is_missing_or_of_the_wrong_kind_is_named_with_what_is_there
     assert len(READ) > 80
 
 
+@for_each(
+    ("word", "command"),
+    [
+        ("rank", "salon votes rank"),
+        ("serve", "salon arena serve"),
+        ("report", "salon results report"),
+        ("compare", "salon results compare"),
+        ("judge", "salon bench run"),
+        ("label", "salon arena serve --task labels"),
+        ("push", "salon results card"),
+    ],
+)
+def test_a_word_that_is_a_command_of_a_group_is_answered_with_it(word: str, command: str) -> None:
+    refused = CliRunner().invoke(main, [word, "file"])
+    assert refused.exit_code == 2
+    assert f"`{command}`" in " ".join(refused.stderr.replace("│", " ").split())
+    group, name = command.split()[1:3]
+    assert CliRunner().invoke(main, [group, name, "-h"]).exit_code == 0
+
+
 HOSTILE = {"empty": b"", "binary": bytes(range(256)) * 40, "damaged gzip": b"\x1f\x8b\x08\x00no", "prose": b"what is this?\n"}
 SERVING = {"serve", "mock-server", "demo"}
 

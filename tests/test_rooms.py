@@ -32,6 +32,7 @@ BENCH = (
     "runs",
     "suites",
     "refine",
+    "imports",
     "analysis",
     "report",
     "viewer",

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from small_arena import MODELS, Clock, seen, write_material
+from small_arena import MODELS, PROMPTS, Clock, seen, write_material
 
 from salon_arena import (
     ArenaDatabase,
@@ -298,6 +298,11 @@ def test_material_that_cannot_be_compared_is_refused_by_name(tmp_path: Path) -> 
     pictures, prompts = write_material(tmp_path, models=MODELS[:1])
     with pytest.raises(InputError, match="two models"):
         read_material(pictures, prompts)
+    alone = read_material(pictures, prompts, compared=False)
+    assert (alone.models, alone.remarks) == (MODELS[:1], ())
+    assert len(alone.files) == 2 * len(PROMPTS)
+    with pytest.raises(InputError, match="a task needs a model"):
+        read_material(tmp_path / "pictures" / MODELS[0], prompts, compared=False)
     (pictures / "second").mkdir()
     with pytest.raises(InputError, match="named after a prompt"):
         read_material(pictures, prompts)

@@ -15,9 +15,11 @@ from test_arena_pages import EACH_LOOK, faults
 
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, export_answers, read_material
 from salon_arena.forms import DIMENSIONS, LEVELS, check_task, panel_task
+from salon_arena.labels import LabelTask
 from salon_arena.service import LEASE_SECONDS, AnswerBody
 from salon_console import main
 from salon_taxonomy.errors import InputError
+from salon_taxonomy.taxonomy import Taxonomy
 
 Body = Callable[..., AnswerBody]
 POINTS = ["Quantity: three <b>cats</b>", "Colour: قطة زرقاء"]
@@ -201,3 +203,25 @@ def test_released_prompt_files_are_read_as_they_are(
     assert list(material.prompts) == keys and len(material.files) == 2 * len(keys) and not material.remarks
     assert dict(material.test_points.get(keys[0], {})) == points
     assert all(prompt.text.isascii() for prompt in material.prompts.values())
+
+
+@pytest.mark.parametrize("kind", ["mos", "checks", "labels"])
+def test_the_pictures_of_one_model_are_rated_checked_and_labelled(
+    tmp_path: Path, database: ArenaDatabase, body: Body, clock: Clock, kind: str
+) -> None:
+    pictures, prompts = write_material(tmp_path, models=MODELS[:1], samples=1)
+    rows = [json.loads(line) for line in prompts.read_text().splitlines()]
+    prompts.write_text("".join(json.dumps({**row, "test_points": POINTS}) + "\n" for row in rows))
+    alone = read_material(pictures, prompts, compared=False)
+    tasks = {"mos": panel_task, "checks": check_task, "labels": lambda of: LabelTask(of, Taxonomy.load("magicmirror"))}
+    service = WorkService(database, tasks[kind](alone), clock=clock)
+    rater = service.people.join().result().rater_id
+    for _ in range(len(PROMPTS)):
+        [task, *_] = service.lease(rater).result()["tasks"]
+        payload = service.payload_of(task["assignment"])
+        assert [file["model"] for file in payload["files"]] == [MODELS[0]]
+        service.look(rater, task["assignment"])
+        choice = {"marks": []} if kind == "labels" else [[1] * len(payload["questions"])]
+        service.answer(rater, body(task, choice)).result()
+    clock.forward(11)
+    assert service.lease(rater).result()["tasks"] == []

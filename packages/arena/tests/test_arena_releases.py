@@ -1,6 +1,7 @@
 """What people said leaves in the benchmarks' released forms and is read back by Salon's own loaders."""
 
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +16,7 @@ from test_arena_labels import FACE, HAND, join, label_all, marks
 
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, read_material
 from salon_arena.forms import check_task, panel_task
-from salon_arena.label_studio import import_annotations
+from salon_arena.label_studio import import_annotations, read_annotations
 from salon_arena.labels import LabelTask, label_states
 from salon_arena.prompt_tasks import PromptTask
 from salon_arena.release import FORMS, release
@@ -282,6 +283,26 @@ def test_checks_ratings_and_votes_are_mefs_tables_and_a_data_set(
             assert json.loads(loaded[0]["answer"]) in ([[1]], [[3, 4, 5]] * 3)
 
 
+def test_one_person_alone_releases_labels_and_the_card_says_who_was_skipped(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    service = WorkService(experts, LabelTask(material, Taxonomy.load("magicmirror")), clock=clock)
+    alone = join(service)
+    while tasks := service.lease(alone).result()["tasks"]:
+        service.look(alone, tasks[0]["assignment"])
+        service.answer(alone, body(tasks[0], marks(HAND))).result()
+    clock.forward(11)
+    words = ["arena", "release", "magicmirror", str(tmp_path / "out"), "--database", experts.place]
+    refused = CliRunner().invoke(main, words)
+    assert (refused.exit_code, "--unaudited" in refused.output) == (2, True), refused.output
+    done = CliRunner().invoke(main, [*words, "--unaudited"])
+    assert done.exit_code == 0, done.output
+    read_labels(tmp_path / "out" / "labels.jsonl")
+    assert len((tmp_path / "out" / "labels.jsonl").read_text().splitlines()) == len(material.files) == 12
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "no auditor" in card and "12 labelled by 1 person" in card
+
+
 def test_label_studio_round_trip_keeps_labels_boxes_words_and_levels_and_rounds_go_on(
     experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
 ) -> None:
@@ -327,6 +348,7 @@ def test_labels_of_an_own_taxonomy_are_released_with_its_file_and_with_no_other(
     assert 'value="odd"' in (tmp_path / "out" / "labels.xml").read_text()
 
 
+FILE = "canary-prompt-1.0.png"
 REGION = {"from_name": "labels", "to_name": "media", "type": "taxonomy", "value": {"taxonomy": [[HAND]]}}
 TASK: dict[str, Any] = {
     "data": {"prompt_id": "canary-prompt-1", "model": MODELS[0]},
@@ -382,6 +404,61 @@ def test_a_task_that_cannot_be_read_is_named_and_costs_the_others_nothing(
     assert found.added == 1 and any("row" in remark and "2" in remark for remark in found.remarks)
     text = "".join(str(row) for row in experts.read(lambda c: list(c.exec_driver_sql("SELECT * FROM raters"))))
     assert "ann@" not in text
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ({"image": f"/data/upload/1/0a1b2c3d-{FILE}", "model": MODELS[1]}, True),
+        ({"image": f"/data/local-files/?d=pictures/{MODELS[1]}/{FILE}"}, True),
+        ({"image": f"/data/local-files/?d=pictures%2F{MODELS[1]}%2F{FILE}"}, True),
+        ({"image": f"gs://bucket/some/{MODELS[1]}/{FILE}"}, True),
+        ({"image": f"https://host/{MODELS[1]}/{FILE}?token=1#x"}, True),
+        ({"image": "/tasks/4/resolve/?fileuri=" + b64encode(f"s3://b/{MODELS[1]}/{FILE}".encode()).decode()}, True),
+        ({"picture": f"{MODELS[1]}/{FILE}"}, False),
+        ({"image": f"/data/upload/1/0a1b2c3d-{FILE}"}, False),  # every model has a file of the name
+        ({"image": f"/data/upload/1/0a1b2c3d-{FILE}", "model": "nobody"}, False),
+        ({"image": f"/data/local-files/?d=nobody/{FILE}"}, False),
+        ({"image": "/tasks/4/resolve/?fileuri=%%%"}, False),
+        ({"image": ""}, False),
+    ],
+)
+def test_a_task_of_label_studio_names_its_file_by_an_address(
+    material: Material, tmp_path: Path, data: dict[str, str], found: bool
+) -> None:
+    file = tmp_path / "tasks.json"
+    file.write_text(json.dumps([{**TASK, "data": data}, TASK]))
+    usable, _ = read_annotations(file, material, LabelTask(material, Taxonomy.load("magicmirror")))
+    files = [annotation.file for each in usable for annotation in each]
+    assert [(each.model, each.path.name) for each in files[:-1]] == ([(MODELS[1], FILE)] if found else [])
+
+
+def test_a_key_of_ones_own_names_the_file_and_a_name_of_one_model_needs_no_folder(tmp_path: Path) -> None:
+    folder, prompts = write_material(tmp_path)
+    (folder / MODELS[0] / "canary-prompt-1.9.png").write_bytes((folder / MODELS[0] / FILE).read_bytes())
+    material = read_material(folder, prompts)
+    file = tmp_path / "tasks.json"
+    file.write_text(json.dumps([{**TASK, "data": {"photo": "/data/upload/7/ffffffff-canary-prompt-1.9.png"}}]))
+    task = LabelTask(material, Taxonomy.load("magicmirror"))
+    usable, _ = read_annotations(file, material, task, media_key="photo")
+    assert [each[0].file.sample for each in usable] == [9]
+    with pytest.raises(InputError, match="--media-key"):
+        read_annotations(file, material, task)
+
+
+def test_label_studio_finds_the_files_of_a_release_by_key_and_prefix(
+    experts: ArenaDatabase, material: Material, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    labelled(experts, material, "magicmirror", body, clock, lambda _: marks(HAND))
+    words = ["arena", "release", "label-studio", str(tmp_path / "out"), "--database", experts.place]
+    refused = CliRunner().invoke(main, [*words, "--media-key", "prompt"])
+    assert (refused.exit_code, (tmp_path / "out").exists()) == (2, False)
+    prefix = "/data/local-files/?d=out/"
+    done = CliRunner().invoke(main, [*words, "--media-key", "image", "--media-prefix", prefix])
+    assert done.exit_code == 0, done.output
+    assert '<Image name="media" value="$image"' in (tmp_path / "out" / "labels.xml").read_text()
+    addresses = [task["data"]["image"] for task in json.loads((tmp_path / "out" / "tasks.json").read_text())]
+    assert all((tmp_path / "out" / address.removeprefix(prefix)).is_file() for address in addresses)
 
 
 def test_a_form_that_is_unknown_empty_or_would_overwrite_is_refused_and_a_changed_file_is_left_out(

@@ -19,10 +19,12 @@ from urllib.parse import parse_qs, urlencode
 import polars as pl
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from salon_bench.cli.view import rows_of
 from salon_bench.viewer.app import Viewer
 from salon_bench.viewer.battles import BattleView
 from salon_bench.viewer.cases import CaseFilter, choices, disagreements, filtered, run_cases
@@ -30,6 +32,7 @@ from salon_bench.viewer.pages import case_page, cases_page, runs_page
 from salon_bench.viewer.row_pages import filtered_rows
 from salon_bench.viewer.small_copies import SmallCopies
 from salon_bench.viewer.store_tables import StoreTables
+from salon_console import main
 from salon_store import ResultStore
 from salon_store.recording import open_journal
 from salon_taxonomy.errors import InputError
@@ -686,3 +689,42 @@ def test_leaderboards_are_pages_with_their_intervals(boards: Path, tmp_path: Pat
     assert found is not None
     [page] = pages_of(boards, tmp_path, found[1].replace("&amp;", "&"))
     assert page.count("<circle") == 2 and "Elo" in page
+
+
+def test_a_folder_that_another_package_made_is_shown_by_it(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "grpo").mkdir()
+    (tmp_path / "grpo" / "completions.jsonl").write_text('{"step": 1, "completion": "words"}\n')
+    view = rows_of(tmp_path)
+    assert view is not None and view.rows().frame["text"].to_list() == ["words"]
+    assert rows_of(store) is None
+    assert rows_of("s3://bucket/results") is None
+
+
+def test_a_part_is_written_as_files_whose_links_lead_to_files(store: Path, tmp_path: Path) -> None:
+    [run_id, *_] = ResultStore.open(store).read("runs").collect()["run_id"].sort()
+    folder = tmp_path / "chosen"
+    done = CliRunner().invoke(main, ["view", str(store), "--export", str(folder), "--page", f"http://h/token/run?run={run_id}"])
+    assert done.exit_code == 0, done.output
+    pages = {path.name: path.read_text() for path in folder.glob("*.html")}
+    assert len(pages) > 2 and "index.html" in pages
+    reached = set()
+    for text in pages.values():
+        assert "<script" not in text and "<form" not in text and "data-live" not in text
+        links = re.findall(r'(?:href|src)="([^"#][^"]*)"', text)
+        assert all((folder / link).is_file() for link in links), links
+        reached |= set(links)
+    assert {*pages} - {"index.html"} <= reached
+    assert list(folder.glob("pictures/*"))
+    again = CliRunner().invoke(main, ["view", str(store), "--export", str(folder)])
+    assert (again.exit_code, "is there already" in again.output) == (2, True)
+    wrong = ((["--page", "run"], "without --export"), (["--export", str(tmp_path / "x"), "--page", "no"], "no page"))
+    for words, problem in wrong:
+        refused = CliRunner().invoke(main, ["view", str(store), *words])
+        assert (refused.exit_code, problem in refused.output, (tmp_path / "x").exists()) == (2, True, False), refused.output
+
+
+def test_an_export_of_too_many_pages_writes_nothing(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("salon_bench.viewer.export.MOST_PAGES", 2)
+    refused = CliRunner().invoke(main, ["view", str(store), "--export", str(tmp_path / "all")])
+    assert (refused.exit_code, (tmp_path / "all").exists()) == (2, False)
+    assert "more than 2 pages" in refused.output

@@ -233,6 +233,8 @@ def test_a_changed_parser_reads_the_stored_replies_and_asks_nobody(dataset):
     assert told["stages"][0]["judge"] == "counting" and json.loads(told["stages"][0]["replies"][0]["text"])["score"] >= 1
     with pytest.raises(InputError, match="no picture has the key"):
         why(dataset, [changed], "nobody")
+    with pytest.raises(InputError, match="Did you mean 'k00003'"):
+        why(dataset, [changed], "k0003")
 
 
 def test_a_driver_that_is_killed_while_judging_asks_no_stored_question_again(tmp_path):

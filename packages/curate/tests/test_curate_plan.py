@@ -71,6 +71,7 @@ def test_a_plan_of_some_shards_is_within_a_tenth_of_the_run_and_its_replies_are_
     planned = plan(dataset, stages, share=0.2, seed=3, engine=inline)
     assert [each.measured for each in planned] == [8, 8, 8] and len(dataset.shards) == 40
     assert 0 < len(judge.asked) < 100
+    assert [each.asked for each in planned] == [0, 0, len(judge.asked)]
     assert run(dataset, stages, engine=inline).set_aside == ()
     assert len(judge.asked) == len(set(judge.asked))
     for one, other in zip(planned, actual(dataset, stages), strict=True):

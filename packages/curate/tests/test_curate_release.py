@@ -360,7 +360,7 @@ def test_an_audit_is_blind_reweighted_and_gates_the_release(looked, tmp_path):
     kept = select(looked, STAGES, {"good": "good", "first": "duplicate_of IS NULL"}).kept
     manifest = json.loads((looked.folder / "releases" / "v1" / "manifest.json").read_text())
     assert sum(manifest["pictures"].values()) == kept and verify_release(looked.folder / "releases" / "v1") == []
-    card = (looked.folder / "releases" / "v1" / "card.md").read_text()
+    card = (looked.folder / "releases" / "v1" / "README.md").read_text()
     assert "κ of two raters: 1.000" in card and manifest["merkle_root"] in card
     file = next(iter(manifest["files"]))
     (looked.folder / "releases" / "v1" / file).write_bytes(b"x")
@@ -587,7 +587,7 @@ def test_a_reader_of_the_card_finds_every_split_under_its_name(looked, tmp_path,
     monkeypatch.setattr(module, "part", part, raising=False)
     run(dataset, [look, part], engine=inline)
     save_selection(dataset, [look, part], select(dataset, [look, part], {"x": "contrast > 0"}, "v1"))
-    card = (release(dataset, [look, part], "v1", "r", split="part").folder / "card.md").read_text()
+    card = (release(dataset, [look, part], "v1", "r", split="part").folder / "README.md").read_text()
     assert [each["split"] for each in yaml.safe_load(card.split("---")[1])["configs"][0]["data_files"]] == [name]
 
 
@@ -599,7 +599,7 @@ def test_whatever_is_added_to_a_release_or_changed_in_it_is_named(looked, tmp_pa
         (folder / "data" / "more").symlink_to(target)
         assert verify_release(folder) == ["data/more: is not of this release"]
         (folder / "data" / "more").unlink()
-    for name in ("card.md", "croissant.json"):
+    for name in ("README.md", "croissant.json"):
         text = (folder / name).read_text()
         (folder / name).write_text(f"{text} ")
         assert verify_release(folder) == [f"{name}: has changed"]
@@ -637,7 +637,7 @@ def test_names_cannot_break_the_tables_of_the_card(tmp_path):
     import_pictures(dataset, source, licence="CC0 | MIT\nx")
     run(dataset, [look], engine=inline)
     save_selection(dataset, [look], select(dataset, [look], {"a|b\n# c": "contrast > 1"}, "v1"))
-    lines = (release(dataset, [look], "v1", "r").folder / "card.md").read_text().splitlines()
+    lines = (release(dataset, [look], "v1", "r").folder / "README.md").read_text().splitlines()
     row = lines[lines.index("| --- | --- | --- | --- | --- |") + 1]
     assert row.replace("\\|", "").count("|") == 6 and "CC0" in row
     assert sum(line.startswith("# ") for line in lines) == 1

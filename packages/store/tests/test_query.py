@@ -451,3 +451,23 @@ def test_an_error_of_a_query_over_a_folder_is_one_line_and_keeps_its_spaces(tmp_
 def test_the_first_and_the_last_day_are_times_that_python_has(queried: ResultStore, value: str) -> None:
     found = queried.sql(f"SELECT {value} AS v, [{value}] AS many")
     assert str(found["v"].item()).startswith(value.split("'")[1]) and found["many"].item().to_list() == [found["v"].item()]
+
+
+def test_a_file_of_ones_own_is_joined_by_its_name_and_no_other_file_is_read(store: ResultStore, tmp_path: Path) -> None:
+    rows = "model,price\nflux,3\nsdxl,1\n"
+    (tmp_path / "mine.csv").write_text(rows)
+    (tmp_path / "mine.jsonl").write_text('{"model": "flux", "price": 3}\n{"model": "sdxl", "price": 1}\n')
+    pl.DataFrame({"model": ["flux", "sdxl"], "price": [3, 1]}).write_parquet(tmp_path / "mine.parquet")
+    for ending in ("csv", "jsonl", "parquet"):
+        files = {"mine": tmp_path / f"mine.{ending}"}
+        joined = store.sql("SELECT sum(price)::INT AS n FROM mine LEFT JOIN battles ON model_a = model || '!'", files=files)
+        assert joined["n"].to_list() == [4]
+        with pytest.raises(QueryError):
+            store.sql(f"FROM '{tmp_path / 'mine.csv'}'", files=files)
+        with pytest.raises(QueryError):
+            store.sql("DROP TABLE mine", files=files)
+    (tmp_path / "broken.parquet").write_bytes(b"no")
+    wrong = [("battles", "mine.csv"), ("a b", "mine.csv"), ("mine", "mine.txt"), ("mine", "broken.parquet")]
+    for name, file in wrong:
+        with pytest.raises(QueryError, match=r"battles|a b|txt|broken"):
+            store.sql("SELECT 1", files={name: tmp_path / file})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from salon_console.file_options import InputPath, StorePath
+from salon_console.numbers import counted
 from salon_console.options import FORMAT, OUTPUT, FiniteRange, output_option
 from salon_console.output import as_json, deliver, number_text, print_parts
 from salon_console.table_files import Table
@@ -64,7 +65,8 @@ _TASKS_OF = {
     "--anchors": ("battles",),
     "--qualification": ("battles",),
 }
-
+_ONE_BY_ONE = ("labels", "checks", "mos")
+"""Kinds of work that need no second model."""
 
 _PORT = click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0: any free one.")
 
@@ -274,10 +276,12 @@ def _work(
         _print_remarks(remarks)
         material = Material({}, tuple(file for question in questions for file in question.files))
         return material, BenchQuestionTask(questions), f"{len(questions):,} questions"
-    material = read_material(folder, prompts)
+    material = read_material(folder, prompts, compared=task not in _ONE_BY_ONE)
+    if task == "mos" and len(material.models) > 1:
+        material = read_material(folder, prompts)
     _print_remarks(material.remarks)
     work: Task | None = None
-    what = f"{len(material.models)} models, {len(material.files):,} {material.kind}s"
+    what = f"{counted(len(material.models), 'model')}, {counted(len(material.files), material.kind)}"
     if task == "mos":
         work = panel_task(material, reference=reference, hidden=hidden, raters=raters)
     elif task == "checks":
@@ -509,8 +513,21 @@ def progress(database: Path | str, output: Path | None, form: str) -> None:
 @_DATABASE
 @click.option("--real", metavar="MODEL", help="With artifact-bench: the folder of videos that were recorded, not generated.")
 @click.option("--taxonomy", type=_FILE, help="With label-studio: the TOML file that `salon arena serve` was given.")
+@click.option("--unaudited", is_flag=True, help="With magicmirror: labels of one rater, too, without auditors.")
+@click.option("--media-key", default="media", show_default=True, help="With label-studio: the tasks' field with the address.")
+@click.option("--media-prefix", default="", help="With label-studio: before each path, as '/data/local-files/?d=release/'.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="With artifact-bench: of wrong options.")
-def release(form: str, folder: Path, database: Path | str, real: str | None, taxonomy: Path | None, seed: int) -> None:
+def release(
+    form: str,
+    folder: Path,
+    database: Path | str,
+    real: str | None,
+    taxonomy: Path | None,
+    unaudited: bool,
+    media_key: str,
+    media_prefix: str,
+    seed: int,
+) -> None:
     """Write settled answers into a new FOLDER, in the FORM of a released benchmark, with copies of the files.
 
     FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio, votes (for `salon votes rank`)
@@ -522,10 +539,12 @@ def release(form: str, folder: Path, database: Path | str, real: str | None, tax
       salon arena release votes votes/ && salon votes rank votes/battles.parquet --interval sandwich
       salon arena release datasets answers/ && python -c "import datasets; print(datasets.load_dataset('answers'))"
     """
+    from salon_arena.label_studio import MediaField
     from salon_arena.release import PUBLIC_PLAN, release
 
+    media = MediaField(media_key, media_prefix)
     with _existing(database) as opened:
-        done = release(opened, form, folder, real=real, taxonomy=taxonomy, seed=seed)
+        done = release(opened, form, folder, real=real, taxonomy=taxonomy, media=media, seed=seed, unaudited=unaudited)
     for line in done.left_out:
         click.echo(visible(f"left out: {line}"), err=True)
     click.echo(f"{done.rows:,} rows in {done.path}.")
@@ -539,11 +558,15 @@ def release(form: str, folder: Path, database: Path | str, real: str | None, tax
 @click.option("--prompts", required=True, type=_FILE, help="As for `salon arena serve`.")
 @_NEW_DATABASE
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="A name, or a TOML file.")
-def import_labels(annotations: Path, folder: Path, prompts: Path, database: Path | str, taxonomy: str) -> None:
+@click.option("--media-key", help="The field of data with a file's address. Default: media, image or video.")
+def import_labels(
+    annotations: Path, folder: Path, prompts: Path, database: Path | str, taxonomy: str, media_key: str | None
+) -> None:
     """Add annotations that people made in Label Studio to an arena of labels; FILE is its JSON export.
 
-    FOLDER has one sub-folder for each model. People become raters under new numbers; `salon arena serve --task labels` then
-    goes on from what they said. Annotations that were added before are left out.
+    FOLDER has one sub-folder for each model. A task names its file by prompt_id and model, or by the address of an upload, a
+    local file or an object of a bucket; tasks that cannot be read are named and left out. People become raters under new
+    numbers; `salon arena serve --task labels` then goes on from what they said. Annotations added before are left out.
 
     \b
     Example:
@@ -555,11 +578,11 @@ def import_labels(annotations: Path, folder: Path, prompts: Path, database: Path
     from salon_arena.material import read_material
     from salon_taxonomy.taxonomy import Taxonomy
 
-    material = read_material(folder, prompts)
+    material = read_material(folder, prompts, compared=False)
     task = LabelTask(material, Taxonomy.open(taxonomy))
-    read_annotations(annotations, material, task)  # what is wrong with the file leaves no database behind
+    read_annotations(annotations, material, task, media_key=media_key)  # what is wrong with the file leaves no database behind
     with ArenaDatabase.open(database) as opened:
-        done = import_annotations(opened, annotations, material, task, now=time.time_ns() // 1000)
+        done = import_annotations(opened, annotations, material, task, now=time.time_ns() // 1000, media_key=media_key)
     for line in done.remarks:
         click.echo(visible(line), err=True)
     click.echo(f"{done.added:,} annotations added; {done.present:,} were there; {done.cancelled:,} were cancelled.")

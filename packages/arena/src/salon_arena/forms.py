@@ -159,13 +159,14 @@ def panel_task(
     needed = reference or hidden
     if needed is not None and needed not in material.models:
         raise InputError("the reference is no model of the folder:", value=needed, allowed=material.models)
+    fewest = 1 if needed is None and len(material.models) == 1 else 2
     panels: dict[tuple[str, int], list[Generated]] = {}
     for file in material.files:
         panels.setdefault((file.prompt_id, file.sample), []).append(file)
     forms = []
     for (prompt_id, sample), files in panels.items():
         ordered = sorted(files, key=lambda file: file.model != needed)
-        if len(files) < 2 or (needed is not None and ordered[0].model != needed):
+        if len(files) < fewest or (needed is not None and ordered[0].model != needed):
             continue
         forms.append(_Item(f"panel\x1f{prompt_id}\x1f{sample}", tuple(ordered), tuple(DIMENSIONS.items())))
     if not forms:

@@ -5,13 +5,16 @@ Written and read are tasks with ``data`` and ``annotations`` (the export that La
 of a label) and ``textarea`` (``label: words``, or words for all labels).
 """
 
+import base64
 import json
+import re
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.etree import ElementTree
 
 from sqlalchemy import Connection, select
@@ -31,6 +34,13 @@ from salon_taxonomy.taxonomy import Taxonomy
 
 LABELS, BOXES, FRAMES, WORDS, LEVEL = "labels", "boxes", "frames", "where", "level"
 """Names of the controls in the configuration."""
+MEDIA_KEYS: Final = ("media", "image", "video")
+"""The fields of a task that name its file, the first one that is there."""
+_FIELDS: Final = ("prompt", "prompt_id", "model", "sample")
+"""The other fields of a task."""
+_UPLOADS: Final = "data/upload/"
+_UPLOAD_MARK: Final = re.compile(r"^[0-9a-f]{8}-")
+"""What Label Studio writes before the name of an uploaded file."""
 _PERCENT: Final = 100.0
 _ROUNDING: Final = 1e-6
 _LONGEST_LEAD_S: Final = 7 * 24 * 3600
@@ -74,9 +84,36 @@ class Imported:
 # Export
 
 
-def label_studio_config(taxonomy: Taxonomy) -> str:
+@dataclass(frozen=True, slots=True)
+class MediaField:
+    """Where Label Studio finds the files of tasks.
+
+    Attributes:
+        key: the field of ``data`` that has the address.
+        prefix: what stands before the path in the release, as ``/data/local-files/?d=release/`` or ``s3://bucket/release/``.
+    """
+
+    key: str = MEDIA_KEYS[0]
+    prefix: str = ""
+
+    def __post_init__(self) -> None:
+        """Check that the key is a name of its own.
+
+        Raises:
+            InputError: it is no word, or another field of the tasks.
+        """
+        if not self.key.isidentifier() or self.key in _FIELDS:
+            raise InputError("must be a word other than the tasks' own fields", key="media key", value=self.key, found=_FIELDS)
+
+    def address(self, path: str) -> str:
+        """Return the address of a file of the release."""
+        return self.prefix + (quote(path) if self.prefix else path)
+
+
+def label_studio_config(taxonomy: Taxonomy, media: MediaField | None = None) -> str:
     """Return the labelling configuration: the tree, words, and boxes or frames of each label."""
     view = ElementTree.fromstring(to_label_studio(taxonomy))  # noqa: S314 - our own text
+    view[0].set("value", f"${(media or MediaField()).key}")
     kind, name = ("TimelineLabels", FRAMES) if taxonomy.media == "video" else ("RectangleLabels", BOXES)
     regions = ElementTree.SubElement(view, kind, {"name": name, "toName": "media"})
     for label in taxonomy.answers():
@@ -89,19 +126,23 @@ def label_studio_config(taxonomy: Taxonomy) -> str:
     return ElementTree.tostring(view, encoding="unicode") + "\n"
 
 
-def exported_tasks(answers: Sequence[tuple[Any, str]], taxonomy: Taxonomy) -> list[dict[str, Any]]:
+def exported_tasks(
+    answers: Sequence[tuple[Any, str]], taxonomy: Taxonomy, media: MediaField | None = None
+) -> list[dict[str, Any]]:
     """Return a task for each file, with an annotation for each rater.
 
     Args:
         answers: settled labels, each with the path of its copied file.
         taxonomy: of the labels.
+        media: where Label Studio finds the files.
     """
+    shown = media or MediaField()
     tasks: dict[str, dict[str, Any]] = {}
     people: dict[str, int] = {}
     for answered, path in answers:
         [file] = answered.payload["files"]
         about = {"prompt_id": answered.payload["prompt_id"], "model": file["model"], "sample": file["sample"]}
-        fields = {"media": path, "prompt": answered.payload["prompt"], **about}
+        fields = {shown.key: shown.address(path), "prompt": answered.payload["prompt"], **about}
         task = tasks.setdefault(answered.subject, {"id": len(tasks) + 1, "data": fields, "annotations": []})
         annotation = {
             "id": sum(len(each["annotations"]) for each in tasks.values()) + 1,
@@ -145,21 +186,25 @@ def _result(name: str, kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
 # Import
 
 
-def read_annotations(path: Path, material: Material, task: LabelTask) -> tuple[UsableRows[list[Annotation]], int]:
+def read_annotations(
+    path: Path, material: Material, task: LabelTask, *, media_key: str | None = None
+) -> tuple[UsableRows[list[Annotation]], int]:
     """Read the annotations of a file; returns those of each usable task, and how many were cancelled.
 
     A task that names no file of ``material``, or has a label, box or person that cannot be read, is left out and named.
 
     Args:
         path: the JSON array that Label Studio exports.
-        material: the files. A task names its file by ``data.prompt_id``, ``data.model`` and ``data.sample``, or by the end of
-            ``data.media`` (``…/model/cat.png``).
+        material: the files. A task names its file by ``data.prompt_id``, ``data.model`` and ``data.sample``, or by the address
+            of its medium: the end of a path or URL (``…/model/cat.png``), an upload, or a local file of Label Studio. A name
+            that several models have needs the model's folder before it, or ``data.model``.
         task: says which labels fit.
+        media_key: the field of ``data`` that has the address; None: the first of :data:`MEDIA_KEYS` that is there.
 
     Raises:
         InputError: the file is no JSON array, or none of its tasks can be used.
     """
-    files = _Files(material)
+    files = _Files(material, media_key)
     cancelled = 0
     seen: set[tuple[str, str]] = set()
 
@@ -188,7 +233,9 @@ def read_annotations(path: Path, material: Material, task: LabelTask) -> tuple[U
     return usable_rows(path, read_each(path, read), what="task"), cancelled
 
 
-def import_annotations(database: ArenaDatabase, path: Path, material: Material, task: LabelTask, *, now: int) -> Imported:
+def import_annotations(
+    database: ArenaDatabase, path: Path, material: Material, task: LabelTask, *, now: int, media_key: str | None = None
+) -> Imported:
     """Add people's annotations to the database as settled answers; those that are there are left out.
 
     Each annotator becomes a rater whose id is an HMAC of the name. An arena opened on this database continues: where three
@@ -200,12 +247,13 @@ def import_annotations(database: ArenaDatabase, path: Path, material: Material, 
         material: the files.
         task: says which labels fit.
         now: microseconds since 1970.
+        media_key: as for :func:`read_annotations`.
 
     Raises:
         InputError: as :func:`read_annotations`, a file cannot be read, or the database holds other work; nothing is written.
         StorageError: the database cannot be written.
     """
-    rows, cancelled = read_annotations(path, material, task)
+    rows, cancelled = read_annotations(path, material, task, media_key=media_key)
     database.claim(task.work)
     found = [annotation for each in rows for annotation in each]
     digests: dict[Path, str] = {}
@@ -261,11 +309,12 @@ def _add(
 class _Files:
     """Finds the file that a task is about."""
 
-    def __init__(self, material: Material) -> None:
+    def __init__(self, material: Material, media_key: str | None) -> None:
+        self._keys = (media_key,) if media_key is not None else MEDIA_KEYS
         self._by_key = {(file.prompt_id, file.model, file.sample): file for file in material.files}
-        self._by_path: dict[tuple[str, str], list[Generated]] = {}
+        self._by_name: dict[str, list[Generated]] = {}
         for file in material.files:
-            self._by_path.setdefault((file.model, file.path.name), []).append(file)
+            self._by_name.setdefault(_uploaded(file.path.name), []).append(file)
 
     def of(self, row: TableRow) -> Generated:
         data = row.cells.get("data")
@@ -279,14 +328,47 @@ class _Files:
             if found is None:
                 raise row.problem("names no file of the folder:", "data", value=str(key)[:120])
             return found
-        media = data.get("media")
-        if not isinstance(media, str):
-            raise row.problem("needs prompt_id and model, or media with the file's path", "data")
-        parts = PurePosixPath(unquote(urlsplit(media).path)).parts
-        matches = self._by_path.get((parts[-2], parts[-1]), []) if len(parts) > 1 else []
+        address = next((data[key] for key in self._keys if isinstance(data.get(key), str)), None)
+        if address is None:
+            needed = f"needs prompt_id and model, or {' or '.join(self._keys)} with the file's path"
+            raise row.problem(needed, "data", hint=f"It has: {', '.join(map(str, data))[:120]}. Name the field: --media-key.")
+        matches = self._at(address, data.get("model"))
         if len(matches) != 1:
-            raise row.problem(f"is the path of {len(matches)} files of the folder:", "data", value=media[:120])
+            raise row.problem(f"names {len(matches)} files of the folder, not one:", "data", value=address[:120])
         return matches[0]
+
+    def _at(self, address: str, model: object) -> list[Generated]:
+        """Return the files with the name of an address; of several, those of the model's folder, if it names one."""
+        parts = _path_of(address).parts
+        if not parts:
+            return []
+        name = _uploaded(parts[-1])
+        if _UPLOADS in "/".join(parts[:-1]) + "/":
+            name = _UPLOAD_MARK.sub("", name)
+        matches = self._by_name.get(name, [])
+        folder = model if isinstance(model, str) else parts[-2] if len(parts) > 1 else ""
+        inside = [file for file in matches if folder in (file.model, file.path.parent.name)]
+        return inside or ([] if isinstance(model, str) else matches)
+
+
+def _path_of(address: str) -> PurePosixPath:
+    """Return the path that an address of Label Studio names: of a file, an upload, a local file, or an object of a bucket.
+
+    Example:
+        >>> [str(_path_of(each)) for each in ("/data/local-files/?d=runs/flux/a%20cat.png", "s3://bucket/flux/cat.png?sig=1")]
+        ['runs/flux/a cat.png', '/flux/cat.png']
+    """
+    parts = urlsplit(address)
+    query = parse_qs(parts.query)
+    if "fileuri" in query:  # /tasks/3/resolve/?fileuri=…: how Label Studio shows an object of a bucket
+        with suppress(ValueError):
+            return _path_of(base64.b64decode(query["fileuri"][0]).decode())
+    return PurePosixPath(query["d"][0] if "d" in query else unquote(parts.path))
+
+
+def _uploaded(name: str) -> str:
+    """Return a file's name as Label Studio stores an upload of it: spaces become underscores, odd characters go."""
+    return re.sub(r"[^-\w.]", "", name.strip().replace(" ", "_"))
 
 
 @dataclass

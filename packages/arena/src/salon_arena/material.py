@@ -58,7 +58,7 @@ class Material:
         return Inventory.from_frame(frame)
 
 
-def read_material(folder: Path, prompts: Path) -> Material:
+def read_material(folder: Path, prompts: Path, *, compared: bool = True) -> Material:
     """Read the prompts and find the pictures or videos of every model.
 
     Each sub-folder of ``folder`` is a model; its files are matched to prompts by the rules of
@@ -72,10 +72,11 @@ def read_material(folder: Path, prompts: Path) -> Material:
             A test point is ``name: what to check``, such as ``Quantity: three cats``. Or the released prompts of MagicBench
             (``prompt_t2i``, ``subject``, ``class``, ``detail_class``) or of Magic-Bench-377 (``Prompt_text_en``, …; English):
             :mod:`salon_judges.formats` says what files are called.
+        compared: whether models are shown beside each other; False: one model is enough, and one file of a prompt.
 
     Raises:
         InputError: the folder or file cannot be read, a model has no file for a prompt, no two models have files for one
-            prompt, or some files are pictures and others videos.
+            prompt although they are compared, or some files are pictures and others videos.
 
     Example:
         >>> import tempfile
@@ -93,11 +94,15 @@ def read_material(folder: Path, prompts: Path) -> Material:
     if not folder.is_dir():
         raise missing_path(folder, "folder", meaning="Give a folder with one sub-folder for each model.")
     models = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    if len(models) < 2:
+    if len(models) < (fewest := 2 if compared else 1):
         names = [entry.name for entry in models]
         hint = "Put the pictures of each model into a sub-folder of its own."
         raise InputError(
-            "a battle needs two models; sub-folders here:", source=folder, value=len(names), found=names, hint=hint
+            f"a {'battle needs two models' if compared else 'task needs a model'}; sub-folders here:",
+            source=folder,
+            value=len(names),
+            found=names,
+            hint=hint,
         )
     files: list[Generated] = []
     left_out = 0
@@ -111,14 +116,13 @@ def read_material(folder: Path, prompts: Path) -> Material:
     per_prompt: dict[str, set[str]] = {}
     for file in files:
         per_prompt.setdefault(file.prompt_id, set()).add(file.model)
-    if all(len(names) == 1 for names in per_prompt.values()):
+    if compared and all(len(names) == 1 for names in per_prompt.values()):
         raise InputError("no prompt has pictures of two models", source=folder, hint="Pictures are matched by prompt_id.")
-    unused = sum(len(per_prompt.get(prompt_id, ())) < 2 for prompt_id in known)
+    unused = sum(len(per_prompt.get(prompt_id, ())) < fewest for prompt_id in known)
     remarks = [*rows.remarks()]
     remarks += [f"{left_out:,} files that belong to no prompt are left out."] if left_out else []
-    remarks += (
-        [f"{unused:,} of {len(known):,} prompts have pictures of fewer than two models and are not shown."] if unused else []
-    )
+    missing = "pictures of fewer than two models" if compared else "no picture"
+    remarks += [f"{unused:,} of {len(known):,} prompts have {missing} and are not shown."] if unused else []
     kinds = {file.path.name.lower().endswith(VIDEO_SUFFIXES) for file in files}
     if len(kinds) == 2:
         raise InputError("holds pictures and videos; an arena shows one or the other", source=folder)

@@ -20,6 +20,7 @@ import io
 import json
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,7 +32,7 @@ from sqlalchemy import Connection, select
 from salon_arena.board import anchors_wanted, raters_left_out
 from salon_arena.database import PUBLIC_SEED, ArenaDatabase
 from salon_arena.export import settled_battles
-from salon_arena.label_studio import exported_tasks, label_studio_config
+from salon_arena.label_studio import MediaField, exported_tasks, label_studio_config
 from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
 from salon_arena.prompt_tasks import written
 from salon_arena.questions import QuestionItem, question_states
@@ -66,6 +67,12 @@ have weight 0, and `left_out` says why: an anchor (its winner was known), or wha
 The chain of answers ended at `{head}`
 when this was written; `salon arena verify --head` finds it in the arena's database.
 {plan}"""
+UNAUDITED_CARD: Final = """# {rows:,} labelled pictures, not audited
+
+Two roles of the benchmark were skipped: no auditor verified the labels, and fewer than three people labelled some pictures.
+
+{people}
+"""
 PUBLIC_PLAN: Final = "The plan was public: anybody could compute which model made what raters saw."
 
 
@@ -104,7 +111,15 @@ class _Answered:
 
 
 def release(
-    database: ArenaDatabase, form: str, folder: Path, *, real: str | None = None, taxonomy: Path | None = None, seed: int = 0
+    database: ArenaDatabase,
+    form: str,
+    folder: Path,
+    *,
+    real: str | None = None,
+    taxonomy: Path | None = None,
+    media: MediaField | None = None,
+    seed: int = 0,
+    unaudited: bool = False,
 ) -> Released:
     """Settle what is due, and write the settled answers in one of :data:`FORMS` into a new folder.
 
@@ -114,7 +129,9 @@ def release(
         folder: must be missing or empty.
         real: ``artifact-bench``: the folder of videos that were recorded, not generated; gives the rows of task 1.
         taxonomy: ``label-studio``: the TOML file of the labels, where the arena was served with one.
+        media: ``label-studio``: where it finds the files; None: the paths in the folder.
         seed: ``artifact-bench``: of the options that do not apply, and of the order.
+        unaudited: ``magicmirror``: also labels of fewer than three raters, without auditors; ``README.md`` says so.
 
     Raises:
         InputError: an unknown form, the folder has files, or there is no answer of the kind.
@@ -129,10 +146,10 @@ def release(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError("is there already", source=folder, hint="Name a new folder.")
     settle_due(database, time.time_ns() // 1000).result()
-    releasing = _Release(database, folder, real, taxonomy, seed)
+    releasing = _Release(database, folder, real, taxonomy, media, seed, unaudited)
     rows = FORMS[form](releasing)
     if not rows:
-        hint = "Answers count 10 s after they were given; labels once two auditors accepted them."
+        hint = "Answers count 10 s after they were given; labels once two auditors accepted them (magicmirror: --unaudited)."
         problem = (
             "has no settled answers for the form" if not releasing.left_out else "has none that can be released in the form"
         )
@@ -143,12 +160,23 @@ def release(
 class _Release:
     """One folder that is being written; each method writes one form and returns the number of rows."""
 
-    def __init__(self, database: ArenaDatabase, folder: Path, real: str | None, taxonomy: Path | None, seed: int) -> None:
+    def __init__(
+        self,
+        database: ArenaDatabase,
+        folder: Path,
+        real: str | None,
+        taxonomy: Path | None,
+        media: MediaField | None,
+        seed: int,
+        unaudited: bool,
+    ) -> None:
         self._database = database
         self._folder = folder
         self._real = real
         self._taxonomy = taxonomy
+        self._media = media
         self._seed = seed
+        self._unaudited = unaudited
         self.left_out: list[str] = []
         self.public_plan = database.setting(PUBLIC_SEED) is not None
         self._copied: dict[tuple[Path, str | None], str | None] = {}
@@ -159,12 +187,22 @@ class _Release:
         """Return rows of MagicData: ``images``, ``response``, ``prompt``."""
         taxonomy = Taxonomy.load("magicmirror")
         rows = []
-        for file, answered, state in self._accepted_labels(taxonomy.name):
-            answer = magicmirror_answer(taxonomy, state.agreed or frozenset())
+        found = self._unaudited_labels(taxonomy.name) if self._unaudited else self._accepted_labels(taxonomy.name)
+        raters: Counter[int] = Counter()
+        for file, answered, state in found:
+            labels = state.values(state.said[0]) if state.agreed is None else state.agreed
+            answer = magicmirror_answer(taxonomy, labels)
             about = {"prompt_id": file.prompt_id, "model": file.model, "sample": file.sample}
             response = {"response": magicmirror_json(answer), "prompt": answered.payload["prompt"]}
             if (path := self._copy(file, answered)) is not None:
                 rows.append({"images": path, **response, **about})
+                raters[len(state.said)] += 1
+        if rows and self._unaudited:
+            lines = [
+                f"- {number} labelled by {count} {'person' if count == 1 else 'people'}" for count, number in raters.items()
+            ]
+            people = "\n".join(sorted(lines))
+            self._write_text("README.md", UNAUDITED_CARD.format(rows=len(rows), people=people))
         return self._write_lines("labels.jsonl", rows)
 
     def artifact_bench(self) -> int:
@@ -294,9 +332,9 @@ class _Release:
         copied = [(each, path) for each in answers if (path := self._copy(files_of(each.payload)[0], each))]
         if not copied:
             return 0
-        tasks = exported_tasks(copied, taxonomy)
+        tasks = exported_tasks(copied, taxonomy, self._media)
         self._write_text("tasks.json", json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
-        self._write_text("labels.xml", label_studio_config(taxonomy))
+        self._write_text("labels.xml", label_studio_config(taxonomy, self._media))
         return len(tasks)
 
     def votes(self) -> int:
@@ -362,6 +400,21 @@ class _Release:
         for answered, state in self._accepted("label", self._database.read(label_states)):
             if answered.payload["taxonomy"] == taxonomy:
                 yield files_of(answered.payload)[0], answered, state
+
+    def _unaudited_labels(self, taxonomy: str) -> Iterator[tuple[Generated, _Answered, LabelItem]]:
+        """Yield each file on whose labels all who labelled it agree, with the first answer; others are noted."""
+        states = self._database.read(label_states)
+        first = {each.subject: each for each in reversed(self._answers("label"))}
+        for subject, answered in reversed(first.items()):
+            state, file = states[subject], files_of(answered.payload)[0]
+            if answered.payload["taxonomy"] != taxonomy:
+                continue
+            if state.agreed is None and len({state.values(each) for each in state.said}) > 1:
+                self.left_out.append(f"{file.prompt_id} of {file.model}, sample {file.sample}: its raters differ.")
+            elif state.rejected:
+                self.left_out.append(f"{file.prompt_id} of {file.model}, sample {file.sample}: an auditor rejected its labels.")
+            else:
+                yield file, answered, state
 
     def _copy(self, file: Generated, answered: _Answered, number: int = 0) -> str | None:
         """Copy a file below the folder and return its path there; None, noted, for a changed file."""

@@ -1,7 +1,7 @@
 """The rows with pictures that a package shows in ``salon view FOLDER`` (entry points ``salon.views``).
 
 [project.entry-points."salon.views"]
-curate = "salon_curate.row_view:dataset_rows"      a function: folder → RowView, or None for a folder of another kind
+curate = "salon_curate.cli.view:dataset_rows"      a function: folder → RowView, or None for a folder of another kind
 """
 
 from abc import ABC, abstractmethod

@@ -21,6 +21,14 @@ from salon_taxonomy.visible_text import visible
 
 _SIGNALLED = 128
 """Shells add a signal's number to it."""
+_MEANT = {
+    "judge": ("bench run",),
+    "label": ("arena serve --task labels",),
+    "push": ("results card",),
+    "rate": ("arena serve --task mos",),
+    "rank": ("votes rank", "results leaderboard"),
+}
+"""Words that people type first, and the commands that do it."""
 _SHORT_HELP = {name: words for commands in COMMANDS.values() for name, words in commands.items()}
 
 
@@ -34,8 +42,17 @@ class SalonGroup(InstalledGroup):
         """
         name = args[0]
         if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
-            raise click.UsageError(_unknown(name, self.list_commands(ctx)), ctx)
+            raise click.UsageError(_unknown(name, self.list_commands(ctx), self._deeper(ctx, name)), ctx)
         return super().resolve_command(ctx, args)
+
+    def _deeper(self, ctx: click.Context, name: str) -> list[str]:
+        """Return the commands of installed groups that have this name, or do what it says."""
+        found = [f"salon {path}" for path in _MEANT.get(name, ())]
+        for entry in self.list_commands(ctx):
+            group = self.get_command(ctx, entry)
+            if isinstance(group, click.Group) and name in group.list_commands(ctx):
+                found.append(f"salon {entry} {name}")
+        return list(dict.fromkeys(found))
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the subcommand; a failure becomes one message on standard error and an exit code.
@@ -72,8 +89,8 @@ class SalonGroup(InstalledGroup):
             sys.exit(1)
 
 
-def _unknown(name: str, installed: list[str]) -> str:
-    """Return the error about a command that no installed package has."""
+def _unknown(name: str, installed: list[str], deeper: list[str]) -> str:
+    """Return the error about a command that no installed package has; ``deeper``: commands of groups to type instead."""
     package = next((package for package, commands in COMMANDS.items() if name in commands), None)
     if package is not None:
         return (
@@ -81,6 +98,8 @@ def _unknown(name: str, installed: list[str]) -> str:
             f"In a clone of Salon, `uv pip install ./packages/{package.removeprefix('salon-')}` installs it, and "
             f"`uv run --all-packages salon {name}` runs it."
         )
+    if deeper:
+        return f"No such command {name[:100]!r}. Did you mean {' or '.join(f'`{path}`' for path in deeper)}?"
     known = sorted({*installed, *(command for commands in COMMANDS.values() for command in commands)})
     near = difflib.get_close_matches(name[:100], known, n=3)
     hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(installed)}."

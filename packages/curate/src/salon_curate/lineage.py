@@ -7,7 +7,7 @@ from salon_curate.dataset import DataSet, read_rows
 from salon_curate.judging import JudgedStage, journal_path, read_journal
 from salon_curate.selection import LIGHT
 from salon_curate.stages import Stage, expected_parts
-from salon_taxonomy.errors import InputError
+from salon_taxonomy.errors import InputError, did_you_mean
 
 
 def why(dataset: DataSet, stages: Sequence[Stage], key: str) -> dict[str, Any]:
@@ -34,4 +34,5 @@ def why(dataset: DataSet, stages: Sequence[Stage], key: str) -> dict[str, Any]:
                 entry["replies"] = [line for _, _, line in replies if line["key"] == key]
             answer["stages"].append(entry)
         return answer
-    raise InputError("no picture has the key", value=key, source=dataset.folder)
+    every = [each for shard in dataset.shards for each in dataset.keys(shard)]
+    raise InputError("no picture has the key", value=key, source=dataset.folder, hint=did_you_mean(key, every) or None)

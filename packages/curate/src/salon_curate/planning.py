@@ -37,11 +37,20 @@ class EstimatedTotal:
 
 @dataclass(frozen=True, slots=True)
 class StagePlan:
-    """What one stage will take over all shards: ``measured`` of ``shards`` were run, ``totals`` are of :data:`QUANTITIES`."""
+    """What one stage will take over all shards.
+
+    Attributes:
+        stage: its name.
+        measured: shards that were run.
+        shards: of the data set.
+        asked: calls to a judge in the shards that were run; their replies are kept.
+        totals: of :data:`QUANTITIES`.
+    """
 
     stage: str
     measured: int
     shards: int
+    asked: int
     totals: Mapping[str, EstimatedTotal]
 
 
@@ -108,7 +117,8 @@ def estimate(dataset: DataSet, sample: DataSet, stages: Sequence[Stage]) -> list
     for stage in stages:
         known = [costs[stage.identity, shard.name] for shard in sample.shards if (stage.identity, shard.name) in costs]
         totals = {name: total_of(known, name, dataset.shards) for name in QUANTITIES}
-        stage_plans.append(StagePlan(stage.name, len(known), len(dataset.shards), totals))
+        asked = int(sum(each.quantity("calls") or 0 for each in known))
+        stage_plans.append(StagePlan(stage.name, len(known), len(dataset.shards), asked, totals))
     return stage_plans
 
 

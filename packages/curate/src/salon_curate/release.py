@@ -5,7 +5,7 @@
       data/train-00000.tar                  or webdataset
       manifest.json                         files with SHA-256, Merkle root, sources, stages, conditions, audit
       croissant.json                        Croissant 1.0 metadata
-      card.md                               the data set card
+      README.md                             the data set card, which hubs show
 
 A release is refused below the audit's promised precision, and where an audit is of other conditions, pictures or judges.
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 RELEASE_MANIFEST: Final = "manifest.json"
 """Lies in every release and nowhere else in a data set's folder."""
-_DOCUMENTS: Final = ("card.md", "croissant.json")
+_DOCUMENTS: Final = ("README.md", "croissant.json")
 """What a release has beside its data files and its manifest."""
 _SPLIT: Final = re.compile(r"\w+(\.\w+)*")
 """Names of splits that `datasets` takes; with a dash between, data/train-* would be the files of train-more, too."""
@@ -118,7 +118,7 @@ def release(
         "parts": {name: [part.path for part in parts] for name, parts in expected_parts(dataset, stages).items()},
         "shards": {shard.name: shard.sha256 for shard in dataset.shards},
     }  # fmt: skip
-    publish_text(folder / "card.md", card(manifest, dataset.rows))
+    publish_text(folder / "README.md", card(manifest, dataset.rows))
     publish_text(folder / "croissant.json", json.dumps(croissant(manifest), indent=1, ensure_ascii=False) + "\n")
     manifest["documents"] = {name: file_digest(folder / name) for name in _DOCUMENTS}
     publish_text(folder / RELEASE_MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False, default=str) + "\n")
@@ -213,7 +213,7 @@ class _Files(BaseModel):
 
     files: dict[Annotated[str, Field(pattern=r"^data/[^/\\\x00]+$")], _Sha256]
     merkle_root: str
-    documents: dict[Literal["card.md", "croissant.json"], _Sha256]
+    documents: dict[Literal["README.md", "croissant.json"], _Sha256]
 
 
 def verify_release(folder: Path) -> list[str]:

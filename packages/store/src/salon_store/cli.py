@@ -167,6 +167,7 @@ def import_files(
 @output_option(what="Write this file, and print nothing unless --format is given")
 @click.option("--timeout", type=FiniteRange(min=0, min_open=True), help="Seconds after which the query is stopped.")
 @click.option("--at", metavar="VERSION|TIME", help="Read the tables as of a time with its zone, or one table's version.")
+@click.option("--table", "files", metavar="NAME=FILE", multiple=True, help="Read this CSV, JSON or Parquet file, too, as NAME.")
 def sql(
     directory: str | Path,
     query: str,
@@ -174,6 +175,7 @@ def sql(
     output: Path | None,
     timeout: float | None,
     at: str | None,
+    files: tuple[str, ...],
 ) -> None:
     """Ask the store in DIRECTORY a QUERY in SQL (DuckDB's dialect). It reads, and can do nothing else.
 
@@ -183,12 +185,17 @@ def sql(
     salon store sql results "FROM battles" --output battles.parquet
     salon store sql results "SELECT count(*) FROM battles a, battles b" --timeout 60
     salon store sql results "SELECT count(*) FROM battles" --at 2026-01-31T12:00:00Z
+    salon store sql results "SELECT team, count(*) FROM battles JOIN mine USING (rater_id) GROUP BY team" --table mine=mine.csv
     """
     from salon_console.table_files import encoded, write_table
     from salon_store.store import ResultStore
-    from salon_taxonomy.errors import InputError
+    from salon_taxonomy.errors import InputError, missing_path
 
-    result = ResultStore.open(directory, create=False, read_only=True).sql(query, timeout=timeout, at=_moment(at))
+    named = {name: Path(path) for name, _, path in (each.partition("=") for each in files)}
+    for path in named.values():
+        if not path.is_file():
+            raise missing_path(path)
+    result = ResultStore.open(directory, create=False, read_only=True).sql(query, timeout=timeout, at=_moment(at), files=named)
     if format_ == "table" or (format_ is None and output is None):
         _print_frame(result)
     elif format_ is None:

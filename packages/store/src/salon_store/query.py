@@ -33,6 +33,7 @@ _NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "
 _TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree"})
 _READERS = frozenset({"read_csv", "read_csv_auto", "read_json", "read_json_auto", "read_json_objects", "read_ndjson"})
 _READERS |= {"read_parquet", "parquet_scan", "read_text"}
+_FILE_READERS = {".csv": "read_csv", ".json": "read_json", ".jsonl": "read_json", ".parquet": "read_parquet"}
 _SETTINGS = (
     "SET TimeZone = 'UTC'",
     "SET python_enable_replacements = false",
@@ -51,9 +52,15 @@ _READS = "Write one SELECT (or WITH … SELECT, FROM, SHOW TABLES, DESCRIBE, SUM
 
 
 def run_query(
-    query: str, tables: Mapping[str, StoreTable], *, store: str, timeout: float | None = None, at: At = None
+    query: str,
+    tables: Mapping[str, StoreTable],
+    *,
+    store: str,
+    timeout: float | None = None,
+    at: At = None,
+    files: Mapping[str, Path] | None = None,
 ) -> pl.DataFrame:
-    """Return the result of one reading query over the tables.
+    """Return the result of one reading query over the tables, and over ``files`` by the names they are given.
 
     Times come back in UTC; sums of whole numbers as 64-bit integers where they fit; intervals, and other types that
     polars lacks, as text; of columns with the same name all but the first get a number.
@@ -73,7 +80,7 @@ def run_query(
         raise QueryError("a timeout is a number of seconds above 0, not", source="query", value=timeout)
     while True:
         try:
-            return _attempt(query, tables, store=store, timeout=timeout, at=at)
+            return _attempt(query, tables, store=store, timeout=timeout, at=at, files=files or {})
         except _ReplacedError:  # by a compaction, and removed: begin again with what it made
             continue
 
@@ -117,7 +124,15 @@ def query_folder(query: str, folder: Path, linked: Path | None = None) -> list[d
         raise QueryError(visible(message, prose=True), source="query", hint=hint) from error
 
 
-def _attempt(query: str, tables: Mapping[str, StoreTable], *, store: str, timeout: float | None, at: At) -> pl.DataFrame:
+def _attempt(
+    query: str,
+    tables: Mapping[str, StoreTable],
+    *,
+    store: str,
+    timeout: float | None,
+    at: At,
+    files: Mapping[str, Path],
+) -> pl.DataFrame:
     """Run the query in a thread of its own: DuckDB itself notices Ctrl-C in some phases of a query only."""
     import duckdb
 
@@ -126,7 +141,7 @@ def _attempt(query: str, tables: Mapping[str, StoreTable], *, store: str, timeou
 
     def working() -> None:
         try:
-            outcome.set_result(_answered(query, tables, connection, stopped, outside, store=store, at=at))
+            outcome.set_result(_answered(query, tables, connection, stopped, outside, store=store, at=at, files=files))
         except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
             outcome.set_exception(error)
 
@@ -175,6 +190,7 @@ def _answered(
     *,
     store: str,
     at: At,
+    files: Mapping[str, Path],
 ) -> pl.DataFrame:
     """Return the result of the query on a new connection, which is locked down first."""
     import duckdb
@@ -183,6 +199,8 @@ def _answered(
     for setting in _SETTINGS:
         connection.execute(setting)
     used: dict[str, tuple[Snapshot, list[Path]]] = {}
+    for name, path in files.items():
+        _read_file(connection, name, path)
     try:
         marker = uuid4().hex
         query, tree = _checked(_marked_pivots(query, marker, connection), connection)
@@ -205,7 +223,9 @@ def _answered(
                 if name not in own_names:
                     raise
                 damaged[name] = error  # ``WITH name AS …``: perhaps the table is not read at all
-        hidden = bool(read) and read <= tables.keys() | own_names  # nothing in the query can show another table
+        hidden = bool(read) and read <= tables.keys() | own_names | {
+            name.lower() for name in files
+        }  # nothing in the query can show another table
         _create_views(connection, used, damaged, () if hidden else SCHEMAS)
         if marker in query:
             query, _ = _checked(_with_pivot_values(query, tree, marker, connection), connection)
@@ -222,6 +242,26 @@ def _answered(
                     if alteration is not None:
                         raise alteration from error
         raise QueryError(visible(str(error).strip(), prose=True), source="query", hint=_hint(error)) from error
+
+
+def _read_file(connection: "duckdb.DuckDBPyConnection", name: str, path: Path) -> None:
+    """Read a file of the user's into a table of the connection.
+
+    Raises:
+        QueryError: the name is none or is taken, the ending is unknown, or the file cannot be read.
+    """
+    import duckdb
+
+    if not name.isidentifier() or name.lower() in SCHEMAS:
+        hint = "Take a word that is no table of the store."
+        raise QueryError("is no name for a table of one's own", source="--table", value=name, found=list(SCHEMAS), hint=hint)
+    reader = _FILE_READERS.get(path.suffix.lower())
+    if reader is None:
+        raise QueryError("unknown kind of file", source=path, value=path.suffix, allowed=list(_FILE_READERS))
+    try:
+        connection.execute(f"CREATE TEMP TABLE {identifier(name)} AS FROM {reader}({literal(str(path))})")
+    except duckdb.Error as error:
+        raise QueryError("the file cannot be read", source=path, value=str(error).partition("\n")[0][:200]) from error
 
 
 class _ReplacedError(Exception):

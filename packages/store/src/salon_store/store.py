@@ -279,13 +279,16 @@ class ResultStore:
         with explained(self.path):
             return self._tables[table].scan(at) if self._made(table) else schema.empty().lazy()
 
-    def sql(self, query: str, *, timeout: float | None = None, at: At = None) -> pl.DataFrame:
+    def sql(
+        self, query: str, *, timeout: float | None = None, at: At = None, files: Mapping[str, Path] | None = None
+    ) -> pl.DataFrame:
         """Return the result of one reading SQL query (DuckDB's dialect); it can do nothing but read the tables.
 
         Args:
             query: one SELECT, or another statement that reads.
             timeout: seconds after which the query is stopped; None for no limit.
             at: a time with its zone: every table as it was then; or the version of the query's only table.
+            files: CSV, JSON or Parquet files that the query can read, too, by the names it calls them.
 
         Raises:
             QueryError: for a query that is wrong, would do more than read, or was stopped by the timeout.
@@ -294,7 +297,7 @@ class ResultStore:
         """
         with explained(self.path):
             tables = {name: table for name, table in self._tables.items() if self._made(name)}
-            return run_query(query, tables, store=self.address, timeout=timeout, at=at)
+            return run_query(query, tables, store=self.address, timeout=timeout, at=at, files=files)
 
     def tables(self) -> tuple[TableInfo, ...]:
         """Return rows, files and bytes of every table, empty ones too.

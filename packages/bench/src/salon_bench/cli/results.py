@@ -20,6 +20,10 @@ _COMMANDS = {
     "export": LazyCommand(
         "salon_bench.cli.report:export", "Write the verdicts of runs as one table, with prompts, pictures and labels."
     ),
+    "import": LazyCommand(
+        "salon_bench.cli.importing:import_logs",
+        "Import results of inspect_ai, lmms-eval or evalscope: scores, replies and pictures of every sample.",
+    ),
     "leaderboard": LazyCommand(
         "salon_bench.cli.report:leaderboard",
         "Rank the models of all finished runs of SUITE by the suite's own numbers; one board for every judge version.",

@@ -231,13 +231,14 @@ def _end(session: RunSession) -> None:
 def _note_prompts(checkpoint: RunCheckpoint, run_id: str, prompts: Sequence[Prompt]) -> None:
     """Write the prompts under the digest of their content, and which of them the run uses."""
     for first in range(0, len(prompts), _PROMPTS_AT_ONCE):
-        some = [_keyed(each) for each in prompts[first : first + _PROMPTS_AT_ONCE]]
+        some = [keyed_prompt(each) for each in prompts[first : first + _PROMPTS_AT_ONCE]]
         checkpoint.note("prompts", some)
         used = [RunPrompt(run_id=run_id, prompt_id=each.prompt_id, prompt_key=str(each.prompt_key)) for each in some]
         checkpoint.note("run_prompts", used)
 
 
-def _keyed(prompt: Prompt) -> Prompt:
+def keyed_prompt(prompt: Prompt) -> Prompt:
+    """Return a prompt with the digest of its content as its key."""
     content = prompt.model_dump(mode="json", exclude={"prompt_key"})
     return prompt.model_copy(update={"prompt_key": digest("prompt", content)})
 

@@ -145,12 +145,13 @@ class Viewer:
         identifier, size = request.query.get("id", ""), request.query.get("size", "")
         if size not in SIDES:
             raise web.HTTPNotFound
-        copy = await asyncio.get_running_loop().run_in_executor(self._threads, self._copy, identifier, size)
+        copy = await asyncio.get_running_loop().run_in_executor(self._threads, self.small_picture, identifier, size)
         if isinstance(copy, NoThumbnail):
             return web.Response(text=no_picture(copy.why), content_type="image/svg+xml")
         return web.Response(body=copy, content_type="image/webp")
 
-    def _copy(self, identifier: str, size: str) -> bytes | NoThumbnail:
+    def small_picture(self, identifier: str, size: str) -> bytes | NoThumbnail:
+        """Return the small copy of a picture, or why there is none."""
         shown = self._shown
         try:
             if isinstance(shown, RowView):

@@ -105,7 +105,12 @@ def _run_cases(tables: StoreTables, run_ids: Sequence[str]) -> pl.DataFrame:
     everywhere = tables.rows("scores", pl.col("generation_id").is_in(pictures))
     ratings = tables.rows("ratings", pl.col("generation_id").is_in(pictures))
     seen = pl.concat([everywhere.filter(PEOPLE)["generation_id"], ratings["generation_id"]]).unique().implode()
-    disagree = disagreements(everywhere, ratings).sort("dimension").group_by("generation_id").agg(disagree="dimension")
+    disagree = (
+        disagreements(everywhere.filter(pl.col("generation_id").is_in(seen)), ratings)
+        .sort("dimension")
+        .group_by("generation_id")
+        .agg(disagree="dimension")
+    )
     answers = (
         everywhere.filter(~PEOPLE).group_by("generation_id", "task", "dimension").agg(pl.col("value").drop_nulls().n_unique())
     )

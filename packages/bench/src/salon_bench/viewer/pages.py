@@ -217,7 +217,7 @@ def _card(case: Mapping[str, Any], same: Query, *, prompt: bool = True) -> dict[
     marks = {"judges differ": case["differs"], "people and judges differ": case["disagree"]}
     return {
         "address": _case_address(case, same),
-        "pictures": [picture(case["generation_id"], "small")],
+        "pictures": [] if case["sample"] is None else [picture(case["generation_id"], "small")],
         "names": [name for name in names if name],
         "text": cut(case["text"]) if prompt else "",
         **_chips(case),
@@ -279,7 +279,7 @@ def case_page(tables: StoreTables, query: Query) -> str:
         heading="Prompt",
         details="Replies as they came",
         text=cut(case["text"], MOST_RAW) or "(the store has no text of this prompt)",
-        pictures=[] if generation is None else [picture(generation, "large") | {"alt": "The picture that was judged"}],
+        pictures=[] if case["sample"] is None else [picture(generation, "large") | {"alt": "The picture that was judged"}],
         chips=_chips(case)["chips"],
         calls=[_call(call) for call in calls.sort("step", "attempt", "call_id").head(_MOST_ROWS).iter_rows(named=True)],
         verdicts=_verdicts(others, ratings, case["disagree"]) if generation is not None else [],

@@ -20,6 +20,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "[") return turn("prev");
   if (event.key === "]") return turn("next");
   const links = cards();
+  if (/^[1-9]$/.test(event.key)) { links[event.key - 1]?.click(); return; }
   const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key] ?? (links.length ? { ArrowDown: across(links), ArrowUp: -across(links) }[event.key] : undefined);
   if (step === undefined) return;
   if (!links.length) { if (event.key === "ArrowRight") turn("next"); if (event.key === "ArrowLeft") turn("prev"); return; }

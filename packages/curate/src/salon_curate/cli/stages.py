@@ -222,12 +222,14 @@ def plan(dataset: Path, share: float, workers: int, seed: int, output: Path | No
     crew = "1 worker" if workers == 1 else f"{workers} workers"
     time_taken = "not known: the journals had a stage's replies, so no judge was timed" if wall is None else _duration(wall)
     values = [asdict(each) for each in stage_plans]
+    asked = counted(sum(each.asked for each in stage_plans), "question")
     deliver(
         Table(header, rows),
         values,
         form=form,
         output=output,
         further=[
+            f"asked in the shards that were run: {asked}, whose replies are kept",
             "± is half of Student's 95% interval over the shards that were run",
             f"wall-clock time with {crew} and 1 judge: {time_taken}",
         ],

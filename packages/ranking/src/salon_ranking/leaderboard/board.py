@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,7 @@ from salon_console import numbers
 from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.numbers import counted
 from salon_console.shown_result import ResultView, ShownResult
-from salon_console.table_files import Table
+from salon_console.table_files import Table, write_table
 from salon_ranking.errors import OptionError
 from salon_ranking.leaderboard.excluded import ExcludedRaters
 from salon_ranking.leaderboard.options import RankOptions
@@ -99,6 +100,26 @@ class Leaderboard(ShownResult):
     def view(self) -> ResultView:
         """Return the header, the table as people read it, and the ratings with their intervals as a chart."""
         return ResultView(self.header, self._cells(), self.plot(), tuple(f"Warning: {said}" for said in self.warnings))
+
+    def save(self, path: str | Path) -> None:
+        """Write the board to a file, which is replaced; the ending of its name says the kind.
+
+        ``csv``, ``tsv``, ``json``, ``parquet``: the values; ``md``, ``tex``, ``html``: the table; ``svg``, ``png``: the chart.
+
+        Raises:
+            InputError: the ending is unknown, the folder is missing, or the file cannot be written.
+
+        Example:
+            >>> import tempfile
+            >>> from salon_ranking import Battles, rank
+            >>> votes = pl.DataFrame({"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["tie", "tie"]})
+            >>> path = Path(tempfile.mkdtemp()) / "board.csv"
+            >>> rank(Battles.from_frame(votes), replicates=0).save(path)
+            >>> pl.read_csv(path)["model"].to_list()
+            ['x', 'y']
+        """
+        view = self.view()
+        write_table(Path(path), view.table, self.table, made=view.makers())
 
     def plot(self, *, names: Mapping[str, str] | None = None) -> ForestPlot:
         """Return ratings as points and their intervals as bars, best on top; models without an interval stand below the others.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from salon_bench.suites.contract.declared import DeclaredSuite
+from salon_bench.suites.contract.imported import TOOLS, ImportedSuite
 from salon_bench.suites.contract.suite import Suite
 from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError, missing_path
@@ -50,7 +51,8 @@ def suite_names() -> list[str]:
 def suite_named(name: str) -> Suite:
     """Return the suite of a name or of a file.
 
-    A name that ends in ``.py`` or ``.toml`` is a path.
+    A name that ends in ``.py`` or ``.toml`` is a path; one that begins with another tool's, such as ``inspect_ai:cats``, is
+    a suite whose results were imported.
 
     Raises:
         InputError: no installed package brings the name or two do, the entry point cannot be imported, is no suite, or has
@@ -65,6 +67,8 @@ def suite_named(name: str) -> Suite:
     """
     if name.endswith(_FILES):
         return suite_of_file(Path(name))
+    if name.startswith(tuple(f"{tool}:" for tool in TOOLS)):
+        return ImportedSuite(name)
     suite = plugin(GROUP, name, Suite, members=_MEMBERS)  # type: ignore[type-abstract]
     if suite.name != name:
         raise InputError("the suite calls itself", source=_packages(name), value=suite.name, allowed=[name])
