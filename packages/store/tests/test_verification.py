@@ -209,6 +209,25 @@ def test_a_pipe_in_place_of_a_data_file_is_damage_and_keeps_nobody_waiting(fille
         filled.read("battles")
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_what_stands_in_place_of_store_json_is_named_and_keeps_nobody_waiting(
+    filled: ResultStore, make: Callable[[Path], None]
+) -> None:
+    metadata = filled.path / "store.json"
+    metadata.unlink()
+    make(metadata)
+    with pytest.raises(NotAStoreError, match="no regular file"):
+        ResultStore.open(filled.path)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_what_stands_in_place_of_a_commit_is_named(filled: ResultStore, make: Callable[[Path], None]) -> None:
+    commit = max((filled.path / "battles" / "_delta_log").glob("*.json"))
+    commit.unlink()
+    make(commit)
+    assert commit in {Path(problem.path) for problem in filled.verify().problems if problem.kind == "log"}
+
+
 def test_a_file_that_is_damaged_again_and_again_is_set_aside_beside_the_others(filled: ResultStore) -> None:
     path = file_of(filled, 1)
     content, kept = path.read_bytes(), []

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-from salon_store.errors import DamagedFileError, StoreError, first_line
+from salon_store.errors import DamagedFileError, NotAStoreError, StoreError, first_line
 from salon_store.run_names import content_of
 from salon_taxonomy.digest import file_sha256
 from salon_taxonomy.errors import InputError
@@ -173,9 +173,16 @@ class Directory:
         return self.layout.table(table)
 
     def read_text(self, name: str) -> str | None:
-        """Return a small file's text."""
+        """Return a small file's text.
+
+        Raises:
+            NotAStoreError: it is a folder, a pipe or a device.
+        """
+        path = self.layout.root / name
+        if path.exists() and not path.is_file():  # a pipe without a writer would be waited for
+            raise NotAStoreError("this is no regular file", source=path)
         try:
-            return (self.layout.root / name).read_text(encoding="utf-8")
+            return path.read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
             return None
 

@@ -168,8 +168,9 @@ def as_it_is(row: Score) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class RewardSpec:
-    """What a suite's rows are worth as a reward (``make_reward("suite:NAME")``). A suite has it as ``reward``; one without any
-    is paid for pictures, by all of its rows, from 0 to 1.
+    """Define how a suite's rows become a reward (``make_reward("suite:NAME")``), as the attribute ``reward`` of the suite.
+
+    A suite without one pays for pictures, by all of its rows, from 0 to 1.
 
     Attributes:
         of: of a row with a value, from 0 to 1, higher is better; None: the row does not count.
