@@ -56,6 +56,7 @@ SOURCES = {
     "curate/src/salon_curate/drift.py": "mean_with_interval",
     "curate/src/salon_curate/planning.py": "mean_with_interval",
     "curate/src/salon_curate/selection.py": "wilson_interval",
+    "published/src/salon_published/ledger_consistency.py": "ratio_with_interval",
     "ranking/src/salon_ranking/agreement/bootstrap.py": "paired_bootstrap",
     "ranking/src/salon_ranking/agreement/label_intervals.py": "label_statistics: Cohen κ",
     "ranking/src/salon_ranking/diagnostics/both_bad.py": "acceptability",
