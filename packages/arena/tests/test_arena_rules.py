@@ -257,6 +257,6 @@ def test_texts_of_a_release_are_written_as_they_are(tmp_path: Path, material: Ma
     """In the files for Label Studio, too: whoever opens them reads the prompt's own script."""
     from salon_arena.release import _Release
 
-    made = _Release(SimpleNamespace(setting=lambda _: None), tmp_path, None, None, 0)  # type: ignore[arg-type]
+    made = _Release(SimpleNamespace(setting=lambda _: None), tmp_path, None, None, None, 0, False)  # type: ignore[arg-type]
     made._write_lines("a.jsonl", [{"prompt": "قطة زرقاء"}])
     assert "قطة زرقاء" in (tmp_path / "a.jsonl").read_text(encoding="utf-8")

@@ -127,6 +127,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "Covariate.parse": {"text": "length"},
         "Leaderboard.plot": {"self": board, "names": {"x": "X"}},
         "Leaderboard.records": {"self": board},
+        "Leaderboard.save": {"self": board, "path": path.with_name("board.csv")},
         "RaterPolicy": {},
         "Ratings.chances": {"self": salon_ranking.fit(battles), "model": "x", "opponent": "y"},
         "Ratings.win_probability": {"self": salon_ranking.fit(battles), "model": "x", "opponent": "y"},

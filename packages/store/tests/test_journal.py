@@ -208,7 +208,7 @@ def test_several_threads_may_share_a_journal(store: ResultStore) -> None:
         for thread in threads:
             thread.join()
         journal.sync()
-    assert store.read("prompts").collect()["prompt_id"].n_unique() == 76
+    assert store.read("prompts").collect()["prompt_id"].n_unique() == 75
 
 
 def test_acknowledgements_may_be_batched(store: ResultStore, monkeypatch: pytest.MonkeyPatch) -> None:

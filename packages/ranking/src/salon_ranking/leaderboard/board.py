@@ -118,6 +118,8 @@ class Leaderboard(ShownResult):
             >>> pl.read_csv(path)["model"].to_list()
             ['x', 'y']
         """
+        if not isinstance(path, str | Path):
+            raise OptionError("is not a path:", value=repr(path))
         view = self.view()
         write_table(Path(path), view.table, self.table, made=view.makers())
 
