@@ -22,7 +22,17 @@ import numpy as np
 import polars as pl
 
 from salon_bench.suites.prism.scoring import summarize as prism_summary
-from salon_ranking import Battles, acceptability, compare_groups, compare_votes, differences, fit, goodness_of_fit, rank
+from salon_ranking import (
+    Battles,
+    acceptability,
+    compare_groups,
+    compare_votes,
+    correct_ratings,
+    differences,
+    fit,
+    goodness_of_fit,
+    rank,
+)
 from salon_ranking.agreement import compare_all, label_statistics, paired_bootstrap
 from salon_ranking.errors import RankingError
 from salon_ranking.models.ties import outcome_chances
@@ -276,6 +286,47 @@ def shared_raters(league: League, halves: bool) -> Study:
         tallies["compare_groups"].ends(table["difference_low g1"], table["difference_high g1"], 0.0)
         tallies["compare_groups"].p_values(table["p_value g1"])
         tallies["compare_groups: any model, by Holm"].claim(bool((table["p_holm g1"] < 0.05).fill_null(False).any()))
+
+    return study
+
+
+def judged_league(
+    models: int, votes: int, guessed: float, by: tuple[str, ...] = (), ties: float = 0.0, unequal: bool = False
+) -> Study:
+    """A study in which a judge with its own taste for each model decides ten times the battles that people vote on."""
+
+    def study(rng: Rng, tallies: Tallies) -> None:
+        battles = 10 * votes
+        prompts = np.arange(battles) % 40 if by else np.arange(battles)
+        strengths = np.zeros(models) if by or ties else rng.normal(0, 0.5, models)
+        tastes = 0.5 * rng.normal(size=(40, models)) if by else np.zeros((1, models))
+        a = rng.integers(0, models, battles)
+        b = (a + rng.integers(1, models, battles)) % models
+        of_prompt = tastes[prompts % len(tastes)]
+        row = np.arange(battles)
+        latent = strengths[a] - strengths[b] + of_prompt[row, a] - of_prompt[row, b] + rng.logistic(size=battles)
+        leaning = rng.normal(0, 0.5, models)
+        judge = np.where(rng.random(battles) < guessed, rng.random(battles) < 0.5, latent + leaning[a] - leaning[b] > 0)
+        names = np.array([f"m{number:02d}" for number in range(models)])
+        winner = np.where(rng.random(battles) < ties, "tie", np.where(latent > 0, "model_a", "model_b"))
+        frame = pl.DataFrame({"battle_id": row, "prompt_id": prompts, "model_a": names[a], "model_b": names[b]})
+        frame = frame.with_columns(pl.col("battle_id", "prompt_id").cast(pl.String))
+        chance = np.where(judge == (a < b), 0.05, 0.15) if unequal else np.full(battles, 0.1)
+        shown = rng.random(battles) < chance if unequal else np.isin(row, rng.choice(battles, votes, replace=False))
+        people = frame.with_columns(winner=pl.Series(winner), chance=pl.Series(chance)).filter(pl.Series(shown))
+        judged = frame.with_columns(winner=pl.Series(np.where(judge, "model_a", "model_b")))
+        parts = Battles.from_frame(people, cluster_by=by), Battles.from_frame(judged)
+        try:
+            found = correct_ratings(*parts, baseline="m00", probability="chance" if unequal else None)
+        except RankingError:
+            return
+        table = found.table.filter(pl.col("model") != "m00").sort("model")
+        if not unequal:
+            tallies["correct_ratings: a random part is doubted"].claim(any("random" in text for text in found.warnings))
+        truth = 1000 + 400 / math.log(10) * (strengths[1:] - strengths[0])
+        for kind, low, high in (("", "ci_low", "ci_high"), (": people alone", "people_low", "people_high")):
+            for place in range(models - 1):
+                tallies[f"correct_ratings{kind}"].ends(table[low][place], table[high][place], truth[place])
 
     return study
 
@@ -612,6 +663,16 @@ DESIGNS = (
     Design("two groups, 20 raters in both", shared_raters(League(4, (30,) * 20, 0.5), halves=False)),
     Design("two groups, one rater with half of 400 votes in both", shared_raters(League(4, _DOMINANT, 0.5), halves=False)),
     Design("two groups of 10 raters each", shared_raters(League(4, (30,) * 20, 0.5), halves=True)),
+    *(
+        Design(
+            f"{models} models, {votes} votes of {10 * votes:,}, {guessed:.0%} guessed", judged_league(models, votes, guessed)
+        )
+        for models, votes in ((6, 100), (6, 400), (20, 400))
+        for guessed in (0.65, 0.3, 0.05)
+    ),
+    Design("6 models, 400 votes of 4,000, ties", judged_league(6, 400, 0.3, ties=0.2)),
+    Design("6 models, 400 votes of 4,000, 40 prompts", judged_league(6, 400, 0.3, by=("prompt_id",))),
+    Design("6 models, 400 votes of 4,000, unequal chances", judged_league(6, 400, 0.3, unequal=True)),
     Design("10 wins of 10 with a prior", all_won, "one side won every battle: no data bound it"),
     Design("consensus of benchmarks", consensus_board, _FEW),
     Design("6 models, 600 battles, fit", fit_of_pairs(6, 600)),

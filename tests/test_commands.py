@@ -388,7 +388,8 @@ def test_a_word_that_is_a_command_of_a_group_is_answered_with_it(word: str, comm
     assert refused.exit_code == 2
     assert f"`{command}`" in " ".join(refused.stderr.replace("│", " ").split())
     group, name = command.split()[1:3]
-    assert CliRunner().invoke(main, [group, name, "-h"]).exit_code == 0
+    shown = CliRunner().invoke(main, [group, name, "--help"])
+    assert shown.exit_code == 0, shown.output
 
 
 HOSTILE = {"empty": b"", "binary": bytes(range(256)) * 40, "damaged gzip": b"\x1f\x8b\x08\x00no", "prose": b"what is this?\n"}

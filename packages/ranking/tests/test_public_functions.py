@@ -45,6 +45,7 @@ VOTES = pl.DataFrame(
         "length": [float(number * 7 % 11) for number in range(24)],
     }
 )
+MANY = pl.concat([VOTES, VOTES.with_columns(pl.format("c{}", pl.int_range(24)).alias("battle_id"))])
 MARKS = pl.DataFrame(
     {
         "rating_id": [str(number) for number in range(72)],
@@ -157,6 +158,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "compare_votes": {"battles": battles, "other": VOTES.drop("battle_id")},
         "contributions": {"battles": battles},
         "convergence": {"battles": battles, "baseline": "x"},
+        "correct_ratings": {"people": Battles.from_frame(MANY), "judged": Battles.from_frame(MANY)},
         "correlations": {"frame": CODES, "first": "score", "second": "other"},
         "cycle_report": {"battles": battles},
         "differences": {"battles": battles, **few},

@@ -9,7 +9,8 @@
 ``fit`` gives ratings without intervals, ``rank_by`` one leaderboard per scenario, label or rater, ``compare`` sets boards
 side by side. ``differences``, ``listing`` and ``explain`` take any board; ``goodness_of_fit``, ``cycle_report`` and
 ``win_rates`` compare a fit with its battles. ``settle_both_bad`` defines how both_bad counts; ``online_elo``
-is another method; ``GrowingLeague`` adds battles later. The numeric core is written in Rust (``_core``).
+is another method; ``GrowingLeague`` adds battles later; ``correct_ratings`` corrects a judge by people.
+The numeric core is written in Rust (``_core``).
 Formulas and sources: ``docs/ranking.md``, ``docs/intervals.md``, ``docs/groups.md``, ``docs/tie-models.md``,
 ``docs/contextual.md``, ``docs/diagnostics.md``, ``docs/online-elo.md``.
 
@@ -22,6 +23,7 @@ from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from salon_ranking.battles import Battles
+    from salon_ranking.correction.ratings import CorrectedRatings, correct_ratings
     from salon_ranking.diagnostics.both_bad import acceptability, settle_both_bad
     from salon_ranking.diagnostics.goodness_of_fit import CycleReport, GoodnessOfFit, cycle_report, goodness_of_fit
     from salon_ranking.diagnostics.prediction import LogLoss, log_loss, predict
@@ -66,6 +68,7 @@ __all__ = [
     "ComparisonOptions",
     "ContributionOptions",
     "Contributions",
+    "CorrectedRatings",
     "Covariate",
     "CovariateCollinearityError",
     "CovariateError",
@@ -97,6 +100,7 @@ __all__ = [
     "compare_groups",
     "compare_votes",
     "contributions",
+    "correct_ratings",
     "cycle_report",
     "differences",
     "explain",
@@ -118,6 +122,7 @@ __all__ = [
 
 _BY_MODULE = {
     "battles": "Battles",
+    "correction.ratings": "CorrectedRatings correct_ratings",
     "diagnostics.both_bad": "acceptability settle_both_bad",
     "diagnostics.goodness_of_fit": "CycleReport GoodnessOfFit cycle_report goodness_of_fit",
     "diagnostics.prediction": "LogLoss log_loss predict",

@@ -10,6 +10,10 @@ _VOTES = {
         "salon_ranking.cli.compare:compare",
         "Compare models with each other, groups of votes side by side, or two sets of votes.",
     ),
+    "correct": LazyCommand(
+        "salon_ranking.cli.correct:correct",
+        "Correct a judge by people: ratings of what people prefer, out of many verdicts and a few votes.",
+    ),
     "drivers": LazyCommand(
         "salon_ranking.cli.opinion:drivers",
         "Estimate what voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal.",

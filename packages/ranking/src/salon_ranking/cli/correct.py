@@ -1,0 +1,59 @@
+"""``salon votes correct``: ratings of what people prefer, out of a judge's verdicts and a few votes of people."""
+
+from pathlib import Path
+
+import rich_click as click
+
+from salon_console.file_options import InputPath
+from salon_console.options import output_option
+from salon_console.table_files import RESULT_ENDINGS
+from salon_ranking.cli.fit_options import CLUSTER
+from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP
+
+
+@click.command(context_settings=HELP)
+@click.argument("votes", metavar="VOTES", type=InputPath(tables=True))
+@click.option("--judged", type=InputPath(tables=True), required=True, help="The judge's verdicts, one per battle.")
+@click.option("--baseline", metavar="NAME", help="Fix this model at 1000. Default: that with most verdicts.")
+@CLUSTER
+@click.option("--probability", metavar="COLUMN", help="The chance with which a vote's battle was shown; default: equal.")
+@CONFIDENCE
+@output_option(RESULT_ENDINGS)
+@FORMAT
+def correct(
+    votes: Path,
+    judged: Path,
+    baseline: str | None,
+    cluster: tuple[str, ...],
+    probability: str | None,
+    confidence: float,
+    output: Path | None,
+    format_: str,
+) -> None:
+    """Correct a judge by people: ratings of what people prefer, out of many verdicts and a few votes.
+
+    VOTES and --judged are what `salon votes rank` reads. A vote is matched with its verdict by battle_id, or by prompt_id and
+    pair. The votes are of a random part of the judged battles. Shown are the ratings by the judge corrected, by people alone
+    and by the judge alone, and what one vote counts for.
+
+    \b
+    Example:
+      salon votes correct votes.csv --judged verdicts.parquet
+      salon votes correct votes.csv --judged verdicts.parquet --cluster prompt_id --cluster rater_id --output board.html
+    """
+    from salon_ranking.battles import Battles
+    from salon_ranking.cli.other_table import OtherTable, show_table
+    from salon_ranking.correction.ratings import correct_ratings
+
+    board = correct_ratings(
+        Battles.read(votes, cluster_by=cluster, weight=False),
+        Battles.read(judged, weight=False),
+        baseline=baseline,
+        probability=probability,
+        confidence=confidence,
+    )
+    made = {"factor": board.factor, "counts_for": board.counts_for}
+    charts = board.view().makers()
+    show_table(
+        OtherTable(board.header, board.table, made, charts=charts, cells=board.cells, warnings=board.warnings), format_, output
+    )

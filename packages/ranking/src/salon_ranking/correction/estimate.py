@@ -1,0 +1,181 @@
+"""The corrected Bradley-Terry estimate, its covariance, and how far the judge is used."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from salon_ranking.correction.pairing import Codes, Floats, Paired
+from salon_ranking.errors import UnratableError
+from salon_ranking.models.likelihood import RowScores
+from salon_ranking.uncertainty.sandwich import Sandwich, clustered, inverse_of
+
+_MOST_STEPS = 60
+_FARTHEST = 30.0
+"""Log-strengths beyond which no minimum exists."""
+_CLOSE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectedStrengths:
+    """Log-strengths at a given λ, and their covariance."""
+
+    theta: Floats
+    sandwich: Sandwich
+
+    def beside(self, baseline: int) -> Floats:
+        """Return the variance of each strength less the baseline's."""
+        v = self.sandwich.covariance
+        variance: Floats = np.diag(v) + v[baseline, baseline] - 2.0 * v[:, baseline]
+        return np.where(np.arange(len(v)) == baseline, 0.0, variance)
+
+
+def _terms(both: Paired, factor: float) -> tuple[Codes, Codes, Floats, Floats]:
+    """Return the rows of the loss: first and second model, the pull towards the first, and how much the row weighs.
+
+    The slope of a row in θ_first - θ_second is its pull less its weight times the chance of the first. Votes come first;
+    without λ they are all there is.
+    """
+    votes, verdicts = len(both.people), len(both.judged)
+    share = both.weight / votes
+    if factor == 0.0:
+        return both.first[both.battle], both.second[both.battle], share * both.people, share
+    first = np.concatenate([both.first[both.battle], both.first])
+    second = np.concatenate([both.second[both.battle], both.second])
+    pull = np.concatenate([share * (both.people - factor * both.judged[both.battle]), factor / verdicts * both.judged])
+    weight = np.concatenate([share * (1.0 - factor), np.full(verdicts, factor / verdicts)])
+    return first, second, pull, weight
+
+
+def _minimum(models: int, first: Codes, second: Codes, pull: Floats, weight: Floats) -> Floats:
+    """Return the log-strengths, mean 0, of the convex loss, by Newton's method over its pairs.
+
+    Raises:
+        UnratableError: it has no minimum.
+    """
+    pair = first.astype(np.int64) * models + second
+    kinds = np.flatnonzero(np.bincount(pair))
+    a, b = kinds // models, kinds % models
+    pulls, weights = np.bincount(pair, pull)[kinds], np.bincount(pair, weight)[kinds]
+    theta = np.zeros(models)
+    for _ in range(_MOST_STEPS if _is_connected(models, a, b) else 0):
+        chance = 1.0 / (1.0 + np.exp(theta[b] - theta[a]))
+        slope, bend = pulls - weights * chance, weights * chance * (1.0 - chance)
+        gradient = np.bincount(a, slope, models) - np.bincount(b, slope, models)
+        met = np.zeros((models, models))
+        np.add.at(met, (a, b), bend)
+        met += met.T
+        curvature = np.diag(met.sum(axis=1)) - met + bend.sum() / models
+        try:
+            step = np.linalg.solve(curvature, gradient)
+        except np.linalg.LinAlgError:
+            break
+        size = float(np.abs(step).max())
+        theta += step * min(1.0, 2.0 / size) if size > 0.0 else step
+        theta -= theta.mean()
+        if not np.isfinite(theta).all() or np.abs(theta).max() > _FARTHEST:
+            break
+        if size < _CLOSE:
+            return theta
+    problem = (
+        "no finite ratings minimise the loss: a model won or lost everything, battles do not connect the models, or the judge "
+        "errs by more than so few votes can correct; collect more votes, or leave the model out"
+    )
+    raise UnratableError(problem)
+
+
+def _is_connected(models: int, a: NDArray[np.int64], b: NDArray[np.int64]) -> bool:
+    label, last = np.arange(models), np.full(models, -1)
+    while not np.array_equal(label, last):
+        last = label.copy()
+        np.minimum.at(label, a, last[b])
+        np.minimum.at(label, b, last[a])
+    return not label.any()
+
+
+def _scores(both: Paired, factor: float, theta: Floats) -> tuple[RowScores, Floats]:
+    """Return the slopes of all rows as the sandwich takes them, and the curvature."""
+    first, second, pull, weight = _terms(both, factor)
+    chance = 1.0 / (1.0 + np.exp(theta[second] - theta[first]))
+    count, none = len(pull), np.zeros((len(pull), 0))
+    rows = RowScores(
+        len(both.models),
+        (first, second, pull - weight * chance, none, np.ones(count)),
+        weight * chance * (1.0 - chance),
+        none,
+        np.zeros((0, 0)),
+    )
+    return rows, rows.curvature()
+
+
+def estimate(both: Paired, factor: float) -> CorrectedStrengths:
+    theta = _minimum(len(both.models), *_terms(both, factor))
+    rows, curvature = _scores(both, factor, theta)
+    nothing = np.zeros(len(both.models))
+    bread = inverse_of(curvature, nothing, len(both.models))
+    sandwich = clustered(rows, tuple(group[: len(rows.rows[0])] for group in both.groups), bread, nothing)
+    return CorrectedStrengths(theta, _centred(both, factor, rows, sandwich, bread))
+
+
+def _centred(both: Paired, factor: float, rows: RowScores, sandwich: Sandwich, bread: Floats) -> Sandwich:
+    """Take from the covariance what the parts' means add: slopes of votes and of verdicts add up to 0 only together.
+
+    The judge's bias gives every vote's slope a mean m, and every verdict's the opposite one. A cluster with n_g of the n votes
+    and N_g of the N verdicts has them by t_g = n_g/n - N_g/N of m; its slopes are squared about that.
+    """
+    if factor == 0.0:
+        return sandwich
+    votes, verdicts, models = len(both.people), len(both.judged), len(both.models)
+    first, second, slope = rows.rows[0], rows.rows[1], rows.rows[2]
+    mean = np.bincount(first[:votes], slope[:votes], models) - np.bincount(second[:votes], slope[:votes], models)
+    share = np.concatenate([both.weight / votes, np.full(verdicts, -1.0 / verdicts)])
+    covariance = sandwich.covariance
+    for group, sign in zip(both.groups, (1.0, 1.0, -1.0), strict=False):
+        of_cluster = np.bincount(group, share)
+        each = of_cluster[group] * slope
+        crossed = np.bincount(first, each, models) - np.bincount(second, each, models)
+        outer = np.outer(crossed, mean)
+        middle = outer + outer.T - float(of_cluster @ of_cluster) * np.outer(mean, mean)
+        covariance = covariance - sign * (bread @ middle @ bread)
+    return Sandwich(covariance, sandwich.bread, sandwich.columns)
+
+
+def possible_estimate(both: Paired, factor: float) -> CorrectedStrengths | None:
+    try:
+        return estimate(both, factor)
+    except UnratableError:
+        return None
+
+
+def judge_alone(both: Paired) -> CorrectedStrengths | None:
+    """Return the estimate from the judge's verdicts on all battles."""
+    votes, none = len(both.people), np.empty(0)
+    groups = tuple(group[votes:] for group in both.groups[:1])
+    nobody = replace(both, battle=np.empty(0, dtype=np.int64), people=none, weight=none, groups=groups)
+    return possible_estimate(nobody, 1.0)
+
+
+def best_factor(both: Paired) -> float:
+    """Return λ: tr(B Cov(h, j) B) / tr(B Var(j) B) of the slopes of the votes, B the inverse curvature, between 0 and 1."""
+    models = len(both.models)
+    try:
+        theta = _minimum(models, *_terms(both, 0.0))
+    except UnratableError:
+        theta = _minimum(models, *_terms(both, 1.0))
+    bread = inverse_of(_scores(both, 0.0, theta)[1], np.zeros(models), models)
+    votes = len(both.people)
+    first, second = both.first[both.battle], both.second[both.battle]
+    chance = 1.0 / (1.0 + np.exp(theta[second] - theta[first]))
+    metric = bread @ bread
+    length = metric[first, first] + metric[second, second] - 2.0 * metric[first, second]
+    human, judge = both.people - chance, both.judged[both.battle] - chance
+    share = both.weight / votes
+
+    def mean(slopes: Floats) -> Floats:
+        each = share * slopes
+        return np.asarray(np.bincount(first, each, models) - np.bincount(second, each, models))
+
+    of_human, of_judge = mean(human), mean(judge)
+    covariance = float(share @ (length * human * judge)) - float(of_human @ metric @ of_judge)
+    variance = float(share @ (length * judge * judge)) - float(of_judge @ metric @ of_judge)
+    return float(np.clip(covariance / variance, 0.0, 1.0)) if variance > 0.0 else 0.0

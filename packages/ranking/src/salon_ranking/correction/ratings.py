@@ -1,0 +1,214 @@
+"""Bradley-Terry ratings of what people prefer, out of many battles that a judge decided and a few that people answered."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+
+from salon_console import numbers
+from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.shown_result import ResultView, ShownResult
+from salon_console.table_files import Table
+from salon_ranking.battles import Battles, cluster_columns
+from salon_ranking.correction.balance import imbalances
+from salon_ranking.correction.estimate import CorrectedStrengths, best_factor, estimate, judge_alone, possible_estimate
+from salon_ranking.correction.pairing import Floats, Paired, paired
+from salon_ranking.errors import OptionError
+from salon_ranking.models.likelihood import check_size
+from salon_ranking.models.ratings import POINTS_PER_UNIT
+from salon_ranking.options import Confidence, Options, Range, with_options
+from salon_ranking.uncertainty.student import two_sided_quantiles
+
+FEWEST_VOTES = 20
+"""Fewer votes of people correct nothing."""
+_BASELINE = 1000.0
+
+
+@dataclass(frozen=True, eq=False)
+class CorrectedRatings(ShownResult):
+    """Ratings by people, by the judge, and by the judge corrected by people.
+
+    Attributes:
+        table: one row per model, best corrected rating first: ``rank``, ``model``, ``rating``, ``ci_low``, ``ci_high`` and
+            ``degrees`` (of freedom of Student's t) of the corrected estimate; ``people``, ``people_low``, ``people_high`` of
+            people's votes alone and ``judge``, ``judge_low``, ``judge_high`` of the judge alone; ``votes`` and ``verdicts``, of
+            the model. Elo points; the baseline is 1,000 in all three. Null where it is not known.
+        factor: λ, how far the judge is used: 0, people alone; 1, a judge like people.
+        counts_for: how many votes one vote counts for: the variance by people alone over the corrected one.
+        header: how it was made.
+        warnings: what to know before it is believed.
+    """
+
+    table: pl.DataFrame
+    factor: float
+    counts_for: float | None
+    header: str
+    warnings: tuple[str, ...] = ()
+
+    def view(self) -> ResultView:
+        """Return the header, the table, and three marks per model as a chart."""
+        rows = [
+            PlotRow(row["model"], row[value], row[low], row[high], series)
+            for row in self.table.iter_rows(named=True)
+            for series, value, low, high in (
+                ("corrected", "rating", "ci_low", "ci_high"),
+                ("people alone", "people", "people_low", "people_high"),
+                ("judge alone", "judge", "judge_low", "judge_high"),
+            )
+        ]
+        chart = ForestPlot("Elo", rows, _BASELINE)
+        return ResultView(self.header, self.cells(self.table), chart, tuple(f"Warning: {text}" for text in self.warnings))
+
+    def cells(self, table: pl.DataFrame) -> Table:
+        """Return rows of ``table`` as people read them."""
+        columns = ("rank", "model", "Elo", "95% CI", "people alone", "95% CI of people", "judge alone", "votes", "verdicts")
+        rows = [
+            [
+                *numbers.rating_cells(row),
+                numbers.rating(row["people"]),
+                numbers.interval(row["people_low"], row["people_high"]),
+                numbers.rating(row["judge"]),
+                numbers.count(row["votes"]),
+                numbers.count(row["verdicts"]),
+            ]
+            for row in table.iter_rows(named=True)
+        ]
+        return Table(columns, rows, frozenset({"rank", "Elo", "people alone", "judge alone", "votes", "verdicts"}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrectionOptions(Options):
+    """How a judge is corrected.
+
+    Attributes:
+        baseline: the model whose rating is 1,000; None: the one with most verdicts.
+        probability: the column of the votes with the chance that the battle was shown to people, above 0 and at most 1; None:
+            all battles had the same.
+        factor: λ, from 0 to 1; None: the best one.
+        confidence: of the intervals.
+    """
+
+    baseline: str | None = None
+    probability: str | None = None
+    factor: Annotated[float, Range(0, 1)] | None = None
+    confidence: Confidence = 0.95
+
+
+@with_options(CorrectionOptions)
+def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions) -> CorrectedRatings:
+    """Rate models as people do, from a judge's verdicts on all battles and people's votes on a part of them.
+
+    With H the mean loss of people's votes, J_N the judge's over all N verdicts and J_n over the n voted ones, the ratings
+    minimise H + λ (J_N - J_n) of the Bradley-Terry loss, a tie half a win. λ is the covariance of people's and the judge's
+    scores over the judge's variance (their traces in the metric of the ratings), between 0 and 1; so a judge that answers as
+    people do gives people on all battles, and one that answers at random gives people alone. The covariance is a sandwich of
+    both parts' influences, added within a cluster before they are squared, with CR2 and Satterthwaite's degrees of freedom as
+    for other boards (``docs/correction.md``).
+
+    The voted battles must be a random part of the judged ones, or ``probability`` says with which chance each was shown.
+
+    Args:
+        people: votes. Several about one battle are several votes. Their columns of clusters (``cluster_by``) may be one that
+            the verdicts have too (``prompt_id``), one that they have not (``rater_id``), or one of each; without any, what is
+            about one battle hangs together.
+        judged: one verdict per battle; votes are matched by ``battle_id``, or by ``prompt_id`` and pair where either lacks it.
+        options: as keywords, the fields of :class:`CorrectionOptions`.
+
+    Raises:
+        OptionError: fewer than 20 votes, a model without a vote, votes about no judged battle, an unknown baseline or column.
+        UnratableError: no finite ratings minimise it: some model won or lost everything, or the judge's bias is larger than so
+            few votes can correct.
+
+    Example:
+        >>> pairs = [(f"p{n}", *pair) for n in range(40) for pair in (("x", "y"), ("y", "z"), ("x", "z"))]
+        >>> frame = pl.DataFrame(pairs, ["prompt_id", "model_a", "model_b"], orient="row").with_row_index("n")
+        >>> winner = pl.when(pl.col("n") % 3 == 0).then(pl.lit("model_b")).otherwise(pl.lit("model_a"))
+        >>> judged = frame.with_columns(winner=winner)
+        >>> votes = judged[::2].with_columns(winner=pl.when(pl.col("n") % 5 == 0).then(pl.lit("model_b")).otherwise("winner"))
+        >>> board = correct_ratings(Battles.from_frame(votes), Battles.from_frame(judged))
+        >>> board.table["model"].to_list(), board.table["votes"].to_list(), 0 < board.factor < 1
+        (['y', 'x', 'z'], [40, 40, 40], True)
+    """
+    both = paired(people, judged, options.probability)
+    _refuse(both, options.baseline)
+    check_size(len(both.models), "a corrected board")
+    fixed = int(_appearances(both)[1].argmax()) if options.baseline is None else both.models.index(options.baseline)
+    chosen = best_factor(both) if options.factor is None else options.factor
+    corrected = estimate(both, chosen)
+    alone = {"people": corrected if chosen == 0.0 else possible_estimate(both, 0.0), "judge": judge_alone(both)}
+    columns: dict[str, Floats] = {}
+    for kind, one in (("corrected", corrected), *alone.items()):
+        columns |= _columns(kind, one, len(both.models), fixed, options.confidence)
+    voted, met = _appearances(both)
+    frame = pl.DataFrame(
+        {"model": both.models, **columns, "votes": voted.astype(np.int64), "verdicts": met.astype(np.int64)}
+    ).with_columns(pl.col(pl.Float64).fill_nan(None))
+    rank = pl.col("rating").round(9).rank("min", descending=True).cast(pl.Int64)
+    table = frame.with_columns(rank=rank).sort("rating", "model", descending=[True, False])
+    counts_for = None
+    if alone["people"] is not None:
+        others = np.arange(len(both.models)) != fixed
+        counts_for = float((alone["people"].beside(fixed)[others] / corrected.beside(fixed)[others]).mean())
+    worth = [] if counts_for is None else [f"one vote counts for {counts_for:.2f}"]
+    parts = [
+        f"{numbers.counted(len(both.people), 'vote')} of people ({people.source})",
+        f"{numbers.counted(len(both.judged), 'verdict')} of a judge ({judged.source})",
+        f"{numbers.counted(len(both.models), 'model')}, Bradley-Terry, ties half a win, {both.models[fixed]} fixed at 1000",
+        f"the judge is used by λ = {chosen:.2f}",
+        *worth,
+        *([] if options.probability is None else [f"votes weigh the inverse of {options.probability}"]),
+        f"{100 * options.confidence:.4g}% CI: sandwich of both parts, clustered by "
+        f"{' and '.join(cluster_columns(people.cluster_by)) or 'battle'}",
+    ]
+    order = ["rank", "model", "rating", "ci_low", "ci_high", "degrees"]
+    order += [f"{kind}{end}" for kind in ("people", "judge") for end in ("", "_low", "_high")]
+    table = table.select(*order, "votes", "verdicts")
+    warnings = tuple(_warnings(both, alone, options.probability is not None))
+    return CorrectedRatings(table, chosen, counts_for, "; ".join(parts) + ".", warnings)
+
+
+def _refuse(both: Paired, baseline: str | None) -> None:
+    votes, models = len(both.people), both.models
+    if votes < FEWEST_VOTES:
+        raise OptionError(f"{FEWEST_VOTES} votes or more are needed to correct a judge, not", value=votes)
+    if baseline is not None and baseline not in models:
+        raise OptionError("the baseline is no model of the verdicts:", value=baseline, allowed=list(models))
+    unseen = [model for model, count in zip(models, _appearances(both)[0], strict=True) if not count]
+    if unseen:
+        raise OptionError("people voted on no battle of", value=", ".join(unseen[:5]))
+
+
+def _appearances(both: Paired) -> tuple[Floats, Floats]:
+    """Return how many votes and how many verdicts each model has."""
+    size = len(both.models)
+    sides = (both.first, both.second)
+    voted = sum(np.bincount(side[both.battle], minlength=size) for side in sides)
+    met = sum(np.bincount(side, minlength=size) for side in sides)
+    return np.asarray(voted, dtype=np.float64), np.asarray(met, dtype=np.float64)
+
+
+def _columns(kind: str, estimate: CorrectedStrengths | None, models: int, fixed: int, confidence: float) -> dict[str, Floats]:
+    """Return rating and ends of one estimate, in Elo points; NaN where it is not known."""
+    names = ("rating", "ci_low", "ci_high", "degrees") if kind == "corrected" else (kind, f"{kind}_low", f"{kind}_high")
+    if estimate is None:
+        return {name: np.full(models, np.nan) for name in names}
+    contrasts = np.eye(models)
+    contrasts[:, fixed] -= 1.0
+    degrees = np.where(np.arange(models) == fixed, np.inf, estimate.sandwich.degrees(contrasts))
+    variance = estimate.beside(fixed)
+    error = np.sqrt(np.where(variance >= 0.0, variance, np.nan))
+    reach = two_sided_quantiles(1.0 - confidence, degrees) * error
+    gap = estimate.theta - estimate.theta[fixed]
+    values = [_BASELINE + POINTS_PER_UNIT * part for part in (gap, gap - reach, gap + reach)]
+    shown = np.where(np.isfinite(degrees), degrees, np.nan)
+    return dict(zip(names, (*values, shown), strict=False))
+
+
+def _warnings(both: Paired, alone: dict[str, CorrectedStrengths | None], chances_given: bool) -> list[str]:
+    missing = [names for kind, names in (("people", "votes"), ("judge", "verdicts")) if alone[kind] is None]
+    warnings = [f"{names} alone give no finite ratings: a model won or lost all of them" for names in missing]
+    if not chances_given:
+        differs = "the votes are not of a random part of the judged battles, which the correction takes for granted:"
+        warnings += [f"{differs} {text}" for text in imbalances(both)]
+    return warnings
