@@ -101,10 +101,13 @@ def test_the_keyboard_alone_leads_from_the_runs_to_a_reply_and_back(browser: Bro
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         expect(page.get_by_role("status")).to_contain_text("70 of 70 cases, page 1 of 2")
+        page.wait_for_load_state()
         page.keyboard.press("]")
         expect(page.get_by_role("status")).to_contain_text("page 2 of 2")
+        page.wait_for_load_state()  # the script listens
         page.keyboard.press("[")
         expect(page.get_by_role("status")).to_contain_text("page 1 of 2")
+        page.wait_for_load_state()
         page.keyboard.press("/")
         page.keyboard.type("number 42")
         page.keyboard.press("Enter")
