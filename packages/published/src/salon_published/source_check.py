@@ -28,7 +28,7 @@ RANGES = {
 
 @dataclass(frozen=True, slots=True)
 class SourceProblem:
-    """One thing in a source that is wrong, or worth a look.
+    """One finding in a source: wrong, or worth a look.
 
     ``row`` and ``column`` are empty where it concerns the whole table; ``is_error`` tells what must be put right from what a
     source may well print, such as a mean that is none.
@@ -87,7 +87,7 @@ def check_source(path: str | Path) -> SourceReport:
 
 
 def _names(published: Sequence[PublishedTable]) -> Iterator[SourceProblem]:
-    """Yield rows whose model nobody knows, and models with two rows."""
+    """Yield rows of unknown models, and models with two rows."""
     spellings = {spelling: model.id for model in registry().models for spelling in (model.name, *model.spellings, model.id)}
     for table in published:
         if table.spec.rows is not RowKind.GENERATOR:

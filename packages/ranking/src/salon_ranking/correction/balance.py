@@ -8,7 +8,7 @@ from salon_ranking.correction.pairing import Floats, Paired
 from salon_ranking.uncertainty.multiple_testing import holm
 
 _SIGNIFICANT = 0.001
-"""After Holm's correction over two tests per model; a random part warns once in a thousand boards."""
+"""After Holm's correction over two tests per model; one to three boards of a thousand warn of a random part."""
 
 
 def imbalances(both: Paired) -> list[str]:
