@@ -169,7 +169,11 @@ def test_what_cannot_be_corrected_is_refused_with_its_name() -> None:
         ((votes, never), "about no judged battle"),
         ((votes.filter((pl.col("model_a") != "m3") & (pl.col("model_b") != "m3")), judged), "people voted on no battle of.*m3"),
         ((votes, pl.concat([judged, judged[:1]]).with_columns(battle_id=pl.lit("same"))), "battle_id"),
-        ((votes.drop("battle_id", "prompt_id"), judged.drop("prompt_id")), "matched by battle_id, or by prompt_id"),
+        (
+            (votes.drop("battle_id", "prompt_id"), judged.drop("prompt_id")),
+            r"matched by battle_id, or by generation_a.*none of these",
+        ),
+        ((votes.with_columns(weight=pl.lit(2.0)), judged), "weights of battles cannot be corrected.*weight"),
     ):
         with pytest.raises((OptionError, BattleError), match=words):
             board(*arguments)
@@ -184,6 +188,56 @@ def test_what_cannot_be_corrected_is_refused_with_its_name() -> None:
     ):
         with pytest.raises((OptionError, BattleError), match=words):
             board(votes, judged, **options)
+
+
+def test_a_verdict_without_a_cluster_is_refused() -> None:
+    votes, judged, _ = drawn()
+    some = judged.with_columns(prompt_id=pl.when(pl.int_range(pl.len()) % 7 > 0).then("prompt_id"))
+    with pytest.raises(OptionError, match=r"prompt_id.*a verdict has no cluster"):
+        board(votes, some, cluster=("prompt_id",))
+
+
+def test_rows_of_weight_0_change_nothing() -> None:
+    votes, judged, _ = drawn()
+    expected = numbers(board(votes, judged))
+    more = [
+        pl.concat([one.with_columns(weight=pl.lit(1.0)), one[:20].with_columns(battle_id=pl.lit("b0"), weight=pl.lit(0.0))])
+        for one in (votes, judged)
+    ]
+    np.testing.assert_array_equal(numbers(board(*more)), expected)
+
+
+def test_votes_and_verdicts_with_ids_of_their_own_are_matched_by_what_was_compared() -> None:
+    votes, judged, _ = drawn()
+    expected = numbers(board(votes, judged))
+
+    def compared(frame: pl.DataFrame, what: str) -> pl.DataFrame:
+        sides = [pl.format("{} {}", "battle_id", model).alias(f"generation_{model[-1]}") for model in ("model_a", "model_b")]
+        columns = sides if what == "generations" else [pl.col("battle_id").alias("prompt_id")]
+        return frame.drop("prompt_id").with_columns(*columns)
+
+    for what, said in (("generations", "generation_a and generation_b"), ("prompts", "prompt_id and pair")):
+        people, machine = compared(votes, what), compared(judged, what)
+        people = people.with_columns(battle_id=pl.format("vote {}", pl.int_range(pl.len())))
+        machine = turned(machine, pl.int_range(machine.height, eager=True) % 2 == 0)
+        if what == "generations":
+            swapped = {"generation_a": "generation_b", "generation_b": "generation_a"}
+            machine = machine.with_columns(
+                pl.when("turn").then(pl.col(other)).otherwise(pl.col(one)).alias(one) for one, other in swapped.items()
+            )
+        for its_ids in (machine.drop("battle_id"), machine.with_columns(battle_id=pl.int_range(pl.len()))):
+            found = board(people, its_ids)
+            assert f"matched by {said}" in found.header
+            np.testing.assert_allclose(numbers(found), expected, atol=1e-6)
+        twice = pl.concat([people, people[:40].with_columns(battle_id=pl.format("second {}", pl.int_range(pl.len())))])
+        assert board(twice, machine.drop("battle_id")).table["votes"].sum() == 2 * (240 + 40)
+
+
+def test_one_cluster_has_no_interval() -> None:
+    votes, judged, _ = drawn()
+    found = board(*(one.with_columns(prompt_id=pl.lit("p")) for one in (votes, judged)), cluster=("prompt_id",))
+    assert found.counts_for is None
+    assert found.table.filter(pl.col("model") != "m1").select("ci_low", "ci_high").null_count().row(0) == (3, 3)
 
 
 def test_models_that_no_battle_connects_have_no_board() -> None:

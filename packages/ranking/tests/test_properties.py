@@ -553,8 +553,8 @@ COVERED = {
     *("goodness_of_fit", "cycle_report", "win_rates", "acceptability", "predict", "log_loss"),
     *("settle_both_bad", "dimension_weights", "next_pairs", "convergence", "head_to_head"),
 }
-WITHOUT_WEIGHTS = {"online_elo", "check_raters", "audit_sample", "exclude_flagged", "qualify"}
-"""They take votes and refuse weights, or know none."""
+WITHOUT_WEIGHTS = {"online_elo", "check_raters", "audit_sample", "exclude_flagged", "qualify", "correct_ratings"}
+"""They take votes and refuse weights, or know none. Properties of correct_ratings: ``test_correction``."""
 ROOMS: tuple[ModuleType, ...] = (
     *(salon_ranking, opinion, scheduling, raters, agreement),
     *(import_module(f"salon_ranking.diagnostics.{name}") for name in ("convergence", "head_to_head")),
@@ -565,7 +565,9 @@ def test_no_public_function_of_battles_and_no_option_for_threads_is_missing_from
     public = {name: getattr(room, name) for room in ROOMS for name in room.__all__}
     functions = {name: value for name, value in public.items() if inspect.isfunction(value)}
     parameters = {name: set(inspect.signature(function).parameters) for name, function in functions.items()}
-    of_battles = {name for name, given in parameters.items() if given & {"battles", "votes", "state", "board", "boards"}}
+    of_battles = {
+        name for name, given in parameters.items() if given & {"battles", "votes", "state", "board", "boards", "people"}
+    }
     assert of_battles == COVERED | WITHOUT_WEIGHTS
     assert {name for name, given in parameters.items() if "threads" in given} | {"rank_by"} == {
         name.split(",")[0] for name in WITH_THREADS

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -228,16 +229,15 @@ class UnprintableError(Exception):
         raise ValueError
 
 
-@pytest.mark.parametrize(
-    "error",
-    [ValueError("no"), StopIteration(), asyncio.CancelledError(), UnprintableError(), SystemExit(3), PanicError("p")],
-    ids=lambda error: type(error).__name__,
-)
-@pytest.mark.parametrize("own", [False, True], ids=["a function", "a rule reward"])
-def test_whatever_a_reward_raises_its_request_is_an_error_and_the_next_one_is_answered(error, own):
-    if own and isinstance(error, SystemExit):
-        pytest.skip("a reward of Salon ends no process")
+RAISED = [ValueError("no"), StopIteration(), asyncio.CancelledError(), UnprintableError(), PanicError("p")]
 
+
+@pytest.mark.parametrize(
+    ("error", "own"),
+    [*product(RAISED, [False, True]), (SystemExit(3), False)],  # a reward of Salon ends no process
+    ids=lambda given: type(given).__name__ if isinstance(given, BaseException) else "a rule reward" if given else "a function",
+)
+def test_whatever_a_reward_raises_its_request_is_an_error_and_the_next_one_is_answered(error, own):
     async def function(completions, prompts, **columns):
         if "broken" in prompts:
             raise error

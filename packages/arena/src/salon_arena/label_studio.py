@@ -352,7 +352,9 @@ class _Files:
 
 
 def _path_of(address: str) -> PurePosixPath:
-    """Return the path that an address of Label Studio names: of a file, an upload, a local file, or an object of a bucket.
+    """Return the path that an address of Label Studio names.
+
+    It is that of a file, an upload, a local file, or an object of a bucket.
 
     Example:
         >>> [str(_path_of(each)) for each in ("/data/local-files/?d=runs/flux/a%20cat.png", "s3://bucket/flux/cat.png?sig=1")]

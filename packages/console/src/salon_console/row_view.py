@@ -50,11 +50,14 @@ class RowView(ABC):
 
     Attributes:
         title: of the page.
-        live: whether rows are being added now.
     """
 
     title: str
-    live: bool = False
+
+    @property
+    def live(self) -> bool:
+        """Whether rows are being added now."""
+        return False
 
     @abstractmethod
     def rows(self) -> RowTable:

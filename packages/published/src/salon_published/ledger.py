@@ -32,7 +32,7 @@ _SCORE_ROLES = ("track", "overall")
 
 @cache
 def ledger_scores() -> pl.DataFrame:
-    """Return every score of the ledger: one row per source, table, column and model that the source printed a number for.
+    """Return every score of the ledger, one row per source, table, column and model.
 
     Columns: ``source``, ``date`` (of the source's commit), ``table``, ``task``, ``benchmark``, ``track``, ``overall``
     (whether the number sums up others of its table), ``judge`` (``people`` for votes and marks of people; null where the

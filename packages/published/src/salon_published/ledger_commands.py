@@ -112,9 +112,10 @@ def scores(task: str | None, models: tuple[str, ...], benchmark: str | None, out
 @OUTPUT
 @FORMAT
 def consistency(output: Path | None, form: str) -> None:
-    """Say how often sources print the same number of the same model, by benchmark, and whether makers' own numbers are higher.
+    """Say how often sources print the same number of the same model, by benchmark.
 
-    Numbers are equal if they differ by no more than half a percent of the scale. Equality is mostly quoting.
+    Also whether makers' own numbers are higher. Numbers are equal if they differ by no more than half a percent of the scale.
+    Equality is mostly quoting.
     """
     from salon_published.ledger import ledger_scores
     from salon_published.ledger_consistency import agreement_of_sources, lead_of_self_reports
@@ -146,8 +147,9 @@ def consistency(output: Path | None, form: str) -> None:
 @click.argument("file", type=InputPath(dir_okay=False))
 @FORMAT
 def add(file: Path, form: str) -> None:
-    """Check a file of a new source before it joins the ledger: names, ranges, printed means, numbers that others print, too.
+    """Check a file of a new source before it joins the ledger.
 
+    Checked are names, ranges, printed means, and numbers that others print too.
     FILE is one source in the form of salon_published/data/ledger; docs/ledger.md shows it. Exits with 1 while something must
     be put right. A printed mean that cannot be recomputed is listed, and is no error: sources misprint.
     """

@@ -89,7 +89,10 @@ def _samples(path: Path) -> Iterator[LogSample]:
 
 
 def _numbers(name: str, value: Mapping[str, Any]) -> dict[str, float | Reason]:
-    """Return the numbers of a metric that is an object: its ``score``, or each of its ``scores``, or what is true or false."""
+    """Return the numbers of a metric that is an object.
+
+    They are its ``score``, each of its ``scores``, or whatever in it is true or false.
+    """
     scores = value.get("scores")
     if isinstance(scores, list):
         named = {f"{name}.{place}": number(score) for place, score in enumerate(scores, 1)}

@@ -151,7 +151,7 @@ class Viewer:
         return web.Response(body=copy, content_type="image/webp")
 
     def small_picture(self, identifier: str, size: str) -> bytes | NoThumbnail:
-        """Return the small copy of a picture, or why there is none."""
+        """Return the small copy of a picture, or why it cannot be made."""
         shown = self._shown
         try:
             if isinstance(shown, RowView):

@@ -166,7 +166,7 @@ def disagreements(scores: pl.DataFrame, ratings: pl.DataFrame) -> pl.DataFrame:
 
 
 def _texts(tables: StoreTables, scores: pl.DataFrame, mine: pl.Expr) -> pl.DataFrame:
-    """Return the text of each prompt of each run: of the content that the run had, or else of its suite."""
+    """Return the text of each prompt of each run, from the content that the run had or else from its suite."""
     named = scores.select("run_id", "prompt_id", "suite").unique(["run_id", "prompt_id"])
     texts = tables.rows("prompts", pl.col("prompt_id").is_in(named["prompt_id"].unique().implode()))
     texts = texts.select("prompt_id", "prompt_key", "text", of="suite")

@@ -86,7 +86,10 @@ def export(
 
 
 def _followed(page: str, *, start: bool) -> list[str]:
-    """Return the addresses of a page's cards and of the next page; of the start page, those of everything in it."""
+    """Return the addresses of a page's cards and of the next page.
+
+    Of the start page they are those of everything in it.
+    """
     body = _FORM.sub("", page[page.index('<main id="content">') :])
     return [
         html.unescape(link["address"])

@@ -32,9 +32,9 @@ def correct(
 ) -> None:
     """Correct a judge by people: ratings of what people prefer, out of many verdicts and a few votes.
 
-    VOTES and --judged are what `salon votes rank` reads. A vote is matched with its verdict by battle_id, or by prompt_id and
-    pair. The votes are of a random part of the judged battles. Shown are the ratings by the judge corrected, by people alone
-    and by the judge alone, and what one vote counts for.
+    VOTES and --judged are what `salon votes rank` reads. A vote is matched with its verdict by battle_id where ids are shared,
+    else by the two generations, else by prompt_id and pair. The votes are of a random part of the judged battles. Shown are
+    the ratings by the judge corrected, by people alone and by the judge alone, and what one vote counts for.
 
     \b
     Example:
@@ -46,8 +46,8 @@ def correct(
     from salon_ranking.correction.ratings import correct_ratings
 
     board = correct_ratings(
-        Battles.read(votes, cluster_by=cluster, weight=False),
-        Battles.read(judged, weight=False),
+        Battles.read(votes, cluster_by=cluster),
+        Battles.read(judged),
         baseline=baseline,
         probability=probability,
         confidence=confidence,

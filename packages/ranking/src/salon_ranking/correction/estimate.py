@@ -109,6 +109,11 @@ def _scores(both: Paired, factor: float, theta: Floats) -> tuple[RowScores, Floa
 
 
 def estimate(both: Paired, factor: float) -> CorrectedStrengths:
+    """Return the estimate at a given λ.
+
+    Raises:
+        UnratableError: the loss has no minimum.
+    """
     theta = _minimum(len(both.models), *_terms(both, factor))
     rows, curvature = _scores(both, factor, theta)
     nothing = np.zeros(len(both.models))
@@ -141,6 +146,7 @@ def _centred(both: Paired, factor: float, rows: RowScores, sandwich: Sandwich, b
 
 
 def possible_estimate(both: Paired, factor: float) -> CorrectedStrengths | None:
+    """Return the estimate at a given λ; None where the loss has no minimum."""
     try:
         return estimate(both, factor)
     except UnratableError:

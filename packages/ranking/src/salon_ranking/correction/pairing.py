@@ -15,6 +15,13 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.uint32]
 _SCORES = {Winner.MODEL_A.value: 1.0, Winner.MODEL_B.value: 0.0}
 """What model_a gets; any other outcome is half a win."""
+_GENERATIONS = ("first_generation", "second_generation")
+KEYS = {
+    "battle_id": ("battle_id", "first", "second"),
+    "generation_a and generation_b": _GENERATIONS,
+    "prompt_id and pair": ("prompt_id", "first", "second"),
+}
+"""What is the same of a vote and of the verdict about its battle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +37,7 @@ class Paired:
         weight: of each vote, shape (n,), mean 1: the inverse of the chance that its battle was shown to people.
         groups: the clusters of the votes followed by the judged battles, shape (n + N,) each: by one column, or by two and
             their crossings.
+        matched_by: what a vote and its verdict have in common, of ``KEYS``.
     """
 
     models: tuple[str, ...]
@@ -40,33 +48,30 @@ class Paired:
     people: Floats
     weight: Floats
     groups: tuple[Codes, ...]
+    matched_by: str
 
 
 def paired(people: Battles, judged: Battles, probability: str | None) -> Paired:
-    """Match votes with judged battles by ``battle_id``, or by prompt and pair where either lacks it.
+    """Match votes with judged battles by the first of ``KEYS`` by which any is matched.
 
     Raises:
-        OptionError: a vote is about no judged battle, or two judged battles have one key; the column of probabilities
-            is missing; battles have weights.
+        OptionError: a vote is about no judged battle, or two judged battles have one key; a verdict has no cluster; the column
+            of probabilities is missing; battles have weights.
     """
     if people.weight is not None or judged.weight is not None:
         raise OptionError("weights of battles cannot be corrected; leave them out", value=people.weight or judged.weight)
-    votes, verdicts = _oriented(people), _oriented(judged)
-    by_id = "battle_id" in votes.columns and "battle_id" in verdicts.columns
-    key = ["battle_id", "first", "second"] if by_id else ["prompt_id", "first", "second"]
-    for frame, name in ((votes, people.source), (verdicts, judged.source)):
-        if key[0] not in frame.columns:
-            problem = "votes and verdicts are matched by battle_id, or by prompt_id and pair; no such column"
-            raise OptionError(problem, source=name, column=key[0])
-    verdicts = verdicts.with_row_index("battle")
+    votes, verdicts = _oriented(people), _oriented(judged).with_row_index("battle")
+    matched_by = _matched_by(votes, verdicts, (people.source, judged.source))
+    key = list(KEYS[matched_by])
     twice = verdicts.filter(pl.struct(key).is_duplicated())
     if twice.height:
-        raise OptionError("two verdicts about one battle; leave in one judge's, one of each order's", value=twice[key[0]][0])
+        problem = "two verdicts about one battle; leave in one judge's, one of each order's"
+        raise OptionError(problem, source=judged.source, column=matched_by, value=twice[key[0]][0])
     matched = votes.join(verdicts.select(*key, "battle"), on=key, how="left", maintain_order="left")
     strays = matched.filter(pl.col("battle").is_null())
     if strays.height:
         what = f"{strays.height} of {votes.height} votes are about no judged battle, such as that of"
-        raise OptionError(what, source=people.source, column=key[0], value=strays[key[0]][0])
+        raise OptionError(what, source=people.source, column=matched_by, value=strays[key[0]][0])
     models = pl.concat([verdicts["first"], verdicts["second"]]).unique().sort().to_list()
     number = {model: place for place, model in enumerate(models)}
     first, second = (verdicts[side].replace_strict(number, return_dtype=pl.UInt32).to_numpy() for side in ("first", "second"))
@@ -78,18 +83,36 @@ def paired(people: Battles, judged: Battles, probability: str | None) -> Paired:
         matched["battle"].cast(pl.Int64).to_numpy(),
         matched["score"].to_numpy(),
         _weights(matched, probability, people.source),
-        _groups(matched, verdicts, cluster_columns(people.cluster_by), people.source),
+        _groups(matched, verdicts, cluster_columns(people.cluster_by), (people.source, judged.source)),
+        matched_by,
     )
+
+
+def _matched_by(votes: pl.DataFrame, verdicts: pl.DataFrame, sources: tuple[str, str]) -> str:
+    held = {name: list(key) for name, key in KEYS.items() if {*key} <= {*votes.columns} & {*verdicts.columns}}
+    if not held:
+        problem = f"votes and verdicts are matched by {', or by '.join(KEYS)}; none of these is in both of"
+        raise OptionError(problem, value=" and ".join(sources))
+    return next((name for name, key in held.items() if votes.join(verdicts, on=key, how="semi").height), next(iter(held)))
 
 
 def _oriented(battles: Battles) -> pl.DataFrame:
     """Return the battles with ``first`` and ``second`` in ascending order and ``score``, the first model's."""
     frame = battles.frame.collect()
+    names = ("battle_id", "prompt_id", "model_a", "model_b", "generation_a", "generation_b")
+    frame = frame.with_columns(pl.col(name).cast(pl.String) for name in names if name in frame.columns)
     score = pl.col("winner").cast(pl.String).replace_strict(_SCORES, default=0.5, return_dtype=pl.Float64)
-    a, b = pl.col("model_a").cast(pl.String), pl.col("model_b").cast(pl.String)
-    return frame.with_columns(
-        first=pl.min_horizontal(a, b), second=pl.max_horizontal(a, b), score=pl.when(a < b).then(score).otherwise(1.0 - score)
-    )
+    in_order = pl.col("model_a") < pl.col("model_b")
+
+    def sorted_sides(name: str) -> list[pl.Expr]:
+        a, b = pl.col(f"{name}_a"), pl.col(f"{name}_b")
+        return [pl.when(in_order).then(a).otherwise(b), pl.when(in_order).then(b).otherwise(a)]
+
+    first, second = sorted_sides("model")
+    columns = {"first": first, "second": second, "score": pl.when(in_order).then(score).otherwise(1.0 - score)}
+    if {"generation_a", "generation_b"} <= {*frame.columns}:
+        columns |= dict(zip(_GENERATIONS, sorted_sides("generation"), strict=True))
+    return frame.with_columns(**columns)
 
 
 def _weights(votes: pl.DataFrame, probability: str | None, source: str) -> Floats:
@@ -106,13 +129,15 @@ def _weights(votes: pl.DataFrame, probability: str | None, source: str) -> Float
     return np.asarray(weights / weights.mean(), dtype=np.float64)
 
 
-def _groups(votes: pl.DataFrame, verdicts: pl.DataFrame, cluster: Sequence[str], source: str) -> tuple[Codes, ...]:
+def _groups(votes: pl.DataFrame, verdicts: pl.DataFrame, cluster: Sequence[str], sources: tuple[str, str]) -> tuple[Codes, ...]:
     """Return clusters: by battle where no column of the verdicts is named, and by each named column."""
     shared = [column for column in cluster if column in verdicts.columns]
     of_people = [column for column in cluster if column not in verdicts.columns]
     if len(shared) > 1 or len(of_people) > 1:
         problem = "clusters are one column that the verdicts have (prompt_id), and one that they lack (rater_id), not"
-        raise OptionError(problem, source=source, value=", ".join(cluster))
+        raise OptionError(problem, source=sources[0], value=", ".join(cluster))
+    if shared and verdicts[shared[0]].null_count():
+        raise OptionError("a verdict has no cluster", source=sources[1], column=shared[0])
     battle = np.concatenate([votes["battle"].to_numpy(), np.arange(verdicts.height)])
     ways = [battle if not shared else (verdicts[shared[0]].cast(pl.String).rank("dense").to_numpy() - 1)[battle]]
     if of_people:

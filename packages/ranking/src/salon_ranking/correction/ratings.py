@@ -112,7 +112,8 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
         people: votes. Several about one battle are several votes. Their columns of clusters (``cluster_by``) may be one that
             the verdicts have too (``prompt_id``), one that they have not (``rater_id``), or one of each; without any, what is
             about one battle hangs together.
-        judged: one verdict per battle; votes are matched by ``battle_id``, or by ``prompt_id`` and pair where either lacks it.
+        judged: one verdict per battle. Votes are matched by ``battle_id`` where ids are shared, else by the two generations,
+            else by ``prompt_id`` and pair; whichever side each model stood on.
         options: as keywords, the fields of :class:`CorrectionOptions`.
 
     Raises:
@@ -149,11 +150,12 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
     counts_for = None
     if alone["people"] is not None:
         others = np.arange(len(both.models)) != fixed
-        counts_for = float((alone["people"].beside(fixed)[others] / corrected.beside(fixed)[others]).mean())
+        of_people, of_both = alone["people"].beside(fixed)[others], corrected.beside(fixed)[others]
+        counts_for = float((of_people / of_both).mean()) if (of_both > 0.0).all() and (of_people > 0.0).all() else None
     worth = [] if counts_for is None else [f"one vote counts for {counts_for:.2f}"]
     parts = [
         f"{numbers.counted(len(both.people), 'vote')} of people ({people.source})",
-        f"{numbers.counted(len(both.judged), 'verdict')} of a judge ({judged.source})",
+        f"{numbers.counted(len(both.judged), 'verdict')} of a judge ({judged.source}), matched by {both.matched_by}",
         f"{numbers.counted(len(both.models), 'model')}, Bradley-Terry, ties half a win, {both.models[fixed]} fixed at 1000",
         f"the judge is used by λ = {chosen:.2f}",
         *worth,

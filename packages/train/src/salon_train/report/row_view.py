@@ -50,7 +50,7 @@ class TrainingView(RowView):
         self._read: tuple[object, RowTable] | None = None
 
     @property
-    def live(self) -> bool:  # type: ignore[override]
+    def live(self) -> bool:
         """Whether a stage wrote lately and has not finished."""
         now = time.time()
         return any(
