@@ -284,6 +284,7 @@ def test_what_cannot_be_stored_is_made_plain_also_of_earlier_attempts():
     assert storable(replace(wild, earlier=(wild,))) == replace(tame, earlier=(tame,))
     whole = Reply("fine", latency_ms=0.0, usage=Usage(0, 2**53 - 1, 0.25))
     assert storable(whole) is whole
+    assert storable(replace(whole, latency_ms=2.0**53, usage=Usage(2**53, 2**53, 2.0**53))) == Reply("fine"), "not exact"
 
 
 def test_attempts_of_the_client_are_kept_before_its_reply():

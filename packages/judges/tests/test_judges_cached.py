@@ -9,13 +9,18 @@ import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from for_each import for_each
 from salon_judges.clients import CachedJudge, ResponseCache, open_judge, read_settings
-from salon_judges.clients.cache import CacheSize
+from salon_judges.clients.cache import CacheCounts, CacheSize
+from salon_judges.clients.reply_documents import ReplyDocument
 from salon_judges.clients.wrapping import remarks_of
 from salon_judges.testing.mock_server import Script, fixed, serving
 from salon_taxonomy.errors import InputError
@@ -92,6 +97,63 @@ def test_a_judge_of_another_version_is_asked_itself(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path)
     assert ask(CachedJudge(Counting(version="1"), cache)).cached is False
     assert ask(CachedJudge(Counting(version="2"), cache)).cached is False
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=12))
+def test_a_cache_counts_and_answers_as_a_dictionary_would(asked: list[tuple[str, int]]) -> None:
+    judges = {version: Counting(version=version) for version in "ab"}
+    with tempfile.TemporaryDirectory() as folder:
+        cache = ResponseCache(Path(folder, "not", "made", "yet"))
+        replies: dict[tuple[str, int], str] = {}
+        for version, number in asked:
+            reply = ask(CachedJudge(judges[version], cache), Question((f"{number}?",)))
+            assert reply.cached == ((version, number) in replies)
+            assert reply.text == replies.setdefault((version, number), f"reply {judges[version].calls}")
+        assert cache.counts == CacheCounts(hits=len(asked) - len(replies), misses=len(replies), kept=len(replies))
+        assert cache.size().entries == len(replies)
+        assert cache.judges() == [("counting", version) for version in "ab" if judges[version].calls]
+        cache.close()
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False, max_value=0)
+tokens = st.builds(
+    Token, st.text(max_size=3), numbers, st.lists(st.tuples(st.text(max_size=3), numbers), max_size=2).map(tuple)
+)
+counted = st.none() | st.integers(0, (1 << 40) - 1)
+amounts = st.none() | st.floats(0, allow_infinity=False)
+kept_replies = st.builds(
+    Reply,
+    st.text(max_size=8),
+    st.sampled_from(CallStatus),
+    st.text(max_size=3),
+    st.sampled_from(Finish),
+    amounts,
+    st.builds(Usage, counted, counted, amounts),
+    st.lists(tokens, max_size=2).map(tuple),
+    st.none() | st.integers(100, 599),
+    st.none() | st.text(max_size=8),
+)
+
+
+@given(kept_replies)
+def test_a_document_of_a_reply_is_the_reply_again(reply: Reply) -> None:
+    document = ReplyDocument.model_validate_json(ReplyDocument.of(reply).model_dump_json(exclude_defaults=True))
+    assert document.reply() == reply
+    assert document.as_cached() == replace(reply, latency_ms=None, usage=Usage(0, 0, 0.0), cached=True)
+
+
+NO_AMOUNTS = ("-1e-9", "NaN", "Infinity", "-Infinity")
+NO_COUNTS = ("-1", str(1 << 40), "0.5", "NaN")
+
+
+@for_each("name", ["latency_ms", "cost_usd", "prompt_tokens", "completion_tokens", "tokens"])
+def test_a_document_with_an_impossible_number_is_refused(name: str) -> None:
+    wrong = {"tokens": NO_AMOUNTS[1:]}.get(name, NO_COUNTS if name.endswith("_tokens") else NO_AMOUNTS)
+    form = '[["a", -1.0, [["b", %s]]]]' if name == "tokens" else "%s"
+    for number in wrong:
+        with pytest.raises(ValidationError):
+            ReplyDocument.model_validate_json(f'{{"text": "x", "{name}": {form % number}}}')
+    ReplyDocument.model_validate_json(f'{{"text": "x", "{name}": {form % 0}}}')
 
 
 PARTS = (
@@ -249,6 +311,19 @@ def test_an_entry_with_a_right_checksum_and_a_wrong_content_is_damaged(tmp_path:
     assert len(judge.cache.counts.damaged) == 4
 
 
+def test_the_first_hundred_damaged_entries_are_told_and_every_one_is_a_miss(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path)
+    cache.keep("1", "0" * 64, Reply("x"))
+    change_body(tmp_path, b"first")
+    assert cache.find("1", "0" * 64) is None
+    body = b'{"text": 7}'
+    change_body(tmp_path, body, hashlib.sha256(body).digest())
+    assert [cache.find("1", "0" * 64) for _ in range(100)] == [None] * 100
+    problems = [each.problem for each in cache.counts.damaged]
+    assert len(problems) == 100
+    assert ["checksum" in problem for problem in problems] == [True] + [False] * 99
+
+
 def test_equal_questions_in_flight_make_one_call(tmp_path: Path) -> None:
     inner = Counting()
 
@@ -263,7 +338,7 @@ def test_equal_questions_in_flight_make_one_call(tmp_path: Path) -> None:
     replies = asyncio.run(main())
     assert inner.calls == 1
     assert {reply.text for reply in replies} == {"reply 1"}
-    assert sum(not reply.cached for reply in replies) == 1
+    assert [reply.usage for reply in replies if reply.cached] == [Usage(0, 0, 0.0)] * 19, "a shared reply is paid once"
 
 
 def test_equal_questions_in_flight_fail_together_and_are_asked_again_later(tmp_path: Path) -> None:
