@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from curate_world import drawn, made, tree
+from hypothesis import given
+from hypothesis import strategies as st
 
 from salon_curate import asks
 from salon_curate.asks.ask import reads
@@ -34,7 +37,7 @@ from salon_synthetic import PixelJudge
 from salon_taxonomy.answers.outcome import Parsed
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Reply, Usage
-from salon_taxonomy.records import CallStatus
+from salon_taxonomy.records import CallStatus, Finish
 from salon_taxonomy.testing import HOSTILE_REPLIES
 
 
@@ -381,6 +384,43 @@ def test_a_journal_of_another_version_or_with_damaged_lines_keeps_its_good_repli
     asked = len(judge.asked)
     assert run(dataset, [judge_stage(asks.alignment(), judge, re_asks=2)]).made == 2 and len(judge.asked) == asked
     assert why(dataset, [stage], "k00000")["stages"][0]["replies"]
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+counts = st.none() | st.integers(0, 99)
+usages = st.builds(Usage, counts, counts, st.none() | st.just(0.25))
+lines = st.builds(
+    Reply,
+    texts,
+    st.sampled_from(CallStatus),
+    texts,
+    st.sampled_from(Finish),
+    usage=usages,
+    error=st.none() | texts,
+)
+
+
+@given(st.lists(st.lists(st.tuples(st.sampled_from("abc"), lines), max_size=4, unique_by=lambda pair: pair[0]), max_size=3))
+def test_a_journal_gives_back_the_last_answer_to_a_request_and_says_what_was_paid(openings):
+    stored = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "not", "yet", "00000.jsonl")
+        for added in [*openings, []]:
+            with ReplyJournal.open(path) as journal:
+                before = {request: reply for request in "abc" if (reply := journal.known(request)) is not None}
+                assert before == stored
+                used = {**before}
+                for request, reply in added:
+                    journal.add(request, reply, "k")
+                    used[request] = reply
+                    if reply.answered:
+                        stored[request] = replace(reply, cached=True)
+                costs = [reply.usage.cost_usd for reply in used.values()]
+                spent = journal.spent()
+                assert (spent.calls, spent.replayed) == (len(used), len(before.keys() - dict(added).keys()))
+                assert spent.prompt_tokens == sum(reply.usage.prompt_tokens or 0 for reply in used.values())
+                assert spent.completion_tokens == sum(reply.usage.completion_tokens or 0 for reply in used.values())
+                assert spent.cost_usd == (None if None in costs else sum(costs))
 
 
 def test_the_pixel_judge_is_right_about_drawn_pictures(dataset):

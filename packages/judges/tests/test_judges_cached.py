@@ -7,6 +7,7 @@ import os
 import sqlite3
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -329,14 +330,16 @@ def test_equal_questions_in_flight_make_one_call(tmp_path: Path) -> None:
 
     async def main() -> list[Reply]:
         inner.gate = asyncio.Event()
-        judge = CachedJudge(inner, ResponseCache(tmp_path))
+        judge = CachedJudge(inner, cache)
         asked = [asyncio.create_task(judge.ask(QUESTION)) for _ in range(20)]
         await asyncio.sleep(0)
         inner.gate.set()
         return await asyncio.gather(*asked)
 
+    cache = ResponseCache(tmp_path)
     replies = asyncio.run(main())
     assert inner.calls == 1
+    assert cache.counts == CacheCounts(hits=19, misses=1, kept=1)
     assert {reply.text for reply in replies} == {"reply 1"}
     assert [reply.usage for reply in replies if reply.cached] == [Usage(0, 0, 0.0)] * 19, "a shared reply is paid once"
 
@@ -484,6 +487,31 @@ def test_a_killed_process_leaves_whole_entries_and_a_file_that_goes_on(tmp_path:
         assert [reply.text for reply in found if reply] == [f"{number} " * 500 for number in range(entries)]
         assert cache.keep("1", "f" * 64, Reply("more"))
         assert cache.counts.damaged == []
+
+
+@for_each(("age_s", "noted"), [(0, False), (50, False), (70, True), (10**6, True), (-50, True)])
+def test_the_last_use_of_an_entry_is_noted_once_a_minute(tmp_path: Path, age_s: int, noted: bool) -> None:
+    cache = ResponseCache(tmp_path)
+    cache.keep("1", "0" * 64, Reply("x"))
+    before = int(time.time()) - age_s
+    with closing(sqlite3.connect(file_of(tmp_path))) as database, database:
+        database.execute("UPDATE replies SET used_s = ?", (before,))
+    assert cache.find("1", "0" * 64) is not None
+    with closing(sqlite3.connect(file_of(tmp_path))) as database:
+        [(used_s,)] = database.execute("SELECT used_s FROM replies")
+    assert (used_s == before) == (not noted)
+    assert used_s <= time.time()
+
+
+@for_each("reply", PARTS)
+def test_a_reply_that_is_not_whole_is_found_only_where_failures_are_wanted(tmp_path: Path, reply: Reply) -> None:
+    cache = ResponseCache(tmp_path)
+    assert cache.keep("1", "0" * 64, reply)
+    assert cache.find("1", "0" * 64) is None
+    found = cache.find("1", "0" * 64, failures=True)
+    assert found is not None
+    assert (found.text, found.status, found.finish) == (reply.text, reply.status, reply.finish)
+    assert cache.judges() == [], "no judge was named"
 
 
 def test_pruning_takes_what_was_used_longest_ago(tmp_path: Path) -> None:
