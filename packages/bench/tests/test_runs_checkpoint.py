@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from for_each import for_each
+from salon_bench.runs import checkpoint as checkpoint_module
 from salon_bench.runs.checkpoint import RunCheckpoint, fold_apart, fold_here
 from salon_bench.runs.suite_runner import call_row
 from salon_bench.suites.contract.suite import RunContext
@@ -17,6 +18,7 @@ from salon_judges.asking.asker import Call, ReadReply, StoredReply
 from salon_store.errors import StoreError
 from salon_store.journal import Journal
 from salon_taxonomy.answers import Parsed
+from salon_taxonomy.locked_file import LockedFile
 from salon_taxonomy.protocols import Question, Reply, Usage
 from salon_taxonomy.records import CallStatus, Finish, JudgeCall, Prompt
 from salon_taxonomy.store_address import StoreAddress
@@ -99,8 +101,44 @@ def test_a_fold_in_a_second_process_keeps_every_row_or_says_why_not(tmp_path: Pa
     again = RunCheckpoint.open(store, "run", fold_here)
     assert again.known("c") == StoredReply(1, Reply("1", cached=True))
     again.close()
+
+
+@for_each(
+    ("program", "why"),
+    [
+        ("import sys; sys.stderr.write('first\\nsecond\\nlast\\n'); sys.exit(1)", "last"),
+        ("import sys; sys.exit(3)", "it ended with 3"),
+        ("raise ValueError('no such number')", "ValueError: no such number"),
+    ],
+)
+def test_a_fold_that_fails_in_a_second_process_says_its_last_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, why: str
+) -> None:
+    monkeypatch.setattr(checkpoint_module, "_CHILD", program)
+    with pytest.raises(StoreError) as failed:
+        fold_apart(tmp_path)
+    assert str(failed.value).rpartition("into parts: ")[2] == why
+
+
+def test_a_directory_that_is_no_store_is_not_folded_and_the_reason_comes_home(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no store")
-    with pytest.raises(StoreError) as apart:
+    with pytest.raises(StoreError, match=f"(?s)could not be folded.*{tmp_path / 'file'}"):
         fold_apart(tmp_path / "file")
-    assert "could not be folded" in str(apart.value)
-    assert "ends" not in str(apart.value) and str(tmp_path / "file") in str(apart.value).rpartition("parts: ")[2]
+
+
+def test_a_segment_that_another_process_folds_meanwhile_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = RunCheckpoint.open(tmp_path, "run", lambda store: None)
+    checkpoint.record([row("c", Reply("1"))])
+    checkpoint.close()
+    [segment] = tmp_path.rglob("*~1.jsonl")
+    opened = LockedFile.opened
+
+    def folded_first(path: Path, *, create: bool) -> LockedFile | None:
+        path.unlink(missing_ok=True)
+        return opened(path, create=create)
+
+    monkeypatch.setattr(LockedFile, "opened", folded_first)
+    assert not checkpoint_module._segments_left(tmp_path, "run")
+    assert not segment.exists()

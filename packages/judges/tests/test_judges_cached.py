@@ -548,6 +548,22 @@ def test_a_reply_is_kept_while_another_process_reads(tmp_path: Path, monkeypatch
     assert cache.size().entries == 2
 
 
+@pytest.mark.timeout(30)
+def test_a_file_that_another_process_locks_is_not_taken_for_one_that_may_only_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("salon_judges.clients.cache._BUSY_S", 0.0)
+    cache = ResponseCache(tmp_path)
+    with closing(sqlite3.connect(file_of(tmp_path), isolation_level=None)) as other:
+        other.execute("CREATE TABLE another (id)")
+        other.execute("BEGIN EXCLUSIVE")
+        assert not cache.keep("1", "0" * 64, Reply("first"))
+        assert "locked" in (cache.counts.not_kept or "")
+        other.execute("ROLLBACK")
+    assert cache.keep("1", "0" * 64, Reply("first"))
+    assert cache.size().entries == 1
+
+
 def test_a_reply_of_more_than_16_mib_is_not_kept_and_what_was_kept_stays(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path)
     assert cache.keep("1", "0" * 64, Reply("short"))
