@@ -46,7 +46,7 @@ def row(call_id: str, reply: Reply, number: int = 1) -> JudgeCall:
 
 
 @given(starts)
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_every_start_knows_the_last_attempt_of_every_call_before_it(starts: list[list[tuple[str, Reply]]]) -> None:
     stored: dict[str, StoredReply] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -124,6 +124,15 @@ def test_a_directory_that_is_no_store_is_not_folded_and_the_reason_comes_home(tm
     (tmp_path / "file").write_text("no store")
     with pytest.raises(StoreError, match=f"(?s)could not be folded.*{tmp_path / 'file'}"):
         fold_apart(tmp_path / "file")
+
+
+def test_a_segment_that_a_killed_start_left_is_folded_before_the_next_one(tmp_path: Path) -> None:
+    checkpoint = RunCheckpoint.open(tmp_path, "run", lambda store: None)
+    checkpoint.record([row("c", Reply("1"))])
+    checkpoint.close()
+    again = RunCheckpoint.open(tmp_path, "run", fold_here)
+    assert again.known("c") == StoredReply(1, Reply("1", cached=True))
+    again.close()
 
 
 def test_a_segment_that_another_process_folds_meanwhile_is_not_made_again(

@@ -240,6 +240,14 @@ def test_a_changed_parser_reads_the_stored_replies_and_asks_nobody(dataset):
         why(dataset, [changed], "k0003")
 
 
+def test_a_judge_of_another_version_is_asked_itself_about_the_pictures_of_the_same_stage(dataset):
+    judges = [Counting(scores) for _ in range(3)]
+    judges[1].version = "another"
+    for judge in judges:
+        run(dataset, [judge_stage(asks.alignment(), judge)])
+    assert [len(judge.asked) for judge in judges] == [8, 8, 0]
+
+
 def test_a_driver_that_is_killed_while_judging_asks_no_stored_question_again(tmp_path):
     source = drawn(tmp_path / "in", 2)
     calm, disturbed = made(tmp_path / "a", source, shard_rows=8), made(tmp_path / "b", source, shard_rows=8)

@@ -157,6 +157,21 @@ def test_a_document_with_an_impossible_number_is_refused(name: str) -> None:
     ReplyDocument.model_validate_json(f'{{"text": "x", "{name}": {form % 0}}}')
 
 
+def test_a_fault_of_a_document_never_shows_its_value() -> None:
+    with pytest.raises(ValidationError) as refused:
+        ReplyDocument.model_validate_json('{"text": {"a": "sk-secret"}}')
+    assert "sk-secret" not in str(refused.value)
+
+
+def test_threads_may_share_a_cache(tmp_path: Path) -> None:
+    cache, found = ResponseCache(tmp_path), []
+    cache.keep("1", "0" * 64, Reply("x"))
+    thread = threading.Thread(target=lambda: found.append(cache.find("1", "0" * 64)))
+    thread.start()
+    thread.join()
+    assert [reply and reply.text for reply in found] == ["x"]
+
+
 PARTS = (
     Reply("", CallStatus.TIMEOUT, error="late"),
     Reply("", CallStatus.REJECTED, http_status=429),
@@ -567,8 +582,11 @@ def test_a_file_that_another_process_locks_is_not_taken_for_one_that_may_only_be
 def test_a_reply_of_more_than_16_mib_is_not_kept_and_what_was_kept_stays(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path)
     assert cache.keep("1", "0" * 64, Reply("short"))
-    assert not cache.keep("1", "0" * 64, Reply("x" * (16 << 20)))
-    assert (cache.find("1", "0" * 64), cache.counts.kept) == (Reply("short", cached=True, usage=Usage(0, 0, 0.0)), 1)
+    room = (16 << 20) - len('{"text":""}')
+    assert not cache.keep("1", "0" * 64, Reply("x" * (room + 1)))
+    assert cache.find("1", "0" * 64) == Reply("short", cached=True, usage=Usage(0, 0, 0.0))
+    assert cache.keep("1", "1" * 64, Reply("x" * room))
+    assert (cache.find("1", "0" * 64), cache.counts.kept) == (Reply("short", cached=True, usage=Usage(0, 0, 0.0)), 2)
 
 
 def test_a_disk_that_refuses_costs_the_entry_and_not_the_reply(tmp_path: Path) -> None:
