@@ -1,7 +1,8 @@
 """What raters and visitors see of a board: batches of several raters' votes, in words where models cannot be compared yet."""
 
 from collections.abc import Callable, Iterator
-from itertools import combinations_with_replacement, pairwise, product
+from contextlib import suppress
+from itertools import combinations_with_replacement, count, pairwise, product
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -24,6 +25,7 @@ from salon_arena.tables import FLAGS
 from salon_arena.verify import verify_answers
 from salon_console import main
 from salon_ranking.battles import Battles
+from salon_taxonomy.errors import StorageError
 
 Body = Callable[..., AnswerBody]
 
@@ -190,3 +192,28 @@ def test_battles_whose_files_were_never_sent_are_named_by_the_release(tmp_path: 
 
         with pytest.raises(InputError, match="never sent to the rater"):
             release(database, "datasets", tmp_path / "other")
+
+
+def test_a_read_that_fails_between_two_others_counts_no_published_vote_twice(
+    service: WorkService, body: Body, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raters = [service.people.join().result().rater_id for _ in range(4)]
+    for turn in range(32):
+        vote(service, raters[turn % 4], body, ["left", "right"][turn % 2])
+    later(service, clock)
+    later(service, clock, 61)
+    board = of(service)
+    assert board.publish(clock.now) == 1 and board.ranked().votes == 32
+    read = service.database.read
+    for failing in range(1, 7):
+        interrupted, calls = of(service), count(1)
+
+        def refused(work: Any, calls: Any = calls, failing: int = failing) -> object:
+            if next(calls) == failing:
+                raise StorageError("the database cannot be read now")
+            return read(work)
+
+        with monkeypatch.context() as patch, suppress(StorageError):
+            patch.setattr(service.database, "read", refused)
+            interrupted.ranked()
+        assert (failing, interrupted.ranked().votes) == (failing, 32)

@@ -3,15 +3,21 @@
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from io import BytesIO
+from pathlib import Path
 
 import httpx
 import pytest
 import uvicorn
+from PIL import Image
+from small_arena import Clock, write_material
 
-from salon_arena import WorkService, create_app
+from salon_arena import ArenaDatabase, WorkService, create_app, read_material, vote_service
 from salon_arena.connections import LimitedProtocol
+from salon_arena.errors import RefusedError
+from salon_arena.service import AnswerBody
 
 
 class Impatient(LimitedProtocol):
@@ -72,3 +78,36 @@ def test_so_many_connections_and_no_more_and_then_others_are_served(service: Wor
                 continue
             break
         assert reply.status_code == 200
+
+
+@pytest.mark.parametrize("reads_all", [False, True])
+def test_a_file_counts_as_seen_only_if_its_bytes_left_for_the_rater(
+    tmp_path: Path, clock: Clock, body: Callable[..., AnswerBody], reads_all: bool
+) -> None:
+    """A client that asks for the files and leaves after the headers has seen nothing, so it cannot answer."""
+    pictures, prompts = write_material(tmp_path, samples=1)
+    noise = BytesIO()
+    Image.effect_noise((2048, 2048), 120).save(noise, "PNG", compress_level=1)
+    for path in pictures.rglob("*.png"):
+        path.write_bytes(noise.getvalue())
+    with ArenaDatabase.open(tmp_path / "large.db") as database:
+        service = vote_service(database, read_material(pictures, prompts), clock=clock)
+        joined = service.people.join().result()
+        task = service.lease(joined.rater_id).result()["tasks"][0]
+        with served(service) as port:
+            for address in task["media"]:
+                with socket.create_connection(("127.0.0.1", port)) as client:
+                    if not reads_all:
+                        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                    lines = (f"GET {address} HTTP/1.1", "Host: localhost", f"Cookie: salon={joined.token}", "Connection: close")
+                    client.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode())
+                    assert client.recv(15) == b"HTTP/1.1 200 OK"
+                    while reads_all and client.recv(1 << 20):
+                        pass
+            time.sleep(0.5)
+            reply = service.answer(joined.rater_id, body(task, "left"))
+            if reads_all:
+                assert reply.result()["version"] == 1
+            else:
+                with pytest.raises(RefusedError, match="not_shown"):
+                    reply.result()

@@ -130,6 +130,23 @@ def test_a_signal_stops_a_run_with_the_code_that_shells_expect_and_begins_no_fur
         assert run(pictures, server.url, *second, *words, "--allow-incomplete").exit_code == 0
 
 
+def test_a_signal_at_the_last_question_of_a_run_leaves_the_next_one_and_says_so(pictures: Path, tmp_path: Path) -> None:
+    asked: list[object] = []
+
+    def answer(question: Asked) -> str:
+        asked.append(question)
+        if len(asked) == 8:
+            os.kill(os.getpid(), signal.SIGINT)
+        return "3"
+
+    with serving(Script(rule=answer)) as server:
+        words = ("--judge", f"vllm:second@{server.url}", "--store", tmp_path / "store", "--concurrency", 1)
+        stopped = run(pictures, server.url, *words)
+        assert [report["complete"] for report in json.loads(stopped.stdout)] == [True]
+        assert stopped.exit_code == 130 and "not begun: " in stopped.stderr
+        assert run(pictures, server.url, *words, "--allow-incomplete").exit_code == 0
+
+
 def test_the_log_is_json_lines(pictures: Path, tmp_path: Path) -> None:
     with serving(Script(rule=fixed("3"))) as server:
         assert run(pictures, server.url, "--log-json", tmp_path / "log.jsonl").exit_code == 0

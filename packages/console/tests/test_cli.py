@@ -271,6 +271,24 @@ def test_a_device_is_no_input_but_for_nothing_and_standard_input(tmp_path: Path)
     assert "is a device" not in run("taxonomy", "validate", "/dev/null").stderr
 
 
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_named_pipe_is_no_input_and_nothing_waits_for_its_writer(tmp_path: Path, linked: bool) -> None:
+    named = tmp_path / "pipe.toml"
+    os.mkfifo(named)
+    if linked:
+        named = tmp_path / "linked.toml"
+        named.symlink_to("pipe.toml")
+    refused = run("taxonomy", "validate", str(named))
+    assert (refused.exit_code, refused.stdout) == (2, "") and "is a named pipe" in refused.stderr
+
+
+def test_a_pipe_that_is_open_is_read(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(writing)
+    assert "named pipe" not in run("taxonomy", "validate", f"/dev/fd/{reading}").stderr
+    os.close(reading)
+
+
 def test_only_what_is_not_installed_is_missing_of_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     needs = [("a", "pytest"), ("b", "no-such-distribution"), ("a", "neither-this-one"), ("b", "click")]
     monkeypatch.setattr(doctor_module, "_needs", lambda found: iter(needs))

@@ -1,11 +1,13 @@
 """Battles in many files: folders and patterns, read as one."""
 
+import os
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from salon_ranking import BattleError, Battles, fit
+from salon_ranking.files import read_table
 
 ROWS = {"model_a": ["x", "y", "z"], "model_b": ["y", "z", "x"], "winner": ["model_a", "tie", "both_bad"]}
 
@@ -60,3 +62,10 @@ def test_a_wrong_row_counts_over_all_files(tmp_path: Path):
     pl.DataFrame({**ROWS, "winner": ["tie", "nobody", "tie"]}).write_csv(tmp_path / "b.csv")
     with pytest.raises(BattleError, match="row 5"):
         Battles.read(tmp_path)
+
+
+def test_a_named_pipe_in_a_folder_is_refused_by_name_and_not_waited_for(tmp_path: Path):
+    (tmp_path / "a.csv").write_text("model_a,model_b,winner\nx,y,model_a\n")
+    os.mkfifo(tmp_path / "b.csv")
+    with pytest.raises(BattleError, match=r"b\.csv: is a named pipe"):
+        read_table(tmp_path, "battles", BattleError)

@@ -50,7 +50,17 @@ def only(store: ResultStore, **options: bool) -> Problem:
 def test_a_store_as_it_was_written_is_sound(filled: ResultStore) -> None:
     outcome = filled.verify()
     assert outcome.sound
-    assert (outcome.files, outcome.rows, outcome.journals_waiting) == (3, 12, ())
+    assert (outcome.files, outcome.rows, outcome.journals_waiting, outcome.uncommitted) == (3, 12, (), ())
+
+
+@pytest.mark.parametrize("removed", [1, 2, 3])
+def test_data_files_whose_commits_were_removed_from_the_end_of_the_log_are_named(filled: ResultStore, removed: int) -> None:
+    newest = [file_of(filled, number) for number in range(4 - removed, 4)]
+    for commit in sorted((filled.path / "battles" / "_delta_log").glob("*.json"))[-removed:]:
+        commit.unlink()
+    outcome = ResultStore.open(filled.path, read_only=True).verify()
+    assert list(map(str, outcome.uncommitted)) == list(map(str, newest)) and outcome.rows == 12 - 4 * removed
+    assert filled.verify().problems == outcome.problems
 
 
 @pytest.mark.parametrize(

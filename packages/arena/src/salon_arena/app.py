@@ -597,7 +597,8 @@ def _is_static(name: str) -> bool:
 
 
 class _Whole(Response):
-    """A file to send. That it was sent is on the disk before its last part leaves: an answer never comes earlier.
+    """A file to send. That it was sent is on the disk before its last part leaves: an answer never comes earlier. A client that
+    closed the connection before was not sent it.
 
     Args:
         content: of the file.
@@ -613,6 +614,9 @@ class _Whole(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": self._data[:-_LAST_PART], "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": True})  # waits until the bytes before have left
+        if await Request(scope, receive).is_disconnected():
+            return
         with suppress(StorageError):  # remembered until the answer comes
             await _done(self._sent())
         await send({"type": "http.response.body", "body": self._data[-_LAST_PART:]})

@@ -182,6 +182,7 @@ class PublishedBoard:
                     self._boards.pop(key, None)
                     if kept:
                         self._leagues[key] = self._leagues.get(key, GrowingLeague()).update(frame_of(kept))
+                self._read[part] = Publication(last, publication.excluded)  # the next read may fail: these are counted
             self._read[part] = publication
 
     def _rows(self, part: str, after: int, upto: int) -> Sequence[Any]:

@@ -24,7 +24,7 @@ import polars as pl
 from salon_console.table_files import FORMULA
 from salon_ranking.errors import BattleError, MissingExtraError, RankingError, Wrong
 from salon_ranking.table_checks import all_wrong
-from salon_taxonomy.errors import missing_path
+from salon_taxonomy.errors import InputError, missing_path, refuse_device
 from salon_taxonomy.store_address import is_url
 
 Source: TypeAlias = Callable[[str | Path, str], pl.LazyFrame | None]
@@ -154,6 +154,10 @@ def _scan_files(paths: list[Path], source: Path, error: type[RankingError]) -> p
         if not path.exists():
             missing = missing_path(path)
             raise error(missing.problem, source=source, value=missing.value, hint=missing.hint)
+        try:
+            refuse_device(path)
+        except InputError as refused:
+            raise error(refused.problem, source=path, hint=refused.hint) from refused
         if path.is_file() and not path.stat().st_size:
             hint = "Give a file with a header and rows." if endings[0] in (".csv", ".tsv") else "Give a file with rows."
             raise error("cannot be read: the file is empty", source=path, hint=hint)

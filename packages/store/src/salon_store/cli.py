@@ -344,6 +344,9 @@ def verify(context: click.Context, directory: str | Path, set_aside: bool) -> No
         click.echo(_shown(problem))
     for path in outcome.journals_waiting:
         click.echo(f"{_shown(path)}: a journal in use, or left behind (then `salon store compact` folds it)", err=True)
+    for file in outcome.uncommitted:
+        words = "no version has its rows: its writer works or was killed before the commit, or the newest commits were removed"
+        click.echo(f"{_shown(file)}: {words}", err=True)
     verdict = "sound" if outcome.sound else _count(len(outcome.problems), "problem")
     click.echo(f"{_count(outcome.files, 'file')}, {_count(outcome.rows, 'row')}: {verdict}.", err=True)
     context.exit(0 if outcome.sound else 1)

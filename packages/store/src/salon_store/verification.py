@@ -12,7 +12,7 @@ from salon_store.delta import LOG, DataFile
 from salon_store.errors import DamagedFileError, DamagedTableError, NotAStoreError, RowError, StoreError
 from salon_store.metadata import refuse_unlisted
 from salon_store.places import ALTERED, METADATA, StorePlace
-from salon_store.run_names import content_of
+from salon_store.run_names import content_of, number_of
 from salon_store.schemas import SCHEMAS
 from salon_store.tables import StoreTable, scanned
 
@@ -48,6 +48,8 @@ class Verified:
     rows: int
     problems: tuple[Problem, ...]
     journals_waiting: tuple[Path, ...]
+    uncommitted: tuple[Path | str, ...] = ()
+    """Data files behind the newest version: their writer works or was killed before its commit, or the commit was removed."""
 
     @property
     def sound(self) -> bool:
@@ -62,6 +64,7 @@ def verify_store(store: StorePlace, tables: Mapping[str, StoreTable], *, set_asi
     """
     files = rows = 0
     problems: list[Problem] = []
+    uncommitted: list[Path | str] = []
     for table in tables.values():
         try:
             snapshot = table.log.snapshot()
@@ -75,6 +78,9 @@ def verify_store(store: StorePlace, tables: Mapping[str, StoreTable], *, set_asi
                 left = {file.name for file in latest.files}
                 table_problems = [problem for problem in table_problems if PurePath(str(problem.path)).name in left]
             foreign = list(_foreign(store, table, {file.name for file in snapshot.files}))
+            names = sorted(store.listing(table.name))
+            newest = table.log.version()  # read afterwards: what is committed meanwhile is not named
+            uncommitted += [table.path_of(name) for name in names if number_of(name) > newest]
         except (DamagedTableError, OSError) as error:
             at = getattr(error, "path", None) or getattr(error, "filename", None) or table.path_of("")
             problems.append(Problem(at, "log", str(error).splitlines()[0]))
@@ -101,7 +107,7 @@ def verify_store(store: StorePlace, tables: Mapping[str, StoreTable], *, set_asi
     problems += _links(store)
     problems += _irregular_commits(store, tables)
     problems += _earlier(store, skip={problem.moved_to for problem in problems})
-    return Verified(files, rows, tuple(problems), tuple(journal.waiting(store.layout.journals)))
+    return Verified(files, rows, tuple(problems), tuple(journal.waiting(store.layout.journals)), tuple(uncommitted))
 
 
 def _damage(store: StorePlace, table: StoreTable, file: DataFile) -> Problem | None:

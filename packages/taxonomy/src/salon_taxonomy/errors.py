@@ -234,10 +234,12 @@ def missing_path(path: str | Path, what: str = "file", *, meaning: str = "") -> 
 
 
 def refuse_device(path: str | Path) -> None:
-    """Refuse a device such as ``/dev/zero``, whose bytes never end. Pipes and ``/dev/null`` are read.
+    """Refuse a device such as ``/dev/zero``, whose bytes never end, and a named pipe, which may wait for ever for its writer.
+
+    Pipes of the shell, open already (``/dev/stdin``, ``<(command)``), and ``/dev/null`` are read.
 
     Raises:
-        InputError: the path leads to a device.
+        InputError: the path leads to a device, a named pipe or a socket.
 
     Example:
         >>> refuse_device("/dev/zero")
@@ -249,6 +251,14 @@ def refuse_device(path: str | Path) -> None:
         status, nothing = Path(path).stat(), Path(os.devnull).stat()
         if (stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)) and status.st_rdev != nothing.st_rdev:
             raise InputError("is a device, not a file", source=path)
+        waits = stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode)
+        if waits and not os.path.realpath(path).startswith(_OPENED):
+            hint = "Give a file, or what the pipe would carry as <(command)."
+            raise InputError("is a named pipe or a socket, not a file", source=path, hint=hint)
+
+
+_OPENED = ("/dev/", "/proc/")
+"""Where the system lists the files that a process has open."""
 
 
 def _instead_of(path: Path) -> str:

@@ -215,7 +215,8 @@ def run(
             panel = [each for each, _, _ in plans if each.plan.draw == draw]
             reports += [_panel(panel, suite, store)]
     _show(reports, form, output)
-    _exit(reports, store, allowed=work["allow_incomplete"])
+    waiting = [plan.plan.run_id for plan, _, _ in plans[len(reports) :]]
+    _exit(reports, store, allowed=work["allow_incomplete"], waiting=waiting)
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:
@@ -417,8 +418,8 @@ def _print(reports: list[dict[str, Any]]) -> None:
             click.echo(remark(report["progress"]), err=True)
 
 
-def _exit(reports: list[dict[str, Any]], store: StoreAddress, *, allowed: bool) -> None:
-    """Leave with an error when work is left and that is not allowed."""
+def _exit(reports: list[dict[str, Any]], store: StoreAddress, *, allowed: bool, waiting: Sequence[str] = ()) -> None:
+    """Leave with an error when work is left and that is not allowed, or when runs wait that were not begun."""
     from salon_bench.cli.reporting import lost
 
     for report in reports:
@@ -429,3 +430,5 @@ def _exit(reports: list[dict[str, Any]], store: StoreAddress, *, allowed: bool) 
                 click.echo(f"Work is left: {left}. {hint}", err=True)
             else:
                 raise IncompleteError(f"work is left: {left}\n{hint}")
+    if waiting:
+        raise IncompleteError(f"work is left: not begun: {', '.join(waiting)}\nThe same command again begins them.")
