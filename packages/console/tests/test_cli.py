@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import tomllib
 from importlib import metadata
 from importlib.metadata import EntryPoint
@@ -280,6 +281,13 @@ def test_a_named_pipe_is_no_input_and_nothing_waits_for_its_writer(tmp_path: Pat
         named.symlink_to("pipe.toml")
     refused = run("taxonomy", "validate", str(named))
     assert (refused.exit_code, refused.stdout) == (2, "") and "is a named pipe" in refused.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="no /dev/shm on this machine; Linux has one and makes this run")
+def test_a_named_pipe_among_devices_is_no_input_either() -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        os.mkfifo(Path(folder, "pipe.toml"))
+        assert "is a named pipe" in run("taxonomy", "validate", str(Path(folder, "pipe.toml"))).stderr
 
 
 def test_a_pipe_that_is_open_is_read(tmp_path: Path) -> None:

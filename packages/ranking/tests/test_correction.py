@@ -173,6 +173,7 @@ def test_what_cannot_be_corrected_is_refused_with_its_name() -> None:
             (votes.drop("battle_id", "prompt_id"), judged.drop("prompt_id")),
             r"matched by battle_id, or by generation_a.*none of these",
         ),
+        ((votes.with_columns(prompt_id=pl.lit("p0")), judged), r"have another prompt_id than the verdict that they match"),
         ((votes.with_columns(weight=pl.lit(2.0)), judged), "weights of battles cannot be corrected.*weight"),
     ):
         with pytest.raises((OptionError, BattleError), match=words):

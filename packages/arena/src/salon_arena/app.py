@@ -436,7 +436,10 @@ class _Routes:
         return self._with_cookie(RedirectResponse(address, 303), f"{self._cookie}-oidc", value, _OIDC_LIFE)
 
     async def oidc_callback(self, request: Request) -> Response:
-        """Return the page that the provider sends people back to; it posts what it was given, for nothing changes on GET."""
+        """Return the page that the provider sends people back to.
+
+        It posts what it was given, for nothing changes on GET.
+        """
         if self._oidc is None:
             raise RefusedError(404, "unknown_page")
         returned = {name: request.query_params.get(name, "")[:2000] for name in ("code", "state")}
@@ -597,8 +600,10 @@ def _is_static(name: str) -> bool:
 
 
 class _Whole(Response):
-    """A file to send. That it was sent is on the disk before its last part leaves: an answer never comes earlier. A client that
-    closed the connection before was not sent it.
+    """A file to send.
+
+    That it was sent is on the disk before its last part leaves: an answer never comes earlier. A client that closed the
+    connection before was not sent it.
 
     Args:
         content: of the file.

@@ -101,8 +101,9 @@ class PublishedBoard:
         return sorted(name for name in names if name is not None)
 
     def personal(self, rater_id: str) -> Board:
-        """Return what one rater's published votes say, with a prior, from 30 votes on; where names are hidden, once it ended.
+        """Return what one rater's published votes say, with a prior, from 30 votes on.
 
+        Where names are hidden it is returned once the study ended.
         Anchors are among them, or a rater saw by what is missing which tasks were anchors.
         """
         ended = self.ended

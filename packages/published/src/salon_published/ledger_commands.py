@@ -114,8 +114,8 @@ def scores(task: str | None, models: tuple[str, ...], benchmark: str | None, out
 def consistency(output: Path | None, form: str) -> None:
     """Say how often sources print the same number of the same model, by benchmark.
 
-    Also whether makers' own numbers are higher. Numbers are equal if they differ by no more than half a percent of the scale.
-    Equality is mostly quoting.
+    It says also whether makers' own numbers are higher. Numbers are equal if they differ by no more than half a percent of the
+    scale. Equality is mostly quoting.
     """
     from salon_published.ledger import ledger_scores
     from salon_published.ledger_consistency import agreement_of_sources, lead_of_self_reports
@@ -149,7 +149,7 @@ def consistency(output: Path | None, form: str) -> None:
 def add(file: Path, form: str) -> None:
     """Check a file of a new source before it joins the ledger.
 
-    Checked are names, ranges, printed means, and numbers that others print too.
+    It checks names, ranges, printed means, and numbers that others print too.
     FILE is one source in the form of salon_published/data/ledger; docs/ledger.md shows it. Exits with 1 while something must
     be put right. A printed mean that cannot be recomputed is listed, and is no error: sources misprint.
     """

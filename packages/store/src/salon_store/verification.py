@@ -1,6 +1,6 @@
 """Whether everything in a store is as it was written: content, schema, values, keys; nothing is skipped silently."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
@@ -77,8 +77,9 @@ def verify_store(store: StorePlace, tables: Mapping[str, StoreTable], *, set_asi
             if latest.version != snapshot.version:  # what was merged meanwhile is not missing
                 left = {file.name for file in latest.files}
                 table_problems = [problem for problem in table_problems if PurePath(str(problem.path)).name in left]
-            foreign = list(_foreign(store, table, {file.name for file in snapshot.files}))
             names = sorted(store.listing(table.name))
+            counted = {file.name for file in snapshot.files}
+            foreign = list(_foreign(store, table, [name for name in names if name not in counted]))
             newest = table.log.version()  # read afterwards: what is committed meanwhile is not named
             uncommitted += [table.path_of(name) for name in names if number_of(name) > newest]
         except (DamagedTableError, OSError) as error:
@@ -159,9 +160,9 @@ def _duplicates(store: StorePlace, table: StoreTable, files: list[DataFile]) -> 
         yield Problem(table.path_of(""), "duplicates", f"{count} there more than once: {keys_text}{more}")
 
 
-def _foreign(store: StorePlace, table: StoreTable, counted: set[str]) -> Iterator[Problem]:
-    """Yield list the files that Salon did not write; leftovers of other versions and killed writers are fine."""
-    for name in sorted(store.listing(table.name).keys() - counted):
+def _foreign(store: StorePlace, table: StoreTable, uncounted: Iterable[str]) -> Iterator[Problem]:
+    """Yield the files that Salon did not write; leftovers of other versions and killed writers are fine."""
+    for name in uncounted:
         if name.endswith(_TEMPORARY):
             continue
         content = content_of(name)

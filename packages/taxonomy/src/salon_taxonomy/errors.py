@@ -234,9 +234,10 @@ def missing_path(path: str | Path, what: str = "file", *, meaning: str = "") -> 
 
 
 def refuse_device(path: str | Path) -> None:
-    """Refuse a device such as ``/dev/zero``, whose bytes never end, and a named pipe, which may wait for ever for its writer.
+    """Refuse what a reader may wait for or read for ever.
 
-    Pipes of the shell, open already (``/dev/stdin``, ``<(command)``), and ``/dev/null`` are read.
+    Bytes of a device such as ``/dev/zero`` never end, and a named pipe waits for its writer. Pipes of the shell, open already
+    (``/dev/stdin``, ``<(command)``), and ``/dev/null`` are read.
 
     Raises:
         InputError: the path leads to a device, a named pipe or a socket.
@@ -253,11 +254,11 @@ def refuse_device(path: str | Path) -> None:
             raise InputError("is a device, not a file", source=path)
         waits = stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode)
         if waits and not os.path.realpath(path).startswith(_OPENED):
-            hint = "Give a file, or what the pipe would carry as <(command)."
+            hint = "Copy what it carries into a file, and give that."
             raise InputError("is a named pipe or a socket, not a file", source=path, hint=hint)
 
 
-_OPENED = ("/dev/", "/proc/")
+_OPENED = ("/dev/fd/", "/proc/")
 """Where the system lists the files that a process has open."""
 
 

@@ -419,7 +419,7 @@ def _print(reports: list[dict[str, Any]]) -> None:
 
 
 def _exit(reports: list[dict[str, Any]], store: StoreAddress, *, allowed: bool, waiting: Sequence[str] = ()) -> None:
-    """Leave with an error when work is left and that is not allowed, or when runs wait that were not begun."""
+    """Leave with an error when work is left that may not be, or when runs were not begun."""
     from salon_bench.cli.reporting import lost
 
     for report in reports:

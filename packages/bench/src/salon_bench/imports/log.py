@@ -73,7 +73,9 @@ class ForeignLog:
 
 
 def number(value: object) -> float | Reason | None:
-    """Return a number or truth value as a float, or why it is missing; None for a value of another kind.
+    """Return a number or truth value as a float, or why it is missing.
+
+    None for a value of another kind.
 
     Example:
         >>> number(True), number("0.5"), number(float("nan")), number("cat")

@@ -105,7 +105,7 @@ def _static(
     folder: Path,
     pictures: dict[str, str],
 ) -> str:
-    """Return a page whose links lead to files; links to what is not exported, the form and the script are gone."""
+    """Return a page whose links lead to files, without form, script and links to what is not exported."""
 
     def replaced(link: re.Match[str]) -> str:
         address = html.unescape(link["address"])

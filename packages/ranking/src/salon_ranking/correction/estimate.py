@@ -31,7 +31,7 @@ class CorrectedStrengths:
 
 
 def _terms(both: Paired, factor: float) -> tuple[Codes, Codes, Floats, Floats]:
-    """Return the rows of the loss: first and second model, the pull towards the first, and how much the row weighs.
+    """Return first and second model of each row of the loss, its pull towards the first, and its weight.
 
     The slope of a row in θ_first - θ_second is its pull less its weight times the chance of the first. Votes come first;
     without λ they are all there is.
@@ -123,10 +123,11 @@ def estimate(both: Paired, factor: float) -> CorrectedStrengths:
 
 
 def _centred(both: Paired, factor: float, rows: RowScores, sandwich: Sandwich, bread: Floats) -> Sandwich:
-    """Take from the covariance what the parts' means add: slopes of votes and of verdicts add up to 0 only together.
+    """Take from the covariance what the parts' means add to it.
 
-    The judge's bias gives every vote's slope a mean m, and every verdict's the opposite one. A cluster with n_g of the n votes
-    and N_g of the N verdicts has them by t_g = n_g/n - N_g/N of m; its slopes are squared about that.
+    Slopes of votes and of verdicts add up to 0 only together: the judge's bias gives every vote's slope a mean m, and every
+    verdict's the opposite one. A cluster with n_g of the n votes and N_g of the N verdicts has them by t_g = n_g/n - N_g/N of
+    m; its slopes are squared about that.
     """
     if factor == 0.0:
         return sandwich
@@ -162,7 +163,10 @@ def judge_alone(both: Paired) -> CorrectedStrengths | None:
 
 
 def best_factor(both: Paired) -> float:
-    """Return λ: tr(B Cov(h, j) B) / tr(B Var(j) B) of the slopes of the votes, B the inverse curvature, between 0 and 1."""
+    """Return λ, between 0 and 1.
+
+    It is tr(B Cov(h, j) B) / tr(B Var(j) B) of the slopes of the votes, B the inverse curvature.
+    """
     models = len(both.models)
     try:
         theta = _minimum(models, *_terms(both, 0.0))

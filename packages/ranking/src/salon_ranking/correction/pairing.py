@@ -55,8 +55,8 @@ def paired(people: Battles, judged: Battles, probability: str | None) -> Paired:
     """Match votes with judged battles by the first of ``KEYS`` by which any is matched.
 
     Raises:
-        OptionError: a vote is about no judged battle, or two judged battles have one key; a verdict has no cluster; the column
-            of probabilities is missing; battles have weights.
+        OptionError: a vote is about no judged battle, or two judged battles have one key; a vote and its verdict have two
+            prompts; a verdict has no cluster; the column of probabilities is missing; battles have weights.
     """
     if people.weight is not None or judged.weight is not None:
         raise OptionError("weights of battles cannot be corrected; leave them out", value=people.weight or judged.weight)
@@ -67,11 +67,19 @@ def paired(people: Battles, judged: Battles, probability: str | None) -> Paired:
     if twice.height:
         problem = "two verdicts about one battle; leave in one judge's, one of each order's"
         raise OptionError(problem, source=judged.source, column=matched_by, value=twice[key[0]][0])
-    matched = votes.join(verdicts.select(*key, "battle"), on=key, how="left", maintain_order="left")
+    prompt = {"prompt_id"} & {*votes.columns} & {*verdicts.columns} - {*key}
+    of_verdict = verdicts.select(*key, "battle", *prompt)
+    matched = votes.join(of_verdict, on=key, how="left", maintain_order="left", suffix="_of_verdict")
     strays = matched.filter(pl.col("battle").is_null())
     if strays.height:
         what = f"{strays.height} of {votes.height} votes are about no judged battle, such as that of"
         raise OptionError(what, source=people.source, column=matched_by, value=strays[key[0]][0])
+    others = matched.filter(pl.col("prompt_id") != pl.col("prompt_id_of_verdict")) if prompt else matched.clear()
+    if others.height:
+        what = (
+            f"{others.height} of {votes.height} votes have another prompt_id than the verdict that they match, such as that of"
+        )
+        raise OptionError(what, source=people.source, column=matched_by, value=others[key[0]][0])
     models = pl.concat([verdicts["first"], verdicts["second"]]).unique().sort().to_list()
     number = {model: place for place, model in enumerate(models)}
     first, second = (verdicts[side].replace_strict(number, return_dtype=pl.UInt32).to_numpy() for side in ("first", "second"))
