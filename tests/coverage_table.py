@@ -27,6 +27,7 @@ from salon_ranking import (
     acceptability,
     compare_groups,
     compare_votes,
+    correct_means,
     correct_ratings,
     differences,
     fit,
@@ -327,6 +328,51 @@ def judged_league(
         for kind, low, high in (("", "ci_low", "ci_high"), (": people alone", "people_low", "people_high")):
             for place in range(models - 1):
                 tallies[f"correct_ratings{kind}"].ends(table[low][place], table[high][place], truth[place])
+
+    return study
+
+
+def judged_pictures(
+    models: int, marks: int, noise: float, by: tuple[str, ...] = (), kind: str = "numbers", unequal: bool = False
+) -> Study:
+    """A study in which a judge with a taste for each model scores ten times the pictures that people mark; all are equal."""
+
+    def study(rng: Rng, tallies: Tallies) -> None:
+        pictures = 10 * marks
+        number = np.arange(pictures)
+        prompts, model = (number // models) % (40 if by else pictures), number % models
+        raters = rng.integers(0, 20, pictures)
+        hard = 0.5 * rng.normal(size=pictures) if not by else 0.5 * rng.normal(size=40)
+        people = hard[prompts] + rng.normal(size=pictures)
+        judge = people + rng.normal(0, 0.5, models)[model] + noise * rng.normal(size=pictures)
+        if "rater_id" in by:
+            people += 0.5 * rng.normal(size=20)[raters]
+        truth = 0.0
+        if kind == "yes or no":
+            people, judge, truth = (people > 0).astype(float), (judge > 0).astype(float), 0.5
+        frame = pl.DataFrame(
+            {
+                "generation_id": number.astype(str),
+                "prompt_id": prompts.astype(str),
+                "model": np.array([f"m{one:02d}" for one in range(models)])[model],
+            }
+        )
+        chance = np.where(judge > 0, 0.05, 0.15) if unequal else np.full(pictures, 0.1)
+        shown = rng.random(pictures) < chance if unequal else np.isin(number, rng.choice(pictures, marks, replace=False))
+        marked = frame.with_columns(value=people, chance=chance, rater_id=raters.astype(str)).filter(pl.Series(shown))
+        options: dict[str, Any] = {"cluster_by": by, "probability": "chance" if unequal else None, "baseline": "m00"}
+        try:
+            board = correct_means(marked, frame.with_columns(value=judge), **options)
+        except RankingError:
+            return
+        if not unequal:
+            tallies["correct_means: a random part is doubted"].claim(any("random" in text for text in board.warnings))
+        names = {"": ("ci_low", "ci_high"), ": people alone": ("people_low", "people_high")}
+        for name, (low, high) in names.items():
+            for row in board.table.iter_rows(named=True):
+                tallies[f"correct_means{name}"].ends(row[low], row[high], truth)
+        for row in board.table.filter(pl.col("model") != "m00").iter_rows(named=True):
+            tallies["correct_means: difference"].ends(row["difference_low"], row["difference_high"], 0.0)
 
     return study
 
@@ -673,6 +719,17 @@ DESIGNS = (
     Design("6 models, 400 votes of 4,000, ties", judged_league(6, 400, 0.3, ties=0.2)),
     Design("6 models, 400 votes of 4,000, 40 prompts", judged_league(6, 400, 0.3, by=("prompt_id",))),
     Design("6 models, 400 votes of 4,000, unequal chances", judged_league(6, 400, 0.3, unequal=True)),
+    *(
+        Design(f"{models} models, {marks} marks of {10 * marks:,}, {kind} judge", judged_pictures(models, marks, noise))
+        for models, marks in ((6, 120), (6, 400), (20, 400))
+        for kind, noise in (("good", 0.3), ("fair", 1.0), ("poor", 3.0))
+    ),
+    Design("6 models, 400 marks of 4,000, yes or no", judged_pictures(6, 400, 0.5, kind="yes or no")),
+    Design("6 models, 400 marks of 4,000, 40 prompts", judged_pictures(6, 400, 0.5, by=("prompt_id",))),
+    Design(
+        "6 models, 400 marks of 4,000, 40 prompts and 20 raters", judged_pictures(6, 400, 0.5, by=("prompt_id", "rater_id"))
+    ),
+    Design("6 models, 400 marks of 4,000, unequal chances", judged_pictures(6, 400, 0.5, unequal=True)),
     Design("10 wins of 10 with a prior", all_won, "one side won every battle: no data bound it"),
     Design("consensus of benchmarks", consensus_board, _FEW),
     Design("6 models, 600 battles, fit", fit_of_pairs(6, 600)),

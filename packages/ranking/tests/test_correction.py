@@ -138,6 +138,16 @@ def test_two_models_are_prediction_powered_inference_of_a_mean() -> None:
     assert row["ci_high"] - row["rating"] == pytest.approx(reach, rel=0.01)
 
 
+def test_columns_of_any_name_beside_them_change_nothing() -> None:
+    votes, judged, _ = drawn()
+    votes = votes.with_columns(chance=pl.lit(0.5))
+    names = ("battle", "row", "first", "second", "score", "prompt_id_of_verdict", "of file", "index")
+    more = [frame.with_columns(pl.lit("x").alias(name) for name in names) for frame in (votes, judged)]
+    np.testing.assert_array_equal(
+        numbers(board(*more, probability="chance")), numbers(board(votes, judged, probability="chance"))
+    )
+
+
 def test_votes_that_weigh_the_same_need_no_probability() -> None:
     votes, judged, _ = drawn()
     plain, weighed = board(votes, judged), board(votes.with_columns(chance=pl.lit(0.2)), judged, probability="chance")

@@ -553,8 +553,11 @@ COVERED = {
     *("goodness_of_fit", "cycle_report", "win_rates", "acceptability", "predict", "log_loss"),
     *("settle_both_bad", "dimension_weights", "next_pairs", "convergence", "head_to_head"),
 }
-WITHOUT_WEIGHTS = {"online_elo", "check_raters", "audit_sample", "exclude_flagged", "qualify", "correct_ratings"}
-"""They take votes and refuse weights, or know none. Properties of correct_ratings: ``test_correction``."""
+WITHOUT_WEIGHTS = {
+    *("online_elo", "check_raters", "audit_sample", "exclude_flagged", "qualify"),
+    *("correct_ratings", "correct_means"),  # test_correction, test_correction_means
+}
+"""They take votes and refuse weights, or know none."""
 ROOMS: tuple[ModuleType, ...] = (
     *(salon_ranking, opinion, scheduling, raters, agreement),
     *(import_module(f"salon_ranking.diagnostics.{name}") for name in ("convergence", "head_to_head")),

@@ -45,6 +45,9 @@ VOTES = pl.DataFrame(
         "length": [float(number * 7 % 11) for number in range(24)],
     }
 )
+PICTURES = pl.DataFrame(
+    {"generation_id": [f"g{n}" for n in range(24)], "model": ["x", "y"] * 12, "value": [n % 5 for n in range(24)]}
+)
 MANY = pl.concat([VOTES, VOTES.with_columns(pl.format("c{}", pl.int_range(24)).alias("battle_id"))])
 MARKS = pl.DataFrame(
     {
@@ -158,6 +161,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "compare_votes": {"battles": battles, "other": VOTES.drop("battle_id")},
         "contributions": {"battles": battles},
         "convergence": {"battles": battles, "baseline": "x"},
+        "correct_means": {"people": PICTURES, "judged": PICTURES},
         "correct_ratings": {"people": Battles.from_frame(MANY), "judged": Battles.from_frame(MANY)},
         "correlations": {"frame": CODES, "first": "score", "second": "other"},
         "cycle_report": {"battles": battles},

@@ -9,7 +9,8 @@
 ``fit`` gives ratings without intervals, ``rank_by`` one leaderboard per scenario, label or rater, ``compare`` sets boards
 side by side. ``differences``, ``listing`` and ``explain`` take any board; ``goodness_of_fit``, ``cycle_report`` and
 ``win_rates`` compare a fit with its battles. ``settle_both_bad`` defines how both_bad counts; ``online_elo``
-is another method; ``GrowingLeague`` adds battles later; ``correct_ratings`` corrects a judge by people.
+is another method; ``GrowingLeague`` adds battles later; ``correct_ratings`` corrects a judge by people,
+``correct_means`` its scores.
 The numeric core is written in Rust (``_core``).
 Formulas and sources: ``docs/ranking.md``, ``docs/intervals.md``, ``docs/groups.md``, ``docs/tie-models.md``,
 ``docs/contextual.md``, ``docs/diagnostics.md``, ``docs/online-elo.md``.
@@ -23,6 +24,7 @@ from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from salon_ranking.battles import Battles
+    from salon_ranking.correction.means import CorrectedMeans, correct_means
     from salon_ranking.correction.ratings import CorrectedRatings, correct_ratings
     from salon_ranking.diagnostics.both_bad import acceptability, settle_both_bad
     from salon_ranking.diagnostics.goodness_of_fit import CycleReport, GoodnessOfFit, cycle_report, goodness_of_fit
@@ -68,6 +70,7 @@ __all__ = [
     "ComparisonOptions",
     "ContributionOptions",
     "Contributions",
+    "CorrectedMeans",
     "CorrectedRatings",
     "Covariate",
     "CovariateCollinearityError",
@@ -100,6 +103,7 @@ __all__ = [
     "compare_groups",
     "compare_votes",
     "contributions",
+    "correct_means",
     "correct_ratings",
     "cycle_report",
     "differences",
@@ -122,6 +126,7 @@ __all__ = [
 
 _BY_MODULE = {
     "battles": "Battles",
+    "correction.means": "CorrectedMeans correct_means",
     "correction.ratings": "CorrectedRatings correct_ratings",
     "diagnostics.both_bad": "acceptability settle_both_bad",
     "diagnostics.goodness_of_fit": "CycleReport GoodnessOfFit cycle_report goodness_of_fit",

@@ -17,6 +17,10 @@ _COMMANDS = {
         "salon_bench.cli.report:compare",
         "Compare RUN_A with RUN_B, prompt by prompt: mean differences with intervals, by category, and the biggest changes.",
     ),
+    "correct": LazyCommand(
+        "salon_bench.cli.correct:correct",
+        "Correct a judge's scores by people: means that people would give, out of many scores and a few marks.",
+    ),
     "export": LazyCommand(
         "salon_bench.cli.report:export", "Write the verdicts of runs as one table, with prompts, pictures and labels."
     ),

@@ -65,15 +65,16 @@ _NAMES = ("prompt_id", "model", "generation_id", "dimension")
 _SCHEMA = dict.fromkeys((*_NAMES, "rater_id"), pl.String) | {"value": pl.Float64}
 
 
-def read_marks(path: StoreAddress) -> pl.DataFrame:
+def read_marks(path: StoreAddress, probability: str | None = None) -> pl.DataFrame:
     """Read marks; a picture is named by ``generation_id``, or by ``prompt_id`` and ``model``.
 
     Args:
         path: a table (CSV, JSON, JSON Lines, Parquet), or a result store (a directory or a URL), whose ``ratings`` are read.
+        probability: a further column of a table, with numbers: the chance that the picture was shown.
 
     Returns:
         Columns ``prompt_id``, ``model``, ``generation_id``, ``dimension``, ``rater_id`` (text; null where the table has none)
-        and ``value`` (float); a column that no row has is left out.
+        and ``value`` (float), and the probability's; a column that no row has is left out.
 
     Raises:
         InputError: the file cannot be read, a row names no picture or rater, a mark is no finite number, or no row is left.
@@ -88,7 +89,9 @@ def read_marks(path: StoreAddress) -> pl.DataFrame:
     if is_url(path) or Path(path).is_dir():
         frame = _stored(path)
     else:
-        frame = pl.DataFrame([_mark(row) for row in table_rows(Path(path))], schema=_SCHEMA)
+        further = () if probability is None else (probability,)
+        schema = _SCHEMA | dict.fromkeys(further, pl.Float64)
+        frame = pl.DataFrame([_mark(row, further) for row in table_rows(Path(path))], schema=schema)
     if frame.is_empty():
         raise InputError("there is no mark", source=path)
     return frame.drop(name for name in _NAMES if frame[name].is_null().all())
@@ -100,9 +103,10 @@ def _stored(store: StoreAddress) -> pl.DataFrame:
     return ResultStore.open(store, create=False, read_only=True).read("ratings").select(*_SCHEMA).collect()
 
 
-def _mark(row: TableRow) -> dict[str, object]:
+def _mark(row: TableRow, further: Sequence[str]) -> dict[str, object]:
     fields: dict[str, object] = {name: row.optional_text(name) for name in _NAMES}
     if fields["generation_id"] is None:
         row.text("prompt_id")
         row.text("model")
-    return fields | {"rater_id": row.text("rater_id"), "value": finite_number(row, "value")}
+    values = {name: finite_number(row, name) for name in ("value", *further)}
+    return fields | {"rater_id": row.text("rater_id"), **values}

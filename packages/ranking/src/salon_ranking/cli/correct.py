@@ -52,7 +52,7 @@ def correct(
         probability=probability,
         confidence=confidence,
     )
-    made = {"factor": board.factor, "counts_for": board.counts_for}
+    made = {"factor": board.factor, "counts_for": board.counts_for, "warnings": board.warnings}
     charts = board.view().makers()
     show_table(
         OtherTable(board.header, board.table, made, charts=charts, cells=board.cells, warnings=board.warnings), format_, output

@@ -1,6 +1,7 @@
 """Whether the battles that people voted on look like a random part of those that the judge decided."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,13 +28,18 @@ def imbalances(both: Paired) -> list[str]:
     for number, model in enumerate(both.models):
         share, mean = met[number] / battles, total[number] / met[number]
         spread = squares[number] / met[number] - mean**2
-        p_value = _by_chance(shown[number] / drawn - share, share * (1.0 - share), battles, drawn)
+        p_value = by_chance(shown[number] / drawn - share, share * (1.0 - share), battles, drawn)
         found.append(f"{model} is in {shown[number] / drawn:.0%} of the voted battles and in {share:.0%} of all")
         errors.append(p_value)
         part = seen[number] / max(shown[number], 1.0)
         found.append(f"the judge gives {model} {part:.0%} of its voted battles and {mean:.0%} of all")
-        errors.append(_by_chance(part - mean, spread, met[number], shown[number]))
-    return [text for text, p_value in zip(found, holm(errors), strict=True) if p_value < _SIGNIFICANT]
+        errors.append(by_chance(part - mean, spread, met[number], shown[number]))
+    return unlikely(found, errors)
+
+
+def unlikely(texts: Sequence[str], p_values: Sequence[float]) -> list[str]:
+    """Return the texts whose p-value is significant after Holm's correction over all."""
+    return [text for text, p_value in zip(texts, holm(p_values), strict=True) if p_value < _SIGNIFICANT]
 
 
 def _sums(both: Paired, of_first: Floats, of_second: Floats) -> Floats:
@@ -41,7 +47,7 @@ def _sums(both: Paired, of_first: Floats, of_second: Floats) -> Floats:
     return np.asarray(np.bincount(both.first, of_first, models) + np.bincount(both.second, of_second, models))
 
 
-def _by_chance(difference: float, variance: float, count: float, drawn: float) -> float:
+def by_chance(difference: float, variance: float, count: float, drawn: float) -> float:
     """Return the p-value of a difference of means, where some of ``count`` values are drawn without replacement."""
     error = math.sqrt(max(variance * (count - drawn) / max(count - 1.0, 1.0) / max(drawn, 1.0), 0.0))
     return math.erfc(abs(difference) / error / math.sqrt(2.0)) if error > 1e-12 else 1.0

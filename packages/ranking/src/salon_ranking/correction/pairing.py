@@ -90,8 +90,8 @@ def paired(people: Battles, judged: Battles, probability: str | None) -> Paired:
         verdicts["score"].to_numpy(),
         matched["battle"].cast(pl.Int64).to_numpy(),
         matched["score"].to_numpy(),
-        _weights(matched, probability, people.source),
-        _groups(matched, verdicts, cluster_columns(people.cluster_by), (people.source, judged.source)),
+        inverse_weights(matched, probability, people.source),
+        groups_of(matched, verdicts, cluster_columns(people.cluster_by), (people.source, judged.source)),
         matched_by,
     )
 
@@ -106,7 +106,7 @@ def _matched_by(votes: pl.DataFrame, verdicts: pl.DataFrame, sources: tuple[str,
 
 def _oriented(battles: Battles) -> pl.DataFrame:
     """Return the battles with ``first`` and ``second`` in ascending order and ``score``, the first model's."""
-    frame = battles.frame.collect()
+    frame = battles.frame.collect().drop("battle", "prompt_id_of_verdict", strict=False)
     names = ("battle_id", "prompt_id", "model_a", "model_b", "generation_a", "generation_b")
     frame = frame.with_columns(pl.col(name).cast(pl.String) for name in names if name in frame.columns)
     score = pl.col("winner").cast(pl.String).replace_strict(_SCORES, default=0.5, return_dtype=pl.Float64)
@@ -123,22 +123,46 @@ def _oriented(battles: Battles) -> pl.DataFrame:
     return frame.with_columns(**columns)
 
 
-def _weights(votes: pl.DataFrame, probability: str | None, source: str) -> Floats:
+def inverse_weights(votes: pl.DataFrame, probability: str | None, source: str) -> Floats:
+    """Return 1 over the column of probabilities, over its mean, shape (votes,); ones without a column.
+
+    Raises:
+        OptionError: the column is missing, or a probability is not above 0 and at most 1.
+    """
     if probability is None:
         return np.ones(votes.height)
     if probability not in votes.columns:
         raise OptionError("no such column", source=source, column=probability)
     chance = votes[probability].cast(pl.Float64, strict=False)
-    wrong = votes.with_row_index("row", 1).filter(~(chance.is_between(0.0, 1.0, closed="right").fill_null(False)))
+    wrong = (
+        votes.select(probability)
+        .with_row_index("of file", 1)
+        .filter(~(chance.is_between(0.0, 1.0, closed="right").fill_null(False)))
+    )
     if wrong.height:
-        problem = f"row {wrong['row'][0]}: a probability is above 0 and at most 1, not"
+        problem = f"row {wrong['of file'][0]}: a probability is above 0 and at most 1, not"
         raise OptionError(problem, source=source, column=probability, value=wrong[probability][0])
     weights = 1.0 / chance.to_numpy()
     return np.asarray(weights / weights.mean(), dtype=np.float64)
 
 
-def _groups(votes: pl.DataFrame, verdicts: pl.DataFrame, cluster: Sequence[str], sources: tuple[str, str]) -> tuple[Codes, ...]:
-    """Return clusters: by battle where no column of the verdicts is named, and by each named column."""
+def groups_of(
+    votes: pl.DataFrame, verdicts: pl.DataFrame, cluster: Sequence[str], sources: tuple[str, str]
+) -> tuple[Codes, ...]:
+    """Return clusters: by verdict where no column of the verdicts is named, and by each named column.
+
+    Args:
+        votes: with the row of the verdict that each is about in ``battle``.
+        verdicts: what was judged.
+        cluster: columns of the verdicts, or of the votes alone; at most one of each.
+        sources: what votes and verdicts are called in errors.
+
+    Returns:
+        Of the votes followed by the verdicts, shape (n + N,) each: one, or by two columns and their crossings.
+
+    Raises:
+        OptionError: two columns of one kind, or a verdict without a cluster.
+    """
     shared = [column for column in cluster if column in verdicts.columns]
     of_people = [column for column in cluster if column not in verdicts.columns]
     if len(shared) > 1 or len(of_people) > 1:

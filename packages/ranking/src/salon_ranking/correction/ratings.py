@@ -25,6 +25,20 @@ FEWEST_VOTES = 20
 _BASELINE = 1000.0
 
 
+def three_marks(table: pl.DataFrame, value: str) -> list[PlotRow]:
+    """Return the rows of a chart: of each model the corrected value, people's alone and the judge's alone."""
+    series = (
+        ("corrected", value, "ci_low", "ci_high"),
+        ("people alone", "people", "people_low", "people_high"),
+        ("judge alone", "judge", "judge_low", "judge_high"),
+    )
+    return [
+        PlotRow(row["model"], row[middle], row[low], row[high], name)
+        for row in table.iter_rows(named=True)
+        for name, middle, low, high in series
+    ]
+
+
 @dataclass(frozen=True, eq=False)
 class CorrectedRatings(ShownResult):
     """Ratings by people, by the judge, and by the judge corrected by people.
@@ -48,16 +62,7 @@ class CorrectedRatings(ShownResult):
 
     def view(self) -> ResultView:
         """Return the header, the table, and three marks per model as a chart."""
-        rows = [
-            PlotRow(row["model"], row[value], row[low], row[high], series)
-            for row in self.table.iter_rows(named=True)
-            for series, value, low, high in (
-                ("corrected", "rating", "ci_low", "ci_high"),
-                ("people alone", "people", "people_low", "people_high"),
-                ("judge alone", "judge", "judge_low", "judge_high"),
-            )
-        ]
-        chart = ForestPlot("Elo", rows, _BASELINE)
+        chart = ForestPlot("Elo", three_marks(self.table, "rating"), _BASELINE)
         return ResultView(self.header, self.cells(self.table), chart, tuple(f"Warning: {text}" for text in self.warnings))
 
     def cells(self, table: pl.DataFrame) -> Table:
