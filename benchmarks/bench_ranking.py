@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from salon_ranking import Battles, fit, rank
+from salon_ranking import Battles, correct_ratings, fit, rank
 from salon_ranking.scheduling import RULES, Rule, ScheduleState, next_pairs
 
 Benchmark = Callable[..., Any]
@@ -64,6 +64,17 @@ def million(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def sparse(folder: Path) -> Path:
     return write_votes(folder / "1m-1000.parquet", 1_000_000, 1000)
+
+
+@pytest.fixture(scope="module")
+def judged(folder: Path, million: Path) -> tuple[Path, Path]:
+    """Votes on 10,000 of a million battles, and a judge's verdicts on all, a third of them another battle's."""
+    people = pl.read_parquet(million).with_row_index("battle_id")
+    votes, verdicts = folder / "votes.parquet", folder / "verdicts.parquet"
+    people.sample(10_000, seed=0).write_parquet(votes)
+    other = pl.col("winner").shuffle(seed=1)
+    people.with_columns(winner=pl.when(pl.int_range(pl.len()) % 3 == 0).then(other).otherwise("winner")).write_parquet(verdicts)
+    return votes, verdicts
 
 
 def write_chain(path: Path, models: int) -> Path:
@@ -125,6 +136,19 @@ def test_intervals_of_a_million_battles(timed: Benchmark, million: Path) -> None
 
 def test_a_hundred_replicates_of_a_million_battles(timed: Benchmark, million: Path) -> None:
     timed("1 M x 50, B = 100/salon", lambda: rank(Battles.read(million), replicates=100))
+
+
+def test_sandwich_of_a_million_verdicts(timed: Benchmark, judged: tuple[Path, Path]) -> None:
+    verdicts = judged[1]
+    timed("1 M x 50, sandwich/salon", lambda: rank(Battles.read(verdicts, cluster_by="prompt_id"), interval="sandwich"))
+
+
+def test_a_million_verdicts_corrected_by_ten_thousand_votes(timed: Benchmark, judged: tuple[Path, Path]) -> None:
+    votes, verdicts = judged
+    timed(
+        "1 M x 50, sandwich/corrected by 10,000 votes",
+        lambda: correct_ratings(Battles.read(votes, cluster_by="prompt_id"), Battles.read(verdicts)),
+    )
 
 
 def test_ratings_of_a_chain_of_twenty_thousand_models(timed: Benchmark, chain: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_tail
+from salon_ranking.uncertainty.student import two_sided_quantile, two_sided_quantiles, two_sided_tail
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -29,3 +29,11 @@ def test_infinite_degrees_are_the_normal_distribution_and_nan_stays_nan():
         tails = two_sided_tail(np.array([np.nan, np.inf]), degrees)
         assert np.isnan(tails[0])
         assert tails[1] == 0.0
+
+
+def test_values_do_not_depend_on_their_company():
+    degrees, ratios = np.geomspace(1.0, 9e5, 60), np.linspace(0.1, 6.0, 60)
+    alone = [float(two_sided_quantiles(0.05, degrees[[row]])[0]) for row in range(60)]
+    assert two_sided_quantiles(0.05, degrees).tolist() == alone
+    alone = [float(two_sided_tail(ratios[[row]], degrees[[row]])[0]) for row in range(60)]
+    assert two_sided_tail(ratios, degrees).tolist() == alone

@@ -171,11 +171,17 @@ def groups_of(
     if shared and verdicts[shared[0]].null_count():
         raise OptionError("a verdict has no cluster", source=sources[1], column=shared[0])
     battle = np.concatenate([votes["battle"].to_numpy(), np.arange(verdicts.height)])
-    ways = [battle if not shared else (verdicts[shared[0]].cast(pl.String).rank("dense").to_numpy() - 1)[battle]]
+    ways = [battle if not shared else _codes(verdicts[shared[0]])[battle]]
     if of_people:
-        raters = votes[of_people[0]].cast(pl.String).rank("dense").to_numpy().astype(np.int64) - 1
+        raters = _codes(votes[of_people[0]])
         alone = raters.max(initial=-1) + 1 + np.arange(verdicts.height)
         ways.append(np.concatenate([raters, alone]))
         crossed = ways[0].astype(np.int64) * (int(ways[1].max(initial=0)) + 1) + ways[1]
         ways.append(np.unique(crossed, return_inverse=True)[1])
     return tuple(np.ascontiguousarray(way.astype(np.uint32)) for way in ways)
+
+
+def _codes(names: pl.Series) -> NDArray[np.int64]:
+    """Return one number per name, from 0 on."""
+    first_row = names.to_frame("name").with_row_index("row").select(pl.col("row").first().over("name"))
+    return np.unique(first_row.to_series().to_numpy(), return_inverse=True)[1].astype(np.int64)

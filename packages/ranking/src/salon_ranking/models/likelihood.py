@@ -222,12 +222,23 @@ class RowScores:
     def repeated(self) -> "RowScores":
         """Return the same with a row per battle."""
         count = self.rows[4]
-        times = count.astype(np.int64)
-        many = [np.ascontiguousarray(np.repeat(column, times, axis=0)) for column in (*self.rows[:4], np.ones(len(count)))]
-        bend, border = self.bend / count, self.border / count[:, None]
-        bends = None if self.bends is None else np.repeat(self.bends / count, times)
-        curved = np.repeat(bend, times), np.ascontiguousarray(np.repeat(border, times, axis=0)), self.corner
-        return RowScores(self.models, (many[0], many[1], many[2], many[3], many[4]), *curved, bends)
+        one = RowScores(
+            self.models,
+            (*self.rows[:4], np.ones(len(count))),
+            self.bend / count,
+            self.border / count[:, None],
+            self.corner,
+            None if self.bends is None else self.bends / count,
+        )
+        return one.taken(np.repeat(np.arange(len(count)), count.astype(np.int64)))
+
+    def taken(self, order: NDArray[np.int64]) -> "RowScores":
+        """Return the rows of these numbers, in this order."""
+        first, second, slope, further, count = self.rows
+        rows = first[order], second[order], slope[order], np.ascontiguousarray(further[order]), count[order]
+        bends = None if self.bends is None else self.bends[order]
+        border = np.ascontiguousarray(self.border[order])
+        return RowScores(self.models, rows, self.bend[order], border, self.corner, bends)
 
     def roots(self) -> Roots:
         """Return rows whose squares add up to the curvature: one per row, with a tie parameter two."""

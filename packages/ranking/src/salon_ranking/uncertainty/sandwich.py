@@ -182,6 +182,9 @@ def clustered(rows: RowScores, groups: Groups, bread: Floats, prior: Floats) -> 
     Args:
         groups: of the rows: by one column, or by two and their crossings.
     """
+    if len(groups) and (np.diff(groups[0].astype(np.int64)) < 0).any():  # rows of a cluster side by side: quicker to read
+        order = np.argsort(groups[0], kind="stable")
+        rows, groups = rows.taken(order), tuple(np.ascontiguousarray(group[order]) for group in groups)
     ways = [Clustering(rows, group, bread, prior) for group in groups]
     parts = [way.covariance() for way in ways]
     matrix = parts[0]

@@ -100,7 +100,7 @@ def _half_beta(degrees: Floats, square: Floats) -> Floats:
 
 def _fraction(a: Floats, b: Floats, z: Floats) -> Floats:
     c, d = np.ones_like(z), 1.0 / _away(1.0 - (a + b) * z / (a + 1.0))
-    value = d
+    value, left = d, np.ones(z.shape, dtype=np.bool_)  # each stops on its own, so that none depends on its company
     for step in range(1, 10_000):
         even = step * (b - step) * z / ((a + 2 * step - 1) * (a + 2 * step))
         odd = -(a + step) * (a + b + step) * z / ((a + 2 * step) * (a + 2 * step + 1))
@@ -109,8 +109,9 @@ def _fraction(a: Floats, b: Floats, z: Floats) -> Floats:
             d = 1.0 / _away(1.0 + term * d)
             c = _away(1.0 + term / c)
             change = change * c * d
-        value = value * change
-        if np.all(np.abs(change - 1.0) < 1e-15):
+        value = np.where(left, value * change, value)
+        left &= np.abs(change - 1.0) >= 1e-15
+        if not left.any():
             break
     return value
 
