@@ -168,6 +168,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "differences": {"battles": battles, **few},
         "dimension_weights": {"battles": battles, "ratings": MosRatings.from_frame(ALL_MARKS), "interactions": False},
         "dimension_correlations": {"ratings": ratings},
+        "draw_for_people": {"judged": Battles.from_frame(MANY), "count": 5},
         "explain": {"board": board, "battles": battles, "model": "x"},
         "exclude_flagged": {"battles": VOTES, "report": report},
         "fit": {"battles": battles},

@@ -10,7 +10,7 @@
 side by side. ``differences``, ``listing`` and ``explain`` take any board; ``goodness_of_fit``, ``cycle_report`` and
 ``win_rates`` compare a fit with its battles. ``settle_both_bad`` defines how both_bad counts; ``online_elo``
 is another method; ``GrowingLeague`` adds battles later; ``correct_ratings`` corrects a judge by people,
-``correct_means`` its scores.
+``correct_means`` its scores; ``draw_for_people`` draws what they vote on.
 The numeric core is written in Rust (``_core``).
 Formulas and sources: ``docs/ranking.md``, ``docs/intervals.md``, ``docs/groups.md``, ``docs/tie-models.md``,
 ``docs/contextual.md``, ``docs/diagnostics.md``, ``docs/online-elo.md``.
@@ -24,6 +24,7 @@ from salon_taxonomy.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from salon_ranking.battles import Battles
+    from salon_ranking.correction.drawing import draw_for_people
     from salon_ranking.correction.means import CorrectedMeans, correct_means
     from salon_ranking.correction.ratings import CorrectedRatings, correct_ratings
     from salon_ranking.diagnostics.both_bad import acceptability, settle_both_bad
@@ -107,6 +108,7 @@ __all__ = [
     "correct_ratings",
     "cycle_report",
     "differences",
+    "draw_for_people",
     "explain",
     "fit",
     "goodness_of_fit",
@@ -126,6 +128,7 @@ __all__ = [
 
 _BY_MODULE = {
     "battles": "Battles",
+    "correction.drawing": "draw_for_people",
     "correction.means": "CorrectedMeans correct_means",
     "correction.ratings": "CorrectedRatings correct_ratings",
     "diagnostics.both_bad": "acceptability settle_both_bad",

@@ -14,6 +14,7 @@ _VOTES = {
         "salon_ranking.cli.correct:correct",
         "Correct a judge by people: ratings of what people prefer, out of many verdicts and a few votes.",
     ),
+    "draw": LazyCommand("salon_ranking.cli.draw:draw", "Draw judged battles for people to vote on, with known chances."),
     "drivers": LazyCommand(
         "salon_ranking.cli.opinion:drivers",
         "Estimate what voters weigh: the rise of the win rate for one standard deviation more in a dimension, all else equal.",

@@ -68,7 +68,8 @@ def paired(people: Battles, judged: Battles, probability: str | None) -> Paired:
         problem = "two verdicts about one battle; leave in one judge's, one of each order's"
         raise OptionError(problem, source=judged.source, column=matched_by, value=twice[key[0]][0])
     prompt = {"prompt_id"} & {*votes.columns} & {*verdicts.columns} - {*key}
-    of_verdict = verdicts.select(*key, "battle", *prompt)
+    chance = {probability} & {*verdicts.columns} - {*votes.columns, *key}
+    of_verdict = verdicts.select(*key, "battle", *prompt, *chance)
     matched = votes.join(of_verdict, on=key, how="left", maintain_order="left", suffix="_of_verdict")
     strays = matched.filter(pl.col("battle").is_null())
     if strays.height:

@@ -88,8 +88,8 @@ class CorrectionOptions(Options):
 
     Attributes:
         baseline: the model whose rating is 1,000; None: the one with most verdicts.
-        probability: the column of the votes with the chance that the battle was shown to people, above 0 and at most 1; None:
-            all battles had the same.
+        probability: the column of the votes, or of the verdicts, with the chance that the battle was shown to people, above 0
+            and at most 1; None: all battles had the same.
         factor: λ, from 0 to 1; None: the best one.
         confidence: of the intervals.
     """

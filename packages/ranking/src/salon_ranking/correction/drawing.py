@@ -1,0 +1,99 @@
+"""Which judged battles people should vote on: a random part with known chances."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+
+from salon_ranking.battles import Battles
+from salon_ranking.correction.pairing import Floats
+from salon_ranking.errors import OptionError
+from salon_ranking.options import Options, Range, Seed, with_options
+
+DRAWN = "drawn"
+PROBABILITY = "probability"
+_FLOOR = 0.25
+"""No spread counts as less than this share of their mean: no vote weighs too much where the judge is sure and wrong."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawOptions(Options):
+    """How battles are drawn.
+
+    Attributes:
+        count: how many.
+        chance_of_a: a column with the judge's chance that model_a wins, from 0 to 1 (a soft answer; the share of several
+            judges, or of both orders): battles near a half are drawn more often. None: all alike.
+        seed: of the draw.
+    """
+
+    count: Annotated[int, Range(1, 10**9)]
+    chance_of_a: str | None = None
+    seed: Seed = 0
+
+
+@with_options(DrawOptions)
+def draw_for_people(judged: Battles, options: DrawOptions) -> pl.DataFrame:
+    """Draw judged battles for people to vote on, so that ``correct_ratings`` may use the votes.
+
+    Exactly ``count`` battles are drawn, each with its own chance, by systematic sampling in random order (Madow 1949,
+    doi:10.1214/aoms/1177729988). Without a column all chances are equal. With one they are in proportion to the square root of
+    p (1 - p), what people's answers spread by if the judge's chance p were true, but not below a fifth of the mean chance.
+
+    Args:
+        judged: one verdict per battle.
+        options: as keywords, the fields of :class:`DrawOptions`.
+
+    Returns:
+        The verdicts, with ``probability``, in (0, 1], and ``drawn``, true for ``count`` of them: what the arena's ``--pairs``
+        and ``correct_ratings(probability="probability")`` read.
+
+    Raises:
+        OptionError: there are fewer battles, the column is missing, or one of its values is no number from 0 to 1.
+
+    Example:
+        >>> verdicts = {"model_a": ["x"] * 4, "model_b": ["y"] * 4, "winner": ["model_a"] * 4, "p": [0.5, 0.99, 0.5, 0.99]}
+        >>> drawn = draw_for_people(verdicts, count=2, chance_of_a="p")
+        >>> drawn["probability"].round(2).to_list(), drawn["drawn"].sum()
+        ([0.83, 0.17, 0.83, 0.17], 2)
+    """
+    frame = judged.frame.collect().drop(PROBABILITY, DRAWN, strict=False)
+    if frame.height < options.count:
+        raise OptionError("there are fewer battles than are to be drawn:", source=judged.source, value=frame.height)
+    spread = np.ones(frame.height)
+    if options.chance_of_a is not None:
+        spread = _spread(frame, options.chance_of_a, judged.source)
+    chances = _chances(np.maximum(spread, _FLOOR * spread.mean()), options.count)
+    random = np.random.default_rng(options.seed)
+    order = random.permutation(frame.height)
+    steps = np.floor(np.cumsum(chances[order]) * (1.0 - 1e-12) + random.random())
+    drawn = np.zeros(frame.height, dtype=np.bool_)
+    drawn[order] = np.diff(steps, prepend=0.0) > 0.0
+    return frame.with_columns(pl.Series(PROBABILITY, chances), pl.Series(DRAWN, drawn))
+
+
+def _spread(frame: pl.DataFrame, column: str, source: str) -> Floats:
+    if column not in frame.columns:
+        raise OptionError("no such column", source=source, column=column, allowed=frame.columns)
+    chance = frame[column].cast(pl.Float64, strict=False)
+    wrong = ~chance.is_between(0.0, 1.0).fill_null(False)
+    if wrong.any():
+        row = int(wrong.arg_max() or 0)
+        problem = f"row {row + 1}: a chance is a number from 0 to 1, not"
+        raise OptionError(problem, source=source, column=column, value=str(frame[column][row]))
+    values = chance.to_numpy()
+    return np.sqrt(values * (1.0 - values)) + 1e-9
+
+
+def _chances(spread: Floats, count: int) -> Floats:
+    """Return chances in proportion to the spread that add up to ``count``, none above 1."""
+    chances = np.zeros(len(spread))
+    sure = np.zeros(len(spread), dtype=np.bool_)
+    while True:
+        rest = count - int(sure.sum())
+        chances = np.where(sure, 1.0, spread * rest / max(float(spread[~sure].sum()), 1e-300))
+        above = ~sure & (chances >= 1.0)
+        if not above.any():
+            return chances
+        sure |= above
