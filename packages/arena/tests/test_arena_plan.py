@@ -2,12 +2,17 @@
 
 import json
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
+from random import Random
 from typing import Any
+from uuid import uuid4
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
 from small_arena import MODELS, Clock, seen, write_material
+from sqlalchemy import select
 from test_arena_over_http import run, visitors
 
 from salon_arena import ArenaDatabase, Material, WorkService, read_material, vote_service
@@ -15,14 +20,17 @@ from salon_arena.battles import BattleRules, BattleTask
 from salon_arena.board import LiveBoard
 from salon_arena.forms import panel_task
 from salon_arena.labels import LabelTask
-from salon_arena.material import KnownPair
+from salon_arena.material import KnownPair, pair_key, read_pairs
 from salon_arena.people import read_rater
 from salon_arena.quality import audits
 from salon_arena.questions import BenchQuestionTask, realism_questions
 from salon_arena.release import PUBLIC_PLAN
 from salon_arena.service import AnswerBody
+from salon_arena.tables import ASSIGNMENTS
 from salon_arena.tasks import Task
 from salon_console import main
+from salon_judges.formats.generations import Generated
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Winner
 from salon_taxonomy.taxonomy import Taxonomy
 
@@ -162,3 +170,100 @@ def test_a_public_plan_is_called_public_on_the_pages_and_in_the_release(
             card = (tmp_path / f"{seed} {form}" / "README.md").read_text()
             said[seed] += [PUBLIC_PLAN in reply.output, PUBLIC_PLAN in card]
     assert said == {None: [False] * 6, 3: [True] * 6}
+
+
+# --- Listed pairs
+
+
+def listed(folder: Path, material: Material, text: str) -> tuple[tuple[Generated, Generated], ...]:
+    path = folder / "pairs.csv"
+    path.write_text(text)
+    return read_pairs(path, material)
+
+
+def test_only_listed_pairs_are_dealt_each_once_to_everyone_and_those_with_fewest_answers_first(tmp_path: Path) -> None:
+    material = read_material(*write_material(tmp_path, samples=1))
+    rows = [f"{prompt},{MODELS[n]},{MODELS[(n + 1) % 3]},{n != 1}" for prompt in material.prompts for n in range(3)]
+    pairs = listed(tmp_path, material, "\n".join(["prompt_id,model_a,model_b,drawn", *rows, rows[0]]) + "\n")
+    wanted = {pair_key(*pair) for pair in pairs}
+    assert len(pairs) == len(wanted) == 8
+    clock = Clock()
+    answered: list[list[str]] = []
+    with ArenaDatabase.open(tmp_path / "arena.db") as database:
+        service = vote_service(database, material, pairs=pairs, clock=clock)
+        for answers in (3, 8, 8):
+            rater = service.people.join().result().rater_id
+            answered.append([])
+            for _ in range(answers):
+                name = seen(service, rater)["assignment"]
+                query = select(ASSIGNMENTS.c.subject).where(ASSIGNMENTS.c.assignment_id == name)
+                answered[-1].append(database.read(lambda c, one=query: c.execute(one).scalar_one()))
+                clock.forward(60)
+                service.answer(rater, AnswerBody(answer_id=uuid4(), assignment=name, choice="left", elapsed_ms=3000)).result()
+            if answers == 8:
+                assert service.lease(rater).result()["tasks"] == []
+            clock.forward(100_000)  # its other leases run out
+    assert {*answered[1]} == {*answered[2]} == wanted
+    assert not {*answered[0]} & {*answered[1][:5]}, "first what nobody has answered"
+
+
+def test_sides_of_listed_pairs_are_drawn_from_the_secret(tmp_path: Path, many: Material) -> None:
+    text = "\n".join(["prompt_id,model_a,model_b", *(f"p{n},{MODELS[0]},{MODELS[1]}" for n in range(MANY))])
+    pairs = listed(tmp_path, many, text + "\n")
+
+    def make(database: ArenaDatabase) -> Task:
+        return BattleTask(many, LiveBoard(database), database.mode, pairs=pairs)
+
+    one, other = (dealt(tmp_path / f"{name}.db", make, 200) for name in ("one", "other"))
+    sides = {draft["subject"]: left(draft) for draft in one}
+    both = [sides[draft["subject"]] == left(draft) for draft in other if draft["subject"] in sides]
+    assert abs(sum(both) / len(both) - 0.5) < 4 * (0.25 / len(both)) ** 0.5
+    assert abs(sum(left(draft) == MODELS[0] for draft in one) - 100) < 4 * 50**0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("prompt_id,model_a,model_b\n", "there is no pair"),
+        (f"prompt_id,model_a,model_b,drawn\np1,{MODELS[0]},{MODELS[1]},false\n", "there is no pair"),
+        (f"prompt_id,model_a,model_b,drawn\np1,{MODELS[0]},{MODELS[1]},perhaps\n", "row 1, column 'drawn'.*'perhaps'"),
+        (f"prompt_id,model_a,model_b\np1,{MODELS[0]},{MODELS[0]}\n", "two models of a pair are one"),
+        (f"prompt_id,model_a,model_b\np1,{MODELS[0]},nobody\n", "row 1, column 'model_b'.*no file.*'nobody'"),
+        (f"prompt_id,model_a\np1,{MODELS[0]}\n", "model_b"),
+    ],
+)
+def test_pairs_that_cannot_be_shown_are_refused(tmp_path: Path, many: Material, text: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        listed(tmp_path, many, text)
+
+
+def test_votes_on_drawn_pairs_correct_a_judge(tmp_path: Path) -> None:
+    material = read_material(*write_material(tmp_path, samples=1))
+    pairs = [(prompt, *two) for prompt in material.prompts for two in combinations(MODELS, 2)]
+    verdicts = pl.DataFrame(pairs, ["prompt_id", "model_a", "model_b"], orient="row")
+    verdicts = verdicts.with_columns(winner=pl.Series(["model_a", "model_b", "model_a", "model_b"] * 3), p=pl.lit(0.7))
+    verdicts.write_csv(tmp_path / "verdicts.csv")
+    drawn, store = tmp_path / "drawn.csv", tmp_path / "results"
+    runner = CliRunner()
+    command = ["votes", "draw", str(tmp_path / "verdicts.csv"), "-n", "9", "--chance-of-a", "p", "--output", str(drawn)]
+    assert runner.invoke(main, command, catch_exceptions=False).exit_code == 0
+    clock, random = Clock(), Random(0)
+    with ArenaDatabase.open(tmp_path / "arena.db") as database:
+        service = vote_service(database, material, pairs=read_pairs(drawn, material), clock=clock)
+        for _ in range(5):
+            rater = service.people.join().result().rater_id
+            for _ in range(9):
+                name = seen(service, rater)["assignment"]
+                clock.forward(60)
+                body = AnswerBody(answer_id=uuid4(), assignment=name, choice=random.choice(["left", "right"]), elapsed_ms=3000)
+                service.answer(rater, body).result()
+        clock.forward(100_000)
+        service.settle_due().result()
+    command = ["arena", "export", "--database", str(tmp_path / "arena.db"), "--store", str(store)]
+    assert runner.invoke(main, command, catch_exceptions=False).exit_code == 0
+    command = ["votes", "correct", str(store), "--judged", str(drawn), "--probability", "probability", "--format", "json"]
+    result = runner.invoke(main, command, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    board = json.loads(result.stdout)
+    assert "45 votes of people" in board["header"] and "matched by prompt_id and pair" in board["header"]
+    assert sum(row["votes"] for row in board["rows"]) == 90

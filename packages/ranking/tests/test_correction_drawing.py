@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from salon_ranking import Battles, correct_ratings, draw_for_people
 from salon_ranking.cli import votes as votes_commands
 from salon_ranking.errors import OptionError
+from studies.drawing import saved
 
 
 def verdicts(chances: list[float]) -> pl.DataFrame:
@@ -52,12 +53,12 @@ def test_as_many_as_asked_are_drawn_and_chances_add_up_to_them(chances: list[flo
 
 def test_each_battle_is_drawn_as_often_as_its_chance_says() -> None:
     chances = [0.5, 0.6, 0.9, 0.99, 0.01, 0.5, 0.3, 0.0, 1.0, 0.45]
-    times = np.zeros(10)
-    for seed in range(4000):
-        drawn = draw(verdicts(chances), count=4, chance_of_a="p", seed=seed)
+    times, judged = np.zeros(10), Battles.from_frame(verdicts(chances))
+    for seed in range(1000):
+        drawn = draw_for_people(judged, count=4, chance_of_a="p", seed=seed)
         times += drawn["drawn"].to_numpy()
     expected = drawn["probability"].to_numpy()
-    assert np.abs(times / 4000 - expected).max() < 4 * np.sqrt(0.25 / 4000)
+    assert np.abs(times / 1000 - expected).max() < 4 * np.sqrt(0.25 / 1000)
 
 
 def test_order_and_names_do_not_change_a_chance_and_a_seed_gives_one_draw() -> None:
@@ -100,6 +101,12 @@ def test_votes_drawn_by_the_judges_doubt_lead_to_what_all_people_say() -> None:
         ).table.sort("model")
         held += int((board["ci_low"][0] <= everyone["rating"][0]) and (everyone["rating"][0] <= board["ci_high"][0]))
     assert held >= 34
+
+
+def test_doubt_saves_votes_where_the_judge_is_good() -> None:
+    agreement, share = saved(6.0, 16)
+    assert agreement > 0.85
+    assert 0.05 < share < 0.4
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:

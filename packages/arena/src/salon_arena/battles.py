@@ -23,6 +23,7 @@ from salon_arena.errors import RefusedError
 from salon_arena.material import KnownPair, Material
 from salon_arena.planner import Planned, Planner
 from salon_arena.tasks import Draft, Payload, Rater, prompt_payload, seen_among, unseen
+from salon_judges.formats.generations import Generated
 from salon_taxonomy.records import Mode, Side
 
 CHOICES: Final = ("left", "right", "both_good", "both_bad")
@@ -59,18 +60,20 @@ class BattleTask:
         board: the counts that the planner works from.
         mode: ``public`` or ``expert``.
         rules: see :class:`BattleRules`.
+        pairs: the only pairs to deal; empty: all, as the scheduler plans.
     """
 
     material: Material
     board: LiveBoard
     mode: str = Mode.PUBLIC.value
     rules: BattleRules = field(default_factory=BattleRules)
+    pairs: Sequence[tuple[Generated, Generated]] = ()
     page: str = "battle.html.jinja"
     work: str = "battles"
 
     def begin(self, draws: PlanDraws) -> None:
         """Begin the plan."""
-        self._planner = Planner(self.material, self.board.counts, draws)
+        self._planner = Planner(self.material, self.board.counts, draws, self.pairs)
         self._draws = draws
 
     def standing(self, connection: Connection, rater: Rater, now: int) -> dict[str, Any]:

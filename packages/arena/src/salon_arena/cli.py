@@ -63,6 +63,7 @@ _TASKS_OF = {
     "--reference": ("mos", "realism"),
     "--hidden-reference": ("mos",),
     "--anchors": ("battles",),
+    "--pairs": ("battles",),
     "--qualification": ("battles",),
 }
 _ONE_BY_ONE = ("labels", "checks", "mos")
@@ -125,6 +126,7 @@ def arena() -> None:
 @click.option("--hidden-reference", metavar="MODEL", help="With --task mos: rate this model's files among the others (ACR-HR).")
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="With --task labels: a name, or a TOML file.")
 @click.option("--raters", type=click.IntRange(min=1), default=2, show_default=True, help="People per panel or checked file.")
+@click.option("--pairs", type=_FILE, help="Deal only these (prompt_id, model_a, model_b), as `salon votes draw` writes them.")
 @click.option("--anchors", type=_FILE, help="Pairs whose winner is known (prompt_id, model_a, model_b, winner): 5% of tasks.")
 @click.option(
     "--qualification", type=_FILE, help="Pairs that experts must judge like the panel before they vote; as --anchors."
@@ -171,6 +173,7 @@ def serve(
     hidden_reference: str | None,
     taxonomy: str,
     raters: int,
+    pairs: Path | None,
     anchors: Path | None,
     qualification: Path | None,
     certified_days: float,
@@ -207,7 +210,7 @@ def serve(
     from salon_arena.battles import BattleRules
     from salon_arena.database import ArenaDatabase
     from salon_arena.log import open_log
-    from salon_arena.material import read_known_pairs
+    from salon_arena.material import read_known_pairs, read_pairs
     from salon_arena.people import CONSENT
     from salon_arena.service import WorkService, vote_service
 
@@ -218,6 +221,7 @@ def serve(
     options = {
         "--reference": reference,
         "--hidden-reference": hidden_reference,
+        "--pairs": pairs,
         "--anchors": anchors,
         "--qualification": qualification,
     }
@@ -230,6 +234,7 @@ def serve(
         qualification=() if qualification is None else read_known_pairs(qualification, material),
         certified_days=certified_days,
     )
+    only = () if pairs is None else read_pairs(pairs, material)
     text = CONSENT if consent is None else _text(consent)
     provider = _provider(oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
     with ExitStack() as stack:  # the database last: what is wrong before it leaves none behind
@@ -239,7 +244,7 @@ def serve(
         opened = stack.enter_context(ArenaDatabase.open(database, mode=mode))
         settings: dict[str, Any] = {"consent": text, "invited": invite_only, "reveal": reveal, "seed": seed}
         if work is None:
-            service = vote_service(opened, material, rules=rules, **settings)
+            service = vote_service(opened, material, rules=rules, pairs=only, **settings)
         else:
             service = WorkService(opened, work, **settings)
         settings = {**_sign_in(service, passwords, provider), **log}

@@ -1,6 +1,6 @@
 """Read prompts, the pictures or videos of one folder per model, and pairs whose winner is known."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -162,6 +162,26 @@ def pair_key(one: Generated, other: Generated) -> str:
     return "\x1f".join([one.prompt_id, *named[0], *named[1]])
 
 
+def read_pairs(path: Path, material: Material) -> tuple[tuple[Generated, Generated], ...]:
+    """Read the only pairs that are to be shown, each once.
+
+    Args:
+        path: a table as of :func:`read_known_pairs`, without ``winner``. Where it has a column ``drawn``, as ``salon votes
+            draw`` writes it, rows in which that is false are left out.
+        material: the files that the rows name.
+
+    Raises:
+        InputError: there is no pair, a column is missing, ``drawn`` is neither true nor false, or a row names a file that is
+            not in ``material``.
+    """
+    pairs: dict[str, tuple[Generated, Generated]] = {}
+    for row, pair in _pairs(path, material, _is_drawn):
+        if pair[0].model == pair[1].model:
+            raise row.problem("the two models of a pair are one:", "model_b", value=pair[1].model)
+        pairs.setdefault(pair_key(*pair), pair)
+    return tuple(pairs.values())
+
+
 def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
     """Read anchors, or the pairs of a qualification test, from a table.
 
@@ -174,21 +194,33 @@ def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
         InputError: there is no row, a column is missing, a row names a file that is not in ``material``, or a winner is
             unknown.
     """
+    return tuple(KnownPair(*pair, Winner(row.text("winner", allowed=tuple(Winner)))) for row, pair in _pairs(path, material))
+
+
+def _pairs(
+    path: Path, material: Material, wanted: Callable[[TableRow], bool] = lambda _: True
+) -> list[tuple[TableRow, tuple[Generated, Generated]]]:
+    """Return the wanted rows of a table, which name two files of one prompt, with the files."""
     files = {(file.prompt_id, file.model, file.sample): file for file in material.files}
-    pairs: list[KnownPair] = []
-    for row in table_rows(path):
-        pair: list[Generated] = []
-        for side in ("a", "b"):
-            sample = row.cells.get(f"sample_{side}") or 0
-            model = row.text(f"model_{side}")
-            file = files.get((row.text("prompt_id"), model, int(sample) if str(sample).isdigit() else -1))
-            if file is None:
-                raise row.problem("has no file for this prompt and sample:", f"model_{side}", value=model)
-            pair.append(file)
-        pairs.append(KnownPair(pair[0], pair[1], Winner(row.text("winner", allowed=tuple(Winner)))))
+
+    def file_of(row: TableRow, side: str) -> Generated:
+        sample, model = row.cells.get(f"sample_{side}") or 0, row.text(f"model_{side}")
+        file = files.get((row.text("prompt_id"), model, int(sample) if str(sample).isdigit() else -1))
+        if file is None:
+            raise row.problem("has no file for this prompt and sample:", f"model_{side}", value=model)
+        return file
+
+    pairs = [(row, (file_of(row, "a"), file_of(row, "b"))) for row in table_rows(path) if wanted(row)]
     if not pairs:
         raise InputError("there is no pair in the file", source=path)
-    return tuple(pairs)
+    return pairs
+
+
+def _is_drawn(row: TableRow) -> bool:
+    drawn = str(row.cells.get("drawn", True)).lower()
+    if drawn not in ("true", "false"):
+        raise row.problem("is neither true nor false:", "drawn", value=drawn[:80])
+    return drawn == "true"
 
 
 def _read_prompts(path: Path) -> UsableRows[tuple[Prompt, Mapping[str, str]]]:

@@ -4,9 +4,10 @@ Battles that raters hold open count as matches, so that a hundred raters at once
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations, islice, product
+from random import Random
 from typing import Any, Final
 
 import numpy as np
@@ -62,13 +63,21 @@ class Planner:
         material: what can be shown.
         settled: returns the settled battles so far, as counts by stream.
         draws: of pairs, prompts and sides.
+        pairs: the only pairs to show, those with fewest answers first; empty: whatever the scheduler plans.
 
     Raises:
         OptionError: no two models share a prompt.
     """
 
-    def __init__(self, material: Material, settled: Callable[[], Mapping[int, Battles]], draws: PlanDraws) -> None:
+    def __init__(
+        self,
+        material: Material,
+        settled: Callable[[], Mapping[int, Battles]],
+        draws: PlanDraws,
+        pairs: Sequence[tuple[Generated, Generated]] = (),
+    ) -> None:
         self._material = material
+        self._pairs = pairs
         self._settled = settled
         self._draws = draws
         self._plan: deque[Planned] = deque()
@@ -103,6 +112,9 @@ class Planner:
         return list(drawn.values())
 
     def _refill(self, connection: Connection, now: int) -> None:
+        if self._pairs:
+            self._plan = deque(islice(self._listed(_answers(connection, now)), _PLANNED))
+            return
         counts = self._settled()
         waiting = _open_leases(connection, now)
         plans = []
@@ -130,6 +142,9 @@ class Planner:
 
     def _all_pairs(self) -> Iterator[Planned]:
         """Yield every pair once, prompts and sides at random."""
+        if self._pairs:
+            yield from self._listed({})
+            return
         random = self._draws.new()
         by_prompt: dict[str, list[Generated]] = {}
         for file in self._material.files:
@@ -139,9 +154,28 @@ class Planner:
             for file in files:
                 models.setdefault(file.model, []).append(file)
             for one, other in combinations(models.values(), 2):
-                for left, right in product(one, other):
-                    side = random.choice(list(Side))
-                    yield Planned(*((left, right) if side is Side.LEFT else (right, left)), side, None, None)
+                for a, b in product(one, other):
+                    yield _unplanned(a, b, random)
+
+    def _listed(self, answers: Mapping[str, int]) -> Iterator[Planned]:
+        """Yield the pairs to show, those with fewest answers first, else at random."""
+        random = self._draws.new()
+        order = random.sample(self._pairs, len(self._pairs))
+        for a, b in sorted(order, key=lambda pair: answers.get(pair_key(*pair), 0)):
+            yield _unplanned(a, b, random)
+
+
+def _unplanned(a: Generated, b: Generated, random: Random) -> Planned:
+    side = random.choice(list(Side))
+    return Planned(*((a, b) if side is Side.LEFT else (b, a)), side, None, None)
+
+
+def _answers(connection: Connection, now: int) -> dict[str, int]:
+    """Count battles that are leased or answered, by pair."""
+    leased = (ASSIGNMENTS.c.state == "open") & (ASSIGNMENTS.c.lease_until > now)
+    live = (ASSIGNMENTS.c.kind == "battle") & (ASSIGNMENTS.c.state.in_(["answered", "settled"]) | leased)
+    query = select(ASSIGNMENTS.c.subject, func.count()).where(live).group_by(ASSIGNMENTS.c.subject)
+    return {row[0]: row[1] for row in connection.execute(query)}
 
 
 def _open_leases(connection: Connection, now: int) -> dict[int, dict[tuple[str, str], int]]:

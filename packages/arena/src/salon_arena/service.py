@@ -28,6 +28,7 @@ from salon_arena.people import CONSENT, People, read_rater
 from salon_arena.settling import UNDO, settle_due, settle_earlier
 from salon_arena.tables import ANSWERS, ASSIGNMENTS, SETTINGS
 from salon_arena.tasks import Draft, Task, files_of, prompt_shown
+from salon_judges.formats.generations import Generated
 from salon_taxonomy.records import Mode
 from salon_taxonomy.verdict import Unscored
 
@@ -347,7 +348,12 @@ def _assignment(draft: Draft, rater_id: str, issued_at: int, now: int) -> dict[s
 
 
 def vote_service(
-    database: ArenaDatabase, material: Material, *, rules: BattleRules | None = None, **options: Any
+    database: ArenaDatabase,
+    material: Material,
+    *,
+    rules: BattleRules | None = None,
+    pairs: Sequence[tuple[Generated, Generated]] = (),
+    **options: Any,
 ) -> WorkService:
     """Make the service of an arena of battles; ``options`` as for :class:`WorkService`.
 
@@ -355,8 +361,9 @@ def vote_service(
         database: where everything is kept.
         material: what is compared.
         rules: what tests the raters; None: nothing.
+        pairs: the only pairs to deal; empty: all.
     """
     rules = rules or BattleRules()
     counted_from = rules.anchors_first if rules.anchors and database.mode == Mode.PUBLIC.value else 0
     board = LiveBoard(database, anchors_first=counted_from)
-    return WorkService(database, BattleTask(material, board, database.mode, rules), **options)
+    return WorkService(database, BattleTask(material, board, database.mode, rules, pairs), **options)

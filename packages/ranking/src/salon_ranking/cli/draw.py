@@ -24,11 +24,11 @@ from salon_ranking.cli.output import FORMAT, HELP, seed_option
 def draw(verdicts: Path, count: int, chance_of_a: str | None, seed: int, output: Path | None, format_: str) -> None:
     """Draw judged battles for people to vote on, with known chances.
 
-    VERDICTS is what `salon votes rank` reads. The output has its rows, the chance of each to be drawn (probability) and whether
-    it is (drawn): give it to `salon arena serve --pairs`, and later with the votes to `salon votes correct --judged`.
+    VERDICTS is what `salon votes rank` reads. The output has its rows, those drawn first, with the chance of each (probability)
+    and whether it is drawn: give it to `salon arena serve --pairs`, and later with the votes to `salon votes correct --judged`.
 
     Equal chances serve best unless the judge is good and says how sure it is: where it agreed with people in nine of ten
-    battles --chance-of-a saved a fifth of the votes, in eight of ten a twentieth, in seven of ten none.
+    battles --chance-of-a saved a fifth of the votes, in eight of ten a twentieth, in seven of ten none (simulated).
 
     \b
     Example:
@@ -45,4 +45,5 @@ def draw(verdicts: Path, count: int, chance_of_a: str | None, seed: int, output:
     chances = table["probability"].to_numpy()
     range_ = f"{chances.min():.3g} each" if chance_of_a is None else f"{chances.min():.3g} to {chances.max():.3g}"
     header = f"{numbers.counted(count, 'battle')} drawn of {table.height:,}; chances: {range_}; seed {seed}."
-    show_table(OtherTable(header, table, {"seed": seed}), format_, output)
+    first = table.sort("drawn", descending=True, maintain_order=True)
+    show_table(OtherTable(header, first, {"seed": seed}), format_, output)
