@@ -29,6 +29,8 @@ ELSEWHERE = {
 }
 """Functions that print what another one makes, and the row that shows it."""
 NONE_OF_ITS_OWN = {
+    "salon_ranking.benjamini_hochberg": "corrects given p-values; test_multiple_testing simulates the share of wrong claims",
+    "salon_ranking.opinion.benjamini_hochberg": "the same function",
     "salon_ranking.online_elo": "says that its spread is no confidence interval",
     "salon_ranking.agreement.alpha": "a value; intervals are label_statistics'",
     "salon_ranking.agreement.alpha_of_ratings": "a value; intervals are label_statistics'",

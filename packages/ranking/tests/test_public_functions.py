@@ -105,6 +105,7 @@ def calls() -> dict[str, dict[str, Any]]:
         "cohen_kappa": {"first": labels, "second": labels[::-1]},
         "fit_logistic": {"x": x, "y": y, "terms": ["a", "b"]},
         "fleiss_kappa": {"counts": [[3, 0], [1, 2], [0, 3]]},
+        "benjamini_hochberg": {"p_values": [0.1, 0.02]},
         "holm": {"p_values": [0.1, 0.02]},
         "kappa_of_table": {"observed": [[20, 5], [10, 15]]},
         "kendall": {"first": scores[:, 0], "second": scores[:, 1]},

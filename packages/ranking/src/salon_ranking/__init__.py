@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from salon_ranking.models.options import FitOptions
     from salon_ranking.models.ratings import Ratings, fit
     from salon_ranking.models.ties import Chances
-    from salon_ranking.uncertainty.multiple_testing import holm
+    from salon_ranking.uncertainty.multiple_testing import benjamini_hochberg, holm
     from salon_ranking.uncertainty.options import IntervalOptions
     from salon_ranking.uncertainty.quantiles import bca_interval, percentile_interval
 
@@ -100,6 +100,7 @@ __all__ = [
     "acceptability",
     "as_matrix",
     "bca_interval",
+    "benjamini_hochberg",
     "compare",
     "compare_groups",
     "compare_votes",
@@ -155,7 +156,7 @@ _BY_MODULE = {
     "models.options": "FitOptions",
     "models.ratings": "Ratings fit",
     "models.ties": "Chances",
-    "uncertainty.multiple_testing": "holm",
+    "uncertainty.multiple_testing": "benjamini_hochberg holm",
     "uncertainty.options": "IntervalOptions",
     "uncertainty.quantiles": "bca_interval percentile_interval",
 }

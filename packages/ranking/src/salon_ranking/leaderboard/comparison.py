@@ -23,7 +23,7 @@ from salon_ranking.models.options import FitOptions
 from salon_ranking.models.ratings import POINTS_PER_UNIT, RANK_DIGITS, fitted
 from salon_ranking.options import checked, with_options
 from salon_ranking.uncertainty.joint import joint_fit, joint_method
-from salon_ranking.uncertainty.multiple_testing import holm
+from salon_ranking.uncertainty.multiple_testing import benjamini_hochberg, holm
 from salon_ranking.uncertainty.options import IntervalOptions
 from salon_ranking.uncertainty.resampling import uncertainties
 from salon_ranking.uncertainty.student import two_sided_quantiles, two_sided_tail
@@ -91,8 +91,8 @@ class VoteComparison(ShownResult):
         table: one row per model that both rate, best first by the first set: ``model``, ``rating`` and ``rank`` by the first,
             ``other_rating`` and ``other_rank`` by the second, ``change`` (places gained from the second to the first),
             ``difference`` (rating less other rating, Elo points), ``ci_low``, ``ci_high``, ``degrees`` (of freedom of Student's
-            t; null: the normal distribution), ``p_value``, ``p_holm`` (corrected over all rows); the last five are null where
-            no interval is known.
+            t; null: the normal distribution), ``p_value``, ``p_holm`` and ``p_bh`` (by Holm, and by Benjamini and
+            Hochberg, over all rows); the last six are null where no interval is known.
         header: how it was made, and why intervals are missing.
     """
 
@@ -190,13 +190,14 @@ def _comparison_table(
         "degrees": np.where(np.isinf(freedom), np.nan, freedom),
         "p_value": tails,
         "p_holm": holm(tails),
+        "p_bh": benjamini_hochberg(tails),
     }
     places = {
         name: pl.col(rating).round(RANK_DIGITS).rank("min", descending=True).cast(pl.Int64)
         for name, rating in (("rank", "rating"), ("other_rank", "other_rating"))
     }
     table = pl.DataFrame({"model": pl.Series(shared, dtype=pl.String), **columns}).with_columns(
-        pl.col("ci_low", "ci_high", "degrees", "p_value", "p_holm").fill_nan(None), **places
+        pl.col("ci_low", "ci_high", "degrees", "p_value", "p_holm", "p_bh").fill_nan(None), **places
     )
     ordered = ["model", "rating", "rank", "other_rating", "other_rank", "change", *list(columns)[2:]]
     return table.with_columns(change=pl.col("other_rank") - pl.col("rank")).sort("rank", "model").select(ordered)

@@ -21,7 +21,7 @@ from salon_ranking.leaderboard.options import EstimateOptions, settled_options
 from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.ratings import POINTS_PER_UNIT, fitted
 from salon_ranking.options import Progress, with_options
-from salon_ranking.uncertainty.multiple_testing import holm
+from salon_ranking.uncertainty.multiple_testing import benjamini_hochberg, holm
 from salon_ranking.uncertainty.options import Interval
 from salon_ranking.uncertainty.resampling import uncertainties
 from salon_ranking.uncertainty.student import two_sided_tail
@@ -39,6 +39,7 @@ _COLUMNS = {
     "degrees": pl.Float64,
     "p_value": pl.Float64,
     "p_holm": pl.Float64,
+    "p_bh": pl.Float64,
     "significant": pl.Boolean,
 }
 
@@ -50,8 +51,8 @@ class Differences:
     Attributes:
         table: one row per pair, strongest first, the higher rated as ``model_a``: ``difference`` (Elo points, 0 or more),
             ``ci_low``, ``ci_high``, ``standard_error``, ``degrees`` (of freedom of Student's t; null: the normal distribution),
-            ``p_value``, ``p_holm`` (corrected over all rows of the table),
-            ``significant`` (``p_holm`` < 1 - confidence). Null where no interval is known.
+            ``p_value``, ``p_holm`` and ``p_bh`` (by Holm, and by Benjamini and Hochberg, over all rows), ``significant``
+            (``p_holm`` < 1 - confidence). Null where no interval is known.
         confidence: of each interval by itself, and of all claims of significance together.
         ci_method: as of a leaderboard.
         degenerate: replicates (of the worst component) without a finite estimate; they count beyond both ends.
@@ -89,12 +90,14 @@ class Differences:
         """One sentence on how the table was made."""
         significant = self.table["significant"].sum()
         share = f"{100 * (1 - self.confidence):.3g}%"
+        by_share = (self.table["p_bh"] < 1 - self.confidence).sum()
         lost = (f"{self.degenerate:,} degenerate replicates without a finite estimate",) if self.degenerate else ()
         remarks = "".join(f"; {said}" for said in (*lost, *self.warnings))
         how = f"{self.ci_method}{freedom_of(self.table['degrees'])}"
         return (
             f"{self.source}: {self.table.height:,} pairs of models; {100 * self.confidence:.4g}% interval: {how}; "
-            f"{significant:,} differences are significant at {share} after Holm's correction{remarks}."
+            f"{significant:,} differences are significant at {share} after Holm's correction, {by_share:,} after Benjamini and "
+            f"Hochberg's{remarks}."
         )
 
 
@@ -172,7 +175,7 @@ def _pairs(battles: Battles, one: Uncertainty, confidence: float) -> Iterator[pl
 
 
 def _corrected(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
-    corrected = holm(table["p_value"].cast(pl.Float64).to_numpy())
-    added = table.with_columns(pl.Series("p_holm", corrected, dtype=pl.Float64))
+    p_values = table["p_value"].cast(pl.Float64).to_numpy()
+    added = table.with_columns(p_holm=holm(p_values), p_bh=benjamini_hochberg(p_values))
     unknown = added.with_columns(pl.col(pl.Float64).fill_nan(None))
     return unknown.with_columns((pl.col("p_holm") < 1.0 - confidence).alias("significant"))

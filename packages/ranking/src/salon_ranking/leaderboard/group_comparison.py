@@ -18,10 +18,10 @@ from salon_ranking.leaderboard.options import RankOptions
 from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.options import with_options
 from salon_ranking.uncertainty.joint import joint_fit, joint_method
-from salon_ranking.uncertainty.multiple_testing import holm
+from salon_ranking.uncertainty.multiple_testing import benjamini_hochberg, holm
 from salon_ranking.uncertainty.student import two_sided_quantiles, two_sided_tail
 
-_TESTS: Final = ("difference", "difference_low", "difference_high", "p_value", "p_holm")
+_TESTS: Final = ("difference", "difference_low", "difference_high", "p_value", "p_holm", "p_bh")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,8 @@ class GroupComparison(ShownResult):
     Attributes:
         table: :func:`compare`'s, with ``ci_low G`` and ``ci_high G`` of each rating, and from the second group on
             ``difference G`` (Elo points; the group's rating less that of the first, each counted from the mean of the models
-            that all groups rate), ``difference_low G``, ``difference_high G``, ``p_value G`` and ``p_holm G`` (corrected over
-            all models and groups). Null where no interval is known.
+            that all groups rate), ``difference_low G``, ``difference_high G``, ``p_value G``, ``p_holm G`` and ``p_bh G`` (by
+            Holm, and by Benjamini and Hochberg, over all models and groups). Null where no interval is known.
         groups: their names, in the order of the columns.
         header: how it was made.
         warnings: what to know before the tests are believed.
@@ -131,7 +131,8 @@ def groups_compared(battles: Battles, column: str, options: RankOptions) -> Grou
         "ranks among the models of all groups",
         f"no test of the differences: {how}"
         if tests is None
-        else f"differences to {names[0]} with {100 * options.confidence:.4g}% intervals: {how}, p by Holm's correction",
+        else f"differences to {names[0]} with {100 * options.confidence:.4g}% intervals: {how}, p by Holm's correction over "
+        f"{(len(names) - 1) * tests.height:,} tests",
         *battles.remarks,
     ]
     warnings = () if tests is None else tuple(independence_warnings(battles, list(groups.values())))
@@ -156,7 +157,9 @@ def _group_tests(
     with np.errstate(divide="ignore", invalid="ignore"):
         tails = two_sided_tail(np.abs(difference / error), degrees)
     points = [POINTS_PER_UNIT * values for values in (difference, difference - reach, difference + reach)]
-    tested = pl.DataFrame(dict(zip(_TESTS, (*points, tails, holm(tails)), strict=True))).fill_nan(None)
+    tested = pl.DataFrame(dict(zip(_TESTS, (*points, tails, holm(tails), benjamini_hochberg(tails)), strict=True))).fill_nan(
+        None
+    )
     labels = pl.DataFrame([row[:2] for row in rows], schema=["model", "group"], orient="row")
     tested = pl.concat([labels, tested], how="horizontal")
     table = pl.DataFrame({"model": models})

@@ -26,7 +26,7 @@ from salon_ranking.opinion.significance import paired_comparisons
 from salon_ranking.opinion.stability import self_comparison
 from salon_ranking.opinion.summary import MosSummary, summarise
 from salon_ranking.opinion.weights import Weights, dimension_weights
-from salon_ranking.uncertainty.multiple_testing import holm
+from salon_ranking.uncertainty.multiple_testing import benjamini_hochberg, holm
 from salon_ranking.uncertainty.proportions import wilson_interval
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "TooFewBattlesError",
     "Weights",
     "WeightsError",
+    "benjamini_hochberg",
     "dimension_correlations",
     "dimension_weights",
     "fit_logistic",

@@ -23,7 +23,7 @@ from salon_ranking.extras import analysis
 from salon_ranking.opinion.ratings import MosRatings
 from salon_ranking.opinion.scores import Unit, cells
 from salon_ranking.options import Range, checked
-from salon_ranking.uncertainty.multiple_testing import holm
+from salon_ranking.uncertainty.multiple_testing import benjamini_hochberg, holm
 from salon_ranking.uncertainty.student import two_sided_tail
 
 Floats = NDArray[np.float64]
@@ -41,6 +41,7 @@ COMPARISONS = {
     "statistic": pl.Float64,
     "p": pl.Float64,
     "p_holm": pl.Float64,
+    "p_bh": pl.Float64,
     "significant": pl.Boolean,
 }
 """The columns of :func:`paired_comparisons`."""
@@ -68,7 +69,8 @@ def paired_comparisons(
     Returns:
         Columns ``scenario`` (null: all prompts), ``dimension``, ``model_a`` (the one with the higher mean over the common
         prompts), ``model_b``, ``prompts``, ``difference`` (marks, at least 0), ``standard_error`` (null for ``wilcoxon``),
-        ``statistic`` (t, the normal z of the signed ranks, or z), ``p`` (two-sided), ``p_holm``, ``significant``.
+        ``statistic`` (t, the normal z of the signed ranks, or z), ``p`` (two-sided), ``p_holm`` and ``p_bh`` (by Holm, and by
+        Benjamini and Hochberg), ``significant``.
 
     Raises:
         OptionError: an unknown test, ``alpha`` outside 0 … 1, or ``by_scenario`` without scenarios.
@@ -87,8 +89,7 @@ def paired_comparisons(
         chosen = blocks if scenario is None else blocks.filter(scenario=scenario)
         for dimension in ratings.dimensions:
             rows = list(_pairs(_Grid.of(chosen.filter(dimension=dimension)), test))
-            corrected = holm(np.array([row.p for row in rows], dtype=np.float64))
-            frames.append(_frame(scenario, dimension, rows, corrected, alpha))
+            frames.append(_frame(scenario, dimension, rows, alpha))
     return pl.concat(frames)
 
 
@@ -189,11 +190,13 @@ def _signed_ranks(gaps: Floats) -> _Tested:
     return _Tested(math.nan, abs(float(result.zstatistic)), float(result.pvalue))
 
 
-def _frame(scenario: str | None, dimension: str, rows: list[_Pair], corrected: Floats, alpha: float) -> pl.DataFrame:
+def _frame(scenario: str | None, dimension: str, rows: list[_Pair], alpha: float) -> pl.DataFrame:
     names = ("model_a", "model_b", "prompts", "difference", "standard_error", "statistic", "p")
-    columns = {name: [getattr(row, name) for row in rows] for name in names}
+    columns: dict[str, object] = {name: [getattr(row, name) for row in rows] for name in names}
+    p_values = np.array([row.p for row in rows], dtype=np.float64)
+    columns |= {"p_holm": holm(p_values), "p_bh": benjamini_hochberg(p_values)}
     frame = pl.DataFrame(
-        {"scenario": [scenario] * len(rows), "dimension": [dimension] * len(rows), **columns, "p_holm": corrected},
+        {"scenario": [scenario] * len(rows), "dimension": [dimension] * len(rows), **columns},
         schema={name: dtype for name, dtype in COMPARISONS.items() if name != "significant"},
     )
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None)).with_columns(significant=pl.col("p_holm") < alpha)
