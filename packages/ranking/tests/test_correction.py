@@ -148,6 +148,28 @@ def test_columns_of_any_name_beside_them_change_nothing() -> None:
     )
 
 
+@pytest.mark.parametrize("cluster", [(), ("prompt_id",)])
+def test_the_bootstrap_of_both_parts_is_as_wide_as_the_sandwich(cluster: tuple[str, ...]) -> None:
+    votes, judged, _ = drawn()
+    plain = board(votes, judged, cluster=cluster)
+    resampled = board(votes, judged, cluster=cluster, replicates=400, seed=1)
+    assert "bootstrap (400 replicates, seed 1) of both parts" in resampled.header
+    for name in ("rating", "people", "judge"):
+        assert resampled.table[name].equals(plain.table[name])
+    widths = [
+        (result.table.filter(pl.col("model") != "m1")[high] - result.table.filter(pl.col("model") != "m1")[low]).to_numpy()
+        for low, high in (("ci_low", "ci_high"), ("people_low", "people_high"), ("judge_low", "judge_high"))
+        for result in (resampled, plain)
+    ]
+    for ours, sandwich in zip(widths[::2], widths[1::2], strict=True):
+        assert 0.8 < float(np.mean(ours / sandwich)) < 1.3
+    with pytest.raises(OptionError, match="the sandwich takes.*rater_id"):
+        board(votes, judged, cluster=("rater_id",), replicates=10)
+    again = board(votes, judged, cluster=cluster, replicates=400, seed=1)
+    assert again.table.equals(resampled.table)
+    assert not board(votes, judged, cluster=cluster, replicates=400, seed=2).table.equals(resampled.table)
+
+
 def test_votes_that_weigh_the_same_need_no_probability() -> None:
     votes, judged, _ = drawn()
     plain, weighed = board(votes, judged), board(votes.with_columns(chance=pl.lit(0.2)), judged, probability="chance")

@@ -1,5 +1,6 @@
 """The corrected Bradley-Terry estimate, its covariance, and how far the judge is used."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,20 +31,27 @@ class CorrectedStrengths:
         return np.where(np.arange(len(v)) == baseline, 0.0, variance)
 
 
-def _terms(both: Paired, factor: float) -> tuple[Codes, Codes, Floats, Floats]:
+def _shares(both: Paired, times: Floats | None = None) -> tuple[Floats, Floats]:
+    """Return the shares of each vote in H and J_n, and of each verdict in J_N, where rows count several times."""
+    if times is None:
+        return both.weight / max(len(both.people), 1), np.full(len(both.judged), 1.0 / len(both.judged))
+    votes, verdicts = both.weight * times[: len(both.people)], times[len(both.people) :]
+    return votes / max(votes.sum(), _CLOSE), verdicts / max(verdicts.sum(), _CLOSE)
+
+
+def _terms(both: Paired, factor: float, times: Floats | None = None) -> tuple[Codes, Codes, Floats, Floats]:
     """Return first and second model of each row of the loss, its pull towards the first, and its weight.
 
     The slope of a row in θ_first - θ_second is its pull less its weight times the chance of the first. Votes come first;
     without λ they are all there is.
     """
-    votes, verdicts = len(both.people), len(both.judged)
-    share = both.weight / votes
+    share, other = _shares(both, times)
     if factor == 0.0:
         return both.first[both.battle], both.second[both.battle], share * both.people, share
     first = np.concatenate([both.first[both.battle], both.first])
     second = np.concatenate([both.second[both.battle], both.second])
-    pull = np.concatenate([share * (both.people - factor * both.judged[both.battle]), factor / verdicts * both.judged])
-    weight = np.concatenate([share * (1.0 - factor), np.full(verdicts, factor / verdicts)])
+    pull = np.concatenate([share * (both.people - factor * both.judged[both.battle]), factor * other * both.judged])
+    weight = np.concatenate([share * (1.0 - factor), factor * other])
     return first, second, pull, weight
 
 
@@ -146,6 +154,21 @@ def _centred(both: Paired, factor: float, rows: RowScores, sandwich: Sandwich, b
     return Sandwich(covariance, sandwich.bread, sandwich.columns)
 
 
+def resampled(both: Paired, factor: float, replicates: int, seed: int) -> Floats:
+    """Return log-strengths of bootstrap replicates, shape (replicates, models); NaN where the loss has no minimum.
+
+    Clusters of one column are drawn, each with its votes and verdicts.
+    """
+    random = np.random.default_rng(seed)
+    clusters = int(both.groups[0].max(initial=0)) + 1
+    draws = np.full((replicates, len(both.models)), np.nan)
+    for draw in draws:
+        times = np.bincount(random.integers(0, clusters, clusters), minlength=clusters)[both.groups[0]].astype(np.float64)
+        with suppress(UnratableError):
+            draw[:] = _minimum(len(both.models), *_terms(both, factor, times))
+    return draws
+
+
 def possible_estimate(both: Paired, factor: float) -> CorrectedStrengths | None:
     """Return the estimate at a given λ; None where the loss has no minimum."""
     try:
@@ -154,12 +177,11 @@ def possible_estimate(both: Paired, factor: float) -> CorrectedStrengths | None:
         return None
 
 
-def judge_alone(both: Paired) -> CorrectedStrengths | None:
-    """Return the estimate from the judge's verdicts on all battles."""
+def without_people(both: Paired) -> Paired:
+    """Return the verdicts without votes: with λ = 1 the judge alone."""
     votes, none = len(both.people), np.empty(0)
     groups = tuple(group[votes:] for group in both.groups[:1])
-    nobody = replace(both, battle=np.empty(0, dtype=np.int64), people=none, weight=none, groups=groups)
-    return possible_estimate(nobody, 1.0)
+    return replace(both, battle=np.empty(0, dtype=np.int64), people=none, weight=none, groups=groups)
 
 
 def best_factor(both: Paired) -> float:

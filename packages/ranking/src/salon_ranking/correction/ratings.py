@@ -12,12 +12,20 @@ from salon_console.shown_result import ResultView, ShownResult
 from salon_console.table_files import Table
 from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.correction.balance import imbalances
-from salon_ranking.correction.estimate import CorrectedStrengths, best_factor, estimate, judge_alone, possible_estimate
+from salon_ranking.correction.estimate import (
+    CorrectedStrengths,
+    best_factor,
+    estimate,
+    possible_estimate,
+    resampled,
+    without_people,
+)
 from salon_ranking.correction.pairing import Floats, Paired, paired
 from salon_ranking.errors import OptionError
 from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.ratings import POINTS_PER_UNIT
-from salon_ranking.options import Confidence, Options, Range, with_options
+from salon_ranking.options import Confidence, Options, Range, Replicates, Seed, with_options
+from salon_ranking.uncertainty.quantiles import expanded_interval
 from salon_ranking.uncertainty.student import two_sided_quantiles
 
 FEWEST_VOTES = 20
@@ -91,12 +99,16 @@ class CorrectionOptions(Options):
         probability: the column of the votes, or of the verdicts, with the chance that the battle was shown to people, above 0
             and at most 1; None: all battles had the same.
         factor: λ, from 0 to 1; None: the best one.
+        replicates: of a bootstrap of battles, or of clusters that the verdicts have; 0: intervals by the sandwich.
+        seed: of its draws.
         confidence: of the intervals.
     """
 
     baseline: str | None = None
     probability: str | None = None
     factor: Annotated[float, Range(0, 1)] | None = None
+    replicates: Replicates = 0
+    seed: Seed = 0
     confidence: Confidence = 0.95
 
 
@@ -122,7 +134,8 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
         options: as keywords, the fields of :class:`CorrectionOptions`.
 
     Raises:
-        OptionError: fewer than 20 votes, a model without a vote, votes about no judged battle, an unknown baseline or column.
+        OptionError: fewer than 20 votes, a model without a vote, votes about no judged battle, an unknown baseline or column, a
+            bootstrap of raters.
         UnratableError: no finite ratings minimise it: some model won or lost everything, or the judge's bias is larger than so
             few votes can correct.
 
@@ -138,14 +151,23 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
     """
     both = paired(people, judged, options.probability)
     _refuse(both, options.baseline)
+    if options.replicates and len(both.groups) > 1:
+        problem = "the bootstrap draws battles, or clusters that the verdicts have; without replicates the sandwich takes"
+        raise OptionError(problem, source=people.source, value=" and ".join(cluster_columns(people.cluster_by)))
     check_size(len(both.models), "a corrected board")
     fixed = int(_appearances(both)[1].argmax()) if options.baseline is None else both.models.index(options.baseline)
     chosen = best_factor(both) if options.factor is None else options.factor
     corrected = estimate(both, chosen)
-    alone = {"people": corrected if chosen == 0.0 else possible_estimate(both, 0.0), "judge": judge_alone(both)}
+    judge = without_people(both)
+    alone = {
+        "people": corrected if chosen == 0.0 else possible_estimate(both, 0.0),
+        "judge": possible_estimate(judge, 1.0),
+    }
+    parts_of = {"corrected": (both, chosen), "people": (both, 0.0), "judge": (judge, 1.0)}
     columns: dict[str, Floats] = {}
     for kind, one in (("corrected", corrected), *alone.items()):
-        columns |= _columns(kind, one, len(both.models), fixed, options.confidence)
+        draws = resampled(*parts_of[kind], options.replicates, options.seed) if options.replicates and one else None
+        columns |= _columns(kind, one, len(both.models), fixed, options.confidence, draws)
     voted, met = _appearances(both)
     frame = pl.DataFrame(
         {"model": both.models, **columns, "votes": voted.astype(np.int64), "verdicts": met.astype(np.int64)}
@@ -165,7 +187,7 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
         f"the judge is used by λ = {chosen:.2f}",
         *worth,
         *([] if options.probability is None else [f"votes weigh the inverse of {options.probability}"]),
-        f"{100 * options.confidence:.4g}% CI: sandwich of both parts, clustered by "
+        f"{100 * options.confidence:.4g}% CI: {_method(options)} of both parts, clustered by "
         f"{' and '.join(cluster_columns(people.cluster_by)) or 'battle'}",
     ]
     order = ["rank", "model", "rating", "ci_low", "ci_high", "degrees"]
@@ -173,6 +195,10 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
     table = table.select(*order, "votes", "verdicts")
     warnings = tuple(_warnings(both, alone, options.probability is not None))
     return CorrectedRatings(table, chosen, counts_for, "; ".join(parts) + ".", warnings)
+
+
+def _method(options: CorrectionOptions) -> str:
+    return f"bootstrap ({options.replicates:,} replicates, seed {options.seed})" if options.replicates else "sandwich"
 
 
 def _refuse(both: Paired, baseline: str | None) -> None:
@@ -195,19 +221,32 @@ def _appearances(both: Paired) -> tuple[Floats, Floats]:
     return np.asarray(voted, dtype=np.float64), np.asarray(met, dtype=np.float64)
 
 
-def _columns(kind: str, estimate: CorrectedStrengths | None, models: int, fixed: int, confidence: float) -> dict[str, Floats]:
-    """Return rating and ends of one estimate, in Elo points; NaN where it is not known."""
+def _columns(
+    kind: str, estimate: CorrectedStrengths | None, models: int, fixed: int, confidence: float, draws: Floats | None
+) -> dict[str, Floats]:
+    """Return rating and ends of one estimate, in Elo points; NaN where it is not known.
+
+    Args:
+        draws: replicates of the log-strengths, whose percentiles are the ends; None: the sandwich.
+    """
     names = ("rating", "ci_low", "ci_high", "degrees") if kind == "corrected" else (kind, f"{kind}_low", f"{kind}_high")
     if estimate is None:
         return {name: np.full(models, np.nan) for name in names}
-    contrasts = np.eye(models)
-    contrasts[:, fixed] -= 1.0
-    degrees = np.where(np.arange(models) == fixed, np.inf, estimate.sandwich.degrees(contrasts))
-    variance = estimate.beside(fixed)
-    error = np.sqrt(np.where(variance >= 0.0, variance, np.nan))
-    reach = two_sided_quantiles(1.0 - confidence, degrees) * error
     gap = estimate.theta - estimate.theta[fixed]
-    values = [_BASELINE + POINTS_PER_UNIT * part for part in (gap, gap - reach, gap + reach)]
+    if draws is not None:
+        clusters = estimate.sandwich.columns[0].clusters
+        ends = expanded_interval(draws - draws[:, [fixed]], gap, clusters, confidence)
+        low, high = (np.where(np.arange(models) == fixed, 0.0, end) for end in ends)
+        degrees = np.full(models, np.nan)
+    else:
+        contrasts = np.eye(models)
+        contrasts[:, fixed] -= 1.0
+        degrees = np.where(np.arange(models) == fixed, np.inf, estimate.sandwich.degrees(contrasts))
+        variance = estimate.beside(fixed)
+        error = np.sqrt(np.where(variance >= 0.0, variance, np.nan))
+        reach = two_sided_quantiles(1.0 - confidence, degrees) * error
+        low, high = gap - reach, gap + reach
+    values = [_BASELINE + POINTS_PER_UNIT * part for part in (gap, low, high)]
     shown = np.where(np.isfinite(degrees), degrees, np.nan)
     return dict(zip(names, (*values, shown), strict=False))
 
