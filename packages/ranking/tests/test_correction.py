@@ -163,7 +163,7 @@ def test_the_bootstrap_of_both_parts_is_as_wide_as_the_sandwich(cluster: tuple[s
     ]
     for ours, sandwich in zip(widths[::2], widths[1::2], strict=True):
         assert 0.8 < float(np.mean(ours / sandwich)) < 1.3
-    with pytest.raises(OptionError, match="the sandwich takes.*rater_id"):
+    with pytest.raises(OptionError, match=r"the sandwich takes.*rater_id"):
         board(votes, judged, cluster=("rater_id",), replicates=10)
     again = board(votes, judged, cluster=cluster, replicates=400, seed=1)
     assert again.table.equals(resampled.table)
