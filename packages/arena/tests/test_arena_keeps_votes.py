@@ -169,6 +169,16 @@ def test_a_second_server_on_one_file_is_refused_and_other_commands_are_not(tmp_p
                 pass
 
 
+def test_a_file_of_two_names_is_not_served(tmp_path: Path) -> None:
+    with ArenaDatabase.open(tmp_path / "a.db") as database:
+        (tmp_path / "b.db").hardlink_to(tmp_path / "a.db")
+        with pytest.raises(InputError, match="has a second name"), database.served_alone():
+            pass
+        (tmp_path / "b.db").unlink()
+        with database.served_alone():
+            pass
+
+
 def test_a_file_that_is_reached_through_a_link_is_the_same_file(tmp_path: Path, body: Body, material: Material) -> None:
     """SQLite keeps its other files beside the file that a link leads to; so does the lock of a server."""
     (tmp_path / "disk").mkdir()

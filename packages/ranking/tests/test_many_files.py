@@ -69,3 +69,5 @@ def test_a_named_pipe_in_a_folder_is_refused_by_name_and_not_waited_for(tmp_path
     os.mkfifo(tmp_path / "b.csv")
     with pytest.raises(BattleError, match=r"b\.csv: is a named pipe"):
         read_table(tmp_path, "battles", BattleError)
+    with pytest.raises(BattleError, match=r"b\.csv: is a named pipe"):
+        read_table(tmp_path / "*.csv", "battles", BattleError)

@@ -312,6 +312,8 @@ HOSTILE = {
     "a pickle": ({"data": pickle.dumps(Bomb())}, 400, "Pickles are never read"),
     "no JSON": ({"data": b"{", "headers": AS_JSON}, 400, "is no JSON"),
     "deep JSON": ({"data": b"[" * 40_000, "headers": AS_JSON}, 400, "is no JSON"),
+    "a key twice": ({"data": b'{"prompts": ["a"], "prompts": ["b"]}', "headers": AS_JSON}, 400, "stands twice"),
+    "another encoding": ({"data": '{"prompts": ["a"]}'.encode("utf-16"), "headers": AS_JSON}, 400, "is no JSON"),
     "a list": ({"json": []}, 400, "must be a JSON object"),
     "nothing": ({"json": {}}, 400, "must be a list"),
     "no prompt": ({"json": {"prompts": [], "images": []}}, 400, "must be 1 to 3"),

@@ -1,5 +1,6 @@
 """A message names the place, the value, what is allowed and what to do, and can do nothing to a terminal."""
 
+import os
 import pickle
 
 import pytest
@@ -97,6 +98,12 @@ def test_what_is_there_instead_of_a_missing_file_is_told_of_the_folder_that_was_
         (folder / "data.csv").touch()
     assert "This folder has: data.csv, inner." in str(missing_path("zzzz"))
     assert "The folder inner has: data.csv." in str(missing_path("inner/zzzz"))
+
+
+def test_what_is_no_file_is_named_for_what_it_is(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert "is a named pipe" in str(missing_path(tmp_path / "pipe"))
+    assert "is a folder, not a suite file" in str(missing_path(tmp_path, "suite file"))
 
 
 @example(_LONGEST_VALUE - 2, "x")

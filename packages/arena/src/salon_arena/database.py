@@ -168,12 +168,19 @@ class ArenaDatabase:
         """Hold the file for one server; a second one is refused. Several may serve a database on Postgres.
 
         Raises:
-            InputError: a server holds it.
+            InputError: a server holds it, or it has a second name (a hard link), beside which SQLite keeps a second journal.
             StorageError: the lock's file cannot be written.
         """
         if self._file is None:
             yield
             return
+        if Path(self.place).stat().st_nlink > 1:
+            hint = "Give the server a copy made by `salon arena backup`, or remove the other name."
+            raise InputError(
+                "has a second name (a hard link), and SQLite would keep a second journal beside it",
+                source=self.place,
+                hint=hint,
+            )
         lock = Path(f"{os.path.realpath(self.place)}-server")
         try:
             descriptor = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)

@@ -128,7 +128,7 @@ def _files(path: Path, error: type[RankingError]) -> list[Path]:
     """Return the file itself, or those of a pattern in the order of their names."""
     if path.exists() or not any(sign in path.name for sign in "*?["):
         return [path]
-    files = sorted(file for file in path.parent.glob(path.name) if file.is_file())
+    files = sorted(file for file in path.parent.glob(path.name) if not file.is_dir())
     if not files:
         raise error("no file has such a name", source=path)
     return files

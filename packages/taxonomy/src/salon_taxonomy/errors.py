@@ -213,7 +213,7 @@ def cannot_write(error: OSError, path: str | Path) -> SalonError:
 
 
 def missing_path(path: str | Path, what: str = "file", *, meaning: str = "") -> InputError:
-    """Return the error for a file or folder that is missing, with the names of what is there instead.
+    """Return the error for a file or folder that is missing or of another kind, with the names of what is there instead.
 
     Args:
         path: as it was given.
@@ -226,6 +226,12 @@ def missing_path(path: str | Path, what: str = "file", *, meaning: str = "") -> 
         There is no folder no-such-folder either.
     """
     path = Path(path)
+    try:
+        refuse_device(path)
+    except InputError as refused:
+        return refused
+    if path.exists():
+        return InputError(f"is a {'folder' if path.is_dir() else 'file'}, not a {what}", source=path, hint=meaning or None)
     next_step = f"{_instead_of(path)} {meaning}".strip()
     if path.is_symlink():
         hint = f"Give the file itself, or mend the link. {meaning}".strip()

@@ -12,7 +12,6 @@ import asyncio
 import base64
 import binascii
 import hmac
-import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from aiohttp import web
 from salon_rewards.adapters.pictures import UnscoredError, settled
 from salon_rewards.callables.reward import RewardFunction, each_paid
 from salon_rewards.group_mask import Paid
+from salon_taxonomy.answers.strict_json import strict_json
 from salon_taxonomy.errors import InputError, SalonError
 from salon_taxonomy.verdict import Unscored
 from salon_taxonomy.visible_text import visible
@@ -234,8 +234,8 @@ class RewardServer:
         if body[:1] == _PICKLE or request.content_type == "application/octet-stream":
             raise InputError("is neither JSON nor a multipart form", source="the request", hint=_PICKLE_HINT)
         try:
-            document = json.loads(body)
-        except (ValueError, RecursionError) as error:
+            document = strict_json(body.decode("utf-8-sig"))
+        except ValueError as error:
             raise InputError(f"is no JSON ({str(error)[:80]})", source="the request", hint=_PICKLE_HINT) from error
         if not isinstance(document, dict):
             raise InputError("must be a JSON object, not", source="the request", value=type(document).__name__)
