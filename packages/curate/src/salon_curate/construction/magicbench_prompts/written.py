@@ -5,13 +5,14 @@ The paper had a language model combine entities with scenes, styles and shots (M
 """
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from salon_curate.construction.magicbench_prompts.composer import Brief, MagicBenchPrompt, briefs
 from salon_curate.construction.magicbench_prompts.library import Library
+from salon_judges.asking.asker import Asker, AskPolicy, Memory
+from salon_judges.asking.inquiry import Inquiry
 from salon_judges.asking.templates import Templates
 from salon_judges.formats.magicbench_subjects import SubCategory
 from salon_taxonomy.answers import Outcome, Parsed, Unparsed
@@ -19,7 +20,7 @@ from salon_taxonomy.answers.reading import rejected, split_object
 from salon_taxonomy.answers.strict_json import JsonError, strict_json
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Decoding, Judge, Question, Reply
+from salon_taxonomy.protocols import Decoding, Judge, Question
 from salon_taxonomy.verdict import Reason, Unscored
 
 LONGEST_DESCRIPTION: Final = 1500
@@ -51,12 +52,6 @@ class WrittenPrompts:
     missed: tuple[Missed, ...]
     calls: int
     retries: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Description:
-    text: str
-    subject: str
 
 
 def parse_written(text: str) -> Outcome[tuple[str, str]]:
@@ -126,25 +121,28 @@ async def write_with(
         for number, brief in enumerate(briefs(category, seed=seed, number=per_category, library=library), 1)
     }
     index_of = {key: index for index, key in enumerate(wanted)}
-    slots = asyncio.Semaphore(concurrency)
+    asker = Asker(AskPolicy(judge, re_asks=0), concurrency=concurrency)
     done: dict[tuple[SubCategory, int], MagicBenchPrompt] = {}
     missed: dict[tuple[SubCategory, int], Unscored] = {}
     said_before: set[str] = set()
     calls = 0
     for attempt in range(attempts):
         open_keys = [key for key in wanted if key not in done]
-        questions = [
-            _question(templates, wanted[key], (seed * attempts + attempt) * len(wanted) + index_of[key]) for key in open_keys
+        inquiries = [
+            _inquiry(templates, wanted[key], (seed * attempts + attempt) * len(wanted) + index_of[key]) for key in open_keys
         ]
-        replies = await _ask_all(judge, questions, slots)
-        calls += len(replies)
-        for key, reply in zip(open_keys, replies, strict=True):
-            accepted = _taken(reply, said_before)
-            if isinstance(accepted, Unscored):
-                missed[key] = accepted
+        results = await asyncio.gather(*(asker.answer(inquiry, Memory()) for inquiry in inquiries))
+        calls += len(results)
+        for key, result in zip(open_keys, results, strict=True):
+            if isinstance(result.verdict, Unscored):
+                missed[key] = result.verdict
                 continue
-            said_before.add(accepted.text.casefold())
-            done[key] = MagicBenchPrompt.of(*key, accepted.text, accepted.subject)
+            text, subject = result.verdict.value
+            if text.casefold() in said_before:
+                missed[key] = Unscored(Reason.OFF_MENU, "the description repeats an earlier one", text)
+                continue
+            said_before.add(text.casefold())
+            done[key] = MagicBenchPrompt.of(*key, text, subject)
             missed.pop(key, None)
         if len(done) == len(wanted):
             break
@@ -153,15 +151,7 @@ async def write_with(
     return WrittenPrompts(prompts, left, calls, retries=calls - len(wanted))
 
 
-async def _ask_all(judge: Judge, questions: Sequence[Question], slots: asyncio.Semaphore) -> list[Reply]:
-    async def ask(question: Question) -> Reply:
-        async with slots:
-            return await judge.ask(question)
-
-    return list(await asyncio.gather(*map(ask, questions)))
-
-
-def _question(templates: Templates, brief: Brief, seed: int) -> Question:
+def _inquiry(templates: Templates, brief: Brief, seed: int) -> Inquiry[tuple[str, str]]:
     entity = brief.entity
     parts = {"doing": entity.doing, "scene": brief.scene, "style": brief.style, "shot": brief.shot}
     text = templates.render("compose", phrase=entity.phrase, **parts)
@@ -172,20 +162,7 @@ def _question(templates: Templates, brief: Brief, seed: int) -> Question:
         "additionalProperties": False,
     }
     decoding = Decoding(temperature=1.0, max_tokens=512, seed=seed % 2**31)
-    return Question((text,), response_schema=schema, decoding=decoding)
-
-
-def _taken(reply: Reply, said_before: set[str]) -> _Description | Unscored:
-    problem = reply.problem()
-    if problem is not None:
-        return problem
-    outcome = parse_written(reply.text)
-    if isinstance(outcome, Unparsed):
-        return outcome.unscored(reply.text)
-    text, subject = outcome.answer
-    if text.casefold() in said_before:
-        return Unscored(Reason.OFF_MENU, "the description repeats an earlier one", reply.text)
-    return _Description(text, subject)
+    return Inquiry("compose", Question((text,), response_schema=schema, decoding=decoding), parse_written)
 
 
 def _flaw(prompt: str, subject: str) -> str | None:
