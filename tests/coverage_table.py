@@ -683,6 +683,8 @@ DESIGNS = (
     Design("2 models × 30 battles, equal", leaderboards(League(2, (30,)), ("sandwich", "percentile", "bca"), by=None)),
     Design("2 models × 30 battles, one wins half to four in five", unequal_pair),
     Design("6 models, 300 battles", leaderboards(League(6, (300,)), ("sandwich", "percentile", "bca"), by=None)),
+    Design("6 models, 300 battles, for every look", leaderboards(League(6, (300,)), ("anytime",), by=None)),
+    Design("30 clusters of 20, for every look", leaderboards(League(5, (20,) * 30, 0.5), ("anytime",))),
     Design("3 clusters of 40", leaderboards(League(4, (40,) * 3, 0.5), _BOTH), _FEW),
     Design("5 clusters of 30", leaderboards(League(4, (30,) * 5, 0.5), _BOTH), _FEW),
     Design("10 clusters of 30", leaderboards(League(5, (30,) * 10, 0.5), _BOTH)),

@@ -15,7 +15,7 @@ from test_public_surface import MODULES
 PACKAGES = Path(__file__).parents[1] / "packages"
 _SPEAKS = re.compile(r"interval|ci_low|p.?values?\b|significan|binomial", re.IGNORECASE)
 _MAKES = re.compile(
-    r"\b(two_sided_(?:quantiles?|tail)|(?:standard|expanded|percentile|bca|wilson)_interval|small_sample|sign_test|"
+    r"\b(two_sided_(?:quantiles?|tail)|(?:standard|expanded|percentile|bca|wilson)_interval|small_sample|sign_test|tails|"
     r"(?:mean|ratio|share)_with_(?:interval|wilson)|paired_bootstrap|compare_all|norm\.ppf|np\.quantile|inv_cdf|erfc|chi2\.sf|stdtr)\("
 )
 ELSEWHERE = {
@@ -54,6 +54,7 @@ SOURCES = {
     "bench/src/salon_bench/analysis/agreement.py": "label_statistics: Cohen κ",
     "bench/src/salon_bench/suites/prism/scoring.py": "prism.summarize: a track",
     "bench/src/salon_bench/suites/r3_bench/scoring.py": "mean_with_interval",
+    "ranking/src/salon_ranking/uncertainty/anytime.py": "rank, anytime",
     "curate/src/salon_curate/audits.py": "salon_curate.audits",
     "curate/src/salon_curate/drift.py": "mean_with_interval",
     "curate/src/salon_curate/planning.py": "mean_with_interval",

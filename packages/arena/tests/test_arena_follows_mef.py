@@ -347,7 +347,7 @@ def test_published_votes_rebuild_the_board_without_anchors_and_flagged_raters(
     assert verify_answers(database).head in (tmp_path / "votes" / "README.md").read_text()
     for name in ("battles.parquet", "battles.csv"):
         ranked = CliRunner().invoke(
-            main, ["votes", "rank", str(tmp_path / "votes" / name), "--interval", "sandwich", "--format", "json"]
+            main, ["votes", "rank", str(tmp_path / "votes" / name), "--interval", "anytime", "--format", "json"]
         )
         assert ranked.exit_code == 0, ranked.output
         [rows] = [board["rows"] for board in json.loads(ranked.stdout)]

@@ -51,7 +51,7 @@ def test_both_files_of_a_release_rank_the_same_names(
     ranked = {}
     for ending in ("csv", "parquet"):
         path = tmp_path / "votes" / f"battles.{ending}"
-        reply = CliRunner().invoke(main, ["votes", "rank", str(path), "--interval", "sandwich", "--format", "json"])
+        reply = CliRunner().invoke(main, ["votes", "rank", str(path), "--interval", "anytime", "--format", "json"])
         assert reply.exit_code == 0, reply.output
         ranked[ending] = [(row["model"], row["rating"]) for board in json.loads(reply.stdout) for row in board["rows"]]
     assert ranked["csv"] == ranked["parquet"] and {model for model, _ in ranked["csv"]} == {*pair}

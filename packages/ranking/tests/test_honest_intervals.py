@@ -10,7 +10,7 @@ from ranked import contextual, tied
 
 from salon_ranking import Battles, differences, rank
 
-KINDS = ("percentile", "bca", "sandwich")
+KINDS = ("percentile", "bca", "sandwich", "anytime")
 WIN, LOSS, TIE = ("x", "y", "model_a"), ("x", "y", "model_b"), ("x", "y", "tie")
 REST = [(a, b, winner) for a in "yuv" for b in "yuv" if a < b for winner in ("model_a", "model_a", "model_b", "tie")] * 6
 
@@ -75,7 +75,7 @@ def test_an_interval_has_a_width_that_chance_gave_it_or_is_missing_for_a_reason(
         assert missing == 1
         assert "no interval for x: its battles, or the baseline's," in said
     assert ("no interval" in said) == bool(missing)
-    if kind != "sandwich" and name == "loses nearly always":
+    if kind in ("percentile", "bca") and name == "loses nearly always":
         assert board.ci_method == "sandwich"
         assert "no finite estimate" in said
     if kind != "sandwich" and name.startswith("wins"):
@@ -89,7 +89,7 @@ def _without(options: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in options.items() if name != "replicates"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS[:3])
 @pytest.mark.parametrize("clusters", [1, 2, 4, 19, 20])
 @pytest.mark.parametrize("model", ["plain", "ties", "covariates"])
 def test_few_clusters_are_told_by_every_model(model: str, clusters: int, kind: str):

@@ -120,7 +120,7 @@ def test_a_listing_needs_intervals_limits_and_its_own_battles():
         listing(board, Battles.from_frame(league(battles=601)))
 
 
-@pytest.mark.parametrize("interval", ["sandwich", "percentile", "bca"])
+@pytest.mark.parametrize("interval", ["sandwich", "anytime", "percentile", "bca"])
 def test_an_explanation_names_the_rating_the_rivals_and_what_is_missing(interval: str):
     battles = Battles.from_frame(league())
     told = " ".join(explain(rank(battles, interval=interval, replicates=100, baseline="m3"), battles, "m1"))

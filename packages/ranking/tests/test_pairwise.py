@@ -90,7 +90,7 @@ def test_differences_refuse_bca_and_a_single_replicate():
             differences(VOTES, **options)
 
 
-@pytest.mark.parametrize("interval", ["percentile", "bca", "sandwich"])
+@pytest.mark.parametrize("interval", ["percentile", "bca", "sandwich", "anytime"])
 def test_rank_intervals_hold_the_rank_and_are_asked_for(interval: str):
     board = rank(VOTES, interval=interval, ranks=True, replicates=300)
     table = board.table

@@ -187,9 +187,11 @@ ANALYTIC: dict[str, Callable[[Battles], Answer]] = {
     "fit": lambda b: _fitted(fit(b, baseline=BASE)),
     "fit by the twin": _fitted_by_the_twin,
     "rank, sandwich": partial(_ranked, interval="sandwich"),
+    "rank, anytime": partial(_ranked, interval="anytime"),
     "rank, sandwich with a prior": partial(_ranked, interval="sandwich", prior_ties=1),
     "rank, sandwich by clusters": partial(_ranked, interval="sandwich", cluster=True),
     "differences, sandwich": lambda b: [differences(b, interval="sandwich").table],
+    "differences, anytime": lambda b: [differences(b, interval="anytime").table],
     "differences, sandwich by clusters": lambda b: [differences(b, interval="sandwich", cluster=True).table],
     "explain, listing, match_effects": partial(_explained, interval="sandwich"),
     "contributions": _contributed,
@@ -347,7 +349,11 @@ def leagues_apart(seed: int) -> tuple[pl.DataFrame, list[tuple[str, ...]]]:
     return frame.with_columns(battle_id=pl.int_range(pl.len()).cast(pl.String)), groups
 
 
-KINDS = [(interval, columns) for interval in ("percentile", "sandwich") for columns in (0, 1, 2)] + [("bca", 0), ("bca", 1)]
+KINDS = [(interval, columns) for interval in ("percentile", "sandwich") for columns in (0, 1, 2)] + [
+    ("bca", 0),
+    ("bca", 1),
+    ("anytime", 0),
+]
 
 
 @pytest.mark.parametrize(("interval", "columns"), KINDS)
@@ -377,7 +383,7 @@ def test_intervals_tests_and_ranks_of_a_component_are_those_of_the_component_alo
 
 
 @pytest.mark.parametrize("clusters", [False, True])
-@pytest.mark.parametrize("interval", ["percentile", "sandwich"])
+@pytest.mark.parametrize("interval", ["percentile", "sandwich", "anytime"])
 def test_with_a_prior_models_are_compared_that_battles_join_and_as_if_they_were_alone(interval: str, clusters: bool):
     frame, groups = leagues_apart(5)
     frame = frame.filter(pl.col("prompt_id") != "between")

@@ -216,7 +216,7 @@ def test_weights_more_than_a_million_times_apart_are_refused_by_name():
         GrowingLeague(weight="weight").update(heavy).update(faint)
 
 
-@pytest.mark.parametrize("interval", ["percentile", "sandwich", "bca"])
+@pytest.mark.parametrize("interval", ["percentile", "sandwich", "bca", "anytime"])
 def test_a_single_cluster_says_nothing_and_the_header_says_so(interval: str):
     battles = Battles.from_frame(league().with_columns(prompt_id=pl.lit(1)), cluster_by="prompt_id")
     board = rank(battles, interval=interval, cluster=True, replicates=20)

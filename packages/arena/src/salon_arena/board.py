@@ -1,4 +1,4 @@
-"""Boards: settled votes as counts, ranked with sandwich intervals on request.
+"""Boards: settled votes as counts, ranked on request with intervals that hold at every look.
 
 Left out, and counted: anchors, tests and audits; votes of flagged raters; in public mode with anchors, votes of raters who have
 not answered enough anchors yet. Nothing is deleted: a rater whose flag goes is counted again.
@@ -21,6 +21,7 @@ from salon_ranking.leaderboard.board import Leaderboard
 from salon_ranking.leaderboard.listing import with_listing
 from salon_ranking.leaderboard.ranking import rank
 from salon_ranking.models.growing_league import GrowingLeague
+from salon_ranking.uncertainty.options import Interval
 from salon_taxonomy.records import Mode
 
 STREAMS: Final = (1, 2)
@@ -195,7 +196,8 @@ def rated(battles: Battles, left_out: int, *, prior_ties: float = 0.0) -> Board:
     if not battles.count:
         return Board(0, None, "There are no settled votes yet.", left_out)
     try:
-        board = with_listing(rank(battles, interval="sandwich", prior_ties=prior_ties), battles)
+        interval: Interval = "sandwich" if prior_ties else "anytime"
+        board = with_listing(rank(battles, interval=interval, prior_ties=prior_ties), battles)
     except UnratableError as error:
         return Board(battles.count, None, _too_few(error.groups, battles), left_out)
     except RankingError as error:

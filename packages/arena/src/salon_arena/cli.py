@@ -541,7 +541,7 @@ def release(
     \b
     Example:
       salon arena release magicmirror release/ --database labels.db
-      salon arena release votes votes/ && salon votes rank votes/battles.parquet --interval sandwich
+      salon arena release votes votes/ && salon votes rank votes/battles.parquet --interval anytime
       salon arena release datasets answers/ && python -c "import datasets; print(datasets.load_dataset('answers'))"
     """
     from salon_arena.label_studio import MediaField

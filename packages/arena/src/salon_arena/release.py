@@ -60,7 +60,7 @@ MEDIA: Final = "media"
 VOTES_CARD: Final = """# {rows:,} battles of an arena ({mode} mode)
 
 `battles.parquet` and `battles.csv` hold the same rows: one per settled battle or anchor.
-`salon votes rank battles.parquet --interval sandwich` rebuilds the arena's board from the {counted:,.0f} that count. The others
+`salon votes rank battles.parquet --interval anytime` rebuilds the arena's board from the {counted:,.0f} that count. The others
 have weight 0, and `left_out` says why: an anchor (its winner was known), or what the checks found about the rater.
 `rater_id` is a random number.
 

@@ -24,7 +24,6 @@ from salon_ranking.options import Progress, with_options
 from salon_ranking.uncertainty.multiple_testing import benjamini_hochberg, holm
 from salon_ranking.uncertainty.options import Interval
 from salon_ranking.uncertainty.resampling import uncertainties
-from salon_ranking.uncertainty.student import two_sided_tail
 from salon_ranking.uncertainty.uncertainty import ResampledUncertainty, Uncertainty
 
 Floats = NDArray[np.float64]
@@ -119,8 +118,10 @@ def differences(battles: Battles, options: EstimateOptions) -> Differences:
 def differences_of(battles: Battles, options: EstimateOptions) -> Differences:
     """Return the differences of ``options``, as :func:`differences`."""
     if options.interval == "bca":
-        raise OptionError("differences have no BCa intervals", value=options.interval, allowed=["percentile", "sandwich"])
-    if options.interval != "sandwich" and options.replicates < 2:
+        raise OptionError(
+            "differences have no BCa intervals", value=options.interval, allowed=["percentile", "sandwich", "anytime"]
+        )
+    if not options.is_analytic and options.replicates < 2:
         raise OptionError("intervals of differences need at least 2 replicates, not", value=options.replicates)
     asked, confidence = settled_options(options, battles), options.confidence
     check_size(len(battles.models), "differences of all models")
@@ -132,7 +133,7 @@ def differences_of(battles: Battles, options: EstimateOptions) -> Differences:
     )
     clustered_by = " and ".join(cluster_columns(battles.cluster_by)) if asked.clustered else None
     is_drawn = asked.kind == "percentile" and any(isinstance(one, ResampledUncertainty) for one in leagues)
-    kind = "percentile bootstrap" if is_drawn else "sandwich"
+    kind = "percentile bootstrap" if is_drawn else "sandwich" if asked.kind != "anytime" else "anytime sandwich"
     by = f"clustered by {clustered_by}" if clustered_by else "over battles"
     degenerate = max((one.degenerate for one in leagues), default=0)
     warnings = tuple(said for one in leagues for said in one.remarks(confidence, clustered_by))
@@ -143,7 +144,7 @@ def differences_of_board(
     board: Leaderboard, battles: Battles, *, threads: int | None = None, progress: Progress | None = None
 ) -> Differences:
     """Return the differences of a board's models, by its model and kind of interval; percentiles in place of BCa."""
-    interval: Interval = "sandwich" if board.options.interval == "sandwich" else "percentile"
+    interval: Interval = board.options.kind if board.options.is_analytic else "percentile"
     return differences_of(battles, replace(board.options, interval=interval, threads=threads, progress=progress))
 
 
@@ -169,7 +170,7 @@ def _pairs(battles: Battles, one: Uncertainty, confidence: float) -> Iterator[pl
                 "ci_high": POINTS_PER_UNIT * high[weaker],
                 "standard_error": POINTS_PER_UNIT * error,
                 "degrees": np.where(np.isinf(degrees) | np.isnan(ratio), np.nan, degrees),
-                "p_value": two_sided_tail(np.abs(ratio), degrees),
+                "p_value": one.tails(np.abs(ratio), degrees),
             }
         )
 

@@ -17,7 +17,6 @@ from salon_ranking.options import with_options
 from salon_ranking.uncertainty.options import Interval
 from salon_ranking.uncertainty.resampling import LeagueUncertainty, uncertainties
 from salon_ranking.uncertainty.simultaneous import rank_intervals
-from salon_ranking.uncertainty.student import two_sided_tail
 from salon_ranking.uncertainty.uncertainty import AnalyticUncertainty, ResampledUncertainty, Uncertainty
 
 Floats = NDArray[np.float64]
@@ -104,7 +103,7 @@ def _board(intervals: "_Intervals", table: pl.DataFrame) -> Leaderboard:
         iterations=ratings.iterations,
         gradient_norm=ratings.gradient_norm,
         log_likelihood=ratings.log_likelihood,
-        replicates=0 if asked.kind == "sandwich" else asked.replicates,
+        replicates=0 if asked.is_analytic else asked.replicates,
         degenerate=intervals.degenerate,
         unconverged=intervals.unconverged,
         cluster=intervals.clustered_by,
@@ -165,7 +164,8 @@ class _Intervals:
             self.degrees[uncertainty.members] = np.where(np.isinf(degrees) | np.isnan(high - low), np.nan, degrees)
         self.degenerate = max(self.degenerate, uncertainty.degenerate)
         self.unconverged += uncertainty.unconverged
-        self.kinds.add(self.asked.kind if isinstance(uncertainty, ResampledUncertainty) else "sandwich")
+        is_asked = isinstance(uncertainty, ResampledUncertainty) or uncertainty.anytime is not None
+        self.kinds.add(self.asked.kind if is_asked else "sandwich")
         named = self.battles.models[uncertainty.members[uncertainty.base or 0]]
         where = f"component of {named}: " if len(self.ratings.baselines) > 1 else ""
         self.warnings += [
@@ -198,7 +198,7 @@ class _Intervals:
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.abs(uncertainty.estimate[:-1] / error[rows])
             degrees[rows] = uncertainty.degrees_of(len(uncertainty.estimate) - 1)[:-1]
-            p_value[rows] = two_sided_tail(ratio, degrees[rows])
+            p_value[rows] = uncertainty.tails(ratio, degrees[rows])
             if isinstance(self.ratings.leagues[number].likelihood, TieLikelihood):
                 edge = TIE_EDGES[self.ratings.options.ties]
                 low[rows], high[rows] = _within_range(uncertainty, edge, low[rows], high[rows])

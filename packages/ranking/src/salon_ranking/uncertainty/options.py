@@ -8,8 +8,8 @@ from salon_ranking.errors import OptionError
 from salon_ranking.models.likelihood import check_size
 from salon_ranking.options import Confidence, Options, Replicates, Seed, WorkOptions
 
-Interval: TypeAlias = Literal["percentile", "bca", "sandwich"]
-"""Quantiles of replicates; the same, corrected for bias and skewness; or from an analytic covariance."""
+Interval: TypeAlias = Literal["percentile", "bca", "sandwich", "anytime"]
+"""Quantiles of replicates; the same, corrected for bias and skewness; analytic; or analytic, for every look."""
 
 MOST_NUMBERS = 1 << 29
 
@@ -34,8 +34,9 @@ class IntervalOptions(CoverageOptions, WorkOptions):
     """The kind of intervals, their replicates and seed.
 
     Attributes:
-        interval: ``"percentile"``; ``"bca"``, corrected for bias and skewness; ``"sandwich"``, analytic, without draws. None:
-            percentile for plain Bradley-Terry by maximum likelihood; for the others, whose refits are slow, sandwich.
+        interval: ``"percentile"``; ``"bca"``, corrected for bias and skewness; ``"sandwich"``, analytic, without draws;
+            ``"anytime"``, a sandwich whose intervals hold at every look (``anytime.py``). None: percentile for plain
+            Bradley-Terry by maximum likelihood; for the others, whose refits are slow, sandwich.
         replicates: 0 for no intervals.
         seed: of the replicates, from 0 to 2⁶³-1.
     """
@@ -57,7 +58,12 @@ class IntervalOptions(CoverageOptions, WorkOptions):
     @property
     def is_wanted(self) -> bool:
         """Whether there are to be intervals."""
-        return self.interval == "sandwich" or self.replicates > 0
+        return self.is_analytic or self.replicates > 0
+
+    @property
+    def is_analytic(self) -> bool:
+        """Whether intervals come from a covariance, without draws."""
+        return self.interval in ("sandwich", "anytime")
 
     def check_for(self, battles: Battles) -> None:
         """Check that such intervals can be made for these battles.

@@ -18,6 +18,7 @@ from salon_ranking.models.likelihood import MOST_MODELS, DrawPlan, Floats, Likel
 from salon_ranking.models.ratings import FittedLeague, Ratings
 from salon_ranking.models.ties import TieLikelihood
 from salon_ranking.options import workers
+from salon_ranking.uncertainty.anytime import Anytime
 from salon_ranking.uncertainty.options import IntervalOptions
 from salon_ranking.uncertainty.sandwich import (
     Sandwich,
@@ -98,15 +99,26 @@ def _uncertainty(league: FittedLeague, base: int | None, asked: IntervalOptions)
     # What only a prior, or Firth's penalty, keeps finite has no interval: battles do not say how far it may reach.
     strong = cells.components() if likelihood.options.estimator == "firth" or prior else None
     degrees = degrees_of_freedom(counts)
-    if asked.interval == "sandwich" and prior and not counts:
+    anytime = Anytime(units, bool(asked.clustered and counts), asked.confidence) if asked.interval == "anytime" else None
+    if asked.is_analytic and prior and not counts:
         units = math.inf
-    bare = Uncertainty(league.members, base, values[:models], degrees=degrees, strong=strong, units=units, still=still)
+    bare = Uncertainty(
+        league.members, base, values[:models], degrees=degrees, strong=strong, units=units, still=still, anytime=anytime
+    )
     rest = None
     if likelihood.size:
         number = np.arange(likelihood.size + 1)
-        rest = Uncertainty(number, likelihood.size, np.append(values[models:], 0.0), degrees=degrees, units=units, scale=0.0)
+        rest = replace(
+            bare,
+            members=number,
+            base=likelihood.size,
+            estimate=np.append(values[models:], 0.0),
+            strong=None,
+            still=None,
+            scale=0.0,
+        )
     both = _Both(bare, rest, models)
-    if asked.interval == "sandwich":
+    if asked.is_analytic:
         return both.with_covariance(sandwich(likelihood, values))
     if counts and units < 2:
         # Drawn again and again, one cluster would always give the same answer: that says nothing.

@@ -20,7 +20,8 @@ def certain(leagues: Sequence[Uncertainty], confidence: float, draws: int, seed:
     of the largest of their studentized differences; those that exceed it are certain and leave the maximum, whose quantile
     falls, until no further pair exceeds it. Over several leagues, the largest stays below c as often as the product of the
     leagues' shares says where they are independent, and no less often where they share clusters (Gaussian correlation
-    inequality: Royen 2014, arXiv:1408.1028). With fewer than 20 degrees of freedom, differences count as independent (Šidák).
+    inequality: Royen 2014, arXiv:1408.1028). With fewer than 20 degrees of freedom, and over all looks of an anytime interval,
+    differences count as independent (Šidák; the same inequality allows it).
     """
     errors = [each.difference_errors() * (math.nan if each.too_little(confidence) else 1.0) for each in leagues]
     inverse = [_inverse_of(error) for error in errors]
@@ -28,7 +29,7 @@ def certain(leagues: Sequence[Uncertainty], confidence: float, draws: int, seed:
     gaps = [each.estimate[:, None] - each.estimate[None, :] for each in leagues]
     ratios = [each.normal_ratios(gap, error) for each, gap, error in zip(leagues, gaps, errors, strict=True)]
     settled = [np.zeros_like(gap, dtype=np.bool_) for gap in gaps]
-    few = [bool((each.all_degrees < FEW_CLUSTERS).any()) for each in leagues]
+    few = [each.anytime is not None or bool((each.all_degrees < FEW_CLUSTERS).any()) for each in leagues]
     largest = [_largest(*league) for league in zip(drawn, inverse, few, strict=True)]
     while True:
         quantile = _joint_quantile(largest, confidence)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salon_console.numbers import counted
+from salon_ranking.uncertainty.anytime import LEAST_UNITS, Anytime
 from salon_ranking.uncertainty.options import Interval
 from salon_ranking.uncertainty.quantiles import bca_interval, least_replicates, least_units, percentile_interval
 from salon_ranking.uncertainty.sandwich import Sandwich
@@ -48,8 +49,9 @@ class Ends(NamedTuple):
 
 def method_of(interval: Interval, cluster: str | None, replicates: int) -> str | None:
     """Return how intervals were made, in words; None without intervals. ``cluster`` is the column, or two joined by "and"."""
-    if interval == "sandwich":
-        return "sandwich" if cluster is None else f"sandwich clustered by {cluster}"
+    if interval in ("sandwich", "anytime"):
+        kind = "sandwich" if interval == "sandwich" else "anytime sandwich"
+        return kind if cluster is None else f"{kind} clustered by {cluster}"
     if replicates == 0:
         return None
     kind = "BCa" if interval == "bca" else interval
@@ -116,6 +118,7 @@ class Uncertainty:
         notes: what to know of the whole league's intervals.
         scale: shape (n,), the size beside which a width is nothing; 1 for log-strengths.
         given_up: replicates in whose place this uncertainty stands; None: none were drawn.
+        anytime: the look whose intervals and tests hold at every look; None: they hold once.
     """
 
     members: NDArray[np.int64]
@@ -128,6 +131,7 @@ class Uncertainty:
     notes: tuple[str, ...] = ()
     scale: float | Floats = 1.0
     given_up: GivenUp | None = None
+    anytime: Anytime | None = None
 
     def among(self, chosen: NDArray[np.int64]) -> Self:
         """Return the uncertainty of some of the models, given by position; without the baseline no rating has an interval."""
@@ -209,8 +213,14 @@ class Uncertainty:
     def _ends(self, model: int, confidence: float) -> tuple[Floats, Floats]:
         """Return the interval ends of the differences to a model, θ - θ_model; shape (n,), NaN where unknown."""
         centre = self.estimate - self.estimate[model]
-        reach = two_sided_quantiles(1.0 - confidence, self.degrees_of(model)) * self.difference_errors_of(model)
+        degrees = self.degrees_of(model)
+        quantiles = two_sided_quantiles(1.0 - confidence, degrees) if self.anytime is None else self.anytime.reaches(degrees)
+        reach = quantiles * self.difference_errors_of(model)
         return centre - reach, centre + reach
+
+    def tails(self, ratio: Floats, degrees: float | Floats) -> Floats:
+        """Return two-sided p-values of estimates in standard errors, 0 or more, of any shape; NaN for NaN."""
+        return (two_sided_tail if self.anytime is None else self.anytime.tails)(ratio, degrees)
 
     @property
     def _why_open(self) -> str:
@@ -253,6 +263,11 @@ class Uncertainty:
     def _too_few_units(self, confidence: float, *, resampled: bool) -> str | None:
         """Return why there can be no interval of so few battles or clusters; None when there can."""
         clustered = math.isfinite(self.degrees)
+        if self.anytime is not None:
+            if self.anytime.units >= LEAST_UNITS:
+                return None
+            number = counted(int(self.anytime.units), "cluster" if clustered else "battle")
+            return f"{number} are too few for an interval that holds at every look (at least {LEAST_UNITS})"
         least = least_units(confidence, clustered=clustered) if resampled or not clustered else 2
         if self.units >= least:
             return None
@@ -361,8 +376,8 @@ class Uncertainty:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios: Floats = gaps / errors
         degrees = self.all_degrees
-        drawn = np.isfinite(degrees) & (ratios > 0.0)
-        tails = two_sided_tail(ratios[drawn], degrees[drawn])
+        drawn = (np.isfinite(degrees) | (self.anytime is not None)) & (ratios > 0.0)
+        tails = self.tails(ratios[drawn], degrees[drawn])
         ratios[drawn] = [-NormalDist().inv_cdf(max(tail / 2.0, 1e-300)) for tail in tails]
         return ratios
 
