@@ -25,6 +25,7 @@ ELSEWHERE = {
     "salon_ranking.listing": "rank, sandwich",
     "salon_ranking.holm": "differences, sandwich: any pair, by Holm",
     "salon_ranking.opinion.holm": "differences, sandwich: any pair, by Holm",
+    "salon_ranking.agreement.audit_judges": "ratio_with_interval",
     "salon_ranking.opinion.summarise": "mean_opinion_scores, over prompts",
 }
 """Functions that print what another one makes, and the row that shows it."""
@@ -54,6 +55,7 @@ SOURCES = {
     "bench/src/salon_bench/analysis/agreement.py": "label_statistics: Cohen κ",
     "bench/src/salon_bench/suites/prism/scoring.py": "prism.summarize: a track",
     "bench/src/salon_bench/suites/r3_bench/scoring.py": "mean_with_interval",
+    "ranking/src/salon_ranking/agreement/judge_audit.py": "ratio_with_interval",
     "ranking/src/salon_ranking/uncertainty/anytime.py": "rank, anytime",
     "curate/src/salon_curate/audits.py": "salon_curate.audits",
     "curate/src/salon_curate/drift.py": "mean_with_interval",

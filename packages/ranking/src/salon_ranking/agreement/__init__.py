@@ -7,6 +7,7 @@
     rank_stability(scores, sizes=[200, 400])                 would fewer items rank alike?
     correlations, kappas, fleiss_counts, alpha               the same for polars frames
     label_statistics(frame, thing=…, rater=…, label=…)       all of them for one table of labels
+    audit_judges(pairs)                                      how far to trust judges that compare pairs
 
 A statistic that does not exist raises :class:`UndefinedError`; frames hold null and the reason. ``docs/agreement.md``.
 """
@@ -15,6 +16,7 @@ from salon_ranking.agreement.bootstrap import Difference, compare_all, paired_bo
 from salon_ranking.agreement.correlation import kendall, mid_ranks, pearson, spearman
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
 from salon_ranking.agreement.frames import alpha, correlations, fleiss_counts, kappas
+from salon_ranking.agreement.judge_audit import JudgeAudit, audit_judges, pairs_of_votes, read_genai_bench
 from salon_ranking.agreement.kappa import cohen_kappa, fleiss_kappa, kappa_of_table
 from salon_ranking.agreement.krippendorff import Alpha, alpha_of_ratings, krippendorff_alpha
 from salon_ranking.agreement.labels import LabelStatistics, label_statistics
@@ -24,12 +26,14 @@ __all__ = [
     "AgreementError",
     "Alpha",
     "Difference",
+    "JudgeAudit",
     "LabelStatistics",
     "SizeStability",
     "Stability",
     "UndefinedError",
     "alpha",
     "alpha_of_ratings",
+    "audit_judges",
     "cohen_kappa",
     "compare_all",
     "correlations",
@@ -42,7 +46,9 @@ __all__ = [
     "label_statistics",
     "mid_ranks",
     "paired_bootstrap",
+    "pairs_of_votes",
     "pearson",
     "rank_stability",
+    "read_genai_bench",
     "spearman",
 ]

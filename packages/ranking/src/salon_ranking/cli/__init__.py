@@ -6,6 +6,10 @@ from salon_console.lazy_commands import LazyCommand, LazyGroup
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _VOTES = {
+    "audit": LazyCommand(
+        "salon_ranking.cli.audit:audit",
+        "Audit judges that compare pairs: accuracy against people, missing verdicts, position bias, calibration.",
+    ),
     "compare": LazyCommand(
         "salon_ranking.cli.compare:compare",
         "Compare models with each other, groups of votes side by side, or two sets of votes.",

@@ -60,8 +60,8 @@ def paired(people: Battles, judged: Battles, probability: str | None) -> Paired:
     """
     if people.weight is not None or judged.weight is not None:
         raise OptionError("weights of battles cannot be corrected; leave them out", value=people.weight or judged.weight)
-    votes, verdicts = _oriented(people), _oriented(judged).with_row_index("battle")
-    matched_by = _matched_by(votes, verdicts, (people.source, judged.source))
+    votes, verdicts = oriented(people), oriented(judged).with_row_index("battle")
+    matched_by = common_key(votes, verdicts, (people.source, judged.source))
     key = list(KEYS[matched_by])
     twice = verdicts.filter(pl.struct(key).is_duplicated())
     if twice.height:
@@ -97,7 +97,7 @@ def paired(people: Battles, judged: Battles, probability: str | None) -> Paired:
     )
 
 
-def _matched_by(votes: pl.DataFrame, verdicts: pl.DataFrame, sources: tuple[str, str]) -> str:
+def common_key(votes: pl.DataFrame, verdicts: pl.DataFrame, sources: tuple[str, str]) -> str:
     held = {name: list(key) for name, key in KEYS.items() if {*key} <= {*votes.columns} & {*verdicts.columns}}
     if not held:
         problem = f"votes and verdicts are matched by {', or by '.join(KEYS)}; none of these is in both of"
@@ -105,7 +105,7 @@ def _matched_by(votes: pl.DataFrame, verdicts: pl.DataFrame, sources: tuple[str,
     return next((name for name, key in held.items() if votes.join(verdicts, on=key, how="semi").height), next(iter(held)))
 
 
-def _oriented(battles: Battles) -> pl.DataFrame:
+def oriented(battles: Battles) -> pl.DataFrame:
     """Return the battles with ``first`` and ``second`` in ascending order and ``score``, the first model's."""
     frame = battles.frame.collect().drop("battle", "prompt_id_of_verdict", strict=False)
     names = ("battle_id", "prompt_id", "model_a", "model_b", "generation_a", "generation_b")

@@ -1,0 +1,347 @@
+"""How far to trust a judge that compares pairs: accuracy against people, missing verdicts, position, calibration.
+
+Two accuracies are in use, and differ by tens of points on the same verdicts: among pairs that people decided and the judge
+answered (``accuracy``), and over all pairs with the kind of tie, a missing verdict being wrong (``exact``: GenAI-Bench's rule).
+By the second a judge that always decides cannot be right more often than people decide (``decided``).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from salon_console.forest_plot import ForestPlot, PlotRow
+from salon_console.numbers import MISSING, counted
+from salon_console.shown_result import ResultView, ShownResult
+from salon_console.table_files import Table
+from salon_ranking.agreement.errors import AgreementError
+from salon_ranking.agreement.labels import label_statistics
+from salon_ranking.battles import Battles
+from salon_ranking.correction.pairing import KEYS, common_key, oriented
+from salon_ranking.files import Frame, as_lazy, read_table
+from salon_ranking.options import Confidence, checked
+from salon_ranking.uncertainty.means import ratio_with_interval
+from salon_taxonomy.enums import Winner
+
+_A, _B = Winner.MODEL_A.value, Winner.MODEL_B.value
+_TIES: Final = (Winner.TIE.value, Winner.BOTH_GOOD.value, Winner.BOTH_BAD.value)
+_WORDS: Final = (_A, _B, *_TIES)
+_BINS: Final = 10
+_SHARES: Final = ("accuracy", "exact", "first", "same_in_both_orders", "brier")
+"""What has an interval."""
+_GENAI_BENCH: Final = {
+    "leftvote": _A,
+    "rightvote": _B,
+    "tievote": Winner.BOTH_GOOD.value,
+    "bothbad_vote": Winner.BOTH_BAD.value,
+    **{f"[[A{more}B]]": _A for more in (">", ">>")},
+    **{f"[[B{more}A]]": _B for more in (">", ">>")},
+    "[[A=B=Good]]": Winner.BOTH_GOOD.value,
+    "[[A=B=Bad]]": Winner.BOTH_BAD.value,
+    "[[A=B]]": Winner.TIE.value,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeAudit(ShownResult):
+    """How well judges agree with people about pairs.
+
+    Attributes:
+        table: one row per judge, then one per judge and value of the column that it is split by: ``judge``, ``part`` (null:
+            all), ``pairs``, ``missing`` (pairs without a verdict), ``decided`` (share of pairs that people decided),
+            ``accuracy`` (among decided pairs with a verdict; a tie of the judge is half), ``exact`` (over all pairs: the same
+            of first, second and the kind of tie; a missing verdict is wrong), ``first`` (share of the judge's decisions for
+            the side it saw first; ½: no bias), ``same_in_both_orders`` (share of pairs judged in both orders with one
+            verdict), ``brier`` and ``ece`` (of the chance that the judge gave, among decided pairs; 0 is best). Each but
+            ``ece`` has ``…_low`` and ``…_high``. Null where nothing is known.
+        agreement: how far judges agree with each other, as :func:`label_statistics`; empty for a single judge.
+        calibration: one row per judge and tenth of its chance: ``judge``, ``from``, ``to``, ``pairs``, ``chance`` (mean),
+            ``share`` (of pairs in which people chose the first). Empty without chances.
+        wrong: pairs that people decided the other way, one row per verdict, the judge surest first.
+        confidence: of the intervals.
+    """
+
+    table: pl.DataFrame
+    agreement: pl.DataFrame
+    calibration: pl.DataFrame
+    wrong: pl.DataFrame
+    source: str
+    split: str | None
+    clusters: str
+    confidence: float
+
+    @property
+    def header(self) -> str:
+        """One sentence on how the table was made."""
+        judges = self.table["judge"].n_unique()
+        parts = "" if self.split is None else f", by {self.split}"
+        return (
+            f"{self.source}: {counted(judges, 'judge')} against people{parts}; {100 * self.confidence:.4g}% interval: "
+            f"Student's t over {self.clusters}; missing verdicts are left out of accuracy and wrong in exact."
+        )
+
+    def cells(self, frame: pl.DataFrame) -> Table:
+        """Return rows of the table as people read them."""
+        named = {
+            "accuracy": "accuracy",
+            "exact": "exact",
+            "first": "shown first",
+            "same_in_both_orders": "same both ways",
+            "brier": "Brier",
+            "ece": "ECE",
+        }
+        shown = [name for name in named if frame[name].null_count() < frame.height]
+        columns = ["judge", *([] if self.split is None else [self.split]), "pairs", "missing", "decided"]
+        columns += [named[name] for name in shown]
+        rows = []
+        for row in frame.iter_rows(named=True):
+            part = [] if self.split is None else ["all" if row["part"] is None else row["part"]]
+            counts = [f"{row['pairs']:,}", f"{row['missing']:,}", f"{100 * row['decided']:.1f}%"]
+            rows.append((row["judge"], *part, *counts, *(_cell(row, name) for name in shown)))
+        return Table(tuple(columns), rows, frozenset(columns) - {"judge", self.split or ""})
+
+    def view(self) -> ResultView:
+        """Return the table, and accuracies as a chart."""
+        points = [
+            PlotRow(row["judge"] if row["part"] is None else f"{row['judge']}: {row['part']}", *_ends(row, "accuracy"))
+            for row in self.table.iter_rows(named=True)
+        ]
+        chart = ForestPlot("Accuracy against people (½: guessing)", points, 0.5)
+        return ResultView(self.header, self.cells(self.table), chart)
+
+
+def _ends(row: Mapping[str, Any], name: str) -> tuple[Any, Any, Any]:
+    return row[name], row.get(f"{name}_low"), row.get(f"{name}_high")
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    value, low, high = _ends(row, name)
+    if value is None:
+        return MISSING
+    scale, form = (1.0, "{:.3f}") if name in ("brier", "ece") else (100.0, "{:.1f}")
+    text = form.format(scale * value) + ("" if scale == 1.0 else "%")
+    return text if low is None else f"{text} ({form.format(scale * low)} – {form.format(scale * high)})"
+
+
+@checked
+def audit_judges(
+    pairs: Frame,
+    *,
+    split: str | None = None,
+    chance_of_a: str | None = None,
+    cluster: str | None = None,
+    confidence: Confidence = 0.95,
+    source: str = "pairs",
+) -> JudgeAudit:
+    """Hold the verdicts of judges against the choices of people.
+
+    Args:
+        pairs: one row per pair, judge and order: ``battle_id``; ``winner``, what people chose, and ``verdict``, the judge's
+            (model_a, model_b, tie, both_good or both_bad; a null verdict is missing). And, where known: ``judge``;
+            ``side_a_shown``, left where the judge saw model_a first; ``prompt_id``.
+        split: a column; each of its values gets rows of its own.
+        chance_of_a: the column with the judge's chance, from 0 to 1, that model_a is better.
+        cluster: the column whose rows hang together in intervals; ``prompt_id`` where there is one, else ``battle_id``.
+        confidence: of the intervals, between 0 and 1.
+        source: what errors and the header call the pairs.
+
+    Raises:
+        AgreementError: a column is missing; a winner, a verdict or a chance is unknown; a judge has two verdicts about one
+            pair in one order, or people two choices.
+
+    Example:
+        >>> rows = {"battle_id": range(6), "winner": ["model_a"] * 4 + ["tie", "model_b"], "verdict": ["model_a"] * 5 + [None]}
+        >>> audit_judges(rows).table.select("pairs", "missing", "decided", "accuracy", "exact").round(3).row(0)
+        (6, 1, 0.833, 1.0, 0.667)
+    """
+    frame = _checked(as_lazy(pairs, error=AgreementError).collect(), source, split, chance_of_a, cluster)
+    cluster = cluster or ("prompt_id" if "prompt_id" in frame.columns else "battle_id")
+    frame = frame.with_columns(cluster=pl.col(cluster).cast(pl.String).fill_null(pl.col("battle_id")))
+    judges = sorted(frame["judge"].unique())
+    rows = []
+    for judge in judges:
+        own = frame.filter(judge=judge)
+        parts = [] if split is None else sorted(own[split].cast(pl.String).unique().drop_nulls())
+        for part in [None, *parts]:
+            chosen = own if part is None else own.filter(pl.col(split or "").cast(pl.String) == part)
+            rows.append({"judge": judge, "part": part, **_measured(chosen, confidence)})
+    numbers = {name: pl.Float64 for name in rows[0] if name not in ("judge", "part", "pairs", "missing")}
+    table = pl.DataFrame(rows, schema_overrides={"part": pl.String, **numbers})
+    said = frame.filter(pl.col("verdict").is_not_null()).unique(["battle_id", "judge"], keep="first", maintain_order=True)
+    agreement = pl.DataFrame()
+    if len(judges) > 1 and said.height:
+        found = label_statistics(said, thing="battle_id", rater="judge", label="verdict", confidence=confidence)
+        agreement = found.table.filter(pl.col("rater_a").is_not_null())
+    decided = frame.filter(pl.col("winner").is_in([_A, _B]) & pl.col("verdict").is_in([_A, _B]))
+    sure = (pl.col("chance") - 0.5).abs()
+    wrong = decided.filter(pl.col("winner") != pl.col("verdict")).sort(
+        sure, descending=True, nulls_last=True, maintain_order=True
+    )
+    calibration = pl.concat([_tenths(decided_by, judge) for judge, decided_by in _with_chances(frame)] or [pl.DataFrame()])
+    return JudgeAudit(table, agreement, calibration, wrong.drop("cluster"), source, split, cluster, confidence)
+
+
+def _checked(frame: pl.DataFrame, source: str, split: str | None, chance: str | None, cluster: str | None) -> pl.DataFrame:
+    needed = ["battle_id", "winner", "verdict", *(name for name in (split, chance, cluster) if name is not None)]
+    for name in needed:
+        if name not in frame.columns:
+            hint = "Rows are pairs with the columns battle_id, winner (of people) and verdict (of the judge)."
+            raise AgreementError("missing column", source=source, value=name, found=frame.columns, hint=hint)
+    if not frame.height:
+        raise AgreementError("there are no pairs", source=source)
+    frame = frame.with_columns(pl.col("battle_id", "winner", "verdict").cast(pl.String))
+    for name, may_miss in (("battle_id", False), ("winner", False), ("verdict", True)):
+        known = pl.col(name).is_not_null() if name == "battle_id" else pl.col(name).is_in(_WORDS)
+        _refuse(frame, name, known.fill_null(False) | (pl.col(name).is_null() & may_miss), source, _WORDS)
+    judge = pl.col("judge").cast(pl.String) if "judge" in frame.columns else pl.lit("judge")
+    side = pl.col("side_a_shown").cast(pl.String) if "side_a_shown" in frame.columns else pl.lit(None, dtype=pl.String)
+    frame = frame.with_columns(judge=judge.fill_null("judge"), side_a_shown=side)
+    _refuse(frame, "side_a_shown", pl.col("side_a_shown").is_null() | pl.col("side_a_shown").is_in(["left", "right"]), source)
+    value = pl.lit(None, dtype=pl.Float64) if chance is None else pl.col(chance).cast(pl.Float64, strict=False)
+    frame = frame.with_columns(chance=value)
+    if chance is not None:
+        is_number = pl.col(chance).is_null() | pl.col("chance").is_between(0.0, 1.0).fill_null(False)
+        _refuse(frame, chance, is_number, source, ["0 to 1"])
+    twice = frame.filter(pl.struct("battle_id", "judge", "side_a_shown").is_duplicated())
+    if twice.height:
+        problem = "a judge has two verdicts about one pair in one order:"
+        raise AgreementError(problem, source=source, column="battle_id", value=twice["battle_id"][0])
+    several = frame.group_by("battle_id", maintain_order=True).agg(pl.col("winner").n_unique()).filter(pl.col("winner") > 1)
+    if several.height:
+        raise AgreementError("people have two choices about a pair:", source=source, value=several["battle_id"][0])
+    return frame
+
+
+def _refuse(frame: pl.DataFrame, name: str, right: pl.Expr, source: str, allowed: Any = None) -> None:
+    wrong = frame.with_row_index("of file", 1).filter(~right)
+    if wrong.height:
+        row = wrong.row(0, named=True)
+        raise AgreementError("is wrong:", source=source, row=row["of file"], column=name, value=row[name], allowed=allowed)
+
+
+def _measured(own: pl.DataFrame, confidence: float) -> dict[str, Any]:
+    """Return the numbers of one judge."""
+    first, tie = pl.col("winner") == _A, pl.col("verdict").is_in(_TIES)
+    is_decided, said = pl.col("winner").is_in([_A, _B]), pl.col("verdict").is_not_null()
+    any_tie = (pl.col("winner").is_in(_TIES) & (pl.col("verdict") == _TIES[0])) | (tie & (pl.col("winner") == _TIES[0]))
+    exact = ((pl.col("winner") == pl.col("verdict")) | any_tie).fill_null(False)
+    right = pl.when(tie).then(0.5).otherwise((pl.col("winner") == pl.col("verdict")).cast(pl.Float64))
+    left = pl.col("side_a_shown") == "left"
+    chosen_first = pl.when(left).then(pl.col("verdict") == _A).otherwise(pl.col("verdict") == _B).cast(pl.Float64)
+    has_order = pl.col("side_a_shown").is_not_null() & pl.col("verdict").is_in([_A, _B])
+    both = (
+        own.filter(said & pl.col("side_a_shown").is_not_null())
+        .group_by("battle_id", "cluster", maintain_order=True)
+        .agg(value=(pl.col("verdict").n_unique() == 1).cast(pl.Float64), orders=pl.len())
+        .filter(pl.col("orders") == 2)
+    )
+    squared = (pl.col("chance") - first.cast(pl.Float64)).pow(2)
+    of = {
+        "accuracy": own.filter(is_decided & said).select("cluster", value=right),
+        "exact": own.select("cluster", value=exact.cast(pl.Float64)),
+        "first": own.filter(has_order).select("cluster", value=chosen_first),
+        "same_in_both_orders": both,
+        "brier": own.filter(is_decided & pl.col("chance").is_not_null()).select("cluster", value=squared),
+    }
+    result: dict[str, Any] = {
+        "pairs": own["battle_id"].n_unique(),
+        "missing": own.filter(~said)["battle_id"].n_unique(),
+        "decided": own.unique("battle_id").select(is_decided.mean()).item(),
+    }
+    for name in _SHARES:
+        sums = of[name].group_by("cluster").agg(pl.col("value").sum(), pl.len().alias("rows")).sort("cluster")
+        value, ends = ratio_with_interval(
+            sums.select("value", "rows").cast(pl.Float64).to_numpy(), confidence=confidence, within=(0.0, 1.0)
+        )
+        result |= {name: value, f"{name}_low": ends[0], f"{name}_high": ends[1]}
+    result["ece"] = _calibration_error(own.filter(is_decided & pl.col("chance").is_not_null()))
+    return result
+
+
+def _with_chances(frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    known = frame.filter(pl.col("chance").is_not_null() & pl.col("winner").is_in([_A, _B]))
+    for judge in sorted(known["judge"].unique()):
+        yield judge, known.filter(judge=judge)
+
+
+def _tenths(decided: pl.DataFrame, judge: str = "") -> pl.DataFrame:
+    """Return chances and choices by tenths of the chance."""
+    number = (pl.col("chance") * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
+    grouped = decided.group_by(number.alias("bin")).agg(
+        pairs=pl.len(), chance=pl.col("chance").mean(), share=(pl.col("winner") == _A).mean()
+    )
+    ends = {"judge": pl.lit(judge), "from": pl.col("bin") / _BINS, "to": (pl.col("bin") + 1) / _BINS}
+    return grouped.sort("bin").select(**ends, pairs="pairs", chance="chance", share="share")
+
+
+def _calibration_error(decided: pl.DataFrame) -> float | None:
+    """Return the expected calibration error over ten bins (Guo et al. 2017, arXiv:1706.04599)."""
+    if not decided.height:
+        return None
+    bins = _tenths(decided)
+    gap = np.abs((bins["chance"] - bins["share"]).to_numpy())
+    return float(np.average(gap, weights=bins["pairs"].to_numpy()))
+
+
+def pairs_of_votes(people: Battles, judged: Battles, *, chance_of_a: str | None = None) -> pl.DataFrame:
+    """Return votes and verdicts about the same battles as pairs for :func:`audit_judges`.
+
+    They are matched by the ids of battles, else by both generations, else by prompt and pair. What people chose is the majority
+    of the votes; an even split is a tie. ``judge`` is the verdict's ``rater_id``.
+
+    Args:
+        people: votes.
+        judged: verdicts, of any number of judges.
+        chance_of_a: the verdicts' column with the chance that model_a is better; returned for the pair's first model.
+
+    Raises:
+        OptionError: they have no such column in common.
+    """
+    votes, verdicts = oriented(people), oriented(judged)
+    key = list(KEYS[common_key(votes, verdicts, (people.source, judged.source))])
+
+    def word(score: pl.Expr) -> pl.Expr:
+        return pl.when(score > 0.5).then(pl.lit(_A)).when(score < 0.5).then(pl.lit(_B)).otherwise(pl.lit(_TIES[0]))
+
+    chosen = votes.group_by(key, maintain_order=True).agg(pl.col("score").mean()).select(*key, winner=word(pl.col("score")))
+    names = {"judge": "rater_id"} if "rater_id" in verdicts.columns else {}
+    others = verdicts.drop("winner", "judge", strict=False).with_columns(
+        verdict=word(pl.col("score")), **{to: pl.col(of) for to, of in names.items()}
+    )
+    matched = others.join(chosen, on=key, how="inner", maintain_order="left")
+    side, in_order = pl.col("side_a_shown").cast(pl.String), pl.col("model_a") == pl.col("first")
+    if "side_a_shown" in matched.columns:
+        turned = pl.when(side == "left").then(pl.lit("right")).when(side == "right").then(pl.lit("left"))
+        matched = matched.with_columns(side_a_shown=pl.when(in_order).then(side).otherwise(turned))
+    if chance_of_a is not None and chance_of_a in matched.columns:
+        chance = pl.col(chance_of_a).cast(pl.Float64, strict=False)
+        matched = matched.with_columns(pl.when(in_order).then(chance).otherwise(1.0 - chance).alias(chance_of_a))
+    return matched.with_columns(battle_id=pl.concat_str(*key, separator=" "), model_a="first", model_b="second")
+
+
+def read_genai_bench(path: str | Path) -> pl.DataFrame:
+    """Return a judge's file ``pairwise.jsonl`` of GenAI-Bench (TIGER-Lab) as pairs, as released.
+
+    A reply that is none of the rubric's verdicts is missing; a bare ``[[A=B]]`` is right for both kinds of tie. The judge saw
+    model A first. The judge's name is that of the folder.
+
+    Raises:
+        AgreementError: the file cannot be read, or has other columns.
+    """
+    frame = read_table(path, "battles", AgreementError)
+    for name in ("idx", "human_vote", "model_vote"):
+        if name not in frame.columns:
+            raise AgreementError("missing column", source=path, value=name, found=frame.columns)
+    prompt = next((name for name in ("prompt", "instruct_prompt") if name in frame.columns), "idx")
+    words = pl.col("human_vote", "model_vote").cast(pl.String).str.strip_chars().replace_strict(_GENAI_BENCH, default=None)
+    said = frame.with_columns(words).rename({"human_vote": "winner", "model_vote": "verdict"})
+    named = said.with_columns(
+        battle_id=pl.col("idx").cast(pl.String),
+        judge=pl.lit(Path(path).parent.name or "judge"),
+        side_a_shown=pl.lit("left"),
+        prompt_id=pl.col(prompt).cast(pl.String),
+    )
+    return named.unique("battle_id", keep="first", maintain_order=True)

@@ -1,0 +1,233 @@
+"""Audits of judges: a released benchmark's numbers, a plain loop as oracle, what must change nothing, and hostile tables."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from salon_console import main
+from salon_ranking import Battles
+from salon_ranking.agreement import AgreementError, audit_judges, pairs_of_votes, read_genai_bench
+
+WORDS = ["model_a", "model_b", "tie", "both_good", "both_bad"]
+HUMAN = ("leftvote", "rightvote", "tievote", "bothbad_vote")
+VERDICTS = ("[[A>B]]", "[[B>A]]", "[[A=B=Good]]", "[[A=B=Bad]]", None)
+GPT4O = {
+    "image_generation": [[397, 103, 106, 31, 6], [144, 327, 151, 37, 4], [56, 48, 46, 6, 0], [120, 96, 35, 21, 1]],
+    "image_edition": [[154, 37, 6, 43, 0], [34, 209, 5, 15, 0], [8, 11, 5, 0, 0], [105, 159, 4, 124, 0]],
+    "video_generation": [[190, 87, 32, 16, 0], [56, 292, 15, 12, 0], [52, 69, 15, 2, 0], [66, 132, 12, 21, 0]],
+}
+"""How often GPT-4o said what, by what people said (GenAI-Bench, its released results at f0b0334)."""
+
+
+def table(count: int, seed: int = 0, judges: int = 1) -> pl.DataFrame:
+    random = np.random.default_rng(seed)
+    winner = random.choice(WORDS, count, p=[0.4, 0.3, 0.1, 0.1, 0.1])
+    frames = []
+    for judge in range(judges):
+        right = random.random(count) < 0.7
+        verdict = np.where(right, winner, random.choice(WORDS, count))
+        towards = np.where(verdict == "model_a", 0.8, np.where(verdict == "model_b", 0.2, 0.5))
+        rows = {
+            "battle_id": [f"b{number}" for number in range(count)],
+            "prompt_id": [f"p{number // 3}" for number in range(count)],
+            "winner": winner,
+            "verdict": [None if lost else word for lost, word in zip(random.random(count) < 0.1, verdict, strict=True)],
+            "side_a_shown": random.choice(["left", "right"], count),
+            "chance": np.clip(towards + random.normal(0, 0.1, count), 0, 1),
+            "kind": random.choice(["people", "scenes"], count),
+            "judge": [f"judge {judge}"] * count,
+        }
+        frames.append(pl.DataFrame(rows))
+    return pl.concat(frames)
+
+
+@pytest.mark.parametrize(
+    ("task", "released"), [("image_generation", 45.59), ("image_edition", 53.54), ("video_generation", 48.46)]
+)
+def test_genai_bench_gives_the_released_numbers(task: str, released: float, tmp_path: Path):
+    """Table of genaibench_results.txt; over pairs that people decided the same verdicts give 55, 72 and 69%."""
+    said = [
+        {"human_vote": human, "model_vote": verdict}
+        for human, row in zip(HUMAN, GPT4O[task], strict=True)
+        for verdict, count in zip(VERDICTS, row, strict=True)
+        for _ in range(count)
+    ]
+    (tmp_path / "gpt4o").mkdir()
+    path = tmp_path / "gpt4o" / "pairwise.jsonl"
+    path.write_text(
+        "".join(json.dumps({"idx": number, "prompt": f"p{number}", **row}) + "\n" for number, row in enumerate(said))
+    )
+    row = audit_judges(read_genai_bench(path)).table.row(0, named=True)
+    assert row["judge"] == "gpt4o" and round(100 * row["exact"], 2) == released
+    decided = sum(sum(counts) for counts in GPT4O[task][:2])
+    assert row["pairs"] == len(said) and row["decided"] == pytest.approx(decided / len(said))
+
+
+def test_a_reply_of_genai_bench_that_is_no_verdict_is_missing_and_a_bare_tie_is_right_for_both_kinds(tmp_path: Path):
+    said = [
+        ("leftvote", "[[A>>B]]"),
+        ("tievote", "[[A=B]]"),
+        ("bothbad_vote", "[[A=B]]"),
+        ("rightvote", "[[100, 100]]"),
+        ("leftvote", ""),
+    ]
+    path = tmp_path / "pairwise.jsonl"
+    rows = [
+        {"idx": number, "instruct_prompt": "x", "human_vote": human, "model_vote": vote}
+        for number, (human, vote) in enumerate(said)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0]]))
+    row = audit_judges(read_genai_bench(path)).table.row(0, named=True)
+    assert (row["pairs"], row["missing"], row["exact"], row["accuracy"]) == (5, 2, 0.6, 1.0)
+
+
+@given(st.integers(5, 60), st.integers(0, 100))
+def test_numbers_are_those_of_a_plain_loop(count: int, seed: int):
+    frame = table(count, seed)
+    row = audit_judges(frame, chance_of_a="chance").table.row(0, named=True)
+    right, exact, first, squares = [], [], [], []
+    bins: dict[int, list[tuple[float, float]]] = {}
+    for one in frame.iter_rows(named=True):
+        people, judge, ties = one["winner"], one["verdict"], {"tie", "both_good", "both_bad"}
+        if judge is not None and people not in ties:
+            right.append(0.5 if judge in ties else float(judge == people))
+        exact.append(judge is not None and (judge == people or ({judge, people} <= ties and "tie" in (judge, people))))
+        if judge in ("model_a", "model_b"):
+            first.append((judge == "model_a") == (one["side_a_shown"] == "left"))
+        if people not in ties:
+            squares.append((one["chance"] - (people == "model_a")) ** 2)
+            bins.setdefault(min(int(one["chance"] * 10), 9), []).append((one["chance"], float(people == "model_a")))
+    assert row["missing"] == frame["verdict"].null_count() and row["same_in_both_orders"] is None
+    for name, values in (("accuracy", right), ("exact", exact), ("first", first), ("brier", squares)):
+        assert row[name] == (pytest.approx(float(np.mean(values))) if values else None)
+        assert row[f"{name}_low"] is None or 0 <= row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] <= 1
+    if squares:
+        gaps = sum(abs(sum(p - y for p, y in pairs)) for pairs in bins.values())
+        assert row["ece"] == pytest.approx(gaps / len(squares))
+
+
+def test_order_and_sides_and_other_judges_change_nothing():
+    frame = table(90, judges=2)
+    audit = audit_judges(frame, split="kind", chance_of_a="chance")
+    shuffled = audit_judges(frame.sample(fraction=1.0, shuffle=True, seed=1), split="kind", chance_of_a="chance")
+    assert_frame_equal(shuffled.table, audit.table, rel_tol=1e-12)
+    other = {"model_a": "model_b", "model_b": "model_a"}
+    turned = frame.with_columns(
+        pl.col("winner", "verdict").replace(other),
+        pl.col("side_a_shown").replace({"left": "right", "right": "left"}),
+        chance=1 - pl.col("chance"),
+    )
+    assert_frame_equal(
+        audit_judges(turned, split="kind", chance_of_a="chance").table.drop("ece"), audit.table.drop("ece"), rel_tol=1e-9
+    )
+    alone = audit_judges(frame.filter(judge="judge 0"), split="kind", chance_of_a="chance").table
+    assert_frame_equal(alone, audit.table.filter(judge="judge 0"), rel_tol=1e-12)
+    assert audit.table["part"].to_list() == [None, "people", "scenes"] * 2
+    assert audit.agreement["statistic"].to_list() == ["Cohen κ"]
+    decided = frame.filter(pl.col("winner").is_in(["model_a", "model_b"]))
+    assert audit.calibration["pairs"].sum() == decided.height
+
+
+def test_both_orders_of_a_pair_say_how_steady_a_judge_is():
+    rows = {"battle_id": ["x", "x", "y", "y", "z"], "winner": ["model_a"] * 5, "side_a_shown": ["left", "right"] * 2 + ["left"]}
+    row = audit_judges({**rows, "verdict": ["model_a", "model_a", "model_a", "model_b", "model_a"]}).table.row(0, named=True)
+    assert (row["pairs"], row["same_in_both_orders"], row["first"], row["accuracy"]) == (3, 0.5, 0.8, 0.8)
+
+
+def test_wrong_pairs_come_with_the_surest_first():
+    rows = {
+        "battle_id": ["x", "y", "z"],
+        "winner": ["model_a"] * 3,
+        "verdict": ["model_b"] * 2 + ["model_a"],
+        "p": [0.4, 0.1, 0.9],
+    }
+    assert audit_judges(rows, chance_of_a="p").wrong["battle_id"].to_list() == ["y", "x"]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"verdict": ["left", None]}, "row 1.*verdict"),
+        ({"winner": ["model_a", None]}, "row 2.*winner"),
+        ({"winner": ["model_a", ""]}, "row 2.*winner"),
+        ({"p": [0.5, 1.5]}, "row 2.*p"),
+        ({"p": [0.5, float("nan")]}, "row 2.*p"),
+        ({"p": ["often", "never"]}, "row 1.*p"),
+        ({"side_a_shown": ["left", "top"]}, "row 2.*side_a_shown"),
+        ({"battle_id": ["x", "x"]}, "two verdicts about one pair"),
+        ({"battle_id": ["x", None]}, "row 2.*battle_id"),
+        ({"battle_id": ["x", "x"], "side_a_shown": ["left", "right"], "winner": ["model_a", "tie"]}, "two choices"),
+    ],
+)
+def test_a_wrong_row_is_named(change: dict[str, list[object]], problem: str):
+    rows = {"battle_id": ["x", "y"], "winner": ["model_a", "tie"], "verdict": ["tie", None], "p": [0.5, None], **change}
+    with pytest.raises(AgreementError, match=problem):
+        audit_judges(rows, chance_of_a="p")
+
+
+def test_a_judge_that_never_answers_has_no_accuracy_and_nothing_exact():
+    row = audit_judges({"battle_id": range(9), "winner": ["model_a"] * 9, "verdict": [None] * 9}).table.row(0, named=True)
+    assert (row["missing"], row["accuracy"], row["exact"], row["first"], row["exact_low"]) == (9, None, 0.0, None, None)
+    with pytest.raises(AgreementError, match="no pairs"):
+        audit_judges({"battle_id": [], "winner": [], "verdict": []})
+    with pytest.raises(AgreementError, match="missing column 'verdict'"):
+        audit_judges({"battle_id": [1], "winner": ["tie"]})
+
+
+def test_votes_and_verdicts_meet_whatever_their_sides_are():
+    votes = pl.DataFrame(
+        {
+            "prompt_id": ["p", "p", "p", "q", "r"],
+            "model_a": ["y", "x", "x", "x", "x"],
+            "model_b": ["x", "y", "y", "y", "y"],
+            "winner": ["model_b", "model_a", "model_b", "tie", "model_b"],
+        }
+    )
+    verdicts = pl.DataFrame(
+        {
+            "prompt_id": ["p", "p", "q", "s"],
+            "model_a": ["x", "y", "y", "x"],
+            "model_b": ["y", "x", "x", "y"],
+            "winner": ["model_a", "model_a", "both_bad", "model_a"],
+            "rater_id": ["critic"] * 4,
+            "side_a_shown": ["left", "left", "right", "left"],
+            "p": [0.9, 0.7, 0.5, 0.5],
+        }
+    )
+    pairs = pairs_of_votes(Battles.from_frame(votes), Battles.from_frame(verdicts), chance_of_a="p")
+    assert pairs.select("prompt_id", "winner", "verdict", "side_a_shown", pl.col("p").round(9), "judge").rows() == [
+        ("p", "model_a", "model_a", "left", 0.9, "critic"),
+        ("p", "model_a", "model_b", "right", 0.3, "critic"),
+        ("q", "tie", "tie", "left", 0.5, "critic"),
+    ]
+    row = audit_judges(pairs, chance_of_a="p").table.row(0, named=True)
+    assert (row["pairs"], row["accuracy"], row["same_in_both_orders"], row["first"]) == (2, 0.5, 0.0, 1.0)
+
+
+def test_the_command_prints_writes_and_refuses(tmp_path: Path):
+    table(120, judges=2).write_csv(tmp_path / "pairs.csv")
+
+    def run(*words: str):
+        return CliRunner().invoke(main, ["votes", "audit", *words])
+
+    options = ["--by", "kind", "--chance-of-a", "chance", "--wrong", str(tmp_path / "wrong.csv")]
+    shown = run(str(tmp_path / "pairs.csv"), *options, "--output", str(tmp_path / "audit.html"))
+    assert shown.exit_code == 0, shown.output
+    assert "Cohen κ" in (shown.output + shown.stderr) and "judge 1" in (tmp_path / "audit.html").read_text()
+    assert pl.read_csv(tmp_path / "wrong.csv").height > 5
+    document = json.loads(run(str(tmp_path / "pairs.csv"), *options, "--format", "json").stdout)
+    assert [row["part"] for row in document["rows"]] == [None, "people", "scenes"] * 2
+    assert {row["judge"] for row in document["calibration"]} == {"judge 0", "judge 1"}
+    refused = run(str(tmp_path / "pairs.csv"), "--votes", "genai-bench")
+    assert refused.exit_code == 2 and "missing column 'idx'" in refused.stderr
+    refused = run(str(tmp_path / "pairs.csv"), "--wrong", str(tmp_path / "wrong.txt"))
+    assert refused.exit_code == 2 and "wrong.txt" in refused.stderr
+    refused = run(str(tmp_path / "pairs.csv"), "--votes", "genai-bench", "--judged", str(tmp_path / "pairs.csv"))
+    assert refused.exit_code == 2 and "--judged does not go with --votes" in refused.stderr
