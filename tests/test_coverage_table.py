@@ -40,6 +40,7 @@ NONE_OF_ITS_OWN = {
 """Public functions whose texts speak of intervals, and have none."""
 SOURCES = {
     "bench/src/salon_bench/analysis/compare.py": "paired_bootstrap",
+    "bench/src/salon_bench/analysis/gate.py": "mean_with_interval",
     "bench/src/salon_bench/analysis/reliability/comparing.py": "compare_all",
     "arena/src/salon_arena/quality.py": "wilson_interval",
     "bench/src/salon_bench/suites/artifact_bench/accuracy.py": "wilson_interval",

@@ -94,6 +94,25 @@ class InputPath(click.Path):
             raise InputError("is a file, not a folder", source=path, hint=f"Its folder is {path.parent}. {meaning}".strip())
 
 
+class RunOrFile(InputPath):
+    """The id of a run, or a table of a run's rows, which is an input as any other; the value stays a text."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, made=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the text.
+
+        Raises:
+            InputError: it is a file that an output before it names.
+        """
+        try:
+            is_file = Path(value).is_file()
+        except (OSError, ValueError):  # no file can have such a name
+            is_file = False
+        return str(super().convert(value, param, ctx)) if is_file else value
+
+
 class StorePath(InputPath):
     """A result store: a directory, or a URL (``s3://bucket/prefix``), which stays a text."""
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from salon_console.file_options import InputPath
+from salon_console.file_options import InputPath, RunOrFile
 from salon_console.options import FORMAT, STORE, bootstrap_option, output_option
 from salon_console.output import as_json, deliver
 from salon_console.table_files import RESULT_ENDINGS
@@ -12,7 +12,7 @@ from salon_taxonomy.store_address import StoreAddress
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("sources", metavar="RUN...", nargs=-1, required=True)
+@click.argument("sources", metavar="RUN...", type=RunOrFile(), nargs=-1, required=True)
 @click.option("--ratings", type=InputPath(tables=True), help="People's marks: a table, or a store.")
 @click.option(
     "--dimension", "dimensions", multiple=True, metavar="NAME", help="What was scored; repeat: their mean. Default: each alone."

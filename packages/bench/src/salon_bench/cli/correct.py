@@ -4,14 +4,14 @@ from pathlib import Path
 
 import rich_click as click
 
-from salon_console.file_options import InputPath
+from salon_console.file_options import InputPath, RunOrFile
 from salon_console.options import FORMAT, STORE, confidence_option, output_option
 from salon_console.table_files import RESULT_ENDINGS
 from salon_taxonomy.store_address import StoreAddress
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("sources", metavar="RUN...", nargs=-1, required=True)
+@click.argument("sources", metavar="RUN...", type=RunOrFile(), nargs=-1, required=True)
 @click.option("--people", type=InputPath(tables=True), required=True, help="People's marks: a table, or a store.")
 @click.option("--judge", metavar="NAME", help="Where the runs have several.")
 @click.option("--dimension", metavar="NAME", help="What was scored, where there are several.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from salon_console.file_options import RunOrFile
 from salon_console.options import FORMAT, OUTPUT, STORE, bootstrap_option
 from salon_console.output import MISSING, as_json, deliver
 from salon_console.table_files import Table
@@ -28,8 +29,10 @@ def prism() -> None:
 
 
 @prism.command()
-@click.option("--english", required=True, metavar="RUN|FILE", help="Scores of one model on PRISM-Bench.")
-@click.option("--chinese", required=True, metavar="RUN|FILE", help="Scores of the same model on PRISM-Bench-ZH.")
+@click.option("--english", required=True, metavar="RUN|FILE", type=RunOrFile(), help="Scores of one model on PRISM-Bench.")
+@click.option(
+    "--chinese", required=True, metavar="RUN|FILE", type=RunOrFile(), help="Scores of the same model on PRISM-Bench-ZH."
+)
 @click.option("--fidelity", type=click.Choice(["paper", "released"]), default="paper", show_default=True, help="Whose rules.")
 @STORE
 @bootstrap_option()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from salon_console.file_options import RunOrFile
 from salon_console.options import FORMAT, STORE, confidence_option, output_option, seed_option
 from salon_console.output import as_json, cells, deliver, print_table
 from salon_console.shown_result import joined_views
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("run_ids", metavar="RUN...", nargs=-1, required=True)
+@click.argument("run_ids", metavar="RUN...", type=RunOrFile(), nargs=-1, required=True)
 @click.option("--dimension", required=True, help="Which scores: s_rect, overall, match, …")
 @click.option(
     "--unscored",

@@ -24,6 +24,10 @@ _COMMANDS = {
     "export": LazyCommand(
         "salon_bench.cli.report:export", "Write the verdicts of runs as one table, with prompts, pictures and labels."
     ),
+    "gate": LazyCommand(
+        "salon_bench.cli.gate:gate",
+        "Hold the build NEW against BASE: exit 0 when no measure is worse by more than its margin, 1 when one is or may be.",
+    ),
     "import": LazyCommand(
         "salon_bench.cli.importing:import_logs",
         "Import results of inspect_ai, lmms-eval or evalscope: scores, replies and pictures of every sample.",

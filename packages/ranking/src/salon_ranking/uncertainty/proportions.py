@@ -1,5 +1,6 @@
 """Shares of yes among yes and no: Wilson's interval, and the exact test that it is one half. NumPy alone."""
 
+import math
 from statistics import NormalDist
 
 import numpy as np
@@ -47,3 +48,26 @@ def sign_test(heads: ArrayLike, tosses: ArrayLike) -> Floats:
         terms = log_factorial[all_] - log_factorial[i] - log_factorial[all_ - i] - all_ * np.log(2.0)
         p_values[number] = min(1.0, 2.0 * float(np.exp(terms).sum()))
     return p_values
+
+
+def highest_share(count: int, trials: int, level: float) -> float:
+    """Return the largest share of which as few as ``count`` of ``trials`` are no rarer than ``level``.
+
+    That is Clopper and Pearson's one-sided upper end (1934, doi:10.1093/biomet/26.4.404), by bisection.
+
+    Example:
+        >>> round(highest_share(0, 100, 0.05), 4), round(highest_share(1, 200, 0.05), 4), highest_share(3, 3, 0.05)
+        (0.0295, 0.0235, 1.0)
+    """
+    if count >= trials:
+        return 1.0
+    numbers = np.arange(count + 1)
+    ways = np.array([math.lgamma(trials + 1) - math.lgamma(k + 1) - math.lgamma(trials - k + 1) for k in numbers])
+    low, high = count / trials, 1.0
+    for _ in range(60):
+        share = 0.5 * (low + high)
+        if np.exp(ways + numbers * math.log(share) + (trials - numbers) * math.log1p(-share)).sum() > level:
+            low = share
+        else:
+            high = share
+    return high

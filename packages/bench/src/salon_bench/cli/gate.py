@@ -1,0 +1,61 @@
+"""``salon results gate``: did a new build get worse than the base by more than a margin?"""
+
+from pathlib import Path
+
+import rich_click as click
+
+from salon_console.file_options import InputPath, RunOrFile
+from salon_console.options import FORMAT, STORE, FiniteRange, output_option
+from salon_console.table_files import RESULT_ENDINGS
+from salon_taxonomy.store_address import StoreAddress
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("base", metavar="BASE", type=RunOrFile())
+@click.argument("new", metavar="NEW", type=RunOrFile())
+@click.option("--margin", type=FiniteRange(min=0, min_open=True), help="How much worse any dimension may be, in its unit.")
+@click.option(
+    "--plan", type=InputPath(dir_okay=False), help="A TOML file with a margin for each measure, in place of --margin."
+)
+@STORE
+@output_option((*RESULT_ENDINGS, ".xml"))
+@FORMAT
+@click.pass_context
+def gate(
+    context: click.Context,
+    base: str,
+    new: str,
+    margin: float | None,
+    plan: Path | None,
+    store: StoreAddress,
+    output: Path | None,
+    form: str,
+) -> None:
+    """Hold the build NEW against BASE: exit 0 when no measure is worse by more than its margin, 1 when one is or may be.
+
+    BASE and NEW are runs of one suite and judge over the same prompts, or tables of their scores. Each dimension is better, not
+    worse, worse, or cannot say (then `needed` is how many prompts an equal build would take to pass with 80%). A plan names
+    measures: [measures.NAME] with margin = 0.02 and, where less is better, better = "lower"; level = 0.05 above them. The
+    file of --output is a page, a table or, as .xml, a JUnit report.
+
+    \b
+    Example:
+      salon results gate RUN_BASE RUN_NEW --margin 0.2
+      salon results gate base.parquet new.parquet --plan gate.toml --output gate.xml
+    """
+    from salon_bench.analysis.gate import GatePlan
+    from salon_bench.analysis.gate import gate as held
+    from salon_bench.runs.score_rows import read_scores
+    from salon_ranking.cli.other_table import OtherTable, show_table
+    from salon_taxonomy.errors import InputError
+
+    if (margin is None) == (plan is None):
+        raise InputError("give either --margin or --plan")
+    asked = GatePlan({}, margin) if plan is None else GatePlan.read(plan)
+    found = held(read_scores([base], store), read_scores([new], store), asked, names=(base, new))
+    made = {"passed": found.passed, "level": found.level}
+    further = {"worst": found.worst} if found.worst.height else {}
+    table = OtherTable(found.header, found.table, made, further, {**found.view().makers(), ".xml": found.junit}, found.cells)
+    show_table(table, form, output)
+    if not found.passed:
+        context.exit(1)

@@ -1,0 +1,240 @@
+"""The gate: errors of both kinds by simulation, builds that must be refused, plans, and what it writes."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from polars.testing import assert_frame_equal
+
+from salon_bench.analysis.gate import Gate, GatePlan, MeasureRule, gate
+from salon_console import main
+from salon_ranking.uncertainty.proportions import highest_share
+from salon_taxonomy.errors import InputError
+
+Draw = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
+
+
+def scores(values: np.ndarray, dimension: str = "beauty", **more: object) -> pl.DataFrame:
+    """Rows of one model; values of shape (prompts, samples)."""
+    values = values.reshape(len(values), -1)
+    prompt = np.repeat(np.arange(len(values)), values.shape[1])
+    return pl.DataFrame(
+        {
+            "run_id": "r",
+            "suite": "s",
+            "task": "t",
+            "dimension": dimension,
+            "prompt_id": [f"p{number}" for number in prompt],
+            "generation_id": [f"g{number}" for number in range(values.size)],
+            "value": pl.Series(values.ravel(), dtype=pl.Float64, strict=False).fill_nan(None),
+            "subject_model": "build",
+            "judge": "judge",
+            "judge_version": "1",
+            **more,
+        }
+    )
+
+
+def verdict(base: np.ndarray, new: np.ndarray, margin: float, level: float = 0.05) -> str:
+    found: str = gate(scores(base), scores(new), GatePlan({}, margin, level)).table["verdict"][0]
+    return found
+
+
+def flips(down: float, up: float, prompts: int) -> Draw:
+    """Yes and no: every prompt falls or rises with its chance."""
+
+    def draw(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        chance = random.random(prompts)
+        base = np.where(chance < down, 1.0, np.where(chance < down + up, 0.0, random.random(prompts) < 0.7))
+        return base, np.where(chance < down, 0.0, np.where(chance < down + up, 1.0, base))
+
+    return draw
+
+
+def shifts(by: float, prompts: int, samples: int = 1) -> Draw:
+    """Numbers, of which prompts have levels, and changes, of their own."""
+
+    def draw(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        level, change = random.normal(0, 2, (prompts, 1)), by + random.normal(0, 0.5, (prompts, 1))
+        noise = random.normal(0, 1, (2, prompts, samples))
+        return level + noise[0], level + change + noise[1]
+
+    return draw
+
+
+@pytest.mark.parametrize(
+    ("draw", "margin"),
+    [
+        (shifts(-0.2, 30), 0.2),
+        (shifts(-0.2, 60, samples=4), 0.2),
+        (flips(0.02, 0.0, 200), 0.02),
+        (flips(0.03, 0.01, 200), 0.02),
+        (flips(0.15, 0.05, 60), 0.1),
+        (flips(0.05, 0.0, 40), 0.05),
+    ],
+)
+def test_a_build_that_is_worse_by_the_margin_passes_in_at_most_one_of_twenty_studies(draw: Draw, margin: float):
+    passed = [verdict(*draw(np.random.default_rng(seed)), margin) in ("better", "not worse") for seed in range(150)]
+    assert sum(passed) <= 15, sum(passed)  # of 150 at 5%: more in less than one of a hundred
+
+
+def test_an_equal_build_passes_as_often_as_the_column_of_prompts_says():
+    pilot = gate(*(scores(side) for side in shifts(0.0, 400)(np.random.default_rng(1))), GatePlan({}, 0.4))
+    needed = pilot.table["needed"][0]
+    said = [verdict(*shifts(0.0, needed)(np.random.default_rng(seed)), 0.4) for seed in range(200)]
+    passed = sum(one in ("better", "not worse") for one in said)
+    assert 0.7 <= passed / 200 <= 0.9, (needed, passed)
+
+
+def test_the_four_verdicts_and_their_direction():
+    random = np.random.default_rng(0)
+    base, noise = random.normal(0, 1, 200), random.normal(0, 0.1, 200)
+    for shift, said in ((0.5, "better"), (0.0, "not worse"), (-0.5, "worse"), (-0.2, "cannot say")):
+        centred = noise - noise.mean()
+        assert verdict(base, base + shift + centred, 0.2) == said
+        lower = GatePlan({"beauty": MeasureRule(0.2, lower=True)})
+        assert gate(scores(base), scores(base - shift + centred), lower).table["verdict"][0] == said
+
+
+def test_identical_builds_pass_where_prompts_are_many_enough_and_few_prompts_say_nothing():
+    values = np.tile([0.0, 1.0], 100)
+    found = gate(scores(values), scores(values), GatePlan({}, 0.02))
+    row = found.table.row(0, named=True)
+    assert found.passed and row["low"] == pytest.approx(-(1 - 0.05 ** (1 / 200))) and row["high"] == -row["low"]
+    assert (row["p_worse"], row["needed"], found.worst.height) == (None, None, 0)
+    assert verdict(values[:100], values[:100], 0.02) == "cannot say"
+    assert verdict(values[:3], values[:3] + 1, 0.02) == "cannot say"
+
+
+def test_a_build_that_lacks_prompts_samples_or_pictures_is_refused_by_name():
+    whole = scores(np.random.default_rng(0).normal(size=(100, 2)))
+    plan = GatePlan({}, 0.1)
+    half = whole.filter(pl.col("prompt_id").str.slice(1).cast(pl.Int64) >= 50)
+    with pytest.raises(InputError, match=r"^new: lacks samples of 50 of 100 prompts, such as '?p0"):
+        gate(whole, half, plan)
+    with pytest.raises(InputError, match=r"^base: lacks samples of 50 of 100 prompts"):
+        gate(half, whole, plan)
+    one_each = whole.unique("prompt_id", keep="first", maintain_order=True)
+    with pytest.raises(InputError, match=r"^new: lacks samples of 100 of 100 prompts"):
+        gate(whole, one_each, plan)
+    first = pl.col("prompt_id") == "p7"
+    gone = whole.with_columns(
+        pl.when(~first).then("value").alias("value"), pl.when(~first).then("generation_id").alias("generation_id")
+    )
+    with pytest.raises(InputError, match=r"^new: has no pictures for 1 of 100 prompts, such as '?p7"):
+        gate(whole, gone, plan)
+
+
+def test_missing_verdicts_leave_the_prompt_out_on_both_sides_and_many_of_them_say_nothing():
+    values = np.random.default_rng(0).normal(size=(100, 1))
+    silent = values.copy()
+    silent[:5] = math.nan
+    base, new = scores(values), scores(silent + 0.5)
+    row = gate(base, new, GatePlan({}, 0.1)).table.row(0, named=True)
+    assert (row["verdict"], row["prompts"], row["unscored"]) == ("better", 95, 5)
+    assert row["base"] == pytest.approx(values[5:].mean()) and row["difference"] == pytest.approx(0.5)
+    silent[5] = math.nan
+    row = gate(scores(silent), scores(values + 0.5), GatePlan({}, 0.1)).table.row(0, named=True)
+    assert (row["verdict"], row["unscored"]) == ("cannot say", 6)
+
+
+def test_order_and_other_measures_change_nothing_and_every_measure_must_pass():
+    random = np.random.default_rng(0)
+    base, new = random.normal(size=(60, 2)), random.normal(size=(60, 2))
+    alone = gate(scores(base), scores(new), GatePlan({}, 0.5))
+    both = [pl.concat([scores(side), scores(other, "worse")]) for side, other in ((base, base), (new, new - 3.0))]
+    both[1] = both[1].sample(fraction=1.0, shuffle=True, seed=1)
+    together = gate(*both, GatePlan({}, 0.5))
+    numbers = ["base", "new", "difference", "low", "high", "prompts", "needed"]
+    assert_frame_equal(together.table.filter(measure="beauty").select(numbers), alone.table.select(numbers), rel_tol=1e-12)
+    assert alone.passed and not together.passed and "FAILED (worse: worse)" in together.header
+    assert gate(*both, GatePlan({"beauty": MeasureRule(0.5)})).passed
+    assert together.worst["measure"].to_list() == ["worse"] * 12 and together.worst["difference"].is_sorted()
+
+
+def test_builds_of_other_judges_versions_or_models_are_refused():
+    base = scores(np.random.default_rng(0).normal(size=(20, 1)))
+    for change in ({"judge": "other"}, {"judge_version": "2"}):
+        with pytest.raises(InputError, match="judged by different versions"):
+            gate(base, base.with_columns(**{name: pl.lit(value) for name, value in change.items()}), GatePlan({}, 0.1))
+    with pytest.raises(InputError, match="several models"):
+        gate(pl.concat([base, base.with_columns(subject_model=pl.lit("y"))]), base, GatePlan({}, 0.1))
+    with pytest.raises(InputError, match="no such measure"):
+        gate(base, base, GatePlan({"truth": MeasureRule(0.1)}))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "either measures or one margin"),
+        ("[measures.beauty]", r"measures\.beauty\.margin"),
+        ("[measures.beauty]\nmargin = 0", "above 0"),
+        ("[measures.beauty]\nmargin = inf", "above 0"),
+        ('[measures.beauty]\nmargin = "big"', "must be a number"),
+        ("[measures.beauty]\nmargin = true", "must be a number"),
+        ('[measures.beauty]\nmargin = 1\nbetter = "more"', "higher, lower"),
+        ("[measures.beauty]\nmargin = 1\nmore = 2", "a measure is a table of"),
+        ("measures = 3", "must be a table"),
+        ("level = 0.5\n[measures.beauty]\nmargin = 1", "between 0 and 0.5"),
+        ("levels = 0.5", "unknown key"),
+        ("level = ", "gate.toml"),
+    ],
+)
+def test_a_wrong_plan_is_refused_with_its_file_and_key(text: str, problem: str, tmp_path: Path):
+    path = tmp_path / "gate.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=problem) as refused:
+        GatePlan.read(path)
+    assert "gate.toml" in str(refused.value)
+
+
+def test_a_plan_of_measures_is_read(tmp_path: Path):
+    path = tmp_path / "gate.toml"
+    path.write_text('level = 0.01\n[measures.beauty]\nmargin = 0.1\n[measures.lpips]\nmargin = 2\nbetter = "lower"\n')
+    assert GatePlan.read(path) == GatePlan({"beauty": MeasureRule(0.1), "lpips": MeasureRule(2.0, True)}, None, 0.01)
+
+
+def test_the_command_exits_by_the_verdict_and_writes_reports(tmp_path: Path):
+    random = np.random.default_rng(0)
+    values = random.normal(size=(80, 1))
+    for name, side in (("base", values), ("same", values + random.normal(0, 0.05, (80, 1))), ("worse", values - 1)):
+        scores(side, dimension='<b>&"').write_parquet(tmp_path / f"{name}.parquet")
+
+    def run(new: str, *words: str):
+        return CliRunner().invoke(
+            main, ["results", "gate", str(tmp_path / "base.parquet"), str(tmp_path / f"{new}.parquet"), *words]
+        )
+
+    passed = run("same", "--margin", "0.2", "--output", str(tmp_path / "gate.html"))
+    assert passed.exit_code == 0, passed.output
+    assert '<b>&"' not in (tmp_path / "gate.html").read_text()
+    failed = run("worse", "--margin", "0.2", "--format", "json", "--output", str(tmp_path / "gate.xml"))
+    document = json.loads(failed.stdout)
+    assert failed.exit_code == 1 and document["passed"] is False and len(document["worst"]) == 12
+    suite = ET.parse(tmp_path / "gate.xml").getroot()
+    case = suite[0]
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert case.get("name") == '<b>&"' and "worse" in case[0].get("message")
+    assert run("same").exit_code == 2 and run("same", "--margin", "0").exit_code == 2
+    (tmp_path / "gate.toml").write_text("[measures.other]\nmargin = 1\n")
+    refused = run("same", "--plan", str(tmp_path / "gate.toml"), "--output", str(tmp_path / "never.xml"))
+    assert refused.exit_code == 2 and "no such measure" in refused.stderr and not (tmp_path / "never.xml").exists()
+
+
+def test_the_exact_end_is_that_of_scipy():
+    from scipy.stats import beta
+
+    for count, trials, level in ((0, 10, 0.05), (3, 50, 0.01), (19, 200, 0.05), (19, 20, 0.2), (5, 100_000, 0.05)):
+        assert highest_share(count, trials, level) == pytest.approx(beta.isf(level, count + 1, trials - count), rel=1e-9)
+
+
+def test_a_gate_is_shown_as_table_and_chart():
+    found: Gate = gate(*(scores(side) for side in shifts(0.0, 60)(np.random.default_rng(0))), GatePlan({}, 0.2))
+    view = found.view()
+    assert found.header in view.header and view.chart is not None
