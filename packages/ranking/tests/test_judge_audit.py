@@ -13,7 +13,8 @@ from polars.testing import assert_frame_equal
 
 from salon_console import main
 from salon_ranking import Battles
-from salon_ranking.agreement import AgreementError, audit_judges, pairs_of_votes, read_genai_bench
+from salon_ranking.agreement import AgreementError, audit_judges, pairs_of_votes
+from salon_ranking.agreement.judge_audit import read_genai_bench
 
 WORDS = ["model_a", "model_b", "tie", "both_good", "both_bad"]
 HUMAN = ("leftvote", "rightvote", "tievote", "bothbad_vote")

@@ -10,7 +10,7 @@
 side by side. ``differences``, ``listing`` and ``explain`` take any board; ``goodness_of_fit``, ``cycle_report`` and
 ``win_rates`` compare a fit with its battles. ``settle_both_bad`` defines how both_bad counts; ``online_elo``
 is another method; ``GrowingLeague`` adds battles later; ``correct_ratings`` corrects a judge by people,
-``correct_means`` its scores; ``draw_for_people`` draws what they vote on.
+``correct_means`` its scores; ``draw_for_people`` draws what they vote on; ``preference_pairs`` makes preference data of votes.
 The numeric core is written in Rust (``_core``).
 Formulas and sources: ``docs/ranking.md``, ``docs/intervals.md``, ``docs/groups.md``, ``docs/tie-models.md``,
 ``docs/contextual.md``, ``docs/diagnostics.md``, ``docs/online-elo.md``.
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from salon_ranking.models.options import FitOptions
     from salon_ranking.models.ratings import Ratings, fit
     from salon_ranking.models.ties import Chances
+    from salon_ranking.preferences import PreferencePairs, preference_pairs
     from salon_ranking.uncertainty.multiple_testing import benjamini_hochberg, holm
     from salon_ranking.uncertainty.options import IntervalOptions
     from salon_ranking.uncertainty.quantiles import bca_interval, percentile_interval
@@ -91,6 +92,7 @@ __all__ = [
     "OnlineElo",
     "OptionError",
     "OrderError",
+    "PreferencePairs",
     "RankOptions",
     "RankingError",
     "Ratings",
@@ -121,6 +123,7 @@ __all__ = [
     "online_elo",
     "percentile_interval",
     "predict",
+    "preference_pairs",
     "rank",
     "rank_by",
     "settle_both_bad",
@@ -129,6 +132,7 @@ __all__ = [
 
 _BY_MODULE = {
     "battles": "Battles",
+    "preferences": "PreferencePairs preference_pairs",
     "correction.drawing": "draw_for_people",
     "correction.means": "CorrectedMeans correct_means",
     "correction.ratings": "CorrectedRatings correct_ratings",

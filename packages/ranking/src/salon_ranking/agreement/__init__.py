@@ -16,7 +16,7 @@ from salon_ranking.agreement.bootstrap import Difference, compare_all, paired_bo
 from salon_ranking.agreement.correlation import kendall, mid_ranks, pearson, spearman
 from salon_ranking.agreement.errors import AgreementError, UndefinedError
 from salon_ranking.agreement.frames import alpha, correlations, fleiss_counts, kappas
-from salon_ranking.agreement.judge_audit import JudgeAudit, audit_judges, pairs_of_votes, read_genai_bench
+from salon_ranking.agreement.judge_audit import JudgeAudit, audit_judges, pairs_of_votes
 from salon_ranking.agreement.kappa import cohen_kappa, fleiss_kappa, kappa_of_table
 from salon_ranking.agreement.krippendorff import Alpha, alpha_of_ratings, krippendorff_alpha
 from salon_ranking.agreement.labels import LabelStatistics, label_statistics
@@ -49,6 +49,5 @@ __all__ = [
     "pairs_of_votes",
     "pearson",
     "rank_stability",
-    "read_genai_bench",
     "spearman",
 ]

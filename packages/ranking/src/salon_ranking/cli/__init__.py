@@ -39,6 +39,10 @@ _VOTES = {
         "salon_ranking.cli.scheduling:next_pairs",
         "Plan the next battles to show: two models, a prompt, a sample of each, and who stands on the left.",
     ),
+    "pairs": LazyCommand(
+        "salon_ranking.cli.pairs:pairs",
+        "Turn votes into preference data: one row per pair of pictures, chosen and rejected.",
+    ),
     "rank": LazyCommand(
         "salon_ranking.cli.rank:rank", "Rank models by their battles: Bradley-Terry ratings on the Elo scale with intervals."
     ),

@@ -56,7 +56,7 @@ def read_input(request: RankRequest) -> RankInput:
     if request.equal_pairs is not None:
         whole = whole.with_equal_pairs(request.equal_pairs)
     if request.exclude_flagged:
-        return _without_flagged(whole, request.raters)
+        return without_flagged(whole, request.raters)
     if request.raters is not None or not request.wants_page or "rater_id" not in whole.frame.collect_schema().names():
         return RankInput(whole, None, request.raters)
     try:
@@ -65,7 +65,8 @@ def read_input(request: RankRequest) -> RankInput:
         return RankInput(whole)
 
 
-def _without_flagged(whole: Battles, table: Path | None) -> RankInput:
+def without_flagged(whole: Battles, table: Path | None) -> RankInput:
+    """Return the battles of raters whom neither the checks nor, where there is one, the table flags."""
     from salon_ranking.raters.exclusion import exclude_flagged
     from salon_ranking.raters.flags import read_flags
 

@@ -1,0 +1,78 @@
+"""``salon votes pairs``: votes as preference data for reward models and preference training."""
+
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from salon_console.file_options import InputPath
+from salon_console.options import FiniteRange, output_option
+from salon_console.table_files import VALUE_ENDINGS
+from salon_ranking.cli.output import HELP, seed_option
+from salon_ranking.cli.vote_options import row_options, vote_options
+
+
+@click.command(context_settings=HELP)
+@click.argument("battles", metavar="INPUT", type=InputPath(tables=True))
+@click.option(
+    "--generations", type=InputPath(tables=True), help="Where pictures are: generation_id, uri. Default: the store's."
+)
+@click.option("--prompts", type=InputPath(tables=True), help="Texts: prompt_id, text. Default: the store's.")
+@click.option("--held-out", type=FiniteRange(0, 1), default=0.1, show_default=True, help="Share of prompts for testing.")
+@click.option("--exclude-flagged", is_flag=True, help="Leave out the votes of raters that `salon votes raters` flags.")
+@seed_option("the split")
+@output_option(VALUE_ENDINGS, what="The pairs")
+@vote_options
+@row_options
+def pairs(
+    battles: Path,
+    generations: Path | None,
+    prompts: Path | None,
+    held_out: float,
+    exclude_flagged: bool,
+    seed: int,
+    output: Path | None,
+    votes: dict[str, Any],
+    rows: dict[str, Any],
+) -> None:
+    """Turn votes into preference data: one row per pair of pictures, chosen and rejected.
+
+    INPUT is what `salon votes rank` reads: votes of people, verdicts of judges, or both. All votes on one pair are one row,
+    with their counts and the margin; pairs with as many votes for either are left out and counted. Prompts of one text are in
+    one split. Without --output, CSV is printed.
+
+    \b
+    Example:
+      salon votes pairs salon-results --output preferences.parquet
+      salon votes pairs votes.csv --prompts prompts.jsonl --exclude-flagged --held-out 0.2 --output preferences.jsonl
+    """
+    from salon_console.numbers import frame_cells
+    from salon_console.table_files import write_table
+    from salon_ranking.battles import Battles
+    from salon_ranking.cli.rank_answer import without_flagged
+    from salon_ranking.errors import BattleError
+    from salon_ranking.files import read_table
+    from salon_ranking.preferences import preference_pairs
+
+    read = Battles.read(battles, **rows, **votes)
+    if exclude_flagged:
+        read = without_flagged(read, None).battles
+    store = battles if battles.is_dir() and (battles / "store.json").is_file() else None
+    places, texts = (
+        None if path is None else read_table(path, table, BattleError)
+        for path, table in ((generations or store, "generations"), (prompts or store, "prompts"))
+    )
+    found = preference_pairs(
+        read,
+        generations=places if places is not None and places.height else None,
+        prompts=texts if texts is not None and texts.height else None,
+        held_out=held_out,
+        seed=seed,
+    )
+    if output is None:
+        click.echo(found.table.write_csv(), nl=False)
+    else:
+        write_table(output, lambda: frame_cells(found.table), found.table)
+    for remark in read.remarks:
+        click.echo(remark, err=True)
+    click.echo(found.header, err=True)

@@ -1,0 +1,152 @@
+"""Votes as preference data: counts, splits that no prompt is in twice, and what must be refused."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from polars.testing import assert_frame_equal
+
+from salon_console import main
+from salon_ranking import Battles, preference_pairs
+from salon_ranking.errors import BattleError
+
+
+def votes(count: int = 400, seed: int = 0) -> pl.DataFrame:
+    random = np.random.default_rng(seed)
+    a = random.integers(0, 4, count)
+    b = (a + random.integers(1, 4, count)) % 4
+    prompt = random.integers(0, 30, count)
+    names = np.array(["w", "x", "y", "z"])
+    return pl.DataFrame(
+        {
+            "battle_id": [f"b{number}" for number in range(count)],
+            "prompt_id": [f"p{number}" for number in prompt],
+            "model_a": names[a],
+            "model_b": names[b],
+            "generation_a": [f"{p}/{m}" for p, m in zip(prompt, names[a], strict=True)],
+            "generation_b": [f"{p}/{m}" for p, m in zip(prompt, names[b], strict=True)],
+            "winner": random.choice(["model_a", "model_b", "tie", "both_bad"], count),
+            "rater_id": [f"r{number % 7}" for number in range(count)],
+        }
+    )
+
+
+def generations(frame: pl.DataFrame) -> pl.DataFrame:
+    ids = pl.concat([frame["generation_a"], frame["generation_b"].alias("generation_a")]).unique().sort()
+    return pl.DataFrame({"generation_id": ids, "uri": "pictures/" + ids + ".png"})
+
+
+def test_every_vote_is_in_a_row_or_in_an_undecided_pair():
+    frame = votes()
+    found = preference_pairs(Battles.from_frame(frame), generations=generations(frame))
+    counted: dict[frozenset[str], dict[str, int]] = {}
+    for row in frame.iter_rows(named=True):
+        pair = counted.setdefault(frozenset((row["generation_a"], row["generation_b"])), {})
+        winner = {"model_a": row["generation_a"], "model_b": row["generation_b"]}.get(row["winner"], "tie")
+        pair[winner] = pair.get(winner, 0) + 1
+    rows = {}
+    for pair, said in counted.items():
+        one, other = sorted(pair)
+        if said.get(one, 0) != said.get(other, 0):
+            chosen, rejected = (one, other) if said.get(one, 0) > said.get(other, 0) else (other, one)
+            rows[f"pictures/{chosen}.png", f"pictures/{rejected}.png"] = (
+                said[chosen],
+                said.get(rejected, 0),
+                said.get("tie", 0),
+            )
+    table = found.table
+    assert found.battles == 400 and found.undecided == len(counted) - len(rows) > 0
+    assert {
+        (row[0], row[1]): row[2:] for row in table.select("chosen", "rejected", "votes_chosen", "votes_rejected", "ties").rows()
+    } == rows
+    assert (table["margin"] > 0).all() and (table["margin"] <= 1).all()
+    assert (table["chosen"] == "pictures/" + table["prompt_id"].str.slice(1) + "/" + table["chosen_model"] + ".png").all()
+
+
+def test_order_sides_and_votes_without_weight_change_nothing():
+    frame = votes()
+    plain = preference_pairs(Battles.from_frame(frame), held_out=0.3)
+    turned = frame.select(
+        *("battle_id", "prompt_id", "rater_id"),
+        model_a="model_b",
+        model_b="model_a",
+        generation_a="generation_b",
+        generation_b="generation_a",
+        winner=pl.col("winner").replace({"model_a": "model_b", "model_b": "model_a"}),
+    ).sample(fraction=1.0, shuffle=True, seed=1)
+    assert_frame_equal(preference_pairs(Battles.from_frame(turned), held_out=0.3).table, plain.table)
+    others = votes(seed=5).with_columns(battle_id="other " + pl.col("battle_id"), weight=pl.lit(0.0))
+    both = pl.concat([frame.with_columns(weight=pl.lit(1.0)), others])
+    weighted = preference_pairs(Battles.from_frame(both, weight="weight"), held_out=0.3)
+    assert_frame_equal(weighted.table, plain.table)
+    assert (weighted.undecided, weighted.battles) == (plain.undecided, plain.battles)
+
+
+def test_no_prompt_is_in_both_splits_and_a_split_does_not_depend_on_other_prompts():
+    frame = votes()
+    texts = pl.DataFrame(
+        {"prompt_id": [f"p{number}" for number in range(30)], "text": [f"A  Cat {number // 2}" for number in range(30)]}
+    )
+    texts = texts.with_columns(
+        pl.when(pl.int_range(30) % 2 == 1).then(pl.col("text").str.to_lowercase()).otherwise("text").alias("text")
+    )
+    found = preference_pairs(Battles.from_frame(frame), prompts=texts, held_out=0.5, seed=3).table
+    by_text = found.group_by(pl.col("prompt").str.to_lowercase().str.replace_all(r"\s+", " ")).agg(pl.col("split").n_unique())
+    assert by_text["split"].to_list() == [1] * by_text.height and set(found["split"]) == {"train", "test"}
+    fewer = preference_pairs(
+        Battles.from_frame(frame.filter(pl.col("prompt_id") < "p2")), prompts=texts, held_out=0.5, seed=3
+    ).table
+    assert dict(fewer.select("prompt_id", "split").rows()).items() <= dict(found.select("prompt_id", "split").rows()).items()
+    for share, split in ((0.0, {"train"}), (1.0, {"test"})):
+        assert set(preference_pairs(Battles.from_frame(frame), held_out=share).table["split"]) == split
+
+
+def test_missing_pictures_and_ids_of_two_meanings_are_refused():
+    frame = votes()
+    places = generations(frame)
+    with pytest.raises(BattleError, match=r"1 picture.* not among the generations"):
+        preference_pairs(Battles.from_frame(frame), generations=places.filter(pl.col("generation_id") != "0/w"))
+    twice = pl.concat([places, places.head(1).with_columns(uri=pl.lit("elsewhere.png"))])
+    with pytest.raises(BattleError, match="an id means two things"):
+        preference_pairs(Battles.from_frame(frame), generations=twice)
+    texts = pl.DataFrame({"prompt_id": ["p1", "p1", "gone", "gone"], "text": ["a", "b", "c", "d"]})
+    with pytest.raises(BattleError, match=r"an id means two things.*p1"):
+        preference_pairs(Battles.from_frame(frame), prompts=texts)
+    bare = frame.select("model_a", "model_b", "winner")
+    with pytest.raises(BattleError, match="missing column 'prompt_id'"):
+        preference_pairs(Battles.from_frame(bare))
+
+
+def test_the_command_reads_a_store_and_leaves_out_flagged_raters(tmp_path: Path):
+    frame = votes()
+    lazy = pl.DataFrame(
+        {
+            "battle_id": [f"l{k}" for k in range(60)],
+            "prompt_id": "p0",
+            "model_a": "w",
+            "model_b": "x",
+            "generation_a": "0/w",
+            "generation_b": "0/x",
+        }
+    ).with_columns(winner=pl.lit("model_a"), rater_id=pl.lit("lazy"))
+    sides = np.random.default_rng(0).choice(["left", "right"], 400)
+    whole = pl.concat([frame.with_columns(side_a_shown=pl.Series(sides)), lazy.with_columns(side_a_shown=pl.lit("left"))])
+    whole.write_csv(tmp_path / "votes.csv")
+    generations(frame).write_csv(tmp_path / "generations.csv")
+
+    def run(*words: str):
+        return CliRunner().invoke(main, ["votes", "pairs", str(tmp_path / "votes.csv"), *words])
+
+    everything = run("--output", str(tmp_path / "all.jsonl"), "--generations", str(tmp_path / "generations.csv"))
+    assert everything.exit_code == 0 and "460 votes" in everything.stderr, everything.output
+    kept = run("--output", str(tmp_path / "kept.parquet"), "--exclude-flagged", "--held-out", "0")
+    assert kept.exit_code == 0 and "400 votes" in kept.stderr, kept.output
+    table = pl.read_parquet(tmp_path / "kept.parquet")
+    assert table.filter(pl.col("votes_chosen") > 20).is_empty() and set(table["split"]) == {"train"}
+    assert pl.read_ndjson(tmp_path / "all.jsonl")["chosen"].str.starts_with("pictures/").all()
+    printed = run("--held-out", "0.5")
+    assert printed.stdout.startswith("prompt_id,prompt,chosen,rejected,")
+    assert run("--held-out", "2").exit_code == 2
+    assert run("--output", str(tmp_path / "generations.csv"), "--generations", str(tmp_path / "generations.csv")).exit_code == 2
