@@ -228,6 +228,34 @@ def test_a_change_needs_a_session_its_token_json_and_the_own_origin(service: Wor
     assert database.read(lambda c: c.exec_driver_sql("SELECT count(*) FROM answers").scalar_one()) == 0
 
 
+def test_no_route_that_changes_anything_takes_a_page_of_another_site(service: WorkService) -> None:
+    """Every route of the application itself, so that a new one is asked too."""
+    application = create_app(service, hosts=["arena.test"])
+    changing = [
+        (route.path, method)
+        for route in application.routes
+        for method in (route.methods or ())
+        if method not in ("GET", "HEAD")
+    ]
+
+    async def work() -> None:
+        async with visitors(service) as [visitor]:
+            for path, method in changing:
+                for headers in (
+                    {"sec-fetch-site": "cross-site"},
+                    {"sec-fetch-site": "same-site"},
+                    {"origin": "null"},
+                    {"origin": "http://evil.test"},
+                ):
+                    reply = await visitor.ask(method, path, headers=headers)
+                    assert (reply.status_code, reply.json()) == (403, {"error": "other_origin"}), (path, headers)
+
+    run(work)
+    assert {"/answers", "/tasks", "/session", "/session/end", "/login", "/oidc/finish", "/admin/actions"} <= {
+        path for path, _ in changing
+    }
+
+
 WRONG: list[dict[str, Any]] = [
     *({"choice": choice} for choice in ("best", ["left"], None)),
     *({"elapsed_ms": elapsed} for elapsed in (-1, 1.5)),

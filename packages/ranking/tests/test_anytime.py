@@ -91,6 +91,7 @@ def test_before_twenty_battles_or_clusters_there_is_none(column):
     few = frame if column else frame.head(LEAST_UNITS - 1)
     battles = Battles.from_frame(few, cluster_by=column)
     board = rank(battles, interval="anytime", prior_ties=1.0)
+    assert "95% interval: anytime sandwich" in board.header and "(holds at every look)" in board.header
     assert board.table["ci_low"].null_count() == 3 and "too few for an interval that holds at every look" in str(board.warnings)
     assert differences(battles, interval="anytime", prior_ties=1.0).table["p_holm"].null_count() == 3
 

@@ -263,7 +263,7 @@ class Leaderboard(ShownResult):
         parts.append(f"{' and '.join(self.baselines[:3]) or 'nobody'} fixed at {self.options.baseline_rating:g}")
         if self.ci_method is not None:
             drawn = f", {self.replicates:,} replicates, seed {self.options.seed}" if self.replicates else ""
-            parts.append(f"{100 * self.options.confidence:.4g}% interval: {self.ci_method}{drawn}{self._freedom}")
+            parts.append(f"{100 * self.options.confidence:.4g}% interval: {self.ci_method}{self._looks}{drawn}{self._freedom}")
             unknown = self.table.filter(pl.col("rating").is_not_null() & pl.col("ci_low").is_null()).height
             if self.table["ci_low"].null_count() == self.table.height:
                 parts.append("no interval is known")
@@ -286,6 +286,10 @@ class Leaderboard(ShownResult):
         if self.excluded is None:
             return sentence
         return f"{sentence} {'' if self.group is None else 'In all groups together: '}{self.excluded.sentence}"
+
+    @property
+    def _looks(self) -> str:
+        return " (holds at every look)" if self.options.interval == "anytime" else ""
 
     @property
     def _freedom(self) -> str:
