@@ -1,4 +1,4 @@
-"""The gate: did a new build get worse than the base by more than a margin? Paired by prompt, with a verdict for each measure.
+"""Hold a new build against the base: is any measure worse by more than its margin?
 
     better       the interval of the difference lies above 0
     not worse    it lies above -margin

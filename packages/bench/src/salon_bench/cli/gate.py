@@ -31,7 +31,9 @@ def gate(
     output: Path | None,
     form: str,
 ) -> None:
-    """Hold the build NEW against BASE: exit 0 when no measure is worse by more than its margin, 1 when one is or may be.
+    """Hold the build NEW against BASE: fail when a measure is worse by more than its margin, or may be.
+
+    Exits with 0 when no measure is worse, with 1 when one is or may be, with 2 when the builds cannot be compared.
 
     BASE and NEW are runs of one suite and judge over the same prompts, or tables of their scores. Each dimension is better, not
     worse, worse, or cannot say (then `needed` is how many prompts an equal build would take to pass with 80%). A plan names

@@ -26,7 +26,7 @@ _COMMANDS = {
     ),
     "gate": LazyCommand(
         "salon_bench.cli.gate:gate",
-        "Hold the build NEW against BASE: exit 0 when no measure is worse by more than its margin, 1 when one is or may be.",
+        "Hold the build NEW against BASE: fail when a measure is worse by more than its margin, or may be.",
     ),
     "import": LazyCommand(
         "salon_bench.cli.importing:import_logs",
