@@ -1,7 +1,7 @@
 """Intervals that hold at every look: the asymptotic confidence sequence of Waudby-Smith et al. (arXiv:2103.06476).
 
-A 95% interval misses in 5% of studies if it is looked at once. Looking every few votes, and stopping when
-an interval excludes 0, errs far more often. With n independent units (battles, or clusters) and ρ chosen beforehand, the interval
+A 95% interval misses in 5% of studies if it is looked at once. Looking every few votes, and stopping when an interval excludes
+0, errs far more often. With n independent units (battles, or clusters) and ρ chosen beforehand, the interval
 
     estimate ± s · √((nρ² + 1) / (nρ²) · ln((nρ² + 1) / α²)),      s the standard error
 
