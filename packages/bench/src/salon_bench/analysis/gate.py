@@ -7,16 +7,18 @@
 
 The difference is new less base, in the good direction, of the means of each prompt's rows. Ends are one-sided: each holds with
 probability 1 - level. A build passes when every measure is better or not worse, each tested at the level: one that is worse by
-the margin in any measure passes with a chance of at most the level (intersection-union test: Berger 1982,
+the margin in any measure passes with a chance of about the level at most (intersection-union test: Berger 1982,
 doi:10.1080/00401706.1982.10487790).
 
-Ends are Student's t. Where few prompts changed, as of yes/no answers and of builds that are nearly identical, t says too much:
-there an end is no nearer than Clopper and Pearson's for the share of prompts that changed so, each by as much as the measure's
-range.
+An end is the farther one of Student's t and of Hall's correction of it for skewness (1992, doi:10.1214/aos/1176348532).
+Where few prompts changed, as of yes/no answers and of builds that are nearly identical, it is also no nearer than Clopper and
+Pearson's for the share of prompts that changed so, each by the measure's range. A verdict that the new build alone lacks is in
+the low end as a fall by the range. No sample shows failures that are rarer than it is large: what happens to one prompt of 100
+is in most draws of 100 prompts too seldom for any interval.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
@@ -25,6 +27,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.numbers import MISSING, counted
@@ -46,9 +49,12 @@ MOST_UNSCORED: Final = 0.05
 _PASSING: Final = ("better", "not worse")
 FEW_CHANGES: Final = 20
 """Prompts that changed below which an end is no nearer than the exact one."""
+MOST_NEEDED: Final = 10_000_000
+_NO_SKEW: Final = 1e-6
 _WORST: Final = 12
 _ENDS: Final = ("difference", "low", "high")
-_KEY: Final = ("dimension", "task", "prompt_id")
+_VERSION: Final = ("suite", "dimension", "task", "judge", "judge_version")
+_KEY: Final = (*_VERSION, "prompt_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +64,18 @@ class MeasureRule:
     Attributes:
         margin: how much worse is still allowed, in the measure's unit, above 0.
         lower: whether less is better.
+        range: the least and the largest value that the measure can take; None: those of its rows, and 0.
     """
 
     margin: float
     lower: bool = False
+    range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.margin) and self.margin > 0.0):
             raise InputError("a margin is a number above 0, not", key="margin", value=self.margin)
+        if self.range is not None and not (self.range[0] < self.range[1] and all(map(math.isfinite, self.range))):
+            raise InputError("a range is two numbers, the lower one first, not", key="range", value=self.range)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +102,8 @@ class GatePlan:
 
     @classmethod
     def read(cls, path: str | Path) -> "GatePlan":
-        """Read a plan: ``level`` (optional) and a table ``[measures.NAME]`` with ``margin`` and, optionally, ``better``.
+        """Read a plan: ``level`` (optional) and a table ``[measures.NAME]`` with ``margin`` and, optionally, ``better``
+        and ``range``.
 
         Raises:
             InputError: the file is no such plan.
@@ -125,7 +136,7 @@ class GatePlan:
 
 
 def _rule(name: str, values: object) -> MeasureRule:
-    allowed = ["margin", "better"]
+    allowed = ["margin", "better", "range"]
     if not isinstance(values, dict) or set(values) - {*allowed}:
         raise InputError("a measure is a table of", key=f"measures.{name}", value=values, allowed=allowed)
     better = values.get("better", "higher")
@@ -133,13 +144,22 @@ def _rule(name: str, values: object) -> MeasureRule:
         raise InputError("is wrong:", key=f"measures.{name}.better", value=better, allowed=["higher", "lower"])
     if "margin" not in values:
         raise InputError("is missing", key=f"measures.{name}.margin")
-    return MeasureRule(_number(f"measures.{name}.margin", values["margin"]), better == "lower")
+    limits = values.get("range")
+    if limits is not None and not (isinstance(limits, list) and len(limits) == 2):
+        raise InputError("a range is two numbers, not", key=f"measures.{name}.range", value=limits)
+    ends = (
+        None if limits is None else (_number(f"measures.{name}.range", limits[0]), _number(f"measures.{name}.range", limits[1]))
+    )
+    return MeasureRule(_number(f"measures.{name}.margin", values["margin"]), better == "lower", ends)
 
 
 def _number(key: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError("must be a number, not", key=key, value=value)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise InputError("is too large", key=key) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +169,9 @@ class Gate(ShownResult):
     Attributes:
         table: one row per measure: ``measure``, ``verdict``, ``base``, ``new`` (means over prompts), ``difference`` (new less
             base, in the good direction), ``low`` and ``high`` (one-sided ends; null where nothing varies or prompts are too
-            few), ``margin``, ``prompts``, ``unscored`` (prompts without a verdict on some side; in no mean), ``p_worse`` (that
-            it is worse by the margin, Holm's correction over the measures), ``needed`` (prompts with which a build that is
-            equal to the base would pass with 80%; null where nothing varies).
+            few), ``margin``, ``prompts``, ``unscored`` (prompts without a verdict on some side; in no mean), ``p_worse``
+            (of the claim that it is worse by the margin, with Holm's correction over the measures; null where few prompts
+            changed), ``needed`` (prompts with which a build that is equal to the base would pass with 80%).
         worst: the prompts that fell most: ``measure``, ``prompt_id``, ``base``, ``new``, ``difference``.
         base, new: what was compared, in words.
         level: of each end.
@@ -231,27 +251,33 @@ def gate(base: pl.DataFrame, new: pl.DataFrame, plan: GatePlan, *, names: tuple[
 
     Example:
         >>> rows = [{"dimension": "beauty", "task": "t", "prompt_id": f"p{k}", "value": k % 3} for k in range(60)]
-        >>> common = {"subject_model": "m", "judge": "j", "judge_version": "1", "generation_id": "g"}
+        >>> common = {"suite": "s", "subject_model": "m", "judge": "j", "judge_version": "1", "generation_id": "g"}
         >>> base = pl.DataFrame([{**row, **common} for row in rows])
         >>> new = base.with_columns(pl.col("value") + pl.when(pl.int_range(pl.len()) % 2 == 0).then(0.1).otherwise(-0.1))
         >>> found = gate(base, new, GatePlan({}, margin=0.1))
         >>> found.passed, found.table["verdict"].to_list(), found.table["needed"].to_list()
-        (True, ['not worse'], [7])
+        (True, ['not worse'], [20])
     """
     for side, name in ((base, names[0]), (new, names[1])):
         models = side["subject_model"].unique().sort().to_list()
         if len(models) != 1:
             raise InputError("has scores of several models, or of none", source=name, value=", ".join(models))
-    versions = [
-        sorted(side.select(pl.concat_str("judge", pl.col("judge_version").fill_null(""), separator=" ")).unique().to_series())
-        for side in (base, new)
-    ]
-    if versions[0] != versions[1]:
-        hint = "Judge both builds with one judge and one version of the suite."
-        raise InputError("the builds were judged by different versions:", value=f"{versions[0]}, {versions[1]}", hint=hint)
     rules = plan.rules(sorted(base["dimension"].unique()))
-    pairs = _paired(base, new, names)
-    rows = [{"measure": name, **_judged(pairs.filter(dimension=name), rule, plan.level)} for name, rule in rules.items()]
+    own = pl.col("dimension").is_in(list(rules))
+    sides = [side.filter(own).with_columns(pl.col("value").cast(pl.Float64)) for side in (base, new)]
+    asked = [{*side.select(_VERSION).unique().rows()} for side in sides]
+    if asked[0] != asked[1]:
+        row = min(asked[0] ^ asked[1], key=repr)
+        other = names[0] if row in asked[1] else names[1]
+        hint = "Judge both builds with the same suite, judge and version."
+        raise InputError(
+            "the builds were not judged alike; no score of", source=other, value=" ".join(map(str, row)), hint=hint
+        )
+    pairs = _paired(sides[0], sides[1], names)
+    rows = [
+        {"measure": name, **_judged(pairs.filter(dimension=name), rule, _size(sides, name, rule), plan.level)}
+        for name, rule in rules.items()
+    ]
     table = pl.DataFrame(
         rows,
         schema_overrides=dict.fromkeys(("low", "high", "difference", "base", "new", "p_worse"), pl.Float64)
@@ -264,13 +290,19 @@ def gate(base: pl.DataFrame, new: pl.DataFrame, plan: GatePlan, *, names: tuple[
 def _paired(base: pl.DataFrame, new: pl.DataFrame, names: tuple[str, str]) -> pl.DataFrame:
     """Return one row per dimension and prompt: ``base``, ``new`` (null: a verdict is missing)."""
     sides = []
-    for side in (base, new):
-        found = pl.col("value").is_not_null() | pl.col("generation_id").is_not_null()
-        grouped = side.filter(pl.col("prompt_id").is_not_null()).group_by(_KEY, maintain_order=True)
-        sides.append(
-            grouped.agg(pl.col("value").sort().mean(), rows=pl.len(), unscored=pl.col("value").null_count(), found=found.sum())
-        )
-    both = sides[0].join(sides[1], on=_KEY, how="full", coalesce=True, suffix="_new").sort(_KEY)
+    for side, name in ((base, names[0]), (new, names[1])):
+        loose = side.filter(pl.col("prompt_id").is_null())
+        if loose.height:
+            raise InputError("has scores without a prompt_id, which have no pair:", source=name, value=loose["dimension"][0])
+        twice = side.drop_nulls("generation_id").filter(pl.struct(*_KEY, "generation_id").is_duplicated())
+        if twice.height:
+            raise InputError("has two scores of one picture, such as of prompt", source=name, value=twice["prompt_id"][0])
+        has_ids = pl.col("generation_id").is_not_null().any().over("dimension")
+        found = pl.col("value").is_not_null() | pl.col("generation_id").is_not_null() | ~has_ids
+        grouped = side.with_columns(found=found).group_by(_KEY, maintain_order=True)
+        counts = {"rows": pl.len(), "unscored": pl.col("value").null_count(), "found": pl.col("found").sum()}
+        sides.append(grouped.agg(pl.col("value").sort().mean(), **counts))
+    both = sides[0].join(sides[1], on=_KEY, how="full", coalesce=True, suffix="_new", nulls_equal=True).sort(_KEY)
     if not both.height:
         raise InputError("has no score of a prompt", source=names[0])
     for column, problem in (("rows", "lacks samples of"), ("found", "has no pictures for")):
@@ -279,15 +311,25 @@ def _paired(base: pl.DataFrame, new: pl.DataFrame, names: tuple[str, str]) -> pl
             if gone.height:
                 lacking, prompts = gone["prompt_id"].n_unique(), counted(both["prompt_id"].n_unique(), "prompt")
                 hint = "Both builds need the same prompts and seeds."
-                problem = f"{problem} {lacking:,} of {prompts}, such as"
-                raise InputError(problem, source=name, value=gone["prompt_id"][0], hint=hint)
+                where = f"{gone['prompt_id'][0]} ({gone['dimension'][0]})"
+                raise InputError(f"{problem} {lacking:,} of {prompts}, such as", source=name, value=where, hint=hint)
     known = (pl.col("unscored") == 0) & (pl.col("unscored_new") == 0)
     return both.group_by("dimension", "prompt_id", maintain_order=True).agg(
-        base=pl.when(known.all()).then(pl.col("value").mean()), new=pl.when(known.all()).then(pl.col("value_new").mean())
+        base=pl.when(known.all()).then(pl.col("value").mean()),
+        new=pl.when(known.all()).then(pl.col("value_new").mean()),
+        silent=((pl.col("unscored_new") > 0) & (pl.col("unscored") == 0)).any(),
     )
 
 
-def _judged(pairs: pl.DataFrame, rule: MeasureRule, level: float) -> dict[str, Any]:
+def _size(sides: Sequence[pl.DataFrame], name: str, rule: MeasureRule) -> float:
+    """Return how much a prompt can fall at most: the measure's range."""
+    if rule.range is not None:
+        return rule.range[1] - rule.range[0]
+    values = pl.concat([side.filter(dimension=name)["value"].drop_nulls() for side in sides]).to_numpy()
+    return float(max(values.max(initial=0.0), 0.0) - min(values.min(initial=0.0), 0.0))
+
+
+def _judged(pairs: pl.DataFrame, rule: MeasureRule, size: float, level: float) -> dict[str, Any]:
     known = pairs.drop_nulls(["base", "new"])
     count, unscored = known.height, pairs.height - known.height
     sign = -1.0 if rule.lower else 1.0
@@ -308,28 +350,63 @@ def _judged(pairs: pl.DataFrame, rule: MeasureRule, level: float) -> dict[str, A
     least = least_units(1.0 - 2.0 * level, clustered=True)
     if count < least:
         return result
-    spread = float(np.std(gaps, ddof=1))
+    largest = float(np.abs(gaps).max())
+    spread = largest * float(np.std(gaps / largest, ddof=1)) if largest else 0.0  # of tiny values squares would vanish
     error, degrees = spread / math.sqrt(count), count - 1.0
-    reach = two_sided_quantile(2.0 * level, degrees) * error
-    low, high = result["difference"] - reach, result["difference"] + reach
-    if np.count_nonzero(gaps) < FEW_CHANGES:
-        values = pl.concat([known["base"], known["new"]]).to_numpy()
-        size = float(max(values.max(), 0.0) - min(values.min(), 0.0))
-        fallen, risen = (highest_share(int(np.count_nonzero(change > 0.0)), count, level) for change in (-gaps, gaps))
-        low, high = min(low, -size * fallen), max(high, size * risen)
-    if error > 0.0:
+    reach = two_sided_quantile(2.0 * level, degrees)
+    below, above = _hall(gaps, spread, reach)
+    low, high = result["difference"] - error * max(reach, below), result["difference"] + error * max(reach, above)
+    changed, fell = np.count_nonzero(gaps), int(np.count_nonzero(gaps < 0.0))
+    if changed < FEW_CHANGES:
+        rose = int(changed) - fell
+        low, high = min(low, -size * highest_share(fell, count, level)), max(high, size * highest_share(rose, count, level))
+    elif error > 0.0:
         ratio = (result["difference"] + rule.margin) / error
         tail = 0.5 * float(two_sided_tail(np.array(abs(ratio)), degrees))
-        reaches = NormalDist().inv_cdf(1.0 - level) + NormalDist().inv_cdf(POWER)
         result["p_worse"] = tail if ratio < 0.0 else 1.0 - tail
-        result["needed"] = max(math.ceil((reaches * spread / rule.margin) ** 2), least)
-    result |= {"low": low, "high": high}
+    low -= size * float(pairs["silent"].sum()) / pairs.height
+    reaches = (NormalDist().inv_cdf(1.0 - level) + NormalDist().inv_cdf(POWER)) * spread / rule.margin
+    enough = min(
+        FEW_CHANGES / (changed / count) if changed else math.inf, _exact_needed(fell / count, size, rule.margin, level)
+    )
+    needed = max(math.ceil(min(reaches, 1e9) ** 2), enough)
+    result |= {"low": low, "high": high, "needed": math.ceil(needed) if needed < MOST_NEEDED else None}
     if unscored > MOST_UNSCORED * pairs.height:
         return result
     result["verdict"] = (
         "better" if low > 0.0 else "not worse" if low > -rule.margin else "worse" if high < -rule.margin else "cannot say"
     )
     return result
+
+
+def _hall(gaps: NDArray[np.float64], spread: float, reach: float) -> tuple[float, float]:
+    """Return how many standard errors Hall's ends lie below and above the mean."""
+    if not spread > 0.0:
+        return 0.0, 0.0
+    root = math.sqrt(len(gaps))
+    skew = float(np.mean(((gaps - gaps.mean()) / spread) ** 3))
+    if abs(skew) < _NO_SKEW:
+        return reach, reach
+
+    def turned(quantile: float) -> float:
+        inner = 1.0 + skew * (quantile / root - skew / (6.0 * len(gaps)))
+        return root * 3.0 / skew * (math.copysign(abs(inner) ** (1.0 / 3.0), inner) - 1.0)
+
+    return turned(reach), -turned(-reach)
+
+
+def _exact_needed(fall: float, size: float, margin: float, level: float) -> float:
+    """Return the prompts from which the exact low end is above -margin where a share of them falls; infinite for none."""
+    if fall * size >= margin:
+        return math.inf
+    count = FEW_CHANGES
+    reach = NormalDist().inv_cdf(POWER)
+    while count < MOST_NEEDED:
+        fallen = fall * count + reach * math.sqrt(fall * count)  # no more of them fall with the power
+        if size * highest_share(math.ceil(fallen), count, level) < margin:
+            break
+        count = math.ceil(1.05 * count)
+    return float(count)
 
 
 def _worst(pairs: pl.DataFrame, rules: Mapping[str, MeasureRule]) -> pl.DataFrame:
