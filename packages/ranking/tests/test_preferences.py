@@ -106,7 +106,7 @@ def test_no_prompt_is_in_both_splits_and_a_split_does_not_depend_on_other_prompt
 def test_missing_pictures_and_ids_of_two_meanings_are_refused():
     frame = votes()
     places = generations(frame)
-    with pytest.raises(BattleError, match=r"1 picture.* not among the generations"):
+    with pytest.raises(BattleError, match=r"no place of 1 picture.*0/w"):
         preference_pairs(Battles.from_frame(frame), generations=places.filter(pl.col("generation_id") != "0/w"))
     twice = pl.concat([places, places.head(1).with_columns(uri=pl.lit("elsewhere.png"))])
     with pytest.raises(BattleError, match="an id means two things"):
@@ -114,6 +114,13 @@ def test_missing_pictures_and_ids_of_two_meanings_are_refused():
     texts = pl.DataFrame({"prompt_id": ["p1", "p1", "gone", "gone"], "text": ["a", "b", "c", "d"]})
     with pytest.raises(BattleError, match=r"an id means two things.*p1"):
         preference_pairs(Battles.from_frame(frame), prompts=texts)
+    places = places.with_columns(uri=pl.when(pl.col("generation_id") != "0/w").then("uri"))
+    with pytest.raises(BattleError, match="no place of 1 picture"):
+        preference_pairs(Battles.from_frame(frame), generations=places)
+    with pytest.raises(BattleError, match="missing column 'uri'"):
+        preference_pairs(Battles.from_frame(frame), generations=places.drop("uri"))
+    with pytest.raises(BattleError, match="is a text, not"):
+        preference_pairs(Battles.from_frame(frame), prompts=pl.DataFrame({"prompt_id": ["p1"], "text": [["a"]]}))
     bare = frame.select("model_a", "model_b", "winner")
     with pytest.raises(BattleError, match="missing column 'prompt_id'"):
         preference_pairs(Battles.from_frame(bare))
@@ -150,3 +157,47 @@ def test_the_command_reads_a_store_and_leaves_out_flagged_raters(tmp_path: Path)
     assert printed.stdout.startswith("prompt_id,prompt,chosen,rejected,")
     assert run("--held-out", "2").exit_code == 2
     assert run("--output", str(tmp_path / "generations.csv"), "--generations", str(tmp_path / "generations.csv")).exit_code == 2
+
+
+ROW = {"prompt_id": "p", "model_a": "x", "model_b": "y", "generation_a": "1", "generation_b": "2", "winner": "model_a"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ([{}, {"generation_a": None, "generation_b": None}], "1 vote of 2 without"),
+        ([{}, {"generation_a": ""}], "1 vote of 2 without"),
+        ([{"generation_b": "1"}], "a picture is compared with itself"),
+        ([{}, {"prompt_id": "q"}], "two of prompt_id"),
+        ([{}, {"model_a": "z"}], "two of first_model"),
+        ([{"generation_a": None, "generation_b": None, "prompt_id": None}], "1 vote of 1 without"),
+        ([{"generation_a": None, "generation_b": None, "prompt_id": ""}], "1 vote of 1 without"),
+    ],
+)
+def test_votes_that_are_about_no_pair_or_about_two_are_refused(changes: list[dict[str, object]], problem: str):
+    frame = pl.DataFrame([{**ROW, **change} for change in changes], schema=dict.fromkeys(ROW, pl.String))
+    with pytest.raises(BattleError, match=problem):
+        preference_pairs(Battles.from_frame(frame))
+
+
+def test_equal_weights_are_undecided_and_prompts_of_two_suites_stay_apart():
+    rows = [
+        {**ROW, "winner": winner, "weight": weight} for winner, weight in (("model_a", 0.1), ("model_a", 0.2), ("model_b", 0.3))
+    ]
+    assert preference_pairs(Battles.from_frame(pl.DataFrame(rows), weight="weight")).undecided == 1
+    suites = [{**ROW, "suite": suite, "winner": winner} for suite, winner in (("s1", "model_a"), ("s2", "model_b"))]
+    frame = pl.DataFrame(suites).drop("generation_a", "generation_b")
+    texts = pl.DataFrame({"suite": ["s1", "s2"], "prompt_id": ["p", "p"], "text": ["a cat", "a dog"]})
+    table = preference_pairs(Battles.from_frame(frame), prompts=texts).table
+    assert table.select("prompt", "chosen").rows() == [("a cat", "x"), ("a dog", "y")]
+
+
+def test_a_share_needs_prompts_and_one_text_is_in_one_split_in_any_unicode_form():
+    frame = pl.DataFrame([ROW]).drop("prompt_id")
+    with pytest.raises(BattleError, match="cannot be held out"):
+        preference_pairs(Battles.from_frame(frame), held_out=0.5)
+    assert preference_pairs(Battles.from_frame(frame)).table["split"].to_list() == ["train"]
+    for seed in range(8):
+        rows = [{**ROW, "prompt_id": text, "prompt": text, "generation_a": text} for text in ("caf\u00e9", "Cafe\u0301  ")]
+        split = preference_pairs(Battles.from_frame(pl.DataFrame(rows)), held_out=0.5, seed=seed).table["split"]
+        assert split.n_unique() == 1

@@ -1,6 +1,8 @@
 """Votes as preference data: one row per pair of pictures, chosen and rejected, split by prompt."""
 
 import hashlib
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -12,6 +14,9 @@ from salon_ranking.errors import BattleError
 from salon_ranking.options import Range, Seed, checked
 
 _GENERATIONS: Final = ("generation_a", "generation_b")
+_OF_A_PROMPT: Final = ("suite", "prompt_id", "prompt")
+_EQUAL: Final = 1e-9
+"""Share of the votes up to which two sums of weights are equal."""
 _COLUMNS: Final = (
     *("prompt_id", "prompt", "chosen", "rejected", "chosen_model", "rejected_model"),
     *("votes_chosen", "votes_rejected", "ties", "margin", "split"),
@@ -55,21 +60,25 @@ def preference_pairs(
     prompts: pl.DataFrame | None = None,
     held_out: Annotated[float, Range(0.0, 1.0)] = 0.0,
     seed: Seed = 0,
+    sources: tuple[str, str] = ("generations", "prompts"),
 ) -> PreferencePairs:
     """Turn votes into pairs of a chosen and a rejected picture.
 
-    All votes on one pair are one row, whatever sides they were shown on. Prompts of one text (case and spaces aside) are in one
-    split; whether a prompt is held out depends on its text and the seed, not on the other prompts.
+    All votes on one pair are one row, whatever sides they were shown on. Prompts of one text (case, spaces and Unicode form
+    aside) are in one split; whether a prompt is held out depends on its text and the seed, not on the other prompts.
 
     Args:
         battles: with ``generation_a`` and ``generation_b``, or with ``prompt_id``: then a pair is of two models on one prompt.
-        generations: ``generation_id`` and ``uri``, for where pictures are; each id once.
-        prompts: ``prompt_id`` and ``text``; an id has one text.
+        generations: ``generation_id`` and ``uri``, for where pictures are; each id has one place.
+        prompts: ``prompt_id`` and ``text``; an id has one text, of one ``suite`` where both tables have it. None: the column
+            ``prompt`` of the votes.
         held_out: the share of prompts that is for testing, from 0 to 1.
         seed: of the split.
+        sources: what errors call the generations and the prompts.
 
     Raises:
-        BattleError: the battles have no such columns, a generation is missing, or an id means two pictures or texts.
+        BattleError: the battles have no such columns, or not in all rows; a picture has no place, two models or two prompts, or
+            is compared with itself; an id means two places or texts.
 
     Example:
         >>> votes = {"prompt_id": ["p"] * 4, "model_a": ["x", "y", "x", "x"], "model_b": ["y", "x", "y", "z"]}
@@ -79,14 +88,36 @@ def preference_pairs(
         (('x', 'y', 2.0, 1.0), 1)
     """
     frame = battles.frame.collect()
-    has_generations = {*_GENERATIONS} <= {*frame.columns} and not frame.select(_GENERATIONS).null_count().sum_horizontal()[0]
-    if not has_generations and "prompt_id" not in frame.columns:
-        hint = "Pairs are of pictures (generation_a, generation_b) or of models on a prompt (prompt_id)."
-        raise BattleError("missing column", source=battles.source, value="prompt_id", found=frame.columns, hint=hint)
-    a, b = (pl.col(name).cast(pl.String) for name in (_GENERATIONS if has_generations else ("model_a", "model_b")))
-    prompt = pl.col("prompt_id").cast(pl.String) if "prompt_id" in frame.columns else pl.lit(None, dtype=pl.String)
-    in_order, winner = a <= b, pl.col("winner").cast(pl.String)
+    whole = {
+        name: pl.col(name).cast(pl.String).replace("", None) for name in (*_GENERATIONS, "prompt_id") if name in frame.columns
+    }
+    frame = frame.with_columns(**whole)
     weight = pl.lit(1.0) if battles.weight is None else pl.col(battles.weight).cast(pl.Float64)
+    frame = frame.filter(weight > 0.0)
+    has_generations = {*_GENERATIONS} <= {*frame.columns} and frame.select(pl.col(_GENERATIONS).is_not_null().any()).row(0) == (
+        True,
+    ) * 2
+    needed = _GENERATIONS if has_generations else ("prompt_id",)
+    for name in needed:
+        if name not in frame.columns:
+            hint = "Pairs are of pictures (generation_a, generation_b) or of models on a prompt (prompt_id)."
+            raise BattleError("missing column", source=battles.source, value=name, found=frame.columns, hint=hint)
+        lacking = frame[name].null_count()
+        if lacking:
+            hint = f'Leave them out: --where "{name} IS NOT NULL".'
+            raise BattleError(
+                f"{counted(lacking, 'vote')} of {frame.height:,} without", source=battles.source, value=name, hint=hint
+            )
+    if generations is not None and not has_generations:
+        raise BattleError("the votes name no pictures, so that generations say nothing", source=battles.source)
+    a, b = (pl.col(name).cast(pl.String) for name in (_GENERATIONS if has_generations else ("model_a", "model_b")))
+    same = frame.filter(a == b)
+    if same.height:
+        raise BattleError("a picture is compared with itself:", source=battles.source, value=same.select(a).item(0, 0))
+    optional = {
+        name: pl.col(name).cast(pl.String) if name in frame.columns else pl.lit(None, dtype=pl.String) for name in _OF_A_PROMPT
+    }
+    in_order, winner = a < b, pl.col("winner").cast(pl.String)
 
     def side(one: pl.Expr, other: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
         return pl.when(in_order).then(one).otherwise(other), pl.when(in_order).then(other).otherwise(one)
@@ -94,8 +125,8 @@ def preference_pairs(
     first, second = side(a, b)
     first_model, second_model = side(pl.col("model_a"), pl.col("model_b"))
     first_wins, second_wins = side(winner == "model_a", winner == "model_b")
-    votes = frame.filter(weight > 0.0).select(
-        prompt_id=prompt,
+    votes = frame.select(
+        **optional,
         first=first,
         second=second,
         first_model=first_model.cast(pl.String),
@@ -104,14 +135,22 @@ def preference_pairs(
         second_wins=second_wins.cast(pl.Float64) * weight,
         ties=(~winner.is_in(["model_a", "model_b"])).cast(pl.Float64) * weight,
     )
-    key = ["prompt_id", "first", "second"]
+    key = ["first", "second"] if has_generations else ["suite", "prompt_id", "first", "second"]
+    facts = [name for name in (*_OF_A_PROMPT, "first_model", "second_model") if name not in key]
+    differing = votes.group_by(key).agg(pl.col(facts).drop_nulls().n_unique() > 1)
+    for name in facts:
+        two = differing.filter(pl.col(name)).sort("first", "second")
+        if two.height:
+            problem = f"a pair of pictures has two of {name}:"
+            raise BattleError(problem, source=battles.source, value=f"{two['first'][0]}, {two['second'][0]}")
     counts = votes.group_by(key, maintain_order=True).agg(
-        pl.col("first_model", "second_model").first(), pl.col("first_wins", "second_wins", "ties").sort().sum()
+        pl.col(facts).drop_nulls().first(), pl.col("first_wins", "second_wins", "ties").sort().sum()
     )
-    decided = counts.filter(pl.col("first_wins") != pl.col("second_wins"))
+    gap = (pl.col("first_wins") - pl.col("second_wins")).abs()
+    decided = counts.filter(gap > _EQUAL * (pl.col("first_wins") + pl.col("second_wins")))
     won = pl.col("first_wins") > pl.col("second_wins")
     table = decided.select(
-        "prompt_id",
+        *_OF_A_PROMPT,
         chosen=pl.when(won).then("first").otherwise("second"),
         rejected=pl.when(won).then("second").otherwise("first"),
         chosen_model=pl.when(won).then("first_model").otherwise("second_model"),
@@ -122,44 +161,54 @@ def preference_pairs(
     )
     told = pl.col("votes_chosen") + pl.col("votes_rejected") + pl.col("ties")
     table = table.with_columns(margin=(pl.col("votes_chosen") - pl.col("votes_rejected")) / told)
-    if generations is not None and has_generations:
-        table = _with_places(table, generations, battles.source)
-    table = _with_texts(table, prompts, battles.source)
-    text = pl.coalesce(pl.col("prompt"), pl.col("prompt_id"), pl.lit(""))
-    parts = {name: _part(name, held_out, seed) for name in table.select(text).to_series().unique()}
+    if generations is not None:
+        table = _with_places(table, generations, sources[0])
+    if prompts is not None:
+        table = _with_texts(table, prompts, sources[1])
+    text = pl.coalesce("prompt", "prompt_id")
+    if 0.0 < held_out < 1.0 and table.select(text.is_null().any()).item():
+        hint = "Give --prompts, or --held-out 0."
+        raise BattleError("a share of prompts cannot be held out of votes without prompts", source=battles.source, hint=hint)
+    parts = {name: _part(name or "", held_out, seed) for name in table.select(text).to_series().unique()}
     table = table.with_columns(split=text.replace_strict(parts, return_dtype=pl.String) if parts else pl.lit("train"))
     undecided = counts.height - decided.height
     return PreferencePairs(table.select(_COLUMNS).sort("prompt_id", "chosen", "rejected"), undecided, votes.height)
 
 
 def _with_places(table: pl.DataFrame, generations: pl.DataFrame, source: str) -> pl.DataFrame:
-    places = generations.select(pl.col("generation_id").cast(pl.String), pl.col("uri").cast(pl.String)).unique()
-    _refuse_twice(places, "generation_id", source)
+    places = _texts_of(generations, ("generation_id", "uri"), source).unique()
+    _refuse_twice(places, ["generation_id"], source)
     known = dict(places.iter_rows())
-    missing = sorted({*table["chosen"], *table["rejected"]} - known.keys())
+    missing = sorted({*table["chosen"], *table["rejected"]} - {name for name, uri in known.items() if uri})
     if missing:
-        what = f"{counted(len(missing), 'picture')} of the votes are not among the generations, such as"
-        raise BattleError(what, source=source, column="generation_a", value=missing[0])
+        what = f"has no place of {counted(len(missing), 'picture')} of the votes, such as"
+        raise BattleError(what, source=source, column="generation_id", value=missing[0])
     return table.with_columns(pl.col("chosen", "rejected").replace_strict(known, return_dtype=pl.String))
 
 
-def _with_texts(table: pl.DataFrame, prompts: pl.DataFrame | None, source: str) -> pl.DataFrame:
-    if prompts is None:
-        return table.with_columns(prompt=pl.lit(None, dtype=pl.String))
-    used = table["prompt_id"].drop_nulls().unique().implode()
-    texts = prompts.select(pl.col("prompt_id").cast(pl.String), prompt=pl.col("text").cast(pl.String)).unique()
-    texts = texts.filter(pl.col("prompt_id").is_in(used))
-    _refuse_twice(texts, "prompt_id", source)
-    return table.join(texts, on="prompt_id", how="left", maintain_order="left")
+def _with_texts(table: pl.DataFrame, prompts: pl.DataFrame, source: str) -> pl.DataFrame:
+    key = ["suite", "prompt_id"] if "suite" in prompts.columns and table["suite"].null_count() == 0 else ["prompt_id"]
+    texts = _texts_of(prompts, (*key, "text"), source).unique().join(table.select(key).unique(), on=key, how="semi")
+    _refuse_twice(texts, key, source)
+    return table.drop("prompt").join(texts.rename({"text": "prompt"}), on=key, how="left", maintain_order="left")
 
 
-def _refuse_twice(rows: pl.DataFrame, column: str, source: str) -> None:
-    twice = rows.filter(pl.col(column).is_duplicated()).sort(column)
+def _texts_of(rows: pl.DataFrame, columns: Sequence[str], source: str) -> pl.DataFrame:
+    for name in columns:
+        if name not in rows.columns:
+            raise BattleError("missing column", source=source, value=name, found=rows.columns)
+        if rows[name].dtype.is_nested() or rows[name].dtype == pl.Binary:
+            raise BattleError("is a text, not", source=source, column=name, value=str(rows[name].dtype))
+    return rows.select(pl.col(columns).cast(pl.String))
+
+
+def _refuse_twice(rows: pl.DataFrame, key: Sequence[str], source: str) -> None:
+    twice = rows.filter(pl.struct(key).is_duplicated()).sort(key)
     if twice.height:
-        raise BattleError("an id means two things:", source=source, column=column, value=twice[column][0])
+        raise BattleError("an id means two things:", source=source, column=key[-1], value=twice[key[-1]][0])
 
 
 def _part(text: str, held_out: float, seed: int) -> str:
-    plain = " ".join(text.casefold().split())
+    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     number = int.from_bytes(hashlib.sha256(f"{seed} {plain}".encode()).digest()[:8], "big")
     return "test" if number < held_out * 2**64 else "train"

@@ -362,7 +362,7 @@ def _judged(pairs: pl.DataFrame, rule: MeasureRule, size: float, level: float) -
         low, high = min(low, -size * highest_share(fell, count, level)), max(high, size * highest_share(rose, count, level))
     elif error > 0.0:
         ratio = (result["difference"] + rule.margin) / error
-        tail = 0.5 * float(two_sided_tail(np.array(abs(ratio)), degrees))
+        tail = 0.5 * float(two_sided_tail(np.array(min(abs(ratio), 1e100)), degrees))
         result["p_worse"] = tail if ratio < 0.0 else 1.0 - tail
     low -= size * float(pairs["silent"].sum()) / pairs.height
     reaches = (NormalDist().inv_cdf(1.0 - level) + NormalDist().inv_cdf(POWER)) * spread / rule.margin

@@ -1,5 +1,6 @@
 """``salon votes pairs``: votes as preference data for reward models and preference training."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from salon_ranking.cli.vote_options import row_options, vote_options
 @click.option("--prompts", type=InputPath(tables=True), help="Texts: prompt_id, text. Default: the store's.")
 @click.option("--held-out", type=FiniteRange(0, 1), default=0.1, show_default=True, help="Share of prompts for testing.")
 @click.option("--exclude-flagged", is_flag=True, help="Leave out the votes of raters that `salon votes raters` flags.")
-@seed_option("the split")
+@seed_option("split")
 @output_option(VALUE_ENDINGS, what="The pairs")
 @vote_options
 @row_options
@@ -47,7 +48,7 @@ def pairs(
       salon votes pairs votes.csv --prompts prompts.jsonl --exclude-flagged --held-out 0.2 --output preferences.jsonl
     """
     from salon_console.numbers import frame_cells
-    from salon_console.table_files import write_table
+    from salon_console.table_files import encoded, write_table
     from salon_ranking.battles import Battles
     from salon_ranking.cli.rank_answer import without_flagged
     from salon_ranking.errors import BattleError
@@ -64,13 +65,14 @@ def pairs(
     )
     found = preference_pairs(
         read,
-        generations=places if places is not None and places.height else None,
-        prompts=texts if texts is not None and texts.height else None,
+        generations=places if generations is not None or (places is not None and places.height) else None,
+        prompts=texts if prompts is not None or (texts is not None and texts.height) else None,
         held_out=held_out,
         seed=seed,
+        sources=(str(generations or store), str(prompts or store)),
     )
     if output is None:
-        click.echo(found.table.write_csv(), nl=False)
+        sys.stdout.buffer.write(encoded(found.table, "csv"))  # click.echo would strip what looks like a terminal's codes
     else:
         write_table(output, lambda: frame_cells(found.table), found.table)
     for remark in read.remarks:
