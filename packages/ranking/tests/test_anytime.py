@@ -124,3 +124,25 @@ def test_two_equal_models_that_are_looked_at_often_are_rarely_told_apart():
             tables = [differences(battles, interval=interval).table for battles in looks]
             wrong[interval] += any(low is not None and low > 0 for table in tables for low in table["ci_low"])
     assert wrong["sandwich"] >= 6 and wrong["anytime"] <= 1, wrong
+
+
+def test_ranks_do_not_depend_on_replicates_that_nobody_draws():
+    battles = Battles.from_frame(votes(900, models=6))
+    boards = [rank(battles, interval="anytime", ranks=True, replicates=count).table for count in (0, 1, 10, 1000)]
+    assert all(board.equals(boards[0]) for board in boards)
+
+
+def test_a_tiny_confidence_ends_in_an_interval_and_groups_are_refused():
+    from salon_ranking import OptionError, compare_groups, listing
+
+    frame = votes(400).with_columns(mode=pl.when(pl.int_range(400) % 2 == 0).then(pl.lit("one")).otherwise(pl.lit("two")))
+    battles = Battles.from_frame(frame)
+    assert rank(battles, interval="anytime", confidence=1e-17).table["ci_low"].null_count() == 0
+    with pytest.raises(OptionError, match="not at every look"):
+        compare_groups(battles, "mode", interval="anytime")
+    needed = [
+        listing(rank(battles, interval=interval, baseline="m0"), battles).drop_nulls("matches_needed")
+        for interval in ("sandwich", "anytime")
+    ]
+    ratio = (needed[1]["matches_needed"] / needed[0]["matches_needed"]).to_numpy()
+    assert (ratio > (half_width(400, NARROWEST[False], 0.95) / 1.96) ** 2).all()

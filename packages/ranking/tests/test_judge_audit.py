@@ -206,10 +206,11 @@ def test_votes_and_verdicts_meet_whatever_their_sides_are():
     assert pairs.select("prompt_id", "winner", "verdict", "side_a_shown", pl.col("p").round(9), "judge").rows() == [
         ("p", "model_a", "model_a", "left", 0.9, "critic"),
         ("p", "model_a", "model_b", "right", 0.3, "critic"),
-        ("q", "tie", "tie", "left", 0.5, "critic"),
+        ("q", "tie", "both_bad", "left", 0.5, "critic"),
+        ("r", "model_b", None, None, None, "critic"),
     ]
     row = audit_judges(pairs, chance_of_a="p").table.row(0, named=True)
-    assert (row["pairs"], row["accuracy"], row["same_in_both_orders"], row["first"]) == (2, 0.5, 0.0, 1.0)
+    assert (row["pairs"], row["missing"], row["accuracy"], row["same_in_both_orders"], row["first"]) == (3, 1, 0.5, 0.0, 1.0)
 
 
 def test_the_command_prints_writes_and_refuses(tmp_path: Path):
@@ -232,3 +233,78 @@ def test_the_command_prints_writes_and_refuses(tmp_path: Path):
     assert refused.exit_code == 2 and "wrong.txt" in refused.stderr
     refused = run(str(tmp_path / "pairs.csv"), "--votes", "genai-bench", "--judged", str(tmp_path / "pairs.csv"))
     assert refused.exit_code == 2 and "--judged does not go with --votes" in refused.stderr
+
+
+def battles(rows: list[tuple[str, str, str]], **more: object) -> Battles:
+    """Battles of x and y by battle, rater and winner."""
+    frame = pl.DataFrame(rows, schema=["battle_id", "rater_id", "winner"], orient="row")
+    return Battles.from_frame(frame.with_columns(model_a=pl.lit("x"), model_b=pl.lit("y"), **more), ids=None, weight=None)
+
+
+def test_people_choose_what_most_of_them_say_and_kinds_of_tie_are_kept():
+    said = {"1": "at", "2": "att", "3": "tttb", "4": "ab", "5": "aab", "6": "ddd", "7": "gd"}
+    words = {"a": "model_a", "b": "model_b", "t": "tie", "g": "both_good", "d": "both_bad"}
+    votes = battles([(key, f"r{k}", words[sign]) for key, signs in said.items() for k, sign in enumerate(signs)])
+    verdicts = battles([(key, judge, "both_good") for key in said for judge in ("one", "two")])
+    pairs = pairs_of_votes(votes, verdicts)
+    chosen = dict(pairs.select("battle_id", "winner").unique().rows())
+    assert chosen == {"1": "tie", "2": "tie", "3": "tie", "4": "tie", "5": "model_a", "6": "both_bad", "7": "tie"}
+    table = audit_judges(pairs).table
+    assert table["judge"].to_list() == ["one", "two"] and table["exact"].to_list() == pytest.approx([5 / 7] * 2)
+
+
+def test_a_pair_that_a_judge_did_not_decide_is_missing_for_that_judge_alone():
+    votes = battles([(str(k), "r", "model_a") for k in range(8)])
+    verdicts = battles([(str(k), judge, "model_a") for judge, count in (("all", 8), ("few", 5)) for k in range(count)])
+    table = audit_judges(pairs_of_votes(votes, verdicts)).table
+    assert table.select("judge", "pairs", "missing", "exact").rows() == [("all", 8, 0, 1.0), ("few", 8, 3, 0.625)]
+
+
+def test_wrong_chances_weights_and_second_votes_are_refused_with_their_file():
+    votes, verdict = battles([("1", "r", "model_a")]), ("1", "j", "model_a")
+    for value in ("often", "1.7"):
+        with pytest.raises(AgreementError, match=r"row 1, column 'p'"):
+            pairs_of_votes(votes, battles([verdict], p=pl.lit(value)), chance_of_a="p")
+    with pytest.raises(AgreementError, match="a name of our own"):
+        pairs_of_votes(votes, battles([verdict]), chance_of_a="score")
+    with pytest.raises(AgreementError, match="voted twice"):
+        pairs_of_votes(battles([("1", "r", "model_a"), ("1", "r", "tie")]), battles([verdict]))
+    frame = pl.DataFrame({"battle_id": ["1"], "model_a": ["x"], "model_b": ["y"], "winner": ["tie"], "weight": [2.0]})
+    with pytest.raises(AgreementError, match="weights"):
+        pairs_of_votes(Battles.from_frame(frame, weight="weight"), battles([verdict]))
+
+
+def test_columns_of_the_user_keep_their_values_whatever_they_are_called():
+    rows = table(120).rename({"kind": "cluster", "chance": "of file"}).with_columns(chance=pl.lit("mine"))
+    audit = audit_judges(rows, split="cluster", chance_of_a="of file")
+    assert audit.table["part"].to_list() == [None, "people", "scenes"]
+    assert set(audit.wrong["chance"]) == {"mine"} and set(audit.wrong["cluster"]) <= {"people", "scenes"}
+    with pytest.raises(AgreementError, match="column 'winner'"):
+        audit_judges(rows.with_columns(winner=pl.lit("x")))
+    with pytest.raises(AgreementError, match="no single values"):
+        audit_judges(table(6).with_columns(kind=pl.concat_list("kind")), split="kind")
+
+
+def test_agreement_of_judges_compares_one_order_with_itself_and_has_no_interval_over_prompts():
+    rows = pl.concat(
+        [
+            table(60, judges=2),
+            table(60, judges=2).with_columns(side_a_shown=pl.col("side_a_shown").replace({"left": "right", "right": "left"})),
+        ]
+    )
+    audit, backwards = audit_judges(rows), audit_judges(rows.reverse())
+    assert audit.agreement["value"].to_list() == backwards.agreement["value"].to_list()
+    assert audit.agreement["ci_low"].null_count() == 1
+    alone = audit_judges(rows.drop("prompt_id"))
+    assert alone.agreement["ci_low"].null_count() == 0
+
+
+def test_an_empty_verdict_is_missing_and_a_wrong_vote_of_genai_bench_is_named(tmp_path: Path):
+    rows = {"battle_id": range(5), "winner": ["model_a"] * 5, "verdict": ["model_a"] * 3 + ["", None]}
+    assert audit_judges(rows).table["missing"].to_list() == [2]
+    path = tmp_path / "pairwise.jsonl"
+    path.write_text(
+        '{"idx": 0, "human_vote": "leftvote", "model_vote": ""}\n{"idx": 1, "human_vote": "foo", "model_vote": ""}\n'
+    )
+    with pytest.raises(AgreementError, match=r"row 2, column 'human_vote'.*foo"):
+        read_genai_bench(path)

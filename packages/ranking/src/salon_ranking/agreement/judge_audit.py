@@ -30,6 +30,10 @@ _A, _B = Winner.MODEL_A.value, Winner.MODEL_B.value
 _TIES: Final = (Winner.TIE.value, Winner.BOTH_GOOD.value, Winner.BOTH_BAD.value)
 _WORDS: Final = (_A, _B, *_TIES)
 _BINS: Final = 10
+_CLUSTER, _CHANCE = "__cluster", "__chance"
+"""Columns of our own, beside those of the user."""
+_OF_ORIENTED: Final = ("first", "second", "score", "first_generation", "second_generation")
+"""Columns of battles whose sides were put in order."""
 _SHARES: Final = ("accuracy", "exact", "first", "same_in_both_orders", "brier")
 """What has an interval."""
 _GENAI_BENCH: Final = {
@@ -57,7 +61,8 @@ class JudgeAudit(ShownResult):
             the side it saw first; ½: no bias), ``same_in_both_orders`` (share of pairs judged in both orders with one
             verdict), ``brier`` and ``ece`` (of the chance that the judge gave, among decided pairs; 0 is best). Each but
             ``ece`` has ``…_low`` and ``…_high``. Null where nothing is known.
-        agreement: how far judges agree with each other, as :func:`label_statistics`; empty for a single judge.
+        agreement: how far judges agree with each other, as :func:`label_statistics`, with intervals where pairs are no
+            clusters; empty for a single judge.
         calibration: one row per judge and tenth of its chance: ``judge``, ``from``, ``to``, ``pairs``, ``chance`` (mean),
             ``share`` (of pairs in which people chose the first). Empty without chances.
         wrong: pairs that people decided the other way, one row per verdict, the judge surest first.
@@ -159,7 +164,8 @@ def audit_judges(
     """
     frame = _checked(as_lazy(pairs, error=AgreementError).collect(), source, split, chance_of_a, cluster)
     cluster = cluster or ("prompt_id" if "prompt_id" in frame.columns else "battle_id")
-    frame = frame.with_columns(cluster=pl.col(cluster).cast(pl.String).fill_null(pl.col("battle_id")))
+    alone = pl.concat_str(pl.lit("\x1f"), pl.col("battle_id"))  # a row without a cluster is one of its own
+    frame = frame.with_columns(pl.col(cluster).cast(pl.String).fill_null(alone).alias(_CLUSTER))
     judges = sorted(frame["judge"].unique())
     rows = []
     for judge in judges:
@@ -170,18 +176,19 @@ def audit_judges(
             rows.append({"judge": judge, "part": part, **_measured(chosen, confidence)})
     numbers = {name: pl.Float64 for name in rows[0] if name not in ("judge", "part", "pairs", "missing")}
     table = pl.DataFrame(rows, schema_overrides={"part": pl.String, **numbers})
-    said = frame.filter(pl.col("verdict").is_not_null()).unique(["battle_id", "judge"], keep="first", maintain_order=True)
-    agreement = pl.DataFrame()
+    agreement, said = pl.DataFrame(), frame.filter(pl.col("verdict").is_not_null())
     if len(judges) > 1 and said.height:
-        found = label_statistics(said, thing="battle_id", rater="judge", label="verdict", confidence=confidence)
+        said = said.with_columns(thing=pl.concat_str("battle_id", pl.col("side_a_shown").fill_null(""), separator="\x1f"))
+        drawn = 1000 if cluster == "battle_id" else 0  # things that hang together are not drawn one by one
+        found = label_statistics(said, thing="thing", rater="judge", label="verdict", confidence=confidence, replicates=drawn)
         agreement = found.table.filter(pl.col("rater_a").is_not_null())
     decided = frame.filter(pl.col("winner").is_in([_A, _B]) & pl.col("verdict").is_in([_A, _B]))
-    sure = (pl.col("chance") - 0.5).abs()
+    sure = (pl.col(_CHANCE) - 0.5).abs()
     wrong = decided.filter(pl.col("winner") != pl.col("verdict")).sort(
         sure, descending=True, nulls_last=True, maintain_order=True
     )
     calibration = pl.concat([_tenths(decided_by, judge) for judge, decided_by in _with_chances(frame)] or [pl.DataFrame()])
-    return JudgeAudit(table, agreement, calibration, wrong.drop("cluster"), source, split, cluster, confidence)
+    return JudgeAudit(table, agreement, calibration, wrong.drop(_CLUSTER, _CHANCE), source, split, cluster, confidence)
 
 
 def _checked(frame: pl.DataFrame, source: str, split: str | None, chance: str | None, cluster: str | None) -> pl.DataFrame:
@@ -192,7 +199,12 @@ def _checked(frame: pl.DataFrame, source: str, split: str | None, chance: str | 
             raise AgreementError("missing column", source=source, value=name, found=frame.columns, hint=hint)
     if not frame.height:
         raise AgreementError("there are no pairs", source=source)
+    optional = {"judge", "side_a_shown", "prompt_id"} & {*frame.columns}
+    for name in (*needed, *sorted(optional)):
+        if frame[name].dtype.is_nested() or frame[name].dtype == pl.Binary:
+            raise AgreementError("holds no single values:", source=source, column=name, value=str(frame[name].dtype))
     frame = frame.with_columns(pl.col("battle_id", "winner", "verdict").cast(pl.String))
+    frame = frame.with_columns(pl.col("verdict").replace("", None))
     for name, may_miss in (("battle_id", False), ("winner", False), ("verdict", True)):
         known = pl.col(name).is_not_null() if name == "battle_id" else pl.col(name).is_in(_WORDS)
         _refuse(frame, name, known.fill_null(False) | (pl.col(name).is_null() & may_miss), source, _WORDS)
@@ -201,9 +213,9 @@ def _checked(frame: pl.DataFrame, source: str, split: str | None, chance: str | 
     frame = frame.with_columns(judge=judge.fill_null("judge"), side_a_shown=side)
     _refuse(frame, "side_a_shown", pl.col("side_a_shown").is_null() | pl.col("side_a_shown").is_in(["left", "right"]), source)
     value = pl.lit(None, dtype=pl.Float64) if chance is None else pl.col(chance).cast(pl.Float64, strict=False)
-    frame = frame.with_columns(chance=value)
+    frame = frame.with_columns(value.alias(_CHANCE))
     if chance is not None:
-        is_number = pl.col(chance).is_null() | pl.col("chance").is_between(0.0, 1.0).fill_null(False)
+        is_number = pl.col(chance).is_null() | pl.col(_CHANCE).is_between(0.0, 1.0).fill_null(False)
         _refuse(frame, chance, is_number, source, ["0 to 1"])
     twice = frame.filter(pl.struct("battle_id", "judge", "side_a_shown").is_duplicated())
     if twice.height:
@@ -216,10 +228,11 @@ def _checked(frame: pl.DataFrame, source: str, split: str | None, chance: str | 
 
 
 def _refuse(frame: pl.DataFrame, name: str, right: pl.Expr, source: str, allowed: Any = None) -> None:
-    wrong = frame.with_row_index("of file", 1).filter(~right)
-    if wrong.height:
-        row = wrong.row(0, named=True)
-        raise AgreementError("is wrong:", source=source, row=row["of file"], column=name, value=row[name], allowed=allowed)
+    rows = frame.select(~right).to_series().arg_true()
+    if len(rows):
+        number = int(rows[0])
+        value = frame[name][number]
+        raise AgreementError("is wrong:", source=source, row=number + 1, column=name, value=value, allowed=allowed)
 
 
 def _measured(own: pl.DataFrame, confidence: float) -> dict[str, Any]:
@@ -234,17 +247,17 @@ def _measured(own: pl.DataFrame, confidence: float) -> dict[str, Any]:
     has_order = pl.col("side_a_shown").is_not_null() & pl.col("verdict").is_in([_A, _B])
     both = (
         own.filter(said & pl.col("side_a_shown").is_not_null())
-        .group_by("battle_id", "cluster", maintain_order=True)
+        .group_by("battle_id", _CLUSTER, maintain_order=True)
         .agg(value=(pl.col("verdict").n_unique() == 1).cast(pl.Float64), orders=pl.len())
         .filter(pl.col("orders") == 2)
     )
-    squared = (pl.col("chance") - first.cast(pl.Float64)).pow(2)
+    squared = (pl.col(_CHANCE) - first.cast(pl.Float64)).pow(2)
     of = {
-        "accuracy": own.filter(is_decided & said).select("cluster", value=right),
-        "exact": own.select("cluster", value=exact.cast(pl.Float64)),
-        "first": own.filter(has_order).select("cluster", value=chosen_first),
+        "accuracy": own.filter(is_decided & said).select(_CLUSTER, value=right),
+        "exact": own.select(_CLUSTER, value=exact.cast(pl.Float64)),
+        "first": own.filter(has_order).select(_CLUSTER, value=chosen_first),
         "same_in_both_orders": both,
-        "brier": own.filter(is_decided & pl.col("chance").is_not_null()).select("cluster", value=squared),
+        "brier": own.filter(is_decided & pl.col(_CHANCE).is_not_null()).select(_CLUSTER, value=squared),
     }
     result: dict[str, Any] = {
         "pairs": own["battle_id"].n_unique(),
@@ -252,26 +265,26 @@ def _measured(own: pl.DataFrame, confidence: float) -> dict[str, Any]:
         "decided": own.unique("battle_id").select(is_decided.mean()).item(),
     }
     for name in _SHARES:
-        sums = of[name].group_by("cluster").agg(pl.col("value").sum(), pl.len().alias("rows")).sort("cluster")
+        sums = of[name].group_by(_CLUSTER).agg(pl.col("value").sum(), pl.len().alias("rows")).sort(_CLUSTER)
         value, ends = ratio_with_interval(
             sums.select("value", "rows").cast(pl.Float64).to_numpy(), confidence=confidence, within=(0.0, 1.0)
         )
         result |= {name: value, f"{name}_low": ends[0], f"{name}_high": ends[1]}
-    result["ece"] = _calibration_error(own.filter(is_decided & pl.col("chance").is_not_null()))
+    result["ece"] = _calibration_error(own.filter(is_decided & pl.col(_CHANCE).is_not_null()))
     return result
 
 
 def _with_chances(frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    known = frame.filter(pl.col("chance").is_not_null() & pl.col("winner").is_in([_A, _B]))
+    known = frame.filter(pl.col(_CHANCE).is_not_null() & pl.col("winner").is_in([_A, _B]))
     for judge in sorted(known["judge"].unique()):
         yield judge, known.filter(judge=judge)
 
 
 def _tenths(decided: pl.DataFrame, judge: str = "") -> pl.DataFrame:
     """Return chances and choices by tenths of the chance."""
-    number = (pl.col("chance") * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
+    number = (pl.col(_CHANCE) * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
     grouped = decided.group_by(number.alias("bin")).agg(
-        pairs=pl.len(), chance=pl.col("chance").mean(), share=(pl.col("winner") == _A).mean()
+        pairs=pl.len(), chance=pl.col(_CHANCE).mean(), share=(pl.col("winner") == _A).mean()
     )
     ends = {"judge": pl.lit(judge), "from": pl.col("bin") / _BINS, "to": (pl.col("bin") + 1) / _BINS}
     return grouped.sort("bin").select(**ends, pairs="pairs", chance="chance", share="share")
@@ -289,8 +302,9 @@ def _calibration_error(decided: pl.DataFrame) -> float | None:
 def pairs_of_votes(people: Battles, judged: Battles, *, chance_of_a: str | None = None) -> pl.DataFrame:
     """Return votes and verdicts about the same battles as pairs for :func:`audit_judges`.
 
-    They are matched by the ids of battles, else by both generations, else by prompt and pair. What people chose is the majority
-    of the votes; an even split is a tie. ``judge`` is the verdict's ``rater_id``.
+    They are matched by the ids of battles, else by both generations, else by prompt and pair. What people chose is what most
+    votes say, a tie where that is no single thing. ``judge`` is the verdict's ``rater_id``; a pair that people voted on and a
+    judge did not decide is a missing verdict of that judge.
 
     Args:
         people: votes.
@@ -299,27 +313,54 @@ def pairs_of_votes(people: Battles, judged: Battles, *, chance_of_a: str | None 
 
     Raises:
         OptionError: they have no such column in common.
+        AgreementError: they have weights, a rater voted twice on a battle, or a chance is not between 0 and 1.
     """
+    for battles in (people, judged):
+        if battles.weight is not None:
+            problem = "weights of battles are not looked at; leave them out"
+            raise AgreementError(problem, source=battles.source, value=battles.weight)
+    if chance_of_a in _OF_ORIENTED:
+        raise AgreementError("is a name of our own; rename the column", source=judged.source, value=chance_of_a)
     votes, verdicts = oriented(people), oriented(judged)
+    if {"battle_id", "rater_id"} <= {*votes.columns}:
+        twice = votes.filter(pl.struct("battle_id", "rater_id").is_duplicated())
+        if twice.height:
+            problem = "a rater voted twice on"
+            raise AgreementError(problem, source=people.source, column="battle_id", value=twice["battle_id"][0])
     key = list(KEYS[common_key(votes, verdicts, (people.source, judged.source))])
-
-    def word(score: pl.Expr) -> pl.Expr:
-        return pl.when(score > 0.5).then(pl.lit(_A)).when(score < 0.5).then(pl.lit(_B)).otherwise(pl.lit(_TIES[0]))
-
-    chosen = votes.group_by(key, maintain_order=True).agg(pl.col("score").mean()).select(*key, winner=word(pl.col("score")))
-    names = {"judge": "rater_id"} if "rater_id" in verdicts.columns else {}
-    others = verdicts.drop("winner", "judge", strict=False).with_columns(
-        verdict=word(pl.col("score")), **{to: pl.col(of) for to, of in names.items()}
+    in_order = pl.col("model_a") == pl.col("first")
+    turned = pl.when(in_order).then("winner").otherwise(pl.col("winner").replace({_A: _B, _B: _A}))
+    kept = [name for name in ("prompt_id", "first", "second") if name not in key and name in votes.columns]
+    chosen = (
+        votes.with_columns(winner=turned.cast(pl.String))
+        .group_by(*key, "winner", maintain_order=True)
+        .agg(pl.len().alias("votes"), *(pl.col(name).first().alias(f"{name} of people") for name in kept))
+        .with_columns(most=pl.col("votes").max().over(key))
+        .filter(pl.col("votes") == pl.col("most"))
+        .group_by(key, maintain_order=True)
+        .agg(
+            pl.when(pl.len() == 1).then(pl.col("winner").first()).otherwise(pl.lit(_TIES[0])).alias("choice"),
+            *(pl.col(f"{name} of people").first() for name in kept),
+        )
     )
-    matched = others.join(chosen, on=key, how="inner", maintain_order="left")
-    side, in_order = pl.col("side_a_shown").cast(pl.String), pl.col("model_a") == pl.col("first")
-    if "side_a_shown" in matched.columns:
-        turned = pl.when(side == "left").then(pl.lit("right")).when(side == "right").then(pl.lit("left"))
-        matched = matched.with_columns(side_a_shown=pl.when(in_order).then(side).otherwise(turned))
-    if chance_of_a is not None and chance_of_a in matched.columns:
+    judge = pl.col("rater_id").cast(pl.String) if "rater_id" in verdicts.columns else pl.lit("judge")
+    side = pl.col("side_a_shown").cast(pl.String) if "side_a_shown" in verdicts.columns else pl.lit(None, dtype=pl.String)
+    flipped = side.replace({"left": "right", "right": "left"})
+    said = verdicts.with_columns(judge=judge.fill_null("judge"), verdict=turned.cast(pl.String))
+    if chance_of_a is not None and chance_of_a in said.columns:
         chance = pl.col(chance_of_a).cast(pl.Float64, strict=False)
-        matched = matched.with_columns(pl.when(in_order).then(chance).otherwise(1.0 - chance).alias(chance_of_a))
-    return matched.with_columns(battle_id=pl.concat_str(*key, separator=" "), model_a="first", model_b="second")
+        is_number = pl.col(chance_of_a).is_null() | chance.is_between(0.0, 1.0).fill_null(False)
+        _refuse(said, chance_of_a, is_number, judged.source, ["0 to 1"])
+        said = said.with_columns(pl.when(in_order).then(chance).otherwise(1.0 - chance).alias(chance_of_a))
+    said = said.with_columns(side_a_shown=pl.when(in_order).then(side).otherwise(flipped))
+    asked = chosen.join(said.select("judge").unique(maintain_order=True), how="cross")
+    matched = asked.join(said, on=[*key, "judge"], how="left", maintain_order="left").with_columns(winner="choice")
+    for name in kept:
+        known = pl.col(name) if name in matched.columns else pl.lit(None, dtype=pl.String)
+        matched = matched.with_columns(pl.coalesce(known, pl.col(f"{name} of people")).alias(name))
+    pair = pl.col("battle_id") if "battle_id" in key else pl.struct(key).struct.json_encode()
+    named = matched.with_columns(battle_id=pair, model_a="first", model_b="second")
+    return named.drop("choice", *(f"{name} of people" for name in kept))
 
 
 def read_genai_bench(path: str | Path) -> pl.DataFrame:
@@ -335,12 +376,20 @@ def read_genai_bench(path: str | Path) -> pl.DataFrame:
     for name in ("idx", "human_vote", "model_vote"):
         if name not in frame.columns:
             raise AgreementError("missing column", source=path, value=name, found=frame.columns)
+        if frame[name].dtype.is_nested():
+            raise AgreementError("holds no single values:", source=path, column=name, value=str(frame[name].dtype))
     prompt = next((name for name in ("prompt", "instruct_prompt") if name in frame.columns), "idx")
-    words = pl.col("human_vote", "model_vote").cast(pl.String).str.strip_chars().replace_strict(_GENAI_BENCH, default=None)
-    said = frame.with_columns(words).rename({"human_vote": "winner", "model_vote": "verdict"})
+    human = pl.col("human_vote").cast(pl.String).str.strip_chars()
+    votes = list(_GENAI_BENCH)[:4]
+    _refuse(frame, "human_vote", human.is_in(votes).fill_null(False), str(path), votes)
+    read = {
+        ours: pl.col(theirs).cast(pl.String).str.strip_chars().replace_strict(_GENAI_BENCH, default=None)
+        for ours, theirs in (("winner", "human_vote"), ("verdict", "model_vote"))
+    }
+    said = frame.with_columns(**read)
     named = said.with_columns(
         battle_id=pl.col("idx").cast(pl.String),
-        judge=pl.lit(Path(path).parent.name or "judge"),
+        judge=pl.lit(Path(path).absolute().parent.name or "judge"),
         side_a_shown=pl.lit("left"),
         prompt_id=pl.col(prompt).cast(pl.String),
     )

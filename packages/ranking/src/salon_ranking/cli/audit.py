@@ -55,7 +55,10 @@ def audit(
     if judged is not None and format_of_pairs is not None:
         raise InputError("--judged does not go with --votes: that file has the verdicts", value=str(judged))
     if judged is not None:
-        table = pairs_of_votes(Battles.read(pairs), Battles.read(judged), chance_of_a=chance_of_a)
+        people, verdicts = Battles.read(pairs, ids=None), Battles.read(judged, ids=None, no_winner="leave_out")
+        table = pairs_of_votes(people, verdicts, chance_of_a=chance_of_a)
+        for remark in (*people.remarks, *verdicts.remarks):
+            click.echo(remark, err=True)
     elif format_of_pairs is not None:
         table = read_genai_bench(pairs)
     else:

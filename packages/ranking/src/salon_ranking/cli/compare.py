@@ -59,10 +59,8 @@ def compare(
     if other is not None and by is not None:
         raise OptionError("--by compares groups of one set of votes; it does not go with a second", value=str(other))
     options = RankOptions(**fit)
-    if (other is not None or by is not None) and options.interval not in (None, "sandwich"):
-        raise OptionError(
-            "two sets of votes, or groups, are compared by sandwiches, not", value=f"--interval {options.interval}"
-        )
+    if other is not None and options.interval not in (None, "sandwich"):
+        raise OptionError("two sets of votes are compared by sandwiches, not", value=f"--interval {options.interval}")
     if other is None and by is None:
         check_output(output)
     rated, _ = read_rated(battles, both_bad, cluster=cluster)

@@ -263,14 +263,15 @@ class Leaderboard(ShownResult):
         parts.append(f"{' and '.join(self.baselines[:3]) or 'nobody'} fixed at {self.options.baseline_rating:g}")
         if self.ci_method is not None:
             drawn = f", {self.replicates:,} replicates, seed {self.options.seed}" if self.replicates else ""
-            parts.append(f"{100 * self.options.confidence:.4g}% interval: {self.ci_method}{self._looks}{drawn}{self._freedom}")
+            parts.append(f"{100 * self.options.confidence:.4g}% interval: {self.ci_method}{self.looks}{drawn}{self._freedom}")
             unknown = self.table.filter(pl.col("rating").is_not_null() & pl.col("ci_low").is_null()).height
             if self.table["ci_low"].null_count() == self.table.height:
                 parts.append("no interval is known")
             elif unknown:
                 parts.append(f"{counted(unknown, 'model')} {'has' if unknown == 1 else 'have'} no interval")
         if "rank_low" in self.table.columns:
-            parts.append("rank intervals: simultaneous, largest studentized difference")
+            how = "Šidák's correction" if self.options.interval == "anytime" else "largest studentized difference"
+            parts.append(f"rank intervals: simultaneous, {how}")
         if self.degenerate:
             parts.append(f"{self.degenerate:,} degenerate replicates without a finite estimate")
         if self.unconverged:
@@ -288,7 +289,8 @@ class Leaderboard(ShownResult):
         return f"{sentence} {'' if self.group is None else 'In all groups together: '}{self.excluded.sentence}"
 
     @property
-    def _looks(self) -> str:
+    def looks(self) -> str:
+        """What to put after the method of intervals that hold at every look; else empty."""
         return " (holds at every look)" if self.options.interval == "anytime" else ""
 
     @property

@@ -12,6 +12,7 @@ from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.shown_result import ResultView, ShownResult
 from salon_console.table_files import Table
 from salon_ranking.battles import Battles
+from salon_ranking.errors import OptionError
 from salon_ranking.leaderboard.comparison import compare, independence_warnings
 from salon_ranking.leaderboard.groups import groups_of, ranked_by
 from salon_ranking.leaderboard.options import RankOptions
@@ -109,6 +110,10 @@ def compare_groups(battles: Battles, column: str, options: RankOptions) -> Group
 
 def groups_compared(battles: Battles, column: str, options: RankOptions) -> GroupComparison:
     """Return the comparison of ``options``, as :func:`compare_groups`."""
+    if options.interval == "anytime":
+        raise OptionError(
+            "groups are compared once, not at every look:", value=options.interval, allowed=["percentile", "bca", "sandwich"]
+        )
     boards = ranked_by(battles, column, options)
     table, names = compare(boards), tuple(board.group or "all" for board in boards)
     for board, name in zip(boards, names, strict=True):

@@ -28,6 +28,7 @@ from salon_ranking.models.likelihood import PairLikelihood, check_size
 from salon_ranking.models.ratings import POINTS_PER_UNIT, FittedLeague, Ratings, elo, fitted
 from salon_ranking.models.ties import TieLikelihood
 from salon_ranking.options import Range, checked
+from salon_ranking.uncertainty.anytime import Anytime
 from salon_ranking.uncertainty.sandwich import inverse_curvature, prior_of
 
 Floats = NDArray[np.float64]
@@ -189,8 +190,8 @@ def listing(
         One row per model in the board's order: ``rank``, ``model``, ``rating``, ``matches``, ``width`` (of the interval),
         ``match_effect`` (Elo points), ``listed``, ``matches_needed``. All four are null for a baseline: its rating is fixed,
         and the rule says nothing of it. Where no interval or rating is known, the model is not listed, and the others are null.
-        ``matches_needed`` supposes that width shrinks as 1/√n and the effect of one match as 1/n when all models play on in
-        proportion: an extrapolation.
+        ``matches_needed`` supposes that width shrinks as 1/√n (an anytime interval's more slowly, as its formula says) and the
+        effect of one match as 1/n when all models play on in proportion: an extrapolation.
 
     Raises:
         OptionError: the board has no intervals or is not of these battles; a limit is not positive.
@@ -210,7 +211,8 @@ def listing(
         raise OptionError("a listing needs intervals", source=board.source, hint="Rank with replicates or a sandwich.")
     effects = pl.DataFrame({"model": battles.models, "match_effect": match_effects(ratings_of(board, battles))})
     width = pl.col("ci_high") - pl.col("ci_low")
-    factor = pl.max_horizontal((pl.col("width") / most_width) ** 2, pl.col("match_effect") / most_effect)
+    growth = pl.col("width").map_elements(lambda wide: _growth(board, wide / most_width), return_dtype=pl.Float64)
+    factor = pl.max_horizontal(growth, pl.col("match_effect") / most_effect)
     table = board.table.select("rank", "model", "rating", "matches", width.alias("width")).join(effects, on="model", how="left")
     is_fixed = pl.col("model").is_in(board.baselines) & pl.col("rating").is_not_null()
     kept = table.with_columns(
@@ -224,6 +226,17 @@ def listing(
         pl.when(~is_fixed).then(listed.fill_null(False)).alias("listed"),
         pl.when(~unknown).then(pl.max_horizontal(needed.ceil(), 0.0)).cast(pl.Int64).alias("matches_needed"),
     )
+
+
+def _growth(board: Leaderboard, ratio: float) -> float:
+    """Return how many times as many matches make an interval ``1 / ratio`` times as wide."""
+    if board.options.interval != "anytime" or ratio <= 1.0:
+        return ratio**2
+    now, grown = Anytime(board.battles, False, board.options.confidence), ratio**2
+    for _ in range(_MOST_STEPS):  # it shrinks more slowly than 1/√n
+        later = Anytime(board.battles * grown, False, board.options.confidence)
+        grown = (ratio * later.reach / now.reach) ** 2
+    return grown
 
 
 def with_listing(board: Leaderboard, battles: Battles) -> Leaderboard:

@@ -175,7 +175,8 @@ class _Intervals:
     def ranks(self) -> pl.DataFrame:
         """Return ``model``, ``rank_low`` and ``rank_high``: simultaneous intervals of the ranks."""
         best, worst = (np.ones(len(self.battles.models), dtype=np.int64) for _ in range(2))
-        draws = self.asked.replicates or NORMAL_DRAWS
+        least = NORMAL_DRAWS if self.asked.is_analytic or not self.asked.replicates else 0
+        draws = max(self.asked.replicates, least)
         intervals = rank_intervals(self.kept, self.asked.confidence, draws, self.asked.seed)
         for one, (first, last) in zip(self.kept, intervals, strict=True):
             # Models of the same component that no chain of battles joins may lie anywhere among each other.

@@ -45,7 +45,7 @@ def how_it_was_made(board: Leaderboard) -> list[tuple[str, str]]:
     ]
     if board.ci_method is not None:
         drawn = f"{board.replicates:,} replicates, seed {board.options.seed}, {board.degenerate:,} degenerate"
-        how = f"{board.ci_method}; {drawn}" if board.replicates else board.ci_method
+        how = f"{board.ci_method}; {drawn}" if board.replicates else f"{board.ci_method}{board.looks}"
         facts.append((f"{100 * board.options.confidence:.4g}% interval", how))
     if board.controlled:
         facts.append(("Covariates", board.controlled))

@@ -148,6 +148,8 @@ def _convergence(battles: Battles, board: Leaderboard) -> tuple[Block, ...]:
         return ()
     if board.covariates:
         return ("Not drawn for ratings with covariates.",)
+    if board.options.interval == "anytime":
+        return ("Not drawn for intervals that hold at every look: those of one look would be narrower than the board's.",)
     if board.table.height > MOST_MODELS:
         return (f"Not drawn for more than {MOST_MODELS:,} models.",)
     try:

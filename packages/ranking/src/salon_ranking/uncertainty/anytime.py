@@ -51,14 +51,14 @@ class Anytime:
     @property
     def spread(self) -> float:
         """nρ²."""
-        twice = -2.0 * math.log(1.0 - self.confidence)
-        return self.units * (twice + math.log(twice + 1.0)) / NARROWEST[self.clustered]
+        twice = -2.0 * math.log1p(-self.confidence)
+        return self.units * (twice + math.log1p(twice)) / NARROWEST[self.clustered]
 
     @property
     def reach(self) -> float:
         """How many standard errors the interval reaches, where degrees of freedom are many."""
         grown = self.spread + 1.0
-        return math.sqrt(grown / self.spread * (math.log(grown) - 2.0 * math.log(1.0 - self.confidence)))
+        return math.sqrt(grown / self.spread * (math.log1p(self.spread) - 2.0 * math.log1p(-self.confidence)))
 
     def reaches(self, degrees: Floats) -> Floats:
         """Return :attr:`reach` for each of several degrees of freedom; NaN for NaN."""
