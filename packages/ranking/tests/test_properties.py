@@ -47,6 +47,7 @@ from salon_ranking import (
     match_effects,
     online_elo,
     opinion,
+    preference_pairs,
     rank,
     rank_by,
     raters,
@@ -188,6 +189,7 @@ ANALYTIC: dict[str, Callable[[Battles], Answer]] = {
     "fit by the twin": _fitted_by_the_twin,
     "rank, sandwich": partial(_ranked, interval="sandwich"),
     "rank, anytime": partial(_ranked, interval="anytime"),
+    "preference_pairs": lambda b: [preference_pairs(b, held_out=0.5).table],
     "rank, sandwich with a prior": partial(_ranked, interval="sandwich", prior_ties=1),
     "rank, sandwich by clusters": partial(_ranked, interval="sandwich", cluster=True),
     "differences, sandwich": lambda b: [differences(b, interval="sandwich").table],
@@ -555,13 +557,13 @@ def test_a_number_of_threads_that_cannot_be_is_refused(name: str, number: object
 
 COVERED = {
     *("fit", "rank", "rank_by", "groups_of", "differences", "contributions", "explain", "listing", "compare"),
-    *("compare_votes", "compare_groups"),
+    *("compare_votes", "compare_groups", "preference_pairs"),
     *("goodness_of_fit", "cycle_report", "win_rates", "acceptability", "predict", "log_loss"),
     *("settle_both_bad", "dimension_weights", "next_pairs", "convergence", "head_to_head"),
 }
 WITHOUT_WEIGHTS = {
     *("online_elo", "check_raters", "audit_sample", "exclude_flagged", "qualify"),
-    *("correct_ratings", "correct_means"),  # test_correction, test_correction_means
+    *("correct_ratings", "correct_means", "pairs_of_votes"),  # test_correction, test_correction_means, test_judge_audit
 }
 """They take votes and refuse weights, or know none."""
 ROOMS: tuple[ModuleType, ...] = (

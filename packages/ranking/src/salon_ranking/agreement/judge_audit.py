@@ -159,8 +159,9 @@ def audit_judges(
 
     Example:
         >>> rows = {"battle_id": range(6), "winner": ["model_a"] * 4 + ["tie", "model_b"], "verdict": ["model_a"] * 5 + [None]}
-        >>> audit_judges(rows).table.select("pairs", "missing", "decided", "accuracy", "exact").round(3).row(0)
-        (6, 1, 0.833, 1.0, 0.667)
+        >>> found = audit_judges(rows).table
+        >>> found.select("pairs", "missing", "accuracy", pl.col("decided", "exact").round(3)).row(0)
+        (6, 1, 1.0, 0.833, 0.667)
     """
     frame = _checked(as_lazy(pairs, error=AgreementError).collect(), source, split, chance_of_a, cluster)
     cluster = cluster or ("prompt_id" if "prompt_id" in frame.columns else "battle_id")

@@ -10,7 +10,7 @@ from salon_console.file_options import InputPath
 from salon_console.options import FiniteRange, output_option
 from salon_console.table_files import VALUE_ENDINGS
 from salon_ranking.cli.output import HELP, seed_option
-from salon_ranking.cli.vote_options import row_options, vote_options
+from salon_ranking.cli.vote_options import row_options
 
 
 @click.command(context_settings=HELP)
@@ -23,7 +23,6 @@ from salon_ranking.cli.vote_options import row_options, vote_options
 @click.option("--exclude-flagged", is_flag=True, help="Leave out the votes of raters that `salon votes raters` flags.")
 @seed_option("split")
 @output_option(VALUE_ENDINGS, what="The pairs")
-@vote_options
 @row_options
 def pairs(
     battles: Path,
@@ -33,7 +32,6 @@ def pairs(
     exclude_flagged: bool,
     seed: int,
     output: Path | None,
-    votes: dict[str, Any],
     rows: dict[str, Any],
 ) -> None:
     """Turn votes into preference data: one row per pair of pictures, chosen and rejected.
@@ -55,7 +53,7 @@ def pairs(
     from salon_ranking.files import read_table
     from salon_ranking.preferences import preference_pairs
 
-    read = Battles.read(battles, **rows, **votes)
+    read = Battles.read(battles, **rows)
     if exclude_flagged:
         read = without_flagged(read, None).battles
     store = battles if battles.is_dir() and (battles / "store.json").is_file() else None

@@ -2,9 +2,9 @@
 
 The interval of a difference is of the kind that is asked for: percentiles of θ*_i - θ*_j, or symmetric with the sandwich's
 standard error; the baseline plays no part. The p-value is two-sided, 2Φ(-|difference| / standard error) (Student's t with
-clusters; for every look that of ``anytime.py``), with the standard deviation of the replicates or the sandwich's error: a share
-of replicates could not get below 1/B, and no correction could ever find it small enough. Holm's correction (1979) holds the
-chance of even one wrong claim below 1 - confidence.
+clusters; for every look that of ``uncertainty/anytime.py``), with the standard deviation of the replicates or the sandwich's
+error: a share of replicates could not get below 1/B, and no correction could ever find it small enough. Holm's correction
+(1979) holds the chance of even one wrong claim below 1 - confidence.
 """
 
 from collections.abc import Iterator

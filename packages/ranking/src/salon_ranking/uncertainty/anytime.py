@@ -41,7 +41,7 @@ class Anytime:
     Example:
         >>> look = Anytime(300, False, 0.95)
         >>> round(look.reach, 3), look.tails(np.array([1.96, 4.0]), np.inf).round(4).tolist()
-        (3.035, [0.5424, 0.0025])
+        (3.035, [0.5429, 0.0025])
     """
 
     units: float
