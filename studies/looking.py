@@ -1,4 +1,4 @@
-"""How often is a board wrong at some look, if it is looked at every few votes? Leagues from the first vote to the last."""
+"""How often is a board wrong at some look, if it is looked at every few votes?"""
 
 import argparse
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from salon_ranking.uncertainty.options import Interval
 
 @dataclass(frozen=True)
 class Setting:
-    """A league and how it is looked at; the first two models are equal, and those after them are ``spread`` apart in all."""
+    """A league and how it is looked at. The first two models are equal; those after them are ``spread`` apart in all."""
 
     name: str
     models: int
@@ -81,7 +81,7 @@ def growing(setting: Setting, random: np.random.Generator) -> Iterator[pl.DataFr
 
 
 def league(seed: int, setting: Setting) -> NDArray[np.float64]:
-    """Return whether the first pair, and any pair, was ever wrongly told apart, and the last width; a row for each kind."""
+    """Return one row per kind of interval: the first pair was ever wrong, any pair was, and the last width."""
     seen = np.zeros((len(KINDS), 3))
     strength = {f"m{number}": value for number, value in enumerate(setting.strengths)}
     estimator: Estimator = "firth" if setting.firth else "maximum-likelihood"

@@ -20,6 +20,7 @@ from salon_arena.battles import BattleRules
 from salon_arena.board import LiveBoard
 from salon_arena.chain import link_value, row_digest
 from salon_arena.conversion import HEAD
+from salon_arena.errors import RefusedError
 from salon_arena.people import forget
 from salon_arena.publishing import PublishedBoard
 from salon_arena.quality import _write_flags
@@ -47,8 +48,8 @@ def voted(tmp_path: Path, body: Body, clock: Clock) -> Path:
             for rater in raters:
                 try:
                     task = seen(service, rater)
-                except Exception as error:  # noqa: BLE001 - the picture that is none
-                    assert "task_closed" in str(error)
+                except RefusedError as error:  # its file is no picture
+                    assert error.code == "task_closed"
                     continue
                 sent = body(task, ["left", "right", "both_good", "both_bad"][turn % 4])
                 service.answer(rater, sent).result()

@@ -95,7 +95,9 @@ class InputPath(click.Path):
 
 
 class RunOrFile(InputPath):
-    """The id of a run, or a table of a run's rows, which is an input as any other; the value stays a text."""
+    """Parameter type of a run's id or of a table with a run's rows.
+
+    A table is compared with outputs as any input. The value stays a text."""
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False, made=True)

@@ -213,7 +213,7 @@ def cannot_write(error: OSError, path: str | Path) -> SalonError:
 
 
 def missing_path(path: str | Path, what: str = "file", *, meaning: str = "") -> InputError:
-    """Return the error for a file or folder that is missing or of another kind, with the names of what is there instead.
+    """Return the error for a path that is missing or of another kind, with the names of what is there instead.
 
     Args:
         path: as it was given.

@@ -368,7 +368,8 @@ def read_genai_bench(path: str | Path) -> pl.DataFrame:
     """Return a judge's file ``pairwise.jsonl`` of GenAI-Bench (TIGER-Lab) as pairs, as released.
 
     A reply that is none of the rubric's verdicts is missing; a bare ``[[A=B]]`` is right for both kinds of tie. The judge saw
-    model A first. The judge's name is that of the folder.
+    model A first. The judge's name is that of the folder. Of rows with one ``idx`` the first counts, as some released files
+    repeat them.
 
     Raises:
         AgreementError: the file cannot be read, or has other columns.

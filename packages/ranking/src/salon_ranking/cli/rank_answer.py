@@ -66,7 +66,7 @@ def read_input(request: RankRequest) -> RankInput:
 
 
 def without_flagged(whole: Battles, table: Path | None) -> RankInput:
-    """Return the battles of raters whom neither the checks nor, where there is one, the table flags."""
+    """Return the battles without those of flagged raters; a table of flags takes the place of the checks."""
     from salon_ranking.raters.exclusion import exclude_flagged
     from salon_ranking.raters.flags import read_flags
 
