@@ -8,9 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from polars.testing import assert_frame_equal
 
 from salon_ranking import Battles, CorrectedRatings, correct_ratings, rank
 from salon_ranking.cli import votes as votes_commands
+from salon_ranking.correction.estimate import shares_of_judges
 from salon_ranking.errors import BattleError, OptionError, UnratableError
 
 MODELS = ("m0", "m1", "m2", "m3")
@@ -47,7 +49,7 @@ def drawn(
 
 def board(votes: pl.DataFrame, judged: pl.DataFrame, *, cluster: tuple[str, ...] = (), **options: Any) -> CorrectedRatings:
     people = Battles.from_frame(votes, cluster_by=cluster)
-    return correct_ratings(people, Battles.from_frame(judged), **{"baseline": "m1", **options})
+    return correct_ratings(people, Battles.from_frame(judged, ids=None), **{"baseline": "m1", **options})
 
 
 def numbers(result: CorrectedRatings, models: dict[str, str] | None = None) -> np.ndarray:
@@ -200,7 +202,7 @@ def test_what_cannot_be_corrected_is_refused_with_its_name() -> None:
         ((stray, judged), "1 of 241 votes are about no judged battle.*gone"),
         ((votes, never), "about no judged battle"),
         ((votes.filter((pl.col("model_a") != "m3") & (pl.col("model_b") != "m3")), judged), "people voted on no battle of.*m3"),
-        ((votes, pl.concat([judged, judged[:1]]).with_columns(battle_id=pl.lit("same"))), "battle_id"),
+        ((votes, pl.concat([judged, judged[:1]]).with_columns(battle_id=pl.lit("same"))), "two verdicts of one judge"),
         (
             (votes.drop("battle_id", "prompt_id"), judged.drop("prompt_id")),
             r"matched by battle_id, or by generation_a.*none of these",
@@ -316,3 +318,115 @@ def test_the_command_prints_the_board_and_what_a_vote_counts_for(tmp_path: Path)
     empty.write_text("model_a,model_b,winner\n", encoding="utf-8")
     refused = CliRunner().invoke(votes_commands, ["correct", str(empty), "--judged", str(tmp_path / "verdicts.parquet")])
     assert refused.exit_code != 0
+
+
+def several(n: int = 3_000, votes: int = 400, seed: int = 5, guesses: tuple[float, ...] = (0.2, 0.5)) -> tuple[Any, Any, Any]:
+    """Votes, verdicts of several judges that guess differently often, and the true strengths."""
+    random = np.random.default_rng(seed)
+    truth = np.array([0.5, 0.2, 0.0, -0.2, -0.5])
+    a = random.integers(0, 5, n)
+    b = (a + random.integers(1, 5, n)) % 5
+    people = truth[a] - truth[b] + random.logistic(size=n) > 0
+    words = np.array(["model_b", "model_a"])
+    pairs = pl.DataFrame(
+        {
+            "battle_id": [f"b{number}" for number in range(n)],
+            "model_a": [f"m{number}" for number in a],
+            "model_b": [f"m{number}" for number in b],
+            "category": np.where(np.arange(n) % 3 == 0, "text", "scene"),
+        }
+    )
+    judged = []
+    for number, share in enumerate(guesses):
+        says = np.where(random.random(n) < share, random.integers(0, 2, n), people)
+        name = pl.lit(f"judge {number}").alias("rater_id")
+        judged.append(pairs.with_columns(name, winner=pl.Series(words[says.astype(int)])))
+    chosen = random.choice(n, votes, replace=False)
+    voted = pairs[chosen].with_columns(
+        winner=pl.Series(words[people[chosen].astype(int)]), rater_id=pl.Series([f"r{number % 20}" for number in range(votes)])
+    )
+    return voted, pl.concat(judged), truth
+
+
+def test_several_judges_are_used_as_far_as_each_helps() -> None:
+    votes, judged, _ = several()
+    both = board(votes, judged)
+    alone = [board(votes, judged.filter(rater_id=f"judge {number}")) for number in range(2)]
+    assert 0.0 < both.factors["judge 1"] < both.factors["judge 0"]
+    assert both.factor == pytest.approx(sum(both.factors.values()))
+    assert both.counts_for is not None
+    assert all(one.counts_for is not None and both.counts_for > one.counts_for for one in alone)
+    assert f"{both.factors['judge 0']:.2f} (judge 0)" in both.header
+
+
+def test_a_judge_twice_is_that_judge_and_a_guesser_beside_it_changes_nearly_nothing() -> None:
+    votes, judged, _ = several(guesses=(0.2, 1.0))
+    first, guesser = (judged.filter(rater_id=f"judge {number}") for number in range(2))
+    alone = board(votes, first).table
+    twin = board(votes, pl.concat([first, first.with_columns(rater_id=pl.lit("twin"))])).table
+    assert_frame_equal(alone.drop("verdicts"), twin.drop("verdicts"), abs_tol=1e-6)
+    beside = board(votes, pl.concat([first, guesser]))
+    assert beside.factors["judge 1"] < 0.1
+    assert np.abs((beside.table.sort("model")["rating"] - alone.sort("model")["rating"]).to_numpy()).max() < 5.0
+
+
+def test_judges_shares_minimise_the_quadratic_over_the_simplex() -> None:
+    """Held against a fine grid; two variables, with and without an edge."""
+    random = np.random.default_rng(0)
+    grid = np.array([(x, y) for x in np.linspace(0, 1, 201) for y in np.linspace(0, 1, 201) if x + y <= 1 + 1e-12])
+    for _ in range(200):
+        root, target = random.normal(size=(2, 2)), random.normal(size=2)
+        variance = root @ root.T + 0.05 * np.eye(2)
+        shares = shares_of_judges(variance, target)
+        assert (shares >= 0).all()
+        assert shares.sum() <= 1 + 1e-9
+        values = 0.5 * np.einsum("ni,ij,nj->n", grid, variance, grid) - grid @ target
+        assert 0.5 * shares @ variance @ shares - target @ shares <= values.min() + 1e-9
+
+
+def test_battles_that_not_all_judges_decided_are_left_out_and_counted() -> None:
+    votes, judged, _ = several()
+    gone = judged.filter((pl.col("rater_id") == "judge 0") | (pl.col("battle_id") != votes["battle_id"][0]))
+    found = board(votes, gone)
+    assert "1 battles left out that not all judges decided" in found.header
+    assert found.table["votes"].sum() == 2 * (votes.height - 1)
+
+
+def test_boards_by_category_are_those_of_their_rows_and_a_small_one_is_named() -> None:
+    votes, judged, _ = several(guesses=(0.2,))
+    found = board(votes, judged, by="category")
+    for part in ("text", "scene"):
+        own = board(votes.filter(category=part), judged.filter(category=part)).table
+        assert_frame_equal(found.groups.filter(group=part).drop("group"), own, abs_tol=1e-9)
+    assert_frame_equal(found.table, board(votes, judged).table)
+    few = votes.filter((pl.col("category") == "text") | (pl.col("battle_id").str.ends_with("1")))
+    is_rare = pl.col("battle_id").is_in(few["battle_id"][:5].implode())
+    sparse = judged.with_columns(category=pl.when(is_rare).then(pl.lit("rare")).otherwise("category"))
+    assert "category rare has no board: 20 votes or more are needed" in " ".join(board(few, sparse, by="category").warnings)
+    with pytest.raises(OptionError, match="no such column"):
+        board(votes, judged, by="colour")
+
+
+def test_ranks_and_differences_are_those_of_the_corrected_covariance() -> None:
+    votes, judged, _ = several()
+    found = board(votes, judged)
+    assert (found.table["rank_low"] <= found.table["rank"]).all()
+    assert (found.table["rank_high"] >= found.table["rank"]).all()
+    beside = found.differences.filter((pl.col("model_a") == "m1") | (pl.col("model_b") == "m1"))
+    others = found.table.filter(pl.col("model") != "m1")
+    assert sorted((beside["ci_high"] - beside["ci_low"]).round(6)) == sorted((others["ci_high"] - others["ci_low"]).round(6))
+    assert found.differences.height == 10
+    drawn_board = board(votes, judged, replicates=50)
+    assert drawn_board.differences.is_empty()
+    assert drawn_board.table["rank_low"].null_count() == 5
+
+
+def test_too_many_judges_and_a_judge_twice_about_one_battle_are_refused() -> None:
+    votes, judged, _ = several()
+    with pytest.raises(OptionError, match="two verdicts of one judge about one battle"):
+        board(votes, pl.concat([judged, judged[:1]]))
+    with pytest.raises(OptionError, match="at most 6 judges"):
+        board(
+            votes,
+            pl.concat([judged.with_columns(rater_id=pl.lit(f"j{n}")) for n in range(7)]).unique(["battle_id", "rater_id"]),
+        )

@@ -13,9 +13,10 @@ from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP
 
 @click.command(context_settings=HELP)
 @click.argument("votes", metavar="VOTES", type=InputPath(tables=True))
-@click.option("--judged", type=InputPath(tables=True), required=True, help="The judge's verdicts, one per battle.")
+@click.option("--judged", type=InputPath(tables=True), required=True, help="The verdicts, one per battle and judge.")
 @click.option("--baseline", metavar="NAME", help="Fix this model at 1000. Default: that with most verdicts.")
 @CLUSTER
+@click.option("--by", metavar="COLUMN", help="Also a board for each value of this column of the verdicts, such as category.")
 @click.option("--probability", metavar="COLUMN", help="The chance with which a vote's battle was shown; default: equal.")
 @CONFIDENCE
 @output_option(RESULT_ENDINGS)
@@ -25,6 +26,7 @@ def correct(
     judged: Path,
     baseline: str | None,
     cluster: tuple[str, ...],
+    by: str | None,
     probability: str | None,
     confidence: float,
     output: Path | None,
@@ -34,7 +36,8 @@ def correct(
 
     VOTES and --judged are what `salon votes rank` reads. A vote is matched with its verdict by battle_id where ids are shared,
     else by the two generations, else by prompt_id and pair. The votes are of a random part of the judged battles. Shown are
-    the ratings by the judge corrected, by people alone and by the judge alone, and what one vote counts for.
+    the ratings by the judge corrected, by people alone and by the judge alone, and what one vote counts for. Several judges
+    (rater_id) are used as far as each helps. --format json also has the differences of any two models.
 
     \b
     Example:
@@ -44,16 +47,19 @@ def correct(
     from salon_ranking.battles import Battles
     from salon_ranking.cli.other_table import OtherTable, show_table
     from salon_ranking.correction.ratings import correct_ratings
+    from salon_ranking.leaderboard.analyses import rows_of
 
     board = correct_ratings(
         Battles.read(votes, cluster_by=cluster),
-        Battles.read(judged),
+        Battles.read(judged, ids=None),
         baseline=baseline,
+        by=by,
         probability=probability,
         confidence=confidence,
     )
-    made = {"factor": board.factor, "counts_for": board.counts_for, "warnings": board.warnings}
+    made = {name: getattr(board, name) for name in ("factor", "factors", "counts_for", "warnings")}
+    made["differences"] = rows_of(board.differences)
+    further = {"groups": board.groups} if board.groups.height else {}
     charts = board.view().makers()
-    show_table(
-        OtherTable(board.header, board.table, made, charts=charts, cells=board.cells, warnings=board.warnings), format_, output
-    )
+    table = OtherTable(board.header, board.table, made, further, charts, board.cells, board.warnings)
+    show_table(table, format_, output)

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -184,10 +185,11 @@ def without_people(both: Paired) -> Paired:
     return replace(both, battle=np.empty(0, dtype=np.int64), people=none, weight=none, groups=groups)
 
 
-def best_factor(both: Paired) -> float:
-    """Return λ, between 0 and 1.
+def best_factors(both: Paired) -> Floats:
+    """Return λ of each judge, 0 or more, which add up to 1 at most.
 
-    It is tr(B Cov(h, j) B) / tr(B Var(j) B) of the slopes of the votes, B the inverse curvature.
+    They minimise the trace of B Var(h - Σ λ j) B of the slopes of the votes, B the inverse curvature. Of one judge λ is
+    tr(B Cov(h, j) B) / tr(B Var(j) B), kept between 0 and 1.
     """
     models = len(both.models)
     try:
@@ -200,14 +202,36 @@ def best_factor(both: Paired) -> float:
     chance = 1.0 / (1.0 + np.exp(theta[second] - theta[first]))
     metric = bread @ bread
     length = metric[first, first] + metric[second, second] - 2.0 * metric[first, second]
-    human, judge = both.people - chance, both.judged[both.battle] - chance
+    slopes = np.column_stack([both.people, both.verdicts[both.battle]]) - chance[:, None]
     share = both.weight / votes
+    each = share[:, None] * slopes
+    means = np.zeros((models, slopes.shape[1]))
+    np.add.at(means, first, each)
+    np.subtract.at(means, second, each)
+    moments = slopes.T @ (length[:, None] * each) - means.T @ metric @ means
+    return shares_of_judges(moments[1:, 1:], moments[1:, 0])
 
-    def mean(slopes: Floats) -> Floats:
-        each = share * slopes
-        return np.asarray(np.bincount(first, each, models) - np.bincount(second, each, models))
 
-    of_human, of_judge = mean(human), mean(judge)
-    covariance = float(share @ (length * human * judge)) - float(of_human @ metric @ of_judge)
-    variance = float(share @ (length * judge * judge)) - float(of_judge @ metric @ of_judge)
-    return float(np.clip(covariance / variance, 0.0, 1.0)) if variance > 0.0 else 0.0
+def shares_of_judges(variance: Floats, covariance: Floats) -> Floats:
+    """Return λ that minimises λ'Vλ / 2 - c'λ with λ ≥ 0 and a sum of 1 at most, by trying all sets of judges."""
+    count = len(covariance)
+    best, least = np.zeros(count), 0.0
+    for size in range(1, count + 1):
+        for chosen in map(list, combinations(range(count), size)):
+            part, target = variance[np.ix_(chosen, chosen)], covariance[chosen]
+            bordered = np.block([[part, np.ones((size, 1))], [np.ones((1, size)), np.zeros((1, 1))]])
+            inside = np.linalg.lstsq(part, target, rcond=None)[0]
+            on_edge = np.linalg.lstsq(bordered, np.append(target, 1.0), rcond=None)[0][:size]
+            for shares in (inside, on_edge):
+                value = float(shares @ part @ shares) / 2.0 - float(target @ shares)
+                if (shares >= 0.0).all() and shares.sum() <= 1.0 + _CLOSE and value < least - _CLOSE * abs(least):
+                    best, least = np.zeros(count), value
+                    best[chosen] = shares
+    return best / max(float(best.sum()), 1.0)
+
+
+def mixed(both: Paired, factors: Floats) -> Paired:
+    """Return the same with the mean verdict of the judges by their λ; the plain mean where none is used."""
+    total = float(factors.sum())
+    weights = factors / total if total else np.full(len(factors), 1.0 / len(factors))
+    return replace(both, judged=both.verdicts @ weights)

@@ -1,7 +1,7 @@
 """Which judged battle each human vote is about, and both as scores of the first model of the pair."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -22,6 +22,8 @@ KEYS = {
     "prompt_id and pair": ("prompt_id", "first", "second"),
 }
 """What is the same of a vote and of the verdict about its battle."""
+MOST_JUDGES = 6
+"""So many judges are corrected together at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,42 +33,88 @@ class Paired:
     Attributes:
         models: all of them, in ascending order.
         first, second: the models of each judged battle by number, in ascending order, shape (N,).
-        judged: the judge's score of the first, shape (N,): 1, 0.5 or 0.
+        judged: the judge's score of the first, shape (N,): 1, 0.5 or 0; of several judges their weighted mean.
+        verdicts: the same of each judge, shape (N, judges).
+        judges: their names, in ascending order.
         battle: the judged battle of each vote, shape (n,).
         people: the vote's score of the first model, shape (n,).
         weight: of each vote, shape (n,), mean 1: the inverse of the chance that its battle was shown to people.
         groups: the clusters of the votes followed by the judged battles, shape (n + N,) each: by one column, or by two and
             their crossings.
         matched_by: what a vote and its verdict have in common, of ``KEYS``.
+        parts: the value of each judged battle in the column that boards are split by; empty without one.
+        left_out: battles that not all judges decided.
     """
 
     models: tuple[str, ...]
     first: Codes
     second: Codes
     judged: Floats
+    verdicts: Floats
+    judges: tuple[str, ...]
     battle: NDArray[np.int64]
     people: Floats
     weight: Floats
     groups: tuple[Codes, ...]
     matched_by: str
+    parts: tuple[str, ...] = ()
+    left_out: int = 0
+
+    def of_part(self, part: str) -> "Paired":
+        """Return the battles of one part and their votes."""
+        chosen = np.array([each == part for each in self.parts])
+        voted = chosen[self.battle]
+        place = np.cumsum(chosen) - 1
+        known = np.unique(np.concatenate([self.first[chosen], self.second[chosen]]))
+        groups = tuple(
+            np.unique(group[np.concatenate([voted, chosen])], return_inverse=True)[1].astype(np.uint32) for group in self.groups
+        )
+        weight = self.weight[voted]
+        return replace(
+            self,
+            models=tuple(self.models[model] for model in known),
+            first=np.searchsorted(known, self.first[chosen]).astype(np.uint32),
+            second=np.searchsorted(known, self.second[chosen]).astype(np.uint32),
+            judged=self.judged[chosen],
+            verdicts=self.verdicts[chosen],
+            battle=place[self.battle[voted]],
+            people=self.people[voted],
+            weight=weight / weight.mean() if len(weight) else weight,
+            groups=groups,
+            parts=(),
+            left_out=0,
+        )
 
 
-def paired(people: Battles, judged: Battles, probability: str | None) -> Paired:
+def paired(people: Battles, judged: Battles, probability: str | None, by: str | None = None) -> Paired:
     """Match votes with judged battles by the first of ``KEYS`` by which any is matched.
 
+    Where battles have verdicts of several judges (``rater_id``), those count that all of them decided.
+
+    Args:
+        people: votes.
+        judged: verdicts.
+        probability: the column with each vote's chance.
+        by: a column of the verdicts, for ``Paired.parts``.
+
     Raises:
-        OptionError: a vote is about no judged battle, or two judged battles have one key; a vote and its verdict have two
-            prompts; a verdict has no cluster; the column of probabilities is missing; battles have weights.
+        OptionError: a vote is about no judged battle, or a judge has two verdicts about one; a vote and its verdict have two
+            prompts; a verdict has no cluster; a column is missing; battles have weights; there are more than six judges.
     """
     if people.weight is not None or judged.weight is not None:
         raise OptionError("weights of battles cannot be corrected; leave them out", value=people.weight or judged.weight)
-    votes, verdicts = oriented(people), oriented(judged).with_row_index("battle")
+    votes, verdicts = oriented(people), oriented(judged)
+    if by is not None and by not in verdicts.columns:
+        raise OptionError("no such column", source=judged.source, column=by, allowed=verdicts.columns)
     matched_by = common_key(votes, verdicts, (people.source, judged.source))
     key = list(KEYS[matched_by])
-    twice = verdicts.filter(pl.struct(key).is_duplicated())
-    if twice.height:
-        problem = "two verdicts about one battle; leave in one judge's, one of each order's"
-        raise OptionError(problem, source=judged.source, column=matched_by, value=twice[key[0]][0])
+    verdicts, scores, judges = _by_judge(verdicts, key, judged.source)
+    left_out = verdicts.height - scores.drop_nulls().height
+    if left_out:
+        whole = pl.all_horizontal(pl.all().is_not_null())
+        verdicts, scores = verdicts.filter(scores.select(whole).to_series()), scores.drop_nulls()
+        votes = votes.join(verdicts, on=key, how="semi", maintain_order="left")
+    verdicts = verdicts.with_row_index("battle")
     prompt = {"prompt_id"} & {*votes.columns} & {*verdicts.columns} - {*key}
     chance = {probability} & {*verdicts.columns} - {*votes.columns, *key}
     of_verdict = verdicts.select(*key, "battle", *prompt, *chance)
@@ -88,13 +136,43 @@ def paired(people: Battles, judged: Battles, probability: str | None) -> Paired:
         tuple(models),
         first,
         second,
-        verdicts["score"].to_numpy(),
+        scores.mean_horizontal().to_numpy(),
+        scores.to_numpy(),
+        judges,
         matched["battle"].cast(pl.Int64).to_numpy(),
         matched["score"].to_numpy(),
         inverse_weights(matched, probability, people.source),
         groups_of(matched, verdicts, cluster_columns(people.cluster_by), (people.source, judged.source)),
         matched_by,
+        () if by is None else tuple(verdicts[by].cast(pl.String).fill_null("(not given)")),
+        left_out,
     )
+
+
+def _by_judge(verdicts: pl.DataFrame, key: list[str], source: str) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...]]:
+    """Return one row per battle, the scores of each judge about it (null: none), and the judges' names.
+
+    Raises:
+        OptionError: a judge has two verdicts about a battle, or there are too many judges.
+    """
+    repeated = verdicts.filter(pl.struct(key).is_duplicated())
+    if repeated.is_empty():
+        return verdicts, verdicts.select(judge="score"), ("judge",)
+    judge = ["rater_id"] if "rater_id" in verdicts.columns else []
+    twice = repeated.filter(pl.struct(*key, *judge).is_duplicated())
+    if twice.height:
+        problem = "two verdicts of one judge about one battle; leave in one of each order's"
+        raise OptionError(problem, source=source, column=key[0], value=twice[key[0]][0])
+    named = verdicts.with_columns(judge=pl.col("rater_id").cast(pl.String).fill_null("(not named)"))
+    judges = sorted(named["judge"].unique())
+    if len(judges) > MOST_JUDGES:
+        raise OptionError(f"at most {MOST_JUDGES} judges are corrected together, not", source=source, value=len(judges))
+    battles = verdicts.unique(key, keep="first", maintain_order=True)
+    scores = [
+        battles.select(key).join(named.filter(judge=name), on=key, how="left", maintain_order="left")["score"].rename(name)
+        for name in judges
+    ]
+    return battles, pl.DataFrame(scores), tuple(judges)
 
 
 def common_key(votes: pl.DataFrame, verdicts: pl.DataFrame, sources: tuple[str, str]) -> str:

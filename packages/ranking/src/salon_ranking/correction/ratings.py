@@ -1,7 +1,8 @@
 """Bradley-Terry ratings of what people prefer, out of many battles that a judge decided and a few that people answered."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -14,19 +15,24 @@ from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.correction.balance import imbalances
 from salon_ranking.correction.estimate import (
     CorrectedStrengths,
-    best_factor,
+    best_factors,
     estimate,
+    mixed,
     possible_estimate,
     resampled,
     without_people,
 )
 from salon_ranking.correction.pairing import Floats, Paired, paired
-from salon_ranking.errors import OptionError
+from salon_ranking.errors import OptionError, UnratableError
+from salon_ranking.leaderboard.differences import difference_table
+from salon_ranking.leaderboard.ranking import NORMAL_DRAWS
 from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.options import Confidence, Options, Range, Replicates, Seed, with_options
 from salon_ranking.uncertainty.quantiles import expanded_interval
+from salon_ranking.uncertainty.simultaneous import rank_intervals
 from salon_ranking.uncertainty.student import two_sided_quantiles
+from salon_ranking.uncertainty.uncertainty import AnalyticUncertainty, Freedom
 
 FEWEST_VOTES = 20
 """Fewer votes of people correct nothing."""
@@ -52,18 +58,25 @@ class CorrectedRatings(ShownResult):
     """Ratings by people, by the judge, and by the judge corrected by people.
 
     Attributes:
-        table: one row per model, best corrected rating first: ``rank``, ``model``, ``rating``, ``ci_low``, ``ci_high`` and
+        table: one row per model, best corrected rating first: ``rank``, ``rank_low`` and ``rank_high`` (which hold all true
+            ranks at once; null of a bootstrap), ``model``, ``rating``, ``ci_low``, ``ci_high`` and
             ``degrees`` (of freedom of Student's t) of the corrected estimate; ``people``, ``people_low``, ``people_high`` of
             people's votes alone and ``judge``, ``judge_low``, ``judge_high`` of the judge alone; ``votes`` and ``verdicts``, of
             the model. Elo points; the baseline is 1,000 in all three. Null where it is not known.
-        factor: λ, how far the judge is used: 0, people alone; 1, a judge like people.
+        differences: of any two models, as of :class:`~salon_ranking.Differences`; empty of a bootstrap.
+        groups: with ``by``: the rows of ``table`` for each of its values, in a first column ``group``.
+        factor: λ, how far the judge is used: 0, people alone; 1, a judge like people. Of several judges the sum.
+        factors: λ of each judge by name.
         counts_for: how many votes one vote counts for: the variance by people alone over the corrected one.
         header: how it was made.
         warnings: what to know before it is believed.
     """
 
     table: pl.DataFrame
+    differences: pl.DataFrame
+    groups: pl.DataFrame
     factor: float
+    factors: Mapping[str, float]
     counts_for: float | None
     header: str
     warnings: tuple[str, ...] = ()
@@ -75,10 +88,12 @@ class CorrectedRatings(ShownResult):
 
     def cells(self, table: pl.DataFrame) -> Table:
         """Return rows of ``table`` as people read them."""
-        columns = ("rank", "model", "Elo", "95% CI", "people alone", "95% CI of people", "judge alone", "votes", "verdicts")
+        shown = ("rank", "ranks", "model", "Elo", "95% CI", "people alone", "95% CI of people", "judge alone")
+        columns = (*({"group"} & {*table.columns}), *shown, "votes", "verdicts")
         rows = [
             [
-                *numbers.rating_cells(row),
+                *([row["group"]] if "group" in row else []),
+                *_with_ranks(row),
                 numbers.rating(row["people"]),
                 numbers.interval(row["people_low"], row["people_high"]),
                 numbers.rating(row["judge"]),
@@ -90,6 +105,11 @@ class CorrectedRatings(ShownResult):
         return Table(columns, rows, frozenset({"rank", "Elo", "people alone", "judge alone", "votes", "verdicts"}))
 
 
+def _with_ranks(row: Mapping[str, Any]) -> tuple[str, ...]:
+    rank, *others = numbers.rating_cells(row)
+    return rank, numbers.interval(row["rank_low"], row["rank_high"]), *others
+
+
 @dataclass(frozen=True, kw_only=True)
 class CorrectionOptions(Options):
     """How a judge is corrected.
@@ -98,7 +118,8 @@ class CorrectionOptions(Options):
         baseline: the model whose rating is 1,000; None: the one with most verdicts.
         probability: the column of the votes, or of the verdicts, with the chance that the battle was shown to people, above 0
             and at most 1; None: all battles had the same.
-        factor: λ, from 0 to 1; None: the best one.
+        factor: λ, from 0 to 1, of several judges of their plain mean; None: the best one.
+        by: a column of the verdicts, such as category: also a board for each of its values.
         replicates: of a bootstrap of battles, or of clusters that the verdicts have; 0: intervals by the sandwich.
         seed: of its draws.
         confidence: of the intervals.
@@ -107,6 +128,7 @@ class CorrectionOptions(Options):
     baseline: str | None = None
     probability: str | None = None
     factor: Annotated[float, Range(0, 1)] | None = None
+    by: str | None = None
     replicates: Replicates = 0
     seed: Seed = 0
     confidence: Confidence = 0.95
@@ -129,8 +151,9 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
         people: votes. Several about one battle are several votes. Their columns of clusters (``cluster_by``) may be one that
             the verdicts have too (``prompt_id``), one that they have not (``rater_id``), or one of each; without any, what is
             about one battle hangs together.
-        judged: one verdict per battle. Votes are matched by ``battle_id`` where ids are shared, else by the two generations,
-            else by ``prompt_id`` and pair; whichever side each model stood on.
+        judged: one verdict per battle, or per battle and judge (``rater_id``): then each judge has a λ of its own, which add up
+            to 1 at most, and battles count that all judges decided. Votes are matched by ``battle_id`` where ids are shared,
+            else by the two generations, else by ``prompt_id`` and pair; whichever side each model stood on.
         options: as keywords, the fields of :class:`CorrectionOptions`.
 
     Raises:
@@ -149,14 +172,56 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
         >>> board.table["model"].to_list(), board.table["votes"].to_list(), 0 < board.factor < 1
         (['y', 'x', 'z'], [40, 40, 40], True)
     """
-    both = paired(people, judged, options.probability)
-    _refuse(both, options.baseline)
+    both = paired(people, judged, options.probability, options.by)
     if options.replicates and len(both.groups) > 1:
         problem = "the bootstrap draws battles, or clusters that the verdicts have; without replicates the sandwich takes"
         raise OptionError(problem, source=people.source, value=" and ".join(cluster_columns(people.cluster_by)))
+    board = _corrected(both, options)
+    parts = [
+        f"{numbers.counted(len(both.people), 'vote')} of people ({people.source})",
+        f"{numbers.counted(both.verdicts.size, 'verdict')} of {_who(both)} ({judged.source}), matched by {both.matched_by}",
+        *([f"{both.left_out:,} battles left out that not all judges decided"] if both.left_out else []),
+        f"{numbers.counted(len(both.models), 'model')}, Bradley-Terry, ties half a win, {board.baseline} fixed at 1000",
+        _use(board.factors),
+        *([] if board.counts_for is None else [f"one vote counts for {board.counts_for:.2f}"]),
+        *([] if options.probability is None else [f"votes weigh the inverse of {options.probability}"]),
+        f"{100 * options.confidence:.4g}% CI: {_method(options)} of both parts, clustered by "
+        f"{' and '.join(cluster_columns(people.cluster_by)) or 'battle'}",
+    ]
+    groups, missing = _boards_by(both, options, board.baseline)
+    warnings = (*_warnings(both, board.alone, options.probability is not None), *missing)
+    of_judges = {name: float(value) for name, value in board.factors.items()}
+    return CorrectedRatings(
+        board.table,
+        board.differences,
+        groups,
+        min(sum(of_judges.values()), 1.0),
+        of_judges,
+        board.counts_for,
+        "; ".join(parts) + ".",
+        warnings,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Board:
+    """A corrected board before it is put into words."""
+
+    table: pl.DataFrame
+    differences: pl.DataFrame
+    factors: Mapping[str, float]
+    counts_for: float | None
+    baseline: str
+    alone: dict[str, CorrectedStrengths | None]
+
+
+def _corrected(both: Paired, options: CorrectionOptions) -> _Board:
+    _refuse(both, options.baseline)
     check_size(len(both.models), "a corrected board")
     fixed = int(_appearances(both)[1].argmax()) if options.baseline is None else both.models.index(options.baseline)
-    chosen = best_factor(both) if options.factor is None else options.factor
+    count = len(both.judges)
+    factors = best_factors(both) if options.factor is None else np.full(count, options.factor / count)
+    both, chosen = mixed(both, factors), min(float(factors.sum()), 1.0)
     corrected = estimate(both, chosen)
     judge = without_people(both)
     alone = {
@@ -168,10 +233,15 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
     for kind, one in (("corrected", corrected), *alone.items()):
         draws = resampled(*parts_of[kind], options.replicates, options.seed) if options.replicates and one else None
         columns |= _columns(kind, one, len(both.models), fixed, options.confidence, draws)
+    leagues = [] if options.replicates else [_uncertainty(corrected, fixed)]
+    ranks = rank_intervals(leagues, options.confidence, NORMAL_DRAWS, options.seed)
     voted, met = _appearances(both)
-    frame = pl.DataFrame(
-        {"model": both.models, **columns, "votes": voted.astype(np.int64), "verdicts": met.astype(np.int64)}
-    ).with_columns(pl.col(pl.Float64).fill_nan(None))
+    counts = {"votes": voted.astype(np.int64), "verdicts": met.astype(np.int64)}
+    unknown = [None] * len(both.models)
+    best, worst = ranks[0] if ranks else (unknown, unknown)
+    of_ranks = {name: pl.Series(ends, dtype=pl.Int64) for name, ends in (("rank_low", best), ("rank_high", worst))}
+    frame = pl.DataFrame({"model": both.models, **columns, **of_ranks, **counts})
+    frame = frame.with_columns(pl.col(pl.Float64).fill_nan(None))
     rank = pl.col("rating").round(9).rank("min", descending=True).cast(pl.Int64)
     table = frame.with_columns(rank=rank).sort("rating", "model", descending=[True, False])
     counts_for = None
@@ -179,22 +249,46 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
         others = np.arange(len(both.models)) != fixed
         of_people, of_both = alone["people"].beside(fixed)[others], corrected.beside(fixed)[others]
         counts_for = float((of_people / of_both).mean()) if (of_both > 0.0).all() and (of_people > 0.0).all() else None
-    worth = [] if counts_for is None else [f"one vote counts for {counts_for:.2f}"]
-    parts = [
-        f"{numbers.counted(len(both.people), 'vote')} of people ({people.source})",
-        f"{numbers.counted(len(both.judged), 'verdict')} of a judge ({judged.source}), matched by {both.matched_by}",
-        f"{numbers.counted(len(both.models), 'model')}, Bradley-Terry, ties half a win, {both.models[fixed]} fixed at 1000",
-        f"the judge is used by λ = {chosen:.2f}",
-        *worth,
-        *([] if options.probability is None else [f"votes weigh the inverse of {options.probability}"]),
-        f"{100 * options.confidence:.4g}% CI: {_method(options)} of both parts, clustered by "
-        f"{' and '.join(cluster_columns(people.cluster_by)) or 'battle'}",
-    ]
-    order = ["rank", "model", "rating", "ci_low", "ci_high", "degrees"]
+    order = ["rank", "rank_low", "rank_high", "model", "rating", "ci_low", "ci_high", "degrees"]
     order += [f"{kind}{end}" for kind in ("people", "judge") for end in ("", "_low", "_high")]
-    table = table.select(*order, "votes", "verdicts")
-    warnings = tuple(_warnings(both, alone, options.probability is not None))
-    return CorrectedRatings(table, chosen, counts_for, "; ".join(parts) + ".", warnings)
+    return _Board(
+        table.select(*order, "votes", "verdicts"),
+        difference_table(both.models, leagues, options.confidence),
+        dict(zip(both.judges, factors.tolist(), strict=True)),
+        counts_for,
+        both.models[fixed],
+        alone,
+    )
+
+
+def _uncertainty(one: CorrectedStrengths, fixed: int) -> AnalyticUncertainty:
+    members = np.arange(len(one.theta))
+    gap, freedom = one.theta - one.theta[fixed], Freedom(one.sandwich, members)
+    return AnalyticUncertainty(members, fixed, gap, covariance=one.sandwich.covariance, freedom=freedom)
+
+
+def _boards_by(both: Paired, options: CorrectionOptions, baseline: str) -> tuple[pl.DataFrame, list[str]]:
+    """Return the boards of all parts as one table, and a sentence for each part without one."""
+    tables, missing = [], []
+    for part in sorted({*both.parts}):
+        battles = both.of_part(part)
+        try:
+            board = _corrected(battles, replace(options, baseline=baseline if baseline in battles.models else None))
+        except (OptionError, UnratableError) as error:
+            missing.append(f"{options.by} {part} has no board: {str(error).splitlines()[0]}")
+            continue
+        tables.append(board.table.select(pl.lit(part).alias("group"), pl.all()))
+    return pl.concat(tables) if tables else pl.DataFrame(), missing
+
+
+def _who(both: Paired) -> str:
+    return "a judge" if len(both.judges) == 1 else f"{len(both.judges)} judges"
+
+
+def _use(factors: Mapping[str, float]) -> str:
+    if len(factors) == 1:
+        return f"the judge is used by λ = {sum(factors.values()):.2f}"
+    return "the judges are used by λ = " + " + ".join(f"{value:.2f} ({name})" for name, value in factors.items())
 
 
 def _method(options: CorrectionOptions) -> str:

@@ -7,7 +7,7 @@ error: a share of replicates could not get below 1/B, and no correction could ev
 (1979) holds the chance of even one wrong claim below 1 - confidence.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -127,17 +127,14 @@ def differences_of(battles: Battles, options: EstimateOptions) -> Differences:
     check_size(len(battles.models), "differences of all models")
     ratings = fitted(battles, asked, clustered=asked.clustered)
     leagues = [one for league in uncertainties(ratings, asked) for one in league.strengths]
-    table = pl.concat(
-        [frame for one in leagues for frame in _pairs(battles, one, confidence)]
-        or [pl.DataFrame(schema=dict.fromkeys(_COLUMNS))]
-    )
+    table = difference_table(battles.models, leagues, confidence)
     clustered_by = " and ".join(cluster_columns(battles.cluster_by)) if asked.clustered else None
     is_drawn = asked.kind == "percentile" and any(isinstance(one, ResampledUncertainty) for one in leagues)
     kind = "percentile bootstrap" if is_drawn else "sandwich" if asked.kind != "anytime" else "anytime sandwich"
     by = f"clustered by {clustered_by}" if clustered_by else "over battles"
     degenerate = max((one.degenerate for one in leagues), default=0)
     warnings = tuple(said for one in leagues for said in one.remarks(confidence, clustered_by))
-    return Differences(_corrected(table, confidence), battles.source, confidence, f"{kind} {by}", degenerate, warnings)
+    return Differences(table, battles.source, confidence, f"{kind} {by}", degenerate, warnings)
 
 
 def differences_of_board(
@@ -148,8 +145,14 @@ def differences_of_board(
     return differences_of(battles, replace(board.options, interval=interval, threads=threads, progress=progress))
 
 
-def _pairs(battles: Battles, one: Uncertainty, confidence: float) -> Iterator[pl.DataFrame]:
-    names = np.array(battles.models, dtype=object)[one.members]
+def difference_table(models: Sequence[str], leagues: Sequence[Uncertainty], confidence: float) -> pl.DataFrame:
+    """Return ``Differences.table`` of the pairs of every league; ``models`` are the names of all, by number."""
+    pairs = [frame for one in leagues for frame in _pairs(models, one, confidence)]
+    return _corrected(pl.concat(pairs or [pl.DataFrame(schema=dict.fromkeys(_COLUMNS))]), confidence)
+
+
+def _pairs(models: Sequence[str], one: Uncertainty, confidence: float) -> Iterator[pl.DataFrame]:
+    names = np.array(models, dtype=object)[one.members]
     errors = one.difference_errors()
     if one.too_little(confidence) is not None:
         errors = np.full_like(errors, np.nan)
