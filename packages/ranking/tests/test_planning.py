@@ -136,3 +136,14 @@ def test_the_command_refuses_a_wrong_number_of_models():
     result = CliRunner().invoke(plan_command, ["--models", "-3"])
     assert result.exit_code != 0
     assert "needs 3 to" in str(result.exception)
+
+
+def test_a_plan_for_every_look_takes_as_many_more_battles_as_its_intervals_are_wider():
+    once, always = (
+        plan(assumed_ratings(4, 80), rules=["uniform"], leagues=1, goals=Goals(width=60.0, anytime=anytime)).table
+        for anytime in (False, True)
+    )
+    for goal in range(2):
+        before, after = once["battles"][goal], always["battles"][goal]
+        wider = Goals(anytime=True).reach(after) / Goals().reach(after)
+        assert after / before == pytest.approx(wider**2, rel=0.15)

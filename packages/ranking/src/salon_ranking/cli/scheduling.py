@@ -108,6 +108,7 @@ def next_pairs(
 @click.option("--width", type=float, default=20.0, show_default=True, help="Wanted width of the intervals, in Elo points.")
 @click.option("--power", type=float, default=0.8, show_default=True, help="Wanted power to tell neighbours apart.")
 @click.option("--gap", type=float, default=10.0, show_default=True, help="Neighbours nearer than this need not be separated.")
+@click.option("--anytime", is_flag=True, help="Plan for intervals that hold at every look, as of an arena's board.")
 @CONFIDENCE
 @click.option("--leagues", type=int, default=5, show_default=True, help="Simulated leagues per rule.")
 @seed_option("plan")
@@ -123,6 +124,7 @@ def simulate(
     width: float,
     power: float,
     gap: float,
+    anytime: bool,
     confidence: float,
     leagues: int,
     seed: int,
@@ -154,7 +156,7 @@ def simulate(
             ratings,
             rules=rules or _RULES,
             voting=Voting(ties, noise),
-            goals=Goals(width, power, confidence, gap),
+            goals=Goals(width, power, confidence, gap, anytime),
             leagues=leagues,
             seed=seed,
             progress=stage("simulating"),

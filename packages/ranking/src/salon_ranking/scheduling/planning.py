@@ -59,8 +59,8 @@ class BattlePlan:
         spread = self.ratings[-1] - self.ratings[0]
         return (
             f"{len(self.ratings):,} models over {spread:,.0f} Elo points, {100 * self.voting.ties:.3g}% ties between equals, "
-            f"{100 * self.voting.noise:.3g}% of the votes at random; {100 * self.goals.confidence:.4g}% sandwich intervals "
-            f"against the lowest model; medians of {self.leagues:,} simulated leagues, seed {self.seed}."
+            f"{100 * self.voting.noise:.3g}% of the votes at random; {100 * self.goals.confidence:.4g}% sandwich intervals"
+            f"{' for every look' if self.goals.anytime else ''} against the lowest model; medians of {self.leagues:,} simulated leagues, seed {self.seed}."
         )
 
 

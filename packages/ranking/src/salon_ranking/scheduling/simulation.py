@@ -7,7 +7,7 @@ fit with half-win ties is repeated, and intervals come from the sandwich formula
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -18,6 +18,7 @@ from salon_ranking.diagnostics.convergence import bread_of, interval_widths, lap
 from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.scheduling.pairs import CROSSED, Rule
 from salon_ranking.scheduling.state import bernoulli_variance
+from salon_ranking.uncertainty.anytime import LEAST_UNITS, Anytime
 from salon_ranking.uncertainty.sandwich import prior_curvature
 
 Floats = NDArray[np.float64]
@@ -65,12 +66,20 @@ class Goals:
         power: a test finds the difference of two neighbours with at least this probability.
         confidence: of the intervals; the test's level is 1 - ``confidence``, two-sided.
         least_gap: neighbours nearer than this, in Elo points, need not be separated.
+        anytime: intervals and tests hold at every look (``uncertainty/anytime.py``).
     """
 
     width: float = 20.0
     power: float = 0.8
     confidence: float = 0.95
     least_gap: float = 10.0
+    anytime: bool = False
+
+    def reach(self, battles: int) -> float:
+        """Return how many standard errors an interval reaches."""
+        if self.anytime:
+            return Anytime(max(battles, LEAST_UNITS), False, self.confidence).reach
+        return NormalDist().inv_cdf((1.0 + self.confidence) / 2.0)
 
 
 @dataclass(frozen=True)
@@ -159,7 +168,8 @@ class SimulatedLeague:
         # The prior's share, as in ``sandwich.assembled``: without it a model that has not played would look certain.
         prior = prior_curvature(self.log_strengths, self._prior_ties)
         covariance = bread @ laplacian(self._square(spread)) @ bread + (bread * prior) @ bread
-        every = interval_widths(covariance, baseline, goals.confidence)
+        once = replace(goals, anytime=False).reach(self.battles)
+        every = interval_widths(covariance, baseline, goals.confidence) * (goals.reach(self.battles) / once)
         widths = np.delete(every, [baseline] if newcomer is None else [baseline, newcomer])
         return SimulatedState(
             self.battles,
@@ -178,8 +188,7 @@ class SimulatedLeague:
         if not counted.any():
             return 1.0, 0.0
         variance = np.diag(covariance)[lower] + np.diag(covariance)[upper] - 2.0 * covariance[lower, upper]
-        normal = NormalDist()
-        needed = normal.inv_cdf((1.0 + goals.confidence) / 2.0) + normal.inv_cdf(goals.power)
+        needed = goals.reach(self.battles) + NormalDist().inv_cdf(goals.power)
         excess = needed * np.sqrt(np.maximum(variance[counted], 0.0)) / gap[counted]
         return float(np.mean(excess <= 1.0)), float(excess.max())
 
