@@ -60,7 +60,8 @@ class BattlePlan:
         return (
             f"{len(self.ratings):,} models over {spread:,.0f} Elo points, {100 * self.voting.ties:.3g}% ties between equals, "
             f"{100 * self.voting.noise:.3g}% of the votes at random; {100 * self.goals.confidence:.4g}% sandwich intervals"
-            f"{' for every look' if self.goals.anytime else ''} against the lowest model; medians of {self.leagues:,} simulated leagues, seed {self.seed}."
+            f"{' for every look' if self.goals.anytime else ''} against the lowest model; medians of {self.leagues:,} "
+            f"simulated leagues, seed {self.seed}."
         )
 
 
