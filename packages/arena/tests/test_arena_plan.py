@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -20,7 +21,7 @@ from salon_arena.battles import BattleRules, BattleTask
 from salon_arena.board import LiveBoard
 from salon_arena.forms import panel_task
 from salon_arena.labels import LabelTask
-from salon_arena.material import KnownPair, pair_key, read_pairs
+from salon_arena.material import KnownPair, pair_key, read_files, read_pairs
 from salon_arena.people import read_rater
 from salon_arena.quality import audits
 from salon_arena.questions import BenchQuestionTask, realism_questions
@@ -219,6 +220,28 @@ def test_sides_of_listed_pairs_are_drawn_from_the_secret(tmp_path: Path, many: M
     both = [sides[draft["subject"]] == left(draft) for draft in other if draft["subject"] in sides]
     assert abs(sum(both) / len(both) - 0.5) < 4 * (0.25 / len(both)) ** 0.5
     assert abs(sum(left(draft) == MODELS[0] for draft in one) - 100) < 4 * 50**0.5
+
+
+def test_only_listed_pictures_are_rated_also_alone(tmp_path: Path) -> None:
+    material = read_material(*write_material(tmp_path, samples=1))
+    first, second = list(material.prompts)[:2]
+    rows = [(first, MODELS[0], "true"), (first, MODELS[2], "true"), (second, MODELS[1], "true"), (second, MODELS[0], "false")]
+    path = tmp_path / "pictures.csv"
+    path.write_text("\n".join(["prompt_id,model,drawn", *(",".join(row) for row in rows)]) + "\n")
+    files = read_files(path, material)
+    assert sorted((file.prompt_id, file.model) for file in files) == sorted((row[0], row[1]) for row in rows[:3])
+    task = panel_task(replace(material, files=files), alone=True)
+    with ArenaDatabase.open(tmp_path / "arena.db") as database:
+        service = WorkService(database, task)
+        rater = service.people.join().result().rater_id
+        shown = sorted(len(one["media"]) for one in service.lease(rater).result()["tasks"])
+    assert shown == [1, 2]
+    path.write_text("prompt_id,model\np-nowhere,x\n")
+    with pytest.raises(InputError, match="row 1, column 'model': has no file for this prompt and sample: 'x'"):
+        read_files(path, material)
+    path.write_text(f"prompt_id,model,drawn\n{first},{MODELS[0]},false\n")
+    with pytest.raises(InputError, match="there is no picture in the file"):
+        read_files(path, material)
 
 
 @pytest.mark.parametrize(

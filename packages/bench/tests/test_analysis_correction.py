@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from salon_bench.analysis.correction import marks_and_scores
+from salon_bench.analysis.correction import draw_pictures, marks_and_scores
 from salon_bench.cli.results import results
 from salon_bench.runs.score_rows import frame_of, read_marks
 from salon_ranking import correct_means
@@ -132,3 +132,54 @@ def test_what_is_wrong_is_said_before_anything_is_written(tmp_path: Path) -> Non
     refused("there is no mark", people=tmp_path / "empty.csv")
     (tmp_path / "few.csv").write_text("\n".join(marks.read_text().splitlines()[:11]) + "\n")
     refused("20 marks or more", people=tmp_path / "few.csv")
+
+
+# ---------------------------------------------------------------------------------------------------- what people should mark
+
+
+def test_drawn_pictures_come_back_with_their_chances(tmp_path: Path) -> None:
+    rows, marks = scores_and_marks(tmp_path)
+    frame_of(rows).write_parquet(tmp_path / "scores.parquet")
+    drawing = ["draw", str(tmp_path / "scores.parquet"), "--count", "60", "--output", str(tmp_path / "drawn.csv")]
+    assert CliRunner().invoke(results, drawing).exit_code == 0
+    drawn = pl.read_csv(tmp_path / "drawn.csv")
+    assert drawn["drawn"].sum() == 60
+    assert drawn["drawn"][:60].all()
+    assert drawn.height == 119, "the picture without a score is not drawn"
+    everyone = (
+        frame_of(rows).rename({"subject_model": "model"}).with_columns(pl.col("value").fill_null(1.0), rater_id=pl.lit("r"))
+    )
+    people = everyone.join(drawn.filter("drawn").select("generation_id"), on="generation_id", how="semi")
+    people.select("prompt_id", "model", "rater_id", "value").write_csv(marks)
+    code, output = call(tmp_path / "scores.parquet", "--people", marks, "--drawn", tmp_path / "drawn.csv", "--format", "json")
+    assert code == 0, output
+    assert "marks weigh the inverse of probability" in json.loads(output)["header"]
+    everyone.select("prompt_id", "model", "rater_id", "value").write_csv(marks)
+    code, output = call(tmp_path / "scores.parquet", "--people", marks, "--drawn", tmp_path / "drawn.csv")
+    assert code != 0
+    assert "60 of 120 marks are of pictures that were not drawn" in output
+    code, output = call(tmp_path / "scores.parquet", "--people", marks, "--drawn", marks, "--probability", "p")
+    assert "give either --probability or --drawn" in output
+
+
+def test_doubt_is_how_far_judges_lie_apart_or_a_chance_near_a_half() -> None:
+    rows = [score(number, number / 39) for number in range(40)]
+    of_one = draw_pictures(frame_of(rows), 10, by_doubt=True).sort("value")["probability"].to_list()
+    assert of_one[19] == pytest.approx(of_one[20])
+    assert of_one[0] < of_one[10] < of_one[20]
+    assert sum(of_one) == pytest.approx(10)
+    others = [score(number, number / 39 + (3.0 if number == 5 else 0.0), judge="other") for number in range(40)]
+    of_two = draw_pictures(frame_of([*rows, *others]), 10, by_doubt=True)
+    assert of_two.height == 40
+    assert of_two.filter(pl.col("probability") == pl.col("probability").max())["generation_id"].to_list() == ["g5"]
+    with pytest.raises(InputError, match=r"chances of yes, not 3\.0"):
+        draw_pictures(frame_of([score(0, 3.0)]), 1, by_doubt=True)
+    with pytest.raises(InputError, match="fewer scored pictures"):
+        draw_pictures(frame_of([score(0, 3.0), score(1, None)]), 2)
+
+
+def test_pictures_are_drawn_alike_whatever_the_order_of_rows() -> None:
+    frame = frame_of([score(number, number / 39) for number in range(40)])
+    for by_doubt in (False, True):
+        one, other = (draw_pictures(rows, 7, by_doubt=by_doubt, seed=2) for rows in (frame, frame.reverse()))
+        assert one.equals(other)

@@ -138,3 +138,18 @@ def test_the_command_writes_all_verdicts_with_their_chances(tmp_path: Path) -> N
     failed = CliRunner().invoke(votes_commands, ["draw", str(path), "-n", "100", "--output", str(output)])
     assert failed.exit_code != 0
     assert not output.exists()
+
+
+def test_battles_with_ids_are_drawn_alike_in_any_order_and_a_store_s_row_numbers_stay_out() -> None:
+    frame = pl.DataFrame(
+        {
+            "battle_id": [f"b{number}" for number in range(50)],
+            "model_a": ["x"] * 50,
+            "model_b": ["y"] * 50,
+            "winner": ["model_a", "model_b"] * 25,
+        }
+    )
+    first = draw_for_people(Battles.from_frame(frame), count=10, seed=3)
+    again = draw_for_people(Battles.from_frame(frame.sample(fraction=1.0, shuffle=True, seed=1)), count=10, seed=3)
+    assert {*first.filter("drawn")["battle_id"]} == {*again.filter("drawn")["battle_id"]}
+    assert not [name for name in first.columns if name.startswith("__")]

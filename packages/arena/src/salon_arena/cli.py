@@ -5,7 +5,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +63,7 @@ _TASKS_OF = {
     "--reference": ("mos", "realism"),
     "--hidden-reference": ("mos",),
     "--anchors": ("battles",),
-    "--pairs": ("battles",),
+    "--only": ("battles", "mos", "checks", "labels"),
     "--qualification": ("battles",),
 }
 _ONE_BY_ONE = ("labels", "checks", "mos")
@@ -126,7 +126,13 @@ def arena() -> None:
 @click.option("--hidden-reference", metavar="MODEL", help="With --task mos: rate this model's files among the others (ACR-HR).")
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="With --task labels: a name, or a TOML file.")
 @click.option("--raters", type=click.IntRange(min=1), default=2, show_default=True, help="People per panel or checked file.")
-@click.option("--pairs", type=_FILE, help="Deal only these (prompt_id, model_a, model_b), as `salon votes draw` writes them.")
+@click.option(
+    "--only",
+    "only_file",
+    type=_FILE,
+    help="Deal only these pairs (prompt_id, model_a, model_b), as `salon votes draw` writes them; with another --task these "
+    "pictures (prompt_id, model), as `salon results draw`.",
+)
 @click.option("--anchors", type=_FILE, help="Pairs whose winner is known (prompt_id, model_a, model_b, winner): 5% of tasks.")
 @click.option(
     "--qualification", type=_FILE, help="Pairs that experts must judge like the panel before they vote; as --anchors."
@@ -173,7 +179,7 @@ def serve(
     hidden_reference: str | None,
     taxonomy: str,
     raters: int,
-    pairs: Path | None,
+    only_file: Path | None,
     anchors: Path | None,
     qualification: Path | None,
     certified_days: float,
@@ -221,20 +227,21 @@ def serve(
     options = {
         "--reference": reference,
         "--hidden-reference": hidden_reference,
-        "--pairs": pairs,
+        "--only": only_file,
         "--anchors": anchors,
         "--qualification": qualification,
     }
     for option, value in options.items():
         if value is not None and task not in _TASKS_OF[option]:
             raise InputError("is not for this --task:", source=option, value=task, allowed=_TASKS_OF[option])
-    material, work, what = _work(task, folder, prompts, reference, hidden_reference, taxonomy, raters)
+    of_pictures = None if task == "battles" else only_file
+    material, work, what = _work(task, folder, prompts, reference, hidden_reference, taxonomy, raters, of_pictures)
     rules = BattleRules(
         anchors=() if anchors is None else read_known_pairs(anchors, material),
         qualification=() if qualification is None else read_known_pairs(qualification, material),
         certified_days=certified_days,
     )
-    only = () if pairs is None else read_pairs(pairs, material)
+    only = () if only_file is None or task != "battles" else read_pairs(only_file, material)
     text = CONSENT if consent is None else _text(consent)
     provider = _provider(oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
     with ExitStack() as stack:  # the database last: what is wrong before it leaves none behind
@@ -259,6 +266,7 @@ def _work(
     hidden: str | None,
     taxonomy: str,
     raters: int,
+    only: Path | None,
 ) -> "tuple[Material, Task | None, str]":
     """Read what is shown, and print what is left out.
 
@@ -267,7 +275,7 @@ def _work(
     """
     from salon_arena.forms import check_task, panel_task
     from salon_arena.labels import LabelTask
-    from salon_arena.material import Material, read_material
+    from salon_arena.material import Material, read_files, read_material
     from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
     from salon_arena.verdicts import VerdictTask, material_of, read_verdict_rows
     from salon_taxonomy.taxonomy import Taxonomy
@@ -284,11 +292,13 @@ def _work(
     material = read_material(folder, prompts, compared=task not in _ONE_BY_ONE)
     if task == "mos" and len(material.models) > 1:
         material = read_material(folder, prompts)
+    if only is not None:
+        material = replace(material, files=read_files(only, material))
     _print_remarks(material.remarks)
     work: Task | None = None
     what = f"{counted(len(material.models), 'model')}, {counted(len(material.files), material.kind)}"
     if task == "mos":
-        work = panel_task(material, reference=reference, hidden=hidden, raters=raters)
+        work = panel_task(material, reference=reference, hidden=hidden, raters=raters, alone=only is not None)
     elif task == "checks":
         work = check_task(material, raters=raters)
     elif task == "labels":

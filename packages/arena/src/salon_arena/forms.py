@@ -142,6 +142,7 @@ def panel_task(
     reference: str | None = None,
     hidden: str | None = None,
     raters: int = RATERS_PER_ITEM,
+    alone: bool = False,
 ) -> FormTask:
     """Make the task of rating all models side by side: one panel for each prompt and sample.
 
@@ -150,6 +151,7 @@ def panel_task(
         reference: the model whose files are shown first as the reference, and not rated (DCR).
         hidden: the model whose files are rated among the others, as the hidden reference (ACR-HR); of neither: ACR.
         raters: how many people rate each panel.
+        alone: without a reference, a panel may have one file though there are several models.
 
     Raises:
         InputError: there is no such model, both references are given, or there is no panel with two files.
@@ -159,7 +161,7 @@ def panel_task(
     needed = reference or hidden
     if needed is not None and needed not in material.models:
         raise InputError("the reference is no model of the folder:", value=needed, allowed=material.models)
-    fewest = 1 if needed is None and len(material.models) == 1 else 2
+    fewest = 1 if needed is None and (alone or len(material.models) == 1) else 2
     panels: dict[tuple[str, int], list[Generated]] = {}
     for file in material.files:
         panels.setdefault((file.prompt_id, file.sample), []).append(file)

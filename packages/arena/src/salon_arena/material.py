@@ -182,6 +182,24 @@ def read_pairs(path: Path, material: Material) -> tuple[tuple[Generated, Generat
     return tuple(pairs.values())
 
 
+def read_files(path: Path, material: Material) -> tuple[Generated, ...]:
+    """Read the only files that are to be shown, each once, in the order of ``material``.
+
+    Args:
+        path: a table with ``prompt_id`` and ``model``, and if wanted ``sample`` (0 when absent). Where it has a column
+            ``drawn``, as ``salon results draw`` writes it, rows in which that is false are left out.
+        material: the files that the rows name.
+
+    Raises:
+        InputError: as :func:`read_pairs`.
+    """
+    files = _by_name(material)
+    chosen = {_file(row, files, "model", "sample") for row in table_rows(path) if _is_drawn(row)}
+    if not chosen:
+        raise InputError("there is no picture in the file", source=path)
+    return tuple(file for file in material.files if file in chosen)
+
+
 def read_known_pairs(path: Path, material: Material) -> tuple[KnownPair, ...]:
     """Read anchors, or the pairs of a qualification test, from a table.
 
@@ -201,19 +219,29 @@ def _pairs(
     path: Path, material: Material, wanted: Callable[[TableRow], bool] = lambda _: True
 ) -> list[tuple[TableRow, tuple[Generated, Generated]]]:
     """Return the wanted rows of a table, which name two files of one prompt, with the files."""
-    files = {(file.prompt_id, file.model, file.sample): file for file in material.files}
-
-    def file_of(row: TableRow, side: str) -> Generated:
-        sample, model = row.cells.get(f"sample_{side}") or 0, row.text(f"model_{side}")
-        file = files.get((row.text("prompt_id"), model, int(sample) if str(sample).isdigit() else -1))
-        if file is None:
-            raise row.problem("has no file for this prompt and sample:", f"model_{side}", value=model)
-        return file
-
-    pairs = [(row, (file_of(row, "a"), file_of(row, "b"))) for row in table_rows(path) if wanted(row)]
+    files = _by_name(material)
+    sides = (("model_a", "sample_a"), ("model_b", "sample_b"))
+    pairs = []
+    for row in table_rows(path):
+        if wanted(row):
+            one, other = (_file(row, files, *side) for side in sides)
+            pairs.append((row, (one, other)))
     if not pairs:
         raise InputError("there is no pair in the file", source=path)
     return pairs
+
+
+def _by_name(material: Material) -> dict[tuple[str, str, int], Generated]:
+    return {(file.prompt_id, file.model, file.sample): file for file in material.files}
+
+
+def _file(row: TableRow, files: Mapping[tuple[str, str, int], Generated], model: str, sample: str) -> Generated:
+    """Return the file that a row names by two columns and its prompt."""
+    number, name = row.cells.get(sample) or 0, row.text(model)
+    file = files.get((row.text("prompt_id"), name, int(number) if str(number).isdigit() else -1))
+    if file is None:
+        raise row.problem("has no file for this prompt and sample:", model, value=name)
+    return file
 
 
 def _is_drawn(row: TableRow) -> bool:

@@ -1,8 +1,14 @@
 """The scores of one judge and people's marks of some of its pictures, as ``salon_ranking.correct_means`` takes them."""
 
+from typing import Final
+
+import numpy as np
 import polars as pl
 
+from salon_ranking.correction.drawing import DRAWN, PROBABILITY, drawn_rows
 from salon_taxonomy.errors import InputError
+
+_LEAST: Final = 1e-9
 
 
 def marks_and_scores(
@@ -59,6 +65,77 @@ def marks_and_scores(
     if twice.height:
         raise InputError("a rater has marked a picture twice:", column="rater_id", value=twice["rater_id"][0])
     return people, pictures.select("generation_id", "prompt_id", pl.col("subject_model").alias("model"), "value")
+
+
+def draw_pictures(scores: pl.DataFrame, count: int, *, by_doubt: bool = False, seed: int = 0) -> pl.DataFrame:
+    """Draw judged pictures for people to mark, so that ``correct_means`` may use the marks.
+
+    By doubt, chances are in proportion to how far the scores of several judges lie apart (their standard deviation), or, of one
+    judge whose scores are chances of yes, to the square root of p (1 - p), but not below a fifth of the mean chance.
+
+    Args:
+        scores: rows with the columns of ``records.Score``, of one dimension.
+        count: how many pictures.
+        by_doubt: draw doubtful pictures more often; else all have the same chance.
+        seed: of the draw.
+
+    Returns:
+        One row per picture with a score, those drawn first: the first judge's, with ``model``, ``probability`` and ``drawn``.
+
+    Raises:
+        InputError: there are several dimensions or fewer pictures, or the doubt of one judge is asked for whose scores are not
+            from 0 to 1.
+
+    Example:
+        >>> rows = [{"generation_id": f"g{n}", "subject_model": "x", "value": n / 4, "judge": "j"} for n in range(5)]
+        >>> table = draw_pictures(pl.DataFrame(rows).with_columns(dimension=pl.lit("yes"), prompt_id=None), 2, by_doubt=True)
+        >>> table.sort("generation_id")["probability"].round(2).to_list()
+        [0.1, 0.56, 0.65, 0.56, 0.1]
+    """
+    _only(scores, "dimension", None)
+    key = ["generation_id", "prompt_id", "subject_model"]
+    scored = scores.filter(pl.col("value").is_not_null()).sort(*key, "judge", nulls_last=True)
+    pictures = scored.unique(key, keep="first", maintain_order=True)
+    if pictures.height < count:
+        raise InputError("there are fewer scored pictures than are to be drawn:", value=pictures.height)
+    spread = np.ones(pictures.height)
+    if by_doubt and scored["judge"].n_unique() > 1:
+        apart = scored.group_by(key, maintain_order=True).agg(pl.col("value").std(ddof=0).alias("spread"))
+        spread = apart["spread"].to_numpy() + _LEAST
+    elif by_doubt:
+        wrong = pictures.filter(~pl.col("value").is_between(0.0, 1.0))
+        if wrong.height:
+            problem, hint = (
+                "the doubt of one judge is known where its scores are chances of yes, not",
+                "Name runs of two judges.",
+            )
+            raise InputError(problem, column="value", value=wrong["value"][0], allowed=["0 to 1"], hint=hint)
+        chance = pictures["value"].to_numpy()
+        spread = np.sqrt(chance * (1.0 - chance)) + _LEAST
+    chances, drawn = drawn_rows(spread, count, seed)
+    named = pictures.with_columns(model="subject_model").with_columns(pl.Series(PROBABILITY, chances), pl.Series(DRAWN, drawn))
+    return named.sort(DRAWN, descending=True, maintain_order=True)
+
+
+def with_chances(marks: pl.DataFrame, drawn: pl.DataFrame) -> pl.DataFrame:
+    """Return marks with the ``probability`` of their pictures, which :func:`draw_pictures` has drawn.
+
+    Raises:
+        InputError: the table was not made by it, or a mark is of a picture that was not drawn.
+    """
+    for name in ("generation_id", "prompt_id", "model", PROBABILITY, DRAWN):
+        if name not in drawn.columns:
+            raise InputError("the table of drawn pictures has no column", value=name, found=drawn.columns)
+    key = ["generation_id"] if {"generation_id"} <= {*marks.columns} else ["prompt_id", "model"]
+    chosen = drawn.filter(pl.col(DRAWN).cast(pl.String) == "true").with_columns(pl.col(key).cast(pl.String))
+    joined = marks.drop(PROBABILITY, strict=False).join(
+        chosen.select(*key, PROBABILITY).unique(key), on=key, how="left", maintain_order="left"
+    )
+    strays = joined.filter(pl.col(PROBABILITY).is_null())
+    if strays.height:
+        problem = f"{strays.height} of {marks.height} marks are of pictures that were not drawn, such as"
+        raise InputError(problem, column=key[0], value=strays[key[0]][0])
+    return joined
 
 
 def _only(scores: pl.DataFrame, column: str, name: str | None) -> str | None:

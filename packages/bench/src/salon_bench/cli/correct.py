@@ -23,6 +23,7 @@ from salon_taxonomy.store_address import StoreAddress
     help="What hangs together: marks of a prompt, or by a rater; repeat for both. Default: prompt_id.",
 )
 @click.option("--probability", metavar="COLUMN", help="The chance with which a mark's picture was shown; default: equal.")
+@click.option("--drawn", type=InputPath(tables=True), help="What `salon results draw` wrote, in place of --probability.")
 @confidence_option()
 @STORE
 @output_option(RESULT_ENDINGS)
@@ -35,6 +36,7 @@ def correct(
     baseline: str | None,
     cluster: tuple[str, ...],
     probability: str | None,
+    drawn: Path | None,
     confidence: float,
     store: StoreAddress,
     output: Path | None,
@@ -52,14 +54,22 @@ def correct(
       salon results correct RUN --people marks.csv --dimension alignment
       salon results correct scores.parquet --people marks.csv --cluster prompt_id --cluster rater_id --output means.html
     """
-    from salon_bench.analysis.correction import marks_and_scores
+    from salon_bench.analysis.correction import marks_and_scores, with_chances
     from salon_bench.runs.score_rows import read_marks, read_scores
     from salon_ranking import correct_means
     from salon_ranking.cli.other_table import OtherTable, show_table
+    from salon_ranking.correction.drawing import PROBABILITY
+    from salon_ranking.errors import RankingError
+    from salon_ranking.files import read_table
+    from salon_taxonomy.errors import InputError
 
+    if drawn is not None and probability is not None:
+        raise InputError("give either --probability or --drawn")
     marks, judged = marks_and_scores(
         read_scores(sources, store), read_marks(people, probability), judge=judge, dimension=dimension
     )
+    if drawn is not None:
+        marks, probability = with_chances(marks, read_table(drawn, "scores", RankingError)), PROBABILITY
     means = correct_means(marks, judged, baseline=baseline, cluster_by=cluster, probability=probability, confidence=confidence)
     made = {"factor": means.factor, "counts_for": means.counts_for, "warnings": means.warnings}
     charts = means.view().makers()

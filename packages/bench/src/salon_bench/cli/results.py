@@ -21,6 +21,7 @@ _COMMANDS = {
         "salon_bench.cli.correct:correct",
         "Correct a judge's scores by people: means that people would give, out of many scores and a few marks.",
     ),
+    "draw": LazyCommand("salon_bench.cli.draw:draw", "Draw judged pictures for people to mark, with known chances."),
     "export": LazyCommand(
         "salon_bench.cli.report:export", "Write the verdicts of runs as one table, with prompts, pictures and labels."
     ),

@@ -91,6 +91,7 @@ def _prompt(prompt: PromptGroup, names: list[str]) -> dict[str, Any]:
         "id": plain(prompt.prompt_id),
         "tasks": tasks,
         "text": text,
+        "remark": plain(prompt.remark),
         "cells": cells,
         "wide": any(card.names for card in prompt.cards),
     }

@@ -71,12 +71,13 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class PromptGroup:
-    """A prompt and the cards of all columns. ``text`` is None when the store does not have it."""
+    """A prompt and the cards of all columns. ``text`` is None when the store does not have it; ``remark`` follows it."""
 
     prompt_id: str
     tasks: tuple[str, ...]
     text: str | None
     cards: tuple[Card, ...]
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ class PageLimits(TypedDict, total=False):
     most_pictures: int
     longest_reply: int
     side: int
+    only: Mapping[str, str] | None
 
 
 def gather(
@@ -126,6 +128,7 @@ def gather(
     most_pictures: int = MOST_PICTURES,
     longest_reply: int = LONGEST_REPLY,
     side: int = SIDE,
+    only: Mapping[str, str] | None = None,
 ) -> list[SuiteGallery]:
     """Read runs for a page, a gallery for each suite.
 
@@ -135,6 +138,7 @@ def gather(
         most_pictures: of each suite; whole prompts are taken in the order of their ids until there are so many.
         longest_reply: characters of a reply; the rest is cut off and counted.
         side: longest side of the small pictures.
+        only: show no other prompts, by id, each with a remark; None: all.
 
     Raises:
         InputError: no run is named, or one is not there or has no scores yet.
@@ -145,12 +149,14 @@ def gather(
     views = [RunView(store, run_status(store, run_id)) for run_id in dict.fromkeys(run_ids)]
     suites = dict.fromkeys(each.status.suite for each in views)
     return [
-        _gallery(name, [each for each in views if each.status.suite == name], most_pictures, longest_reply, side)
+        _gallery(name, [each for each in views if each.status.suite == name], most_pictures, longest_reply, side, only)
         for name in suites
     ]
 
 
-def _gallery(suite: str, runs: Sequence[RunView], most: int, longest_reply: int, side: int) -> SuiteGallery:
+def _gallery(
+    suite: str, runs: Sequence[RunView], most: int, longest_reply: int, side: int, only: Mapping[str, str] | None
+) -> SuiteGallery:
     for run in runs:
         if not run.scores.height:
             raise InputError("the run holds no scores yet", value=run.run_id, hint="salon bench runs says how far it is.")
@@ -160,7 +166,8 @@ def _gallery(suite: str, runs: Sequence[RunView], most: int, longest_reply: int,
     key = ["prompt_id", "run_id", "subject_model", "generation_id"]
     cards = rows.group_by(key).agg(pl.struct("task", "dimension", "value", "unscored_reason").alias("numbers"))
     cards = cards.sort(key, nulls_last=True)
-    kept = _first_prompts(cards, most)
+    wanted = cards if only is None else cards.filter(pl.col("prompt_id").is_in([*only]))
+    kept = _first_prompts(wanted, most)
     maker = _CardMaker(runs, kept, cards, longest_reply, side, suite)
     groups: dict[str, list[Card]] = {}
     for row in kept.iter_rows(named=True):
@@ -168,8 +175,12 @@ def _gallery(suite: str, runs: Sequence[RunView], most: int, longest_reply: int,
     texts: dict[str, str] = {}
     for run in reversed(runs):
         texts |= run.prompts
-    prompts = tuple(_group(prompt_id, of_prompt, texts.get(prompt_id)) for prompt_id, of_prompt in groups.items())
-    return SuiteGallery(suite, tuple(columns), prompts, cards.height - kept.height, maker.elsewhere)
+    remarks = only or {}
+    prompts = tuple(
+        _group(prompt_id, of_prompt, texts.get(prompt_id), remarks.get(prompt_id, ""))
+        for prompt_id, of_prompt in groups.items()
+    )
+    return SuiteGallery(suite, tuple(columns), prompts, wanted.height - kept.height, maker.elsewhere)
 
 
 def _columns(run: RunView) -> list[RunColumn]:
@@ -197,9 +208,10 @@ def _first_prompts(cards: pl.DataFrame, most: int) -> pl.DataFrame:
     return cards.filter(pl.col("prompt_id").is_in(fits["prompt_id"].implode()))
 
 
-def _group(prompt_id: str, cards: list[Card], text: str | None) -> PromptGroup:
+def _group(prompt_id: str, cards: list[Card], text: str | None, remark: str) -> PromptGroup:
     tasks = sorted({number.task for card in cards for number in card.numbers})
-    return PromptGroup(prompt_id, tuple(tasks), text, tuple(sorted(cards, key=lambda card: (card.column, card.sample))))
+    in_order = tuple(sorted(cards, key=lambda card: (card.column, card.sample)))
+    return PromptGroup(prompt_id, tuple(tasks), text, in_order, remark)
 
 
 class _CardMaker:

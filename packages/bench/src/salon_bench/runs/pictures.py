@@ -6,7 +6,7 @@ from typing import Any
 
 from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.suites.contract.suite import Case
-from salon_judges.formats.generations import Generated
+from salon_judges.formats.generations import PICTURE_SUFFIXES, Generated
 from salon_judges.media import PictureCache, PicturePolicy, PreparedPicture
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
@@ -27,8 +27,10 @@ def with_pictures(case: Case, policy: PicturePolicy, cache: PictureCache) -> tup
     """
     media: list[Media] = []
     rows: list[Generation] = []
+    of_picture = replace(policy, video=None)
     for picture in case.pictures:
-        prepared = cache.prepare(picture.path, policy, picture.root)
+        is_picture = policy.mixed and picture.path.suffix.lower() in PICTURE_SUFFIXES
+        prepared = cache.prepare(picture.path, of_picture if is_picture else policy, picture.root)
         _refuse_another(picture, prepared)
         if isinstance(prepared, Unscored):
             return replace(case, problem=prepared), tuple(rows)

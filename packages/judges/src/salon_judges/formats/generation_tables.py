@@ -49,13 +49,13 @@ def read_table(source: Path, *, absolute_paths: bool = False) -> Iterator[Genera
         raise InputError("unknown kind of table", source=source, value=source.suffix, allowed=TABLE_ENDINGS, hint=hint)
     if source.suffix.lower() == ".csv":
         _check_header(source)
-    folder = source.parent
     for record in table_rows(source):
         row, where = record.cells, _Where(source, record.number)
         prompt_id = _text(row, "prompt_id", where)
         if len(prompt_id) > _LONGEST_ID:
             raise where.wrong(f"an id has at most {_LONGEST_ID} characters", "prompt_id", prompt_id)
-        path, root = _located(_text(row, "path", where), folder, where, absolute_paths=absolute_paths)
+        text = _text(row, "path", where)
+        path, root = located(text, source, record.number, "path", absolute_paths=absolute_paths)
         yield GeneratedRow(prompt_id, path, root, _text(row, "model", where) if "model" in row else None, _sample(row, where))
 
 
@@ -93,20 +93,36 @@ def _sample(row: Row, where: _Where) -> int:
     return value
 
 
-def _located(text: str, folder: Path, where: _Where, *, absolute_paths: bool) -> tuple[Path, Path]:
-    """Return the path of a file, and the folder that it must lie in."""
+def located(text: str, table: Path, row: int, column: str, *, absolute_paths: bool = False) -> tuple[Path, Path]:
+    """Return the path of a file that a cell names, and the folder that it must lie in.
+
+    Args:
+        text: the cell; relative names start at the table's folder.
+        table: the table.
+        row: of the cell, from 1.
+        column: of the cell.
+        absolute_paths: whether the cell may name a file anywhere.
+
+    Raises:
+        InputError: it is an address, absolute though that is not allowed, or leads out of the table's folder.
+
+    Example:
+        >>> located("a/1.png", Path("set/pairs.csv"), 1, "picture_a")
+        (PosixPath('set/a/1.png'), PosixPath('set'))
+    """
+    where = _Where(table, row)
     if "://" in text:
-        raise where.wrong("is an address, not a file", "path", text, "Download the pictures and name the files.")
+        raise where.wrong("is an address, not a file", column, text, "Download the pictures and name the files.")
     if text.startswith(os.sep):
         if not absolute_paths:
             hint = "Name files from the table's own folder, or allow absolute paths."
-            raise where.wrong("absolute paths are not allowed:", "path", text, hint)
+            raise where.wrong("absolute paths are not allowed:", column, text, hint)
         path = Path(text)
         return path, path.parent
     plain = os.path.normpath(text) if ".." in text or text == "." else text
     if plain in ("..", ".") or plain.startswith(f"..{os.sep}"):
-        raise where.wrong("leads out of the table's folder, or to it:", "path", text)
-    return Path(folder, text), folder
+        raise where.wrong("leads out of the table's folder, or to it:", column, text)
+    return Path(table.parent, text), table.parent
 
 
 def _check_header(source: Path) -> None:

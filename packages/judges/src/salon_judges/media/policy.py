@@ -32,6 +32,7 @@ class PicturePolicy:
         encoding: the format that is sent.
         quality: of JPEG and WebP, 1 to 100.
         video: for a suite whose files are videos, which frames are shown; the fields above are then not used. None: pictures.
+        mixed: with ``video``, files whose names end as a picture's are pictures.
 
     Raises:
         InputError: for a limit below 1 or a quality out of its range.
@@ -46,6 +47,7 @@ class PicturePolicy:
     encoding: Encoding = Encoding.KEEP
     quality: int = 92
     video: VideoPolicy | None = None
+    mixed: bool = False
 
     def __post_init__(self) -> None:
         for name in ("longest_side", "most_pixels"):

@@ -25,7 +25,7 @@ def draw(verdicts: Path, count: int, chance_of_a: str | None, seed: int, output:
     """Draw judged battles for people to vote on, with known chances.
 
     VERDICTS is what `salon votes rank` reads. The output has its rows, those drawn first, with the chance of each (probability)
-    and whether it is drawn: give it to `salon arena serve --pairs`, and later with the votes to `salon votes correct --judged`.
+    and whether it is drawn: give it to `salon arena serve --only`, and later with the votes to `salon votes correct --judged`.
 
     Equal chances serve best unless the judge is good and says how sure it is: where it agreed with people in nine of ten
     battles --chance-of-a saved a fifth of the votes, in eight of ten a twentieth, in seven of ten none (simulated).

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from salon_ranking.battles import Battles
 from salon_ranking.correction.pairing import Floats
@@ -38,15 +39,16 @@ def draw_for_people(judged: Battles, options: DrawOptions) -> pl.DataFrame:
     """Draw judged battles for people to vote on, so that ``correct_ratings`` may use the votes.
 
     Exactly ``count`` battles are drawn, each with its own chance, by systematic sampling in random order (Madow 1949,
-    doi:10.1214/aoms/1177729988). Without a column all chances are equal. With one they are in proportion to the square root of
-    p (1 - p), what people's answers spread by if the judge's chance p were true, but not below a fifth of the mean chance.
+    doi:10.1214/aoms/1177729988); with ``battle_id`` whatever order the rows have. Without a column all chances are equal. With
+    one they are in proportion to the square root of p (1 - p), what people's answers spread by if the judge's chance p were
+    true, but not below a fifth of the mean chance.
 
     Args:
         judged: one verdict per battle.
         options: as keywords, the fields of :class:`DrawOptions`.
 
     Returns:
-        The verdicts, with ``probability``, in (0, 1], and ``drawn``, true for ``count`` of them: what the arena's ``--pairs``
+        The verdicts, with ``probability``, in (0, 1], and ``drawn``, true for ``count`` of them: what the arena's ``--only``
         and ``correct_ratings(probability="probability")`` read.
 
     Raises:
@@ -58,19 +60,41 @@ def draw_for_people(judged: Battles, options: DrawOptions) -> pl.DataFrame:
         >>> drawn["probability"].round(2).to_list(), drawn["drawn"].sum()
         ([0.83, 0.17, 0.83, 0.17], 2)
     """
-    frame = judged.frame.collect().drop(PROBABILITY, DRAWN, strict=False)
+    frame = judged.frame.collect().drop("__row", PROBABILITY, DRAWN, strict=False)
     if frame.height < options.count:
         raise OptionError("there are fewer battles than are to be drawn:", source=judged.source, value=frame.height)
     spread = np.ones(frame.height)
     if options.chance_of_a is not None:
         spread = _spread(frame, options.chance_of_a, judged.source)
-    chances = _chances(np.maximum(spread, _FLOOR * spread.mean()), options.count)
-    random = np.random.default_rng(options.seed)
-    order = random.permutation(frame.height)
+    by_id = frame["battle_id"].arg_sort().to_numpy() if "battle_id" in frame.columns else np.arange(frame.height)
+    chances, drawn = drawn_rows(spread[by_id], options.count, options.seed)
+    place = np.argsort(by_id)
+    return frame.with_columns(pl.Series(PROBABILITY, chances[place]), pl.Series(DRAWN, drawn[place]))
+
+
+def drawn_rows(spread: Floats, count: int, seed: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """Draw ``count`` of several rows, with chances in proportion to their spread, or to a quarter of its mean if that is more.
+
+    Args:
+        spread: of each row, 0 or more, shape (n,).
+        count: at most n.
+        seed: of the draw.
+
+    Returns:
+        The chances, in (0, 1], and which rows are drawn, shape (n,) each.
+
+    Example:
+        >>> chances, drawn = drawn_rows(np.array([1.0, 1.0, 0.0, 2.0]), 2, seed=0)
+        >>> chances.round(2).tolist(), int(drawn.sum())
+        ([0.47, 0.47, 0.12, 0.94], 2)
+    """
+    chances = _chances(np.maximum(spread, _FLOOR * spread.mean()), count)
+    random = np.random.default_rng(seed)
+    order = random.permutation(len(spread))
     steps = np.floor(np.cumsum(chances[order]) * (1.0 - 1e-12) + random.random())
-    drawn = np.zeros(frame.height, dtype=np.bool_)
+    drawn = np.zeros(len(spread), dtype=np.bool_)
     drawn[order] = np.diff(steps, prepend=0.0) > 0.0
-    return frame.with_columns(pl.Series(PROBABILITY, chances), pl.Series(DRAWN, drawn))
+    return chances, drawn
 
 
 def _spread(frame: pl.DataFrame, column: str, source: str) -> Floats:

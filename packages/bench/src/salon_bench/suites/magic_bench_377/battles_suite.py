@@ -34,7 +34,7 @@ _RULES_VERSION = 1  # raised by hand when parsers or rows change their meaning
 _LONGEST_OPPONENT = 360
 _NO_PICTURE = Media.from_bytes(b"")
 _TIES = (Winner.BOTH_GOOD, Winner.BOTH_BAD, Winner.TIE)
-_POINTS = {Winner.MODEL_A: 1.0, Winner.MODEL_B: 0.0, **dict.fromkeys(_TIES, 0.5)}
+POINTS = {Winner.MODEL_A: 1.0, Winner.MODEL_B: 0.0, **dict.fromkeys(_TIES, 0.5)}
 
 
 def combined(first: Winner, second: Winner, rule: OrderRule) -> Verdict[Winner]:
@@ -127,8 +127,8 @@ class MagicBench377Battles(PromptFileSuite):
             question = self.questions.battle(left, right, prompt=case.prompt.text)
             outcome: Verdict[Shown] = yield Inquiry(step, question, parse_battle)
             outcomes.append(outcome)
-        winners = [_winner(outcome, side) for outcome, side in zip(outcomes, sides, strict=True)]
-        final = _final(winners[0], winners[1], self.rule)
+        winners = [winner_of(outcome, side) for outcome, side in zip(outcomes, sides, strict=True)]
+        final = final_of(winners[0], winners[1], self.rule)
         return [*self._scores(case, outcomes, winners, final), *self._battles(case, sides, winners, final)]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
@@ -180,7 +180,7 @@ def _sides(case: Case) -> tuple[Side, Side]:
     return (Side.LEFT, Side.RIGHT) if left_first else (Side.RIGHT, Side.LEFT)
 
 
-def _winner(verdict: Verdict[Shown], side: Side) -> Verdict[Winner]:
+def winner_of(verdict: Verdict[Shown], side: Side) -> Verdict[Winner]:
     """Return the winner of a showing in which model a's picture is on ``side``."""
     if isinstance(verdict, Unscored):
         return verdict
@@ -189,7 +189,7 @@ def _winner(verdict: Verdict[Shown], side: Side) -> Verdict[Winner]:
     return Scored(Winner.MODEL_A if verdict.value == str(side) else Winner.MODEL_B)
 
 
-def _final(first: Verdict[Winner], second: Verdict[Winner], rule: OrderRule) -> Verdict[Winner]:
+def final_of(first: Verdict[Winner], second: Verdict[Winner], rule: OrderRule) -> Verdict[Winner]:
     """Return what a battle comes to; without both showings it has no verdict."""
     if isinstance(first, Unscored):
         return first
@@ -198,7 +198,7 @@ def _final(first: Verdict[Winner], second: Verdict[Winner], rule: OrderRule) -> 
 
 def _points_of(winner: Verdict[Winner]) -> Verdict[float]:
     """Return what an outcome brings model a."""
-    return Scored(_POINTS[winner.value]) if isinstance(winner, Scored) else winner
+    return Scored(POINTS[winner.value]) if isinstance(winner, Scored) else winner
 
 
 def _mean(winners: Sequence[Verdict[Winner]]) -> Verdict[float]:

@@ -77,21 +77,22 @@ class Questions:
         """
         label = points()[point]
         text = self.templates.render("check", prompt=prompt, demand=demand, point=label.name, definition=label.definition)
-        return _asked((image, text), "satisfied", {"type": "boolean"})
+        return asked((image, text), "satisfied", {"type": "boolean"})
 
     def mark(self, image: Media, dimension: MarkDimension, *, prompt: str) -> Question:
         """Ask which mark from 1 to 5 the picture deserves in one dimension."""
         text = self.templates.render(dimension.template, prompt=prompt)
-        return _asked((image, text), "score", {"type": "integer", "minimum": LOWEST, "maximum": HIGHEST})
+        return asked((image, text), "score", {"type": "integer", "minimum": LOWEST, "maximum": HIGHEST})
 
     def battle(self, left: Media, right: Media, *, prompt: str) -> Question:
         """Ask which of two pictures is better."""
         text = self.templates.render("battle", prompt=prompt)
         parts = ("Left picture:", left, "Right picture:", right, text)
-        return _asked(parts, "verdict", {"enum": [str(each) for each in Shown]})
+        return asked(parts, "verdict", {"enum": [str(each) for each in Shown]})
 
 
-def _asked(parts: tuple[str | Media, ...], key: str, verdict: Mapping[str, Digestible]) -> Question:
+def asked(parts: tuple[str | Media, ...], key: str, verdict: Mapping[str, Digestible]) -> Question:
+    """Return a question whose reply is a JSON object: ``reason``, and ``verdict``'s kind of value under ``key``."""
     schema: dict[str, Digestible] = {
         "type": "object",
         "properties": {"reason": {"type": "string"}, key: verdict},
