@@ -8,7 +8,7 @@ their sides by a fixed draw from prompt and pictures.
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -19,7 +19,7 @@ import polars as pl
 
 from salon_ranking.agreement.errors import AgreementError
 from salon_ranking.errors import OptionError
-from salon_ranking.files import read_table, reading
+from salon_ranking.files import read_table, reading, scan
 from salon_taxonomy.enums import Winner
 
 _A, _B, _TIE = Winner.MODEL_A.value, Winner.MODEL_B.value, Winner.TIE.value
@@ -180,7 +180,7 @@ def _ranked(row: _Row, name: str, pictures: str, ranks: str) -> Iterator[Cells]:
     names, places = row.items(pictures), row.items(ranks)
     if len(names) < 2 or not all(_is_unicode(picture) for picture in names):
         raise row.wrong(pictures, ["two or more names"])
-    if len(places) != len(names) or not all(type(place) in (int, float) and math.isfinite(place) for place in places):
+    if len(places) != len(names) or not all(type(place) in (int, float) and abs(place) < math.inf for place in places):
         raise row.wrong(ranks, ["one number per picture"])
     for first, second in combinations(range(len(names)), 2):
         gap = places[first] - places[second]
@@ -224,13 +224,16 @@ def _mj_bench(row: _Row) -> Iterator[Cells]:
     if has_scores:
         scores = {"judge": path.parent.name or "judge"}
         scores |= {f"score_{side}": row.number_or_none(f"score_{number}") for number, side in enumerate("ab")}
+    pictures = [row.text(name) for name in names]
+    if pictures[0] == pictures[1]:  # of two folders, which the file does not name
+        pictures = [f"{name}/{picture}" for name, picture in zip(names, pictures, strict=True)]
     yield _by_draw(
         {
             "battle_id": f"{category}:{row.text('id')}",
             "prompt_id": row.text("caption"),
             "prompt": row.text("caption"),
-            "picture_a": row.text(names[0]),
-            "picture_b": row.text(names[1]),
+            "picture_a": pictures[0],
+            "picture_b": pictures[1],
             "winner": row.word("label", {"0": _A, "1": _B}),
             "category": category,
             **scores,
@@ -382,6 +385,8 @@ def read_pairs(path: str | Path, form: str = "plain", *, judged: str | Path | No
         pairs = pl.DataFrame(rows, schema={**PLAIN, **judges})
     if form == "genai-bench":
         pairs = pairs.unique("battle_id", keep="first", maintain_order=True)
+    if not pairs.height:
+        raise AgreementError("there are no pairs", source=path)
     return pairs if judged is None else _judged(pairs, judged, form)
 
 
@@ -391,16 +396,20 @@ def _rows(path: str | Path, form: _Form) -> Iterator[_Row]:
     for number, cells in enumerate(objects, 1):
         if not isinstance(cells, dict):
             raise AgreementError("is no object:", source=path, row=number, value=cells)
-        for name in form.needs:
-            if name not in cells:
-                raise AgreementError("missing column", source=path, row=number, value=name, found=cells)
+        _refuse_missing(form.needs, cells, path, number)
         yield _Row(str(path), number, cells)
+
+
+def _refuse_missing(needed: Sequence[str], columns: Iterable[str], path: str | Path, row: int | None = None) -> None:
+    missing = [name for name in needed if name not in columns]
+    if missing:
+        raise AgreementError("missing column", source=path, row=row, value=missing[0], found=columns)
 
 
 def _objects(path: Path) -> list[Any]:
     content = _json(path)
     rows = content.get("pairs") if isinstance(content, dict) else content
-    if not isinstance(rows, list) or not rows:
+    if not isinstance(rows, list):
         raise AgreementError('must hold a list of rows, or an object with such a list as "pairs"', source=path)
     return rows
 
@@ -417,8 +426,11 @@ def _json(path: Path) -> Any:
 
 def _table(path: str | Path, form: _Form) -> list[Cells]:
     """Return the rows of a table, of pictures with their bytes the name alone."""
-    frame = read_table(path, "battles", AgreementError)
-    frame = frame.select(name for name in frame.columns if name in (*form.needs, *form.has))
+    with reading(str(path), AgreementError):
+        table = scan(path, "battles", AgreementError)
+        columns = table.collect_schema().names()
+        _refuse_missing(form.needs, columns, path)
+        frame = table.select(name for name in columns if name in (*form.needs, *form.has)).collect()
     named = [
         pl.col(name).struct.field("path").alias(name)
         for name, kind in frame.schema.items()
@@ -429,9 +441,7 @@ def _table(path: str | Path, form: _Form) -> list[Cells]:
 
 def _typed(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     """Return a table of the plain form with all its columns, in their types."""
-    for name in ("battle_id", "winner"):
-        if name not in frame.columns:
-            raise AgreementError("missing column", source=source, value=name, found=frame.columns)
+    _refuse_missing(("battle_id", "winner"), frame.columns, source)
     known = {name: kind for name, kind in {**PLAIN, **JUDGED}.items() if name in frame.columns}
     _refuse_nested(frame, [*known], source)
     for name, kind in known.items():
@@ -517,7 +527,7 @@ def _with_picture_scores(asked: pl.DataFrame, said: pl.DataFrame, source: str) -
 def _mmrb2_judgements(path: Path) -> pl.DataFrame:
     """Return the first judgement of each order (forward, reverse), the reverse one turned back; a failed one is missing."""
     content, rows = _json(path), []
-    if not isinstance(content, dict) or not content:
+    if not isinstance(content, dict) or not content or not all(_is_unicode(name) for name in content):
         raise AgreementError("must hold judgements by the ids of pairs", source=path)
     for number, name in enumerate(content, 1):
         row = _Row(str(path), number, content).part(name)
