@@ -18,7 +18,8 @@ from polars.testing import assert_frame_equal
 from for_each import for_each
 from salon_console import main
 from salon_ranking.agreement import AgreementError, audit_judges, read_pairs, released_accuracy
-from salon_ranking.agreement.pair_sets import FORMS, PLAIN
+from salon_ranking.agreement.pair_rows import PLAIN
+from salon_ranking.agreement.pair_sets import FORMS
 from salon_ranking.agreement.released_rules import RULES
 from salon_ranking.cli import audit
 from salon_ranking.errors import OptionError

@@ -18,6 +18,7 @@ from salon_console.shown_result import ResultView, ShownResult
 from salon_console.table_files import Table
 from salon_ranking.agreement.errors import AgreementError
 from salon_ranking.agreement.labels import label_statistics
+from salon_ranking.agreement.pair_rows import numbers_of, refuse_nested
 from salon_ranking.battles import Battles
 from salon_ranking.correction.pairing import KEYS, common_key, oriented
 from salon_ranking.files import Frame, as_lazy
@@ -192,13 +193,8 @@ def with_verdicts(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     """
     if not {"score_a", "score_b"} <= {*frame.columns}:
         return frame
-    for name in ("score_a", "score_b"):
-        if frame[name].dtype.is_nested() or frame[name].dtype == pl.Binary:
-            raise AgreementError("holds no single values:", source=source, column=name, value=str(frame[name].dtype))
-        given = pl.col(name).cast(pl.String).fill_null("") != ""
-        number = pl.col(name).cast(pl.Float64, strict=False)
-        _refuse(frame, name, ~given | number.is_finite().fill_null(False), source, ["a finite number"])
-        frame = frame.with_columns(number)
+    refuse_nested(frame, ["score_a", "score_b"], source)
+    frame = frame.with_columns(numbers_of(frame, name, source) for name in ("score_a", "score_b"))
     if "verdict" in frame.columns:
         return frame
     a, b = pl.col("score_a"), pl.col("score_b")

@@ -6,9 +6,8 @@ their sides by a fixed draw from prompt and pictures.
 """
 
 import hashlib
-import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -18,28 +17,24 @@ from typing import Any, Final
 import polars as pl
 
 from salon_ranking.agreement.errors import AgreementError
+from salon_ranking.agreement.pair_judgements import CHOSEN, TURNED, with_judgements
+from salon_ranking.agreement.pair_rows import (
+    JUDGED,
+    PLAIN,
+    Cells,
+    PairRow,
+    is_unicode,
+    json_content,
+    numbers_of,
+    refuse_first,
+    refuse_missing,
+    refuse_nested,
+)
 from salon_ranking.errors import OptionError
 from salon_ranking.files import read_table, reading, scan
 from salon_taxonomy.enums import Winner
 
 _A, _B, _TIE = Winner.MODEL_A.value, Winner.MODEL_B.value, Winner.TIE.value
-_TURNED: Final = {_A: _B, _B: _A}
-PLAIN: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        **dict.fromkeys(("battle_id", "prompt_id", "prompt", "model_a", "model_b"), pl.String),
-        **dict.fromkeys(("picture_a", "picture_b", "source", "winner"), pl.String),
-        **dict.fromkeys(("votes_a", "votes_b"), pl.Int64),
-        "category": pl.String,
-    }
-)
-"""The columns that every reader returns, and their types."""
-JUDGED: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        **dict.fromkeys(("judge", "verdict", "side_a_shown"), pl.String),
-        **dict.fromkeys(("score_a", "score_b"), pl.Float64),
-    }
-)
-"""The columns of judges, returned where a file has them."""
 _GENAI_BENCH: Final = {
     "leftvote": _A,
     "rightvote": _B,
@@ -51,87 +46,14 @@ _GENAI_BENCH: Final = {
     "[[A=B=Bad]]": Winner.BOTH_BAD.value,
     "[[A=B]]": _TIE,
 }
-_CHOSEN: Final = {"A": _A, "B": _B}
 _MIDDLE_VOTE: Final = 3.5
 """Between 3, slightly for B, and 4, slightly for A (MMRB2)."""
 _MOST_VOTE: Final = 6
 _ASPECTS: Final = ("VQ", "MQ", "TA", "Overall")
 _MJ_PICTURES: Final = (("image0", "image1"), ("image_0_path", "image_1_path"), ("sharp_image", "motion_blur_image"))
-Cells = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One row of a released file, its number from 1, and the file for errors."""
-
-    source: str
-    number: int
-    cells: Mapping[str, Any]
-
-    def wrong(self, column: str, allowed: Sequence[object], problem: str = "is wrong:") -> AgreementError:
-        value = self.cells.get(column)
-        return AgreementError(problem, source=self.source, row=self.number, column=column, value=value, allowed=allowed)
-
-    def text(self, column: str) -> str:
-        """Return a cell with a text that is not blank, or a whole number as text."""
-        found = self.text_or_none(column)
-        if found is None:
-            raise self.wrong(column, ["a text"])
-        return found
-
-    def text_or_none(self, column: str) -> str | None:
-        value = self.cells.get(column)
-        if value is None or (isinstance(value, str) and not value.strip()):
-            return None
-        if isinstance(value, bool) or not isinstance(value, str | int) or not _is_unicode(str(value)):
-            raise self.wrong(column, ["a text"])
-        return str(value)
-
-    def word(self, column: str, words: Mapping[str, str]) -> str:
-        value = str(self.cells.get(column)).strip()
-        if value not in words:
-            raise self.wrong(column, list(words))
-        return words[value]
-
-    def number_or_none(self, column: str) -> float | None:
-        value = self.cells.get(column)
-        if value is None or value == "":
-            return None
-        try:
-            number = float("nan") if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = float("nan")
-        if not math.isfinite(number):
-            raise self.wrong(column, ["a finite number"])
-        return number
-
-    def items(self, column: str) -> list[Any]:
-        value = self.cells.get(column)
-        if not isinstance(value, list):
-            raise self.wrong(column, ["a list"])
-        return value
-
-    def part(self, column: str) -> "_Row":
-        value = self.cells.get(column)
-        if not isinstance(value, Mapping):
-            raise self.wrong(column, ["an object"])
-        return _Row(self.source, self.number, value)
-
-    def contents(self, column: str) -> tuple[str | None, str | None]:
-        """Return the texts and the names of the pictures of a list such as ``[["text", …], ["image", …]]``, one a line."""
-        texts: dict[str, list[str]] = {"text": [], "image": []}
-        for item in self.items(column):
-            if not isinstance(item, list) or len(item) != 2 or item[0] not in ("text", "image") or not _is_unicode(item[1]):
-                raise self.wrong(column, ['["text", TEXT] or ["image", NAME]'], f"holds {str(item)[:80]!r}, in")
-            texts[item[0]].append(item[1])
-        return "\n".join(texts["text"]).strip() or None, "\n".join(texts["image"]) or None
-
-
-def _is_unicode(value: object) -> bool:
-    return isinstance(value, str) and not any("\ud800" <= sign <= "\udfff" for sign in value)
-
-
-def _genai_bench(row: _Row) -> Iterator[Cells]:
+def _genai_bench(row: PairRow) -> Iterator[Cells]:
     prompt = row.text_or_none("instruct_prompt") or row.text_or_none("prompt")
     votes = dict(list(_GENAI_BENCH.items())[:4])
     reply = row.cells["model_vote"]
@@ -146,8 +68,8 @@ def _genai_bench(row: _Row) -> Iterator[Cells]:
     }
 
 
-def _mmrb2(row: _Row) -> Iterator[Cells]:
-    winner, annotations = row.word("chosen", _CHOSEN), row.cells.get("human_annotations")
+def _mmrb2(row: PairRow) -> Iterator[Cells]:
+    winner, annotations = row.word("chosen", CHOSEN), row.cells.get("human_annotations")
     votes: Cells = {}
     if isinstance(annotations, list):
         if not annotations or not all(type(vote) is int and 1 <= vote <= _MOST_VOTE for vote in annotations):
@@ -175,10 +97,10 @@ def _mmrb2(row: _Row) -> Iterator[Cells]:
     }
 
 
-def _ranked(row: _Row, name: str, pictures: str, ranks: str) -> Iterator[Cells]:
+def _ranked(row: PairRow, name: str, pictures: str, ranks: str) -> Iterator[Cells]:
     """Yield all pairs of one prompt's pictures; rank 1 is the best, and equal ranks are a tie."""
     names, places = row.items(pictures), row.items(ranks)
-    if len(names) < 2 or not all(_is_unicode(picture) for picture in names):
+    if len(names) < 2 or not all(is_unicode(picture) for picture in names):
         raise row.wrong(pictures, ["two or more names"])
     if len(places) != len(names) or not all(type(place) in (int, float) and abs(place) < math.inf for place in places):
         raise row.wrong(ranks, ["one number per picture"])
@@ -196,11 +118,11 @@ def _ranked(row: _Row, name: str, pictures: str, ranks: str) -> Iterator[Cells]:
         )
 
 
-def _imagerewarddb(row: _Row) -> Iterator[Cells]:
+def _imagerewarddb(row: PairRow) -> Iterator[Cells]:
     return _ranked(row, row.text("id"), "generations", "ranking")
 
 
-def _hpdv2(row: _Row) -> Iterator[Cells]:
+def _hpdv2(row: PairRow) -> Iterator[Cells]:
     return _ranked(row, str(row.number), "image_path", "rank")
 
 
@@ -213,10 +135,10 @@ def _by_draw(cells: Cells) -> Cells:
         return cells
     other = {"_a": "_b", "_b": "_a"}
     turned = {name[:-2] + other[name[-2:]] if name[-2:] in other else name: value for name, value in cells.items()}
-    return {**turned, "winner": _TURNED.get(cells["winner"], cells["winner"])}
+    return {**turned, "winner": TURNED.get(cells["winner"], cells["winner"])}
 
 
-def _mj_bench(row: _Row) -> Iterator[Cells]:
+def _mj_bench(row: PairRow) -> Iterator[Cells]:
     names = next((names for names in _MJ_PICTURES if names[0] in row.cells), _MJ_PICTURES[0])
     path, has_scores = Path(row.source).absolute(), "score_0" in row.cells
     category = path.name.split("0.0")[0].removesuffix(".json") if has_scores else path.parent.name
@@ -241,7 +163,7 @@ def _mj_bench(row: _Row) -> Iterator[Cells]:
     )
 
 
-def _videogen_rewardbench(row: _Row) -> Iterator[Cells]:
+def _videogen_rewardbench(row: PairRow) -> Iterator[Cells]:
     for aspect in _ASPECTS:
         scores = {f"score_{side.lower()}": f"reward_{aspect}_{side}" for side in "AB"}
         yield {
@@ -258,7 +180,7 @@ def _videogen_rewardbench(row: _Row) -> Iterator[Cells]:
         }
 
 
-def _editreward_bench(row: _Row) -> Iterator[Cells]:
+def _editreward_bench(row: PairRow) -> Iterator[Cells]:
     ways = row.word("dataset", {f"{count}pair": f"{count}pair" for count in (2, 3, 4)})
     first, second, sides = "A", "B", "AvsB"
     if ways != "2pair":
@@ -281,7 +203,7 @@ def _editreward_bench(row: _Row) -> Iterator[Cells]:
     }
 
 
-def _pick_a_pic(row: _Row) -> Iterator[Cells]:
+def _pick_a_pic(row: PairRow) -> Iterator[Cells]:
     if row.word("has_label", {"True": "1", "False": "", "true": "1", "false": "", "1": "1", "0": "", "1.0": "1", "0.0": ""}):
         yield {
             "battle_id": row.text_or_none("ranking_id") or str(row.number),
@@ -299,7 +221,7 @@ def _pick_a_pic(row: _Row) -> Iterator[Cells]:
 class _Form:
     """The columns that a released set needs and may have, and the pairs of one of its rows."""
 
-    pairs: Callable[[_Row], Iterator[Cells]]
+    pairs: Callable[[PairRow], Iterator[Cells]]
     needs: tuple[str, ...]
     has: tuple[str, ...] = ()
 
@@ -370,10 +292,10 @@ def read_pairs(path: str | Path, form: str = "plain", *, judged: str | Path | No
         >>> row = {"id": "p", "prompt": "a cat", "generations": ["x", "y", "z"], "ranking": [1, 2, 2]}
         >>> with TemporaryDirectory() as folder:
         ...     path = Path(folder, "test.json")
-        ...     _ = path.write_text(json.dumps([row]))
+        ...     _ = path.write_text(str([row]).replace("'", '"'))
         ...     pairs = read_pairs(path, "imagerewarddb")
         >>> pairs.select("battle_id", "picture_a", "picture_b", "winner").rows()
-        [('p:0-1', 'x', 'y', 'model_a'), ('p:0-2', 'z', 'x', 'model_b'), ('p:1-2', 'y', 'z', 'tie')]
+        [('p:0-1', 'y', 'x', 'model_b'), ('p:0-2', 'z', 'x', 'model_b'), ('p:1-2', 'y', 'z', 'tie')]
     """
     if form not in FORMS:
         raise OptionError("unknown form of pairs", value=form, allowed=FORMS)
@@ -387,41 +309,25 @@ def read_pairs(path: str | Path, form: str = "plain", *, judged: str | Path | No
         pairs = pairs.unique("battle_id", keep="first", maintain_order=True)
     if not pairs.height:
         raise AgreementError("there are no pairs", source=path)
-    return pairs if judged is None else _judged(pairs, judged, form)
+    return pairs if judged is None else with_judgements(pairs, judged, form)
 
 
-def _rows(path: str | Path, form: _Form) -> Iterator[_Row]:
+def _rows(path: str | Path, form: _Form) -> Iterator[PairRow]:
     """Yield the rows of a file with the columns that its form needs."""
     objects = _objects(Path(path)) if Path(path).suffix.lower() == ".json" and Path(path).is_file() else _table(path, form)
     for number, cells in enumerate(objects, 1):
         if not isinstance(cells, dict):
             raise AgreementError("is no object:", source=path, row=number, value=cells)
-        _refuse_missing(form.needs, cells, path, number)
-        yield _Row(str(path), number, cells)
-
-
-def _refuse_missing(needed: Sequence[str], columns: Iterable[str], path: str | Path, row: int | None = None) -> None:
-    missing = [name for name in needed if name not in columns]
-    if missing:
-        raise AgreementError("missing column", source=path, row=row, value=missing[0], found=columns)
+        refuse_missing(form.needs, cells, path, number)
+        yield PairRow(str(path), number, cells)
 
 
 def _objects(path: Path) -> list[Any]:
-    content = _json(path)
+    content = json_content(path)
     rows = content.get("pairs") if isinstance(content, dict) else content
     if not isinstance(rows, list):
         raise AgreementError('must hold a list of rows, or an object with such a list as "pairs"', source=path)
     return rows
-
-
-def _json(path: Path) -> Any:
-    with reading(str(path), AgreementError):
-        text = path.read_text(encoding="utf-8-sig")
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        hint = "Check that the file is complete and is what its ending says."
-        raise AgreementError("cannot be read: this is not JSON:", source=path, value=str(error), hint=hint) from error
 
 
 def _table(path: str | Path, form: _Form) -> list[Cells]:
@@ -429,7 +335,7 @@ def _table(path: str | Path, form: _Form) -> list[Cells]:
     with reading(str(path), AgreementError):
         table = scan(path, "battles", AgreementError)
         columns = table.collect_schema().names()
-        _refuse_missing(form.needs, columns, path)
+        refuse_missing(form.needs, columns, path)
         frame = table.select(name for name in columns if name in (*form.needs, *form.has)).collect()
     named = [
         pl.col(name).struct.field("path").alias(name)
@@ -441,104 +347,15 @@ def _table(path: str | Path, form: _Form) -> list[Cells]:
 
 def _typed(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     """Return a table of the plain form with all its columns, in their types."""
-    _refuse_missing(("battle_id", "winner"), frame.columns, source)
+    refuse_missing(("battle_id", "winner"), frame.columns, source)
     known = {name: kind for name, kind in {**PLAIN, **JUDGED}.items() if name in frame.columns}
-    _refuse_nested(frame, [*known], source)
+    refuse_nested(frame, [*known], source)
     for name, kind in known.items():
         if kind != pl.String:
-            frame = frame.with_columns(_numbers(frame, name, source, whole=kind == pl.Int64).cast(kind))
+            frame = frame.with_columns(numbers_of(frame, name, source, whole=kind == pl.Int64).cast(kind))
     typed = frame.cast({name: pl.String for name, kind in known.items() if kind == pl.String})
     words = [winner.value for winner in Winner]
-    _refuse_first(typed, "battle_id", typed["battle_id"].is_null(), source, ["a text"])
-    _refuse_first(typed, "winner", ~typed["winner"].is_in(words).fill_null(False), source, words)
+    refuse_first(typed, "battle_id", typed["battle_id"].is_null(), source, ["a text"])
+    refuse_first(typed, "winner", ~typed["winner"].is_in(words).fill_null(False), source, words)
     unknown = [pl.lit(None, kind).alias(name) for name, kind in PLAIN.items() if name not in known]
     return typed.with_columns(unknown).select(*PLAIN, pl.exclude(*PLAIN))
-
-
-def _numbers(frame: pl.DataFrame, name: str, source: str, *, whole: bool = False) -> pl.Series:
-    """Return a column as finite numbers; null where it is null or blank."""
-    number = frame[name].cast(pl.Float64, strict=False)
-    wrong = ~number.is_finite().fill_null(False)
-    if whole:
-        wrong |= ((number < 0) | (number != number.floor())).fill_null(False)
-    given = frame[name].cast(pl.String).fill_null("").str.strip_chars() != ""
-    _refuse_first(frame, name, wrong & given, source, ["a whole number from 0" if whole else "a finite number"])
-    return number
-
-
-def _refuse_nested(frame: pl.DataFrame, names: Sequence[str], source: str) -> None:
-    for name in names:
-        if frame.schema[name].is_nested() or frame.schema[name] == pl.Binary:
-            raise AgreementError("holds no single values:", source=source, column=name, value=str(frame.schema[name]))
-
-
-def _refuse_first(frame: pl.DataFrame, name: str, wrong: pl.Series, source: str, allowed: Sequence[str]) -> None:
-    rows = wrong.arg_true()
-    if len(rows):
-        row, value = int(rows[0]) + 1, frame[name][int(rows[0])]
-        raise AgreementError("is wrong:", source=source, row=row, column=name, value=value, allowed=allowed)
-
-
-def _judged(pairs: pl.DataFrame, judged: str | Path, form: str) -> pl.DataFrame:
-    """Return each pair once for every judge and order, with its verdict or scores; null where there are none."""
-    source = str(judged)
-    if {"verdict", "score_a"} & {*pairs.columns}:
-        raise AgreementError("these pairs have verdicts already; leave out the file of judgements:", value=source)
-    if form == "mmrb2" and Path(judged).suffix.lower() == ".json" and Path(judged).is_file():
-        said = _mmrb2_judgements(Path(judged))
-    else:
-        said = read_table(judged, "battles", AgreementError)
-    names = [name for name in ("battle_id", "picture", "score", *JUDGED) if name in said.columns]
-    _refuse_nested(said, names, source)
-    judge = pl.col("judge").cast(pl.String).fill_null("judge") if "judge" in names else pl.lit(Path(judged).stem)
-    said = said.select(*names).with_columns(judge=judge)
-    asked = pairs.drop(*JUDGED, strict=False).join(said.select("judge").unique(maintain_order=True), how="cross")
-    if "battle_id" in names and {"verdict", "score_a"} & {*names}:
-        said = said.with_columns(pl.col("battle_id").cast(pl.String)).drop("picture", "score", strict=False)
-        _refuse_strangers(said, "battle_id", pairs["battle_id"], source)
-        return asked.join(said, on=["battle_id", "judge"], how="left", maintain_order="left")
-    if {"picture", "score"} <= {*names}:
-        return _with_picture_scores(asked, said, source)
-    hint = "Give battle_id with verdict or with score_a and score_b; or picture with score."
-    raise AgreementError("missing column", source=source, value="battle_id or picture", found=said.columns, hint=hint)
-
-
-def _refuse_strangers(said: pl.DataFrame, column: str, pairs: pl.Series, source: str) -> None:
-    if not said[column].is_in(pairs.drop_nulls().implode()).any():
-        value = said[column][0] if said.height else None
-        raise AgreementError("is about none of the pairs:", source=source, column=column, value=value, found=pairs[:3])
-
-
-def _with_picture_scores(asked: pl.DataFrame, said: pl.DataFrame, source: str) -> pl.DataFrame:
-    """Return pairs with the scores of their pictures by their judge."""
-    scores = said.select("judge", pl.col("picture").cast(pl.String), _numbers(said, "score", source)).unique(
-        maintain_order=True
-    )
-    _refuse_strangers(scores, "picture", pl.concat([asked["picture_a"], asked["picture_b"]]), source)
-    twice = scores.filter(pl.struct("judge", "picture").is_duplicated())
-    if twice.height:
-        raise AgreementError("has two scores of a judge:", source=source, column="picture", value=twice["picture"][0])
-    for side in ("a", "b"):
-        own = scores.rename({"picture": f"picture_{side}", "score": f"score_{side}"})
-        asked = asked.join(own, on=["judge", f"picture_{side}"], how="left", maintain_order="left")
-    return asked
-
-
-def _mmrb2_judgements(path: Path) -> pl.DataFrame:
-    """Return the first judgement of each order (forward, reverse), the reverse one turned back; a failed one is missing."""
-    content, rows = _json(path), []
-    if not isinstance(content, dict) or not content or not all(_is_unicode(name) for name in content):
-        raise AgreementError("must hold judgements by the ids of pairs", source=path)
-    for number, name in enumerate(content, 1):
-        row = _Row(str(path), number, content).part(name)
-        for order, side in (("forward", "left"), ("reverse", "right")):
-            judgements = row.items(order) if row.cells.get(order) is not None else []
-            first = _Row(str(path), number, {order: judgements[0]}).part(order) if judgements else row
-            is_missing = first.cells.get("judgement") in (None, "")
-            verdict = None if is_missing else first.word("judgement", {**_CHOSEN, "tie": _TIE})
-            verdict = _TURNED.get(verdict, verdict) if verdict and side == "right" else verdict
-            cells = {"battle_id": name, "judge": first.text_or_none("evaluator"), "verdict": verdict, "side_a_shown": side}
-            rows.append(cells)
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.String))
-    known = frame["judge"].drop_nulls()
-    return frame.with_columns(pl.col("judge").fill_null(known[0] if len(known) else path.stem))
