@@ -16,7 +16,7 @@ TURNED: Final = {Winner.MODEL_A.value: Winner.MODEL_B.value, Winner.MODEL_B.valu
 
 
 def with_judgements(pairs: pl.DataFrame, judged: str | Path, form: str) -> pl.DataFrame:
-    """Return each pair once for every judge and order, with its verdict or scores; null where there are none.
+    """Return each pair once for every judge and order, with its verdict or scores; null where they are missing.
 
     Raises:
         AgreementError: the pairs have verdicts already; the file cannot be read or is about none of them; a cell is wrong.

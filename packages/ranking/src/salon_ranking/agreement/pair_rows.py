@@ -47,10 +47,10 @@ class PairRow:
 
     def text(self, column: str) -> str:
         """Return a cell with a text that is not blank, or a whole number as text."""
-        found = self.text_or_none(column)
-        if found is None:
+        text = self.text_or_none(column)
+        if text is None:
             raise self.wrong(column, ["a text"])
-        return found
+        return text
 
     def text_or_none(self, column: str) -> str | None:
         """Return the text of a cell; None where it is missing or blank."""
@@ -96,12 +96,12 @@ class PairRow:
         return PairRow(self.source, self.number, value)
 
     def contents(self, column: str) -> tuple[str | None, str | None]:
-        """Return the texts and the names of the pictures of a list such as ``[["text", …], ["image", …]]``, one a line."""
+        """Return the texts, and the pictures' names one a line, of a list ``[["text", …], ["image", …]]``."""
         texts: dict[str, list[str]] = {"text": [], "image": []}
-        for item in self.items(column):
-            if not isinstance(item, list) or len(item) != 2 or item[0] not in ("text", "image") or not is_unicode(item[1]):
-                raise self.wrong(column, ['["text", TEXT] or ["image", NAME]'], f"holds {str(item)[:80]!r}, in")
-            texts[item[0]].append(item[1])
+        for part in self.items(column):
+            if not isinstance(part, list) or len(part) != 2 or part[0] not in ("text", "image") or not is_unicode(part[1]):
+                raise self.wrong(column, ['["text", TEXT] or ["image", NAME]'], f"holds {str(part)[:80]!r}, in")
+            texts[part[0]].append(part[1])
         return "\n".join(texts["text"]).strip() or None, "\n".join(texts["image"]) or None
 
 
@@ -134,8 +134,8 @@ def numbers_of(frame: pl.DataFrame, name: str, source: str, *, whole: bool = Fal
     wrong = ~number.is_finite().fill_null(False)
     if whole:
         wrong |= ((number < 0) | (number != number.floor())).fill_null(False)
-    given = frame[name].cast(pl.String).fill_null("").str.strip_chars() != ""
-    refuse_first(frame, name, wrong & given, source, ["a whole number from 0" if whole else "a finite number"])
+    is_known = frame[name].cast(pl.String).fill_null("").str.strip_chars() != ""
+    refuse_first(frame, name, wrong & is_known, source, ["a whole number from 0" if whole else "a finite number"])
     return number
 
 

@@ -264,7 +264,9 @@ FORMS: Final = ("plain", *_FORMS)
 def read_pairs(path: str | Path, form: str = "plain", *, judged: str | Path | None = None) -> pl.DataFrame:
     """Return human preference pairs in the plain form, from a file as its authors released it.
 
-    The columns are those of ``PLAIN``, null where a set does not have them; and of ``JUDGED`` where it has verdicts or scores.
+    The columns (``docs/agreement.md``) are null where a set does not have them; those of judges come where it has verdicts or
+    scores. Read by their documented columns alone, as their files are on hubs: videogen-rewardbench, editreward-bench, hpdv2
+    and pick-a-pic.
 
     - ``mmrb2``: a file of pairs, also after its authors' script added ``prompt_content``. A vote of 4–6 is for A.
     - ``imagerewarddb``: ``test.json``; all pairs of one prompt's pictures, equal ranks being ties.

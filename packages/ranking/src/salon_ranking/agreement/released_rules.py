@@ -20,6 +20,7 @@ from salon_ranking.options import Confidence, checked
 from salon_taxonomy.enums import Winner
 
 _DECISIONS: Final = (Winner.MODEL_A.value, Winner.MODEL_B.value)
+_COMPARISONS: Final = {"3pair": 3, "4pair": 6}
 _FOLDS: Final = 5
 _STEPS: Final = np.arange(11) / 10.0
 """The thresholds of Pick-a-Pic, for differences of probabilities."""
@@ -63,7 +64,7 @@ def _individual(own: pl.DataFrame) -> pl.DataFrame:
 
 def _groups(own: pl.DataFrame) -> pl.DataFrame | None:
     """Credit each group of 3 or 6 comparisons that are all right."""
-    comparisons = {"3pair": 3, "4pair": 6}.get(own["category"][0] or "")
+    comparisons = _COMPARISONS.get(own["category"][0] or "")
     if comparisons is None:
         return None
     whole = (_RIGHT.fill_null(False).sum() == comparisons) & (pl.len() == comparisons)
@@ -125,6 +126,11 @@ def _at_best(*, zero: bool) -> Credits:
     return credited
 
 
+def _two_way(own: pl.DataFrame) -> pl.DataFrame | None:
+    """Return the rule with the best threshold for pairs that are no part of a group of three or six."""
+    return None if own["category"][0] in _COMPARISONS else _at_best(zero=True)(own)
+
+
 def _across(candidates: Callable[[Floats], Floats], tie: float) -> Credits:
     """Return the rule with thresholds from other prompts: five folds of prompts, each with that of the other four."""
 
@@ -151,9 +157,9 @@ def _pick_a_pic(own: pl.DataFrame) -> pl.DataFrame | None:
     scored = _scored(own)
     numbers = None if scored is None else scored[0].select("score_a", "score_b").to_numpy()
     if numbers is not None and numbers.min() >= 0 and numbers.max() <= 1:
-        found = _across(lambda gap: _STEPS, 0.5)(own)
-        if found is not None:
-            return found
+        credited = _across(lambda gap: _STEPS, 0.5)(own)
+        if credited is not None:
+            return credited
     one_tie = ~_IS_DECIDED | pl.col("verdict").is_in(TIES)
     return _values(own.filter(_SAID), pl.when(_RIGHT).then(1.0).when(one_tie).then(0.5).otherwise(0.0))
 
@@ -193,11 +199,11 @@ RULES: Final[dict[str, tuple[ReleasedRule, ...]]] = {
     "editreward-bench": (
         ReleasedRule("EditReward-Bench, single", _individual, "ties of people count, and a missing verdict is wrong in theirs"),
         ReleasedRule("EditReward-Bench, group", _groups, "all 3 or 6 comparisons of a group must be right in theirs"),
-        ReleasedRule("EditReward-Bench, with ties", _at_best(zero=True), _TEST_SET, _ACROSS_TIES),
+        ReleasedRule("EditReward-Bench, with ties", _two_way, _TEST_SET, _ACROSS_TIES),
     ),
     "hpdv2": (
         ReleasedRule(
-            "HPDv2", _inversions, "pairs that people tied count as right, and prompts, not pairs, are averaged in theirs"
+            "HPDv2", _inversions, "pairs that people tied count as right in theirs, and prompts are averaged, not pairs"
         ),
     ),
     "pick-a-pic": (
