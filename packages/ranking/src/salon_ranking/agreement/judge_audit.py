@@ -214,7 +214,7 @@ def checked_pairs(
     needed = ["battle_id", "winner", "verdict", *(name for name in (split, chance, cluster) if name is not None)]
     for name in needed:
         if name not in frame.columns:
-            hint = "Rows have battle_id, winner (of people) and verdict (of a judge) or score_a and score_b; --judged adds these."
+            hint = "Rows have battle_id, winner (of people), and verdict (of a judge) or score_a, score_b; --judged adds these."
             raise AgreementError("missing column", source=source, value=name, found=frame.columns, hint=hint)
     if not frame.height:
         raise AgreementError("there are no pairs", source=source)

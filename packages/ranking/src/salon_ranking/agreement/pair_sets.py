@@ -50,6 +50,7 @@ _MIDDLE_VOTE: Final = 3.5
 """Between 3, slightly for B, and 4, slightly for A (MMRB2)."""
 _MOST_VOTE: Final = 6
 _ASPECTS: Final = ("VQ", "MQ", "TA", "Overall")
+_HAS_LABEL: Final = dict.fromkeys(("True", "true", "1", "1.0"), "yes") | dict.fromkeys(("False", "false", "0", "0.0"), "")
 _MJ_PICTURES: Final = (("image0", "image1"), ("image_0_path", "image_1_path"), ("sharp_image", "motion_blur_image"))
 
 
@@ -141,7 +142,7 @@ def _by_draw(cells: Cells) -> Cells:
 def _mj_bench(row: PairRow) -> Iterator[Cells]:
     names = next((names for names in _MJ_PICTURES if names[0] in row.cells), _MJ_PICTURES[0])
     path, has_scores = Path(row.source).absolute(), "score_0" in row.cells
-    category = path.name.split("0.0")[0].removesuffix(".json") if has_scores else path.parent.name
+    category = path.stem.rstrip("0123456789.") if has_scores else path.parent.name  # results: blur0.0.json
     scores: Cells = {}
     if has_scores:
         scores = {"judge": path.parent.name or "judge"}
@@ -204,7 +205,7 @@ def _editreward_bench(row: PairRow) -> Iterator[Cells]:
 
 
 def _pick_a_pic(row: PairRow) -> Iterator[Cells]:
-    if row.word("has_label", {"True": "1", "False": "", "true": "1", "false": "", "1": "1", "0": "", "1.0": "1", "0.0": ""}):
+    if row.word("has_label", _HAS_LABEL):
         yield {
             "battle_id": row.text_or_none("ranking_id") or str(row.number),
             "prompt_id": row.text("caption"),
