@@ -26,6 +26,7 @@ ELSEWHERE = {
     "salon_ranking.holm": "differences, sandwich: any pair, by Holm",
     "salon_ranking.opinion.holm": "differences, sandwich: any pair, by Holm",
     "salon_ranking.agreement.audit_judges": "ratio_with_interval",
+    "salon_ranking.agreement.released_accuracy": "ratio_with_interval",
     "salon_ranking.opinion.summarise": "mean_opinion_scores, over prompts",
 }
 """Functions that print what another one makes, and the row that shows it."""

@@ -13,8 +13,7 @@ from polars.testing import assert_frame_equal
 
 from salon_console import main
 from salon_ranking import Battles
-from salon_ranking.agreement import AgreementError, audit_judges, pairs_of_votes
-from salon_ranking.agreement.judge_audit import read_genai_bench
+from salon_ranking.agreement import AgreementError, audit_judges, pairs_of_votes, read_pairs
 
 WORDS = ["model_a", "model_b", "tie", "both_good", "both_bad"]
 HUMAN = ("leftvote", "rightvote", "tievote", "bothbad_vote")
@@ -65,7 +64,7 @@ def test_genai_bench_gives_the_released_numbers(task: str, released: float, tmp_
     path.write_text(
         "".join(json.dumps({"idx": number, "prompt": f"p{number}", **row}) + "\n" for number, row in enumerate(said))
     )
-    row = audit_judges(read_genai_bench(path)).table.row(0, named=True)
+    row = audit_judges(read_pairs(path, "genai-bench")).table.row(0, named=True)
     assert row["judge"] == "gpt4o" and round(100 * row["exact"], 2) == released
     decided = sum(sum(counts) for counts in GPT4O[task][:2])
     assert row["pairs"] == len(said) and row["decided"] == pytest.approx(decided / len(said))
@@ -85,7 +84,7 @@ def test_a_reply_of_genai_bench_that_is_no_verdict_is_missing_and_a_bare_tie_is_
         for number, (human, vote) in enumerate(said)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0]]))
-    row = audit_judges(read_genai_bench(path)).table.row(0, named=True)
+    row = audit_judges(read_pairs(path, "genai-bench")).table.row(0, named=True)
     assert (row["pairs"], row["missing"], row["exact"], row["accuracy"]) == (5, 2, 0.6, 1.0)
 
 
@@ -231,8 +230,8 @@ def test_the_command_prints_writes_and_refuses(tmp_path: Path):
     assert refused.exit_code == 2 and "missing column 'idx'" in refused.stderr
     refused = run(str(tmp_path / "pairs.csv"), "--wrong", str(tmp_path / "wrong.txt"))
     assert refused.exit_code == 2 and "wrong.txt" in refused.stderr
-    refused = run(str(tmp_path / "pairs.csv"), "--votes", "genai-bench", "--judged", str(tmp_path / "pairs.csv"))
-    assert refused.exit_code == 2 and "--judged does not go with --votes" in refused.stderr
+    refused = run(str(tmp_path / "pairs.csv"), "--votes", "plain", "--judged", str(tmp_path / "pairs.csv"))
+    assert refused.exit_code == 2 and "have verdicts already" in refused.stderr
 
 
 def battles(rows: list[tuple[str, str, str]], **more: object) -> Battles:
@@ -307,4 +306,4 @@ def test_an_empty_verdict_is_missing_and_a_wrong_vote_of_genai_bench_is_named(tm
         '{"idx": 0, "human_vote": "leftvote", "model_vote": ""}\n{"idx": 1, "human_vote": "foo", "model_vote": ""}\n'
     )
     with pytest.raises(AgreementError, match=r"row 2, column 'human_vote'.*foo"):
-        read_genai_bench(path)
+        read_pairs(path, "genai-bench")

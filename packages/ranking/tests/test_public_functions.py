@@ -170,6 +170,8 @@ def calls() -> dict[str, dict[str, Any]]:
         "dimension_weights": {"battles": battles, "ratings": MosRatings.from_frame(ALL_MARKS), "interactions": False},
         "dimension_correlations": {"ratings": ratings},
         "audit_judges": {"pairs": VOTES.with_columns(verdict=pl.col("winner").shift(1))},
+        "read_pairs": {"path": path},
+        "released_accuracy": {"pairs": VOTES.with_columns(verdict=pl.col("winner").shift(1)), "form": "genai-bench"},
         "pairs_of_votes": {"people": battles, "judged": Battles.from_frame(VOTES)},
         "preference_pairs": {"battles": battles},
         "draw_for_people": {"judged": Battles.from_frame(MANY), "count": 5},

@@ -8,6 +8,8 @@
     correlations, kappas, fleiss_counts, alpha               the same for polars frames
     label_statistics(frame, thing=…, rater=…, label=…)       all of them for one table of labels
     audit_judges(pairs)                                      how far to trust judges that compare pairs
+    read_pairs(path, "mmrb2")                                released human preference pairs, in one form
+    released_accuracy(pairs, "mmrb2")                        accuracy by the rule of that set, beside ours
 
 A statistic that does not exist raises :class:`UndefinedError`; frames hold null and the reason. ``docs/agreement.md``.
 """
@@ -20,6 +22,8 @@ from salon_ranking.agreement.judge_audit import JudgeAudit, audit_judges, pairs_
 from salon_ranking.agreement.kappa import cohen_kappa, fleiss_kappa, kappa_of_table
 from salon_ranking.agreement.krippendorff import Alpha, alpha_of_ratings, krippendorff_alpha
 from salon_ranking.agreement.labels import LabelStatistics, label_statistics
+from salon_ranking.agreement.pair_sets import read_pairs
+from salon_ranking.agreement.released_rules import released_accuracy
 from salon_ranking.agreement.stability import SizeStability, Stability, rank_stability
 
 __all__ = [
@@ -49,5 +53,7 @@ __all__ = [
     "pairs_of_votes",
     "pearson",
     "rank_stability",
+    "read_pairs",
+    "released_accuracy",
     "spearman",
 ]

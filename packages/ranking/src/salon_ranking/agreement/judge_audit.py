@@ -7,7 +7,6 @@ By the second a judge that always decides cannot be right more often than people
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -19,34 +18,22 @@ from salon_console.shown_result import ResultView, ShownResult
 from salon_console.table_files import Table
 from salon_ranking.agreement.errors import AgreementError
 from salon_ranking.agreement.labels import label_statistics
+from salon_ranking.agreement.pair_rows import numbers_of, refuse_nested
 from salon_ranking.battles import Battles
 from salon_ranking.correction.pairing import KEYS, common_key, oriented
-from salon_ranking.files import Frame, as_lazy, read_table
+from salon_ranking.files import Frame, as_lazy
 from salon_ranking.options import Confidence, checked
-from salon_ranking.uncertainty.means import ratio_with_interval
+from salon_ranking.uncertainty.means import Ends, ratio_with_interval
 from salon_taxonomy.enums import Winner
 
 _A, _B = Winner.MODEL_A.value, Winner.MODEL_B.value
-_TIES: Final = (Winner.TIE.value, Winner.BOTH_GOOD.value, Winner.BOTH_BAD.value)
-_WORDS: Final = (_A, _B, *_TIES)
+TIES: Final = (Winner.TIE.value, Winner.BOTH_GOOD.value, Winner.BOTH_BAD.value)
+_WORDS: Final = (_A, _B, *TIES)
 _BINS: Final = 10
-_CLUSTER, _CHANCE = "__cluster", "__chance"
+CLUSTER, _CHANCE = "__cluster", "__chance"
 """Columns of our own, beside those of the user."""
 _OF_ORIENTED: Final = ("first", "second", "score", "first_generation", "second_generation")
 """Columns of battles whose sides were put in order."""
-_SHARES: Final = ("accuracy", "exact", "first", "same_in_both_orders", "brier")
-"""What has an interval."""
-_GENAI_BENCH: Final = {
-    "leftvote": _A,
-    "rightvote": _B,
-    "tievote": Winner.BOTH_GOOD.value,
-    "bothbad_vote": Winner.BOTH_BAD.value,
-    **{f"[[A{more}B]]": _A for more in (">", ">>")},
-    **{f"[[B{more}A]]": _B for more in (">", ">>")},
-    "[[A=B=Good]]": Winner.BOTH_GOOD.value,
-    "[[A=B=Bad]]": Winner.BOTH_BAD.value,
-    "[[A=B]]": Winner.TIE.value,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +132,8 @@ def audit_judges(
 
     Args:
         pairs: one row per pair, judge and order: ``battle_id``; ``winner``, what people chose, and ``verdict``, the judge's
-            (model_a, model_b, tie, both_good or both_bad; a null verdict is missing). And, where known: ``judge``;
+            (model_a, model_b, tie, both_good or both_bad; a null verdict is missing). In place of ``verdict``: ``score_a`` and
+            ``score_b`` of a scorer; the higher wins, equal ones are a tie, and a null is missing. And, where known: ``judge``;
             ``side_a_shown``, left where the judge saw model_a first; ``prompt_id``.
         split: a column; each of its values gets rows of its own.
         chance_of_a: the column with the judge's chance, from 0 to 1, that model_a is better.
@@ -154,8 +142,8 @@ def audit_judges(
         source: what errors and the header call the pairs.
 
     Raises:
-        AgreementError: a column is missing; a winner, a verdict or a chance is unknown; a judge has two verdicts about one
-            pair in one order, or people two choices.
+        AgreementError: a column is missing; a winner, a verdict, a score or a chance is unknown; a judge has two verdicts
+            about one pair in one order, or people two choices.
 
     Example:
         >>> rows = {"battle_id": range(6), "winner": ["model_a"] * 4 + ["tie", "model_b"], "verdict": ["model_a"] * 5 + [None]}
@@ -163,10 +151,8 @@ def audit_judges(
         >>> found.select("pairs", "missing", "accuracy", pl.col("decided", "exact").round(3)).row(0)
         (6, 1, 1.0, 0.833, 0.667)
     """
-    frame = _checked(as_lazy(pairs, error=AgreementError).collect(), source, split, chance_of_a, cluster)
-    cluster = cluster or ("prompt_id" if "prompt_id" in frame.columns else "battle_id")
-    alone = pl.concat_str(pl.lit("\x1f"), pl.col("battle_id"))  # a row without a cluster is one of its own
-    frame = frame.with_columns(pl.col(cluster).cast(pl.String).fill_null(alone).alias(_CLUSTER))
+    frame = checked_pairs(as_lazy(pairs, error=AgreementError).collect(), source, split, chance_of_a, cluster)
+    frame, cluster = clustered(frame, cluster)
     judges = sorted(frame["judge"].unique())
     rows = []
     for judge in judges:
@@ -189,14 +175,46 @@ def audit_judges(
         sure, descending=True, nulls_last=True, maintain_order=True
     )
     calibration = pl.concat([_tenths(decided_by, judge) for judge, decided_by in _with_chances(frame)] or [pl.DataFrame()])
-    return JudgeAudit(table, agreement, calibration, wrong.drop(_CLUSTER, _CHANCE), source, split, cluster, confidence)
+    return JudgeAudit(table, agreement, calibration, wrong.drop(CLUSTER, _CHANCE), source, split, cluster, confidence)
 
 
-def _checked(frame: pl.DataFrame, source: str, split: str | None, chance: str | None, cluster: str | None) -> pl.DataFrame:
+def clustered(frame: pl.DataFrame, cluster: str | None = None) -> tuple[pl.DataFrame, str]:
+    """Return pairs with the cluster of each in ``CLUSTER``, and the column that it is from."""
+    cluster = cluster or ("prompt_id" if "prompt_id" in frame.columns else "battle_id")
+    alone = pl.concat_str(pl.lit("\x1f"), pl.col("battle_id"))  # a row without a cluster is one of its own
+    return frame.with_columns(pl.col(cluster).cast(pl.String).fill_null(alone).alias(CLUSTER)), cluster
+
+
+def with_verdicts(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Return pairs with the scores of a scorer as numbers, and with the verdicts that they mean where there are none.
+
+    Raises:
+        AgreementError: a score is not a finite number.
+    """
+    if not {"score_a", "score_b"} <= {*frame.columns}:
+        return frame
+    refuse_nested(frame, ["score_a", "score_b"], source)
+    frame = frame.with_columns(numbers_of(frame, name, source) for name in ("score_a", "score_b"))
+    if "verdict" in frame.columns:
+        return frame
+    a, b = pl.col("score_a"), pl.col("score_b")
+    decided = pl.when(a > b).then(pl.lit(_A)).when(a < b).then(pl.lit(_B))
+    return frame.with_columns(verdict=decided.when(a == b).then(pl.lit(TIES[0])))
+
+
+def checked_pairs(
+    frame: pl.DataFrame, source: str, split: str | None = None, chance: str | None = None, cluster: str | None = None
+) -> pl.DataFrame:
+    """Return pairs with a verdict, a judge, a side and a chance, in their types; null where unknown.
+
+    Raises:
+        AgreementError: as :func:`audit_judges`.
+    """
+    frame = with_verdicts(frame, source)
     needed = ["battle_id", "winner", "verdict", *(name for name in (split, chance, cluster) if name is not None)]
     for name in needed:
         if name not in frame.columns:
-            hint = "Rows are pairs with the columns battle_id, winner (of people) and verdict (of the judge)."
+            hint = "Rows have battle_id, winner (of people), and verdict (of a judge) or score_a, score_b; --judged adds these."
             raise AgreementError("missing column", source=source, value=name, found=frame.columns, hint=hint)
     if not frame.height:
         raise AgreementError("there are no pairs", source=source)
@@ -236,11 +254,11 @@ def _refuse(frame: pl.DataFrame, name: str, right: pl.Expr, source: str, allowed
         raise AgreementError("is wrong:", source=source, row=number + 1, column=name, value=value, allowed=allowed)
 
 
-def _measured(own: pl.DataFrame, confidence: float) -> dict[str, Any]:
-    """Return the numbers of one judge."""
-    first, tie = pl.col("winner") == _A, pl.col("verdict").is_in(_TIES)
+def credits_of(own: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return the cluster and the value of every observation of each share, of the pairs of one judge."""
+    first, tie = pl.col("winner") == _A, pl.col("verdict").is_in(TIES)
     is_decided, said = pl.col("winner").is_in([_A, _B]), pl.col("verdict").is_not_null()
-    any_tie = (pl.col("winner").is_in(_TIES) & (pl.col("verdict") == _TIES[0])) | (tie & (pl.col("winner") == _TIES[0]))
+    any_tie = (pl.col("winner").is_in(TIES) & (pl.col("verdict") == TIES[0])) | (tie & (pl.col("winner") == TIES[0]))
     exact = ((pl.col("winner") == pl.col("verdict")) | any_tie).fill_null(False)
     right = pl.when(tie).then(0.5).otherwise((pl.col("winner") == pl.col("verdict")).cast(pl.Float64))
     left = pl.col("side_a_shown") == "left"
@@ -248,28 +266,37 @@ def _measured(own: pl.DataFrame, confidence: float) -> dict[str, Any]:
     has_order = pl.col("side_a_shown").is_not_null() & pl.col("verdict").is_in([_A, _B])
     both = (
         own.filter(said & pl.col("side_a_shown").is_not_null())
-        .group_by("battle_id", _CLUSTER, maintain_order=True)
+        .group_by("battle_id", CLUSTER, maintain_order=True)
         .agg(value=(pl.col("verdict").n_unique() == 1).cast(pl.Float64), orders=pl.len())
         .filter(pl.col("orders") == 2)
     )
     squared = (pl.col(_CHANCE) - first.cast(pl.Float64)).pow(2)
-    of = {
-        "accuracy": own.filter(is_decided & said).select(_CLUSTER, value=right),
-        "exact": own.select(_CLUSTER, value=exact.cast(pl.Float64)),
-        "first": own.filter(has_order).select(_CLUSTER, value=chosen_first),
+    return {
+        "accuracy": own.filter(is_decided & said).select(CLUSTER, value=right),
+        "exact": own.select(CLUSTER, value=exact.cast(pl.Float64)),
+        "first": own.filter(has_order).select(CLUSTER, value=chosen_first),
         "same_in_both_orders": both,
-        "brier": own.filter(is_decided & pl.col(_CHANCE).is_not_null()).select(_CLUSTER, value=squared),
+        "brier": own.filter(is_decided & pl.col(_CHANCE).is_not_null()).select(CLUSTER, value=squared),
     }
+
+
+def mean_of_credits(observed: pl.DataFrame, confidence: float) -> tuple[float | None, Ends]:
+    """Return the mean of ``value``, with its interval by Student's t over clusters."""
+    sums = observed.group_by(CLUSTER).agg(pl.col("value").sum(), pl.len().alias("rows")).sort(CLUSTER)
+    numbers = sums.select("value", "rows").cast(pl.Float64).to_numpy()
+    return ratio_with_interval(numbers, confidence=confidence, within=(0.0, 1.0))
+
+
+def _measured(own: pl.DataFrame, confidence: float) -> dict[str, Any]:
+    """Return the numbers of one judge."""
+    is_decided = pl.col("winner").is_in([_A, _B])
     result: dict[str, Any] = {
         "pairs": own["battle_id"].n_unique(),
-        "missing": own.filter(~said)["battle_id"].n_unique(),
+        "missing": own.filter(pl.col("verdict").is_null())["battle_id"].n_unique(),
         "decided": own.unique("battle_id").select(is_decided.mean()).item(),
     }
-    for name in _SHARES:
-        sums = of[name].group_by(_CLUSTER).agg(pl.col("value").sum(), pl.len().alias("rows")).sort(_CLUSTER)
-        value, ends = ratio_with_interval(
-            sums.select("value", "rows").cast(pl.Float64).to_numpy(), confidence=confidence, within=(0.0, 1.0)
-        )
+    for name, observed in credits_of(own).items():
+        value, ends = mean_of_credits(observed, confidence)
         result |= {name: value, f"{name}_low": ends[0], f"{name}_high": ends[1]}
     result["ece"] = _calibration_error(own.filter(is_decided & pl.col(_CHANCE).is_not_null()))
     return result
@@ -340,7 +367,7 @@ def pairs_of_votes(people: Battles, judged: Battles, *, chance_of_a: str | None 
         .filter(pl.col("votes") == pl.col("most"))
         .group_by(key, maintain_order=True)
         .agg(
-            pl.when(pl.len() == 1).then(pl.col("winner").first()).otherwise(pl.lit(_TIES[0])).alias("choice"),
+            pl.when(pl.len() == 1).then(pl.col("winner").first()).otherwise(pl.lit(TIES[0])).alias("choice"),
             *(pl.col(f"{name} of people").first() for name in kept),
         )
     )
@@ -362,37 +389,3 @@ def pairs_of_votes(people: Battles, judged: Battles, *, chance_of_a: str | None 
     pair = pl.col("battle_id") if "battle_id" in key else pl.struct(key).struct.json_encode()
     named = matched.with_columns(battle_id=pair, model_a="first", model_b="second")
     return named.drop("choice", *(f"{name} of people" for name in kept))
-
-
-def read_genai_bench(path: str | Path) -> pl.DataFrame:
-    """Return a judge's file ``pairwise.jsonl`` of GenAI-Bench (TIGER-Lab) as pairs, as released.
-
-    A reply that is none of the rubric's verdicts is missing; a bare ``[[A=B]]`` is right for both kinds of tie. The judge saw
-    model A first. The judge's name is that of the folder. Of rows with one ``idx`` the first counts, as some released files
-    repeat them.
-
-    Raises:
-        AgreementError: the file cannot be read, or has other columns.
-    """
-    frame = read_table(path, "battles", AgreementError)
-    for name in ("idx", "human_vote", "model_vote"):
-        if name not in frame.columns:
-            raise AgreementError("missing column", source=path, value=name, found=frame.columns)
-        if frame[name].dtype.is_nested():
-            raise AgreementError("holds no single values:", source=path, column=name, value=str(frame[name].dtype))
-    prompt = next((name for name in ("prompt", "instruct_prompt") if name in frame.columns), "idx")
-    human = pl.col("human_vote").cast(pl.String).str.strip_chars()
-    votes = list(_GENAI_BENCH)[:4]
-    _refuse(frame, "human_vote", human.is_in(votes).fill_null(False), str(path), votes)
-    read = {
-        ours: pl.col(theirs).cast(pl.String).str.strip_chars().replace_strict(_GENAI_BENCH, default=None)
-        for ours, theirs in (("winner", "human_vote"), ("verdict", "model_vote"))
-    }
-    said = frame.with_columns(**read)
-    named = said.with_columns(
-        battle_id=pl.col("idx").cast(pl.String),
-        judge=pl.lit(Path(path).absolute().parent.name or "judge"),
-        side_a_shown=pl.lit("left"),
-        prompt_id=pl.col(prompt).cast(pl.String),
-    )
-    return named.unique("battle_id", keep="first", maintain_order=True)

@@ -9,11 +9,24 @@ from salon_console.options import output_option
 from salon_console.table_files import RESULT_ENDINGS, VALUE_ENDINGS
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP
 
+FORMS = (
+    "plain",
+    "mmrb2",
+    "imagerewarddb",
+    "mj-bench",
+    "videogen-rewardbench",
+    "editreward-bench",
+    "hpdv2",
+    "pick-a-pic",
+    "genai-bench",
+)
+"""Those of ``read_pairs``, here so that help needs no table."""
+
 
 @click.command(context_settings=HELP)
 @click.argument("pairs", metavar="PAIRS", type=InputPath(tables=True))
-@click.option("--judged", type=InputPath(tables=True), help="The verdicts, where PAIRS are votes of people alone.")
-@click.option("--votes", "format_of_pairs", type=click.Choice(["genai-bench"]), help="Whose format the file has.")
+@click.option("--judged", type=InputPath(tables=True), help="The verdicts or scores, where PAIRS has none.")
+@click.option("--votes", "form", type=click.Choice(FORMS), help="The released set whose file PAIRS is, or plain.")
 @click.option("--by", metavar="COLUMN", help="Also split by a column, such as category.")
 @click.option("--chance-of-a", metavar="COLUMN", help="The judge's chance that model_a is better, 0 to 1.")
 @click.option("--wrong", type=OutputPath(endings=VALUE_ENDINGS), help="Write the pairs where people chose otherwise.")
@@ -23,7 +36,7 @@ from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP
 def audit(
     pairs: Path,
     judged: Path | None,
-    format_of_pairs: str | None,
+    form: str | None,
     by: str | None,
     chance_of_a: str | None,
     wrong: Path | None,
@@ -35,37 +48,43 @@ def audit(
 
     PAIRS has one row per pair and judge: battle_id, winner (what people chose: model_a, model_b, tie, both_good, both_bad),
     verdict (the judge's; empty: missing) and, where known, judge, side_a_shown (left: the judge saw model_a first), prompt_id.
-    Or PAIRS are votes of people and --judged the judges' verdicts, both as `salon votes rank` reads them.
+    In place of verdict, score_a and score_b of a scorer. Or PAIRS are votes of people and --judged the judges' verdicts, both
+    as `salon votes rank` reads them. With --votes, PAIRS is the file of a released set, and the accuracy by its own rule is
+    printed too; --judged then has battle_id with verdict (or score_a, score_b), or picture with score.
 
     \b
     Example:
       salon votes audit pairs.csv --by category --wrong wrong.csv
       salon votes audit votes.csv --judged verdicts.parquet --output audit.html
       salon votes audit results/image_generation/gpt4o/pairwise.jsonl --votes genai-bench
+      salon votes audit test.json --votes imagerewarddb --judged rewards.csv
     """
     from salon_console.numbers import frame_cells
     from salon_console.table_files import write_table
     from salon_ranking.agreement.errors import AgreementError
-    from salon_ranking.agreement.judge_audit import audit_judges, pairs_of_votes, read_genai_bench
+    from salon_ranking.agreement.judge_audit import audit_judges, pairs_of_votes
+    from salon_ranking.agreement.pair_sets import read_pairs
+    from salon_ranking.agreement.released_rules import released_accuracy
     from salon_ranking.battles import Battles
     from salon_ranking.cli.other_table import OtherTable, show_table
     from salon_ranking.files import read_table
-    from salon_taxonomy.errors import InputError
 
-    if judged is not None and format_of_pairs is not None:
-        raise InputError("--judged does not go with --votes: that file has the verdicts", value=str(judged))
-    if judged is not None:
+    if form is not None:
+        table = read_pairs(pairs, form, judged=judged)
+    elif judged is not None:
         people, verdicts = Battles.read(pairs, ids=None), Battles.read(judged, ids=None, no_winner="leave_out")
         table = pairs_of_votes(people, verdicts, chance_of_a=chance_of_a)
         for remark in (*people.remarks, *verdicts.remarks):
             click.echo(remark, err=True)
-    elif format_of_pairs is not None:
-        table = read_genai_bench(pairs)
     else:
         table = read_table(pairs, "battles", AgreementError)
     found = audit_judges(table, split=by, chance_of_a=chance_of_a, confidence=confidence, source=str(pairs))
     if wrong is not None:
         write_table(wrong, lambda: frame_cells(found.wrong), found.wrong)
     further = {name: frame for name in ("agreement", "calibration") if (frame := getattr(found, name)).height}
+    if form not in (None, "plain"):
+        released = released_accuracy(table, form, confidence=confidence, source=str(pairs))
+        further["released_rule"] = released.drop("why")
+        further["why_it_differs"] = released.select("rule", "why").unique(maintain_order=True)
     charts = found.view().makers()
     show_table(OtherTable(found.header, found.table, further=further, charts=charts, cells=found.cells), format_, output)

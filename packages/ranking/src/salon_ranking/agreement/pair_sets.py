@@ -1,0 +1,364 @@
+"""Read released sets of human preference pairs, unchanged, in one plain form; ``docs/agreement.md`` describes the form.
+
+Cells are checked one by one, since released files nest lists in rows: a wrong one names file, row, column, value and what is
+allowed. Rows of a set without released sides (rankings), or whose better picture is nearly always the first (MJ-Bench), get
+their sides by a fixed draw from prompt and pictures.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import polars as pl
+
+from salon_ranking.agreement.errors import AgreementError
+from salon_ranking.agreement.pair_judgements import CHOSEN, TURNED, with_judgements
+from salon_ranking.agreement.pair_rows import (
+    JUDGED,
+    PLAIN,
+    Cells,
+    PairRow,
+    is_unicode,
+    json_content,
+    numbers_of,
+    refuse_first,
+    refuse_missing,
+    refuse_nested,
+)
+from salon_ranking.errors import OptionError
+from salon_ranking.files import read_table, reading, scan
+from salon_taxonomy.enums import Winner
+
+_A, _B, _TIE = Winner.MODEL_A.value, Winner.MODEL_B.value, Winner.TIE.value
+_GENAI_BENCH: Final = {
+    "leftvote": _A,
+    "rightvote": _B,
+    "tievote": Winner.BOTH_GOOD.value,
+    "bothbad_vote": Winner.BOTH_BAD.value,
+    **{f"[[A{more}B]]": _A for more in (">", ">>")},
+    **{f"[[B{more}A]]": _B for more in (">", ">>")},
+    "[[A=B=Good]]": Winner.BOTH_GOOD.value,
+    "[[A=B=Bad]]": Winner.BOTH_BAD.value,
+    "[[A=B]]": _TIE,
+}
+_MIDDLE_VOTE: Final = 3.5
+"""Between 3, slightly for B, and 4, slightly for A (MMRB2)."""
+_MOST_VOTE: Final = 6
+_ASPECTS: Final = ("VQ", "MQ", "TA", "Overall")
+_HAS_LABEL: Final = dict.fromkeys(("True", "true", "1", "1.0"), "yes") | dict.fromkeys(("False", "false", "0", "0.0"), "")
+_MJ_PICTURES: Final = (("image0", "image1"), ("image_0_path", "image_1_path"), ("sharp_image", "motion_blur_image"))
+
+
+def _genai_bench(row: PairRow) -> Iterator[Cells]:
+    prompt = row.text_or_none("instruct_prompt") or row.text_or_none("prompt")
+    votes = dict(list(_GENAI_BENCH.items())[:4])
+    reply = row.cells["model_vote"]
+    yield {
+        "battle_id": row.text("idx"),
+        "prompt_id": prompt or row.text("idx"),
+        "prompt": prompt,
+        "winner": row.word("human_vote", votes),
+        "judge": Path(row.source).absolute().parent.name or "judge",
+        "verdict": _GENAI_BENCH.get(reply.strip()) if isinstance(reply, str) else None,
+        "side_a_shown": "left",
+    }
+
+
+def _mmrb2(row: PairRow) -> Iterator[Cells]:
+    winner, annotations = row.word("chosen", CHOSEN), row.cells.get("human_annotations")
+    votes: Cells = {}
+    if isinstance(annotations, list):
+        if not annotations or not all(type(vote) is int and 1 <= vote <= _MOST_VOTE for vote in annotations):
+            raise row.wrong("human_annotations", ["votes from 1 to 6"])
+        if (sum(annotations) / len(annotations) > _MIDDLE_VOTE) != (winner == _A):
+            raise row.wrong("human_annotations", ["a mean above 3.5 where chosen is A"], "is not what chosen says:")
+        for_a = sum(vote > _MIDDLE_VOTE for vote in annotations)
+        votes = {"votes_a": for_a, "votes_b": len(annotations) - for_a}
+    elif annotations is not None and not isinstance(annotations, Mapping):  # reasoning has grades of single answers
+        raise row.wrong("human_annotations", ["votes from 1 to 6"])
+    prompt, source = row.contents("prompt_content") if row.cells.get("prompt_content") is not None else (None, None)
+    category = row.text("prompt_source")
+    of_prompt = row.part("prompt_metadata").text_or_none("id")
+    answers = {side: row.part(f"response_{side}") for side in "ab"}
+    yield {
+        "battle_id": row.text("id"),
+        "prompt_id": None if of_prompt is None else f"{category}:{of_prompt}",
+        "prompt": prompt,
+        **{f"model_{side}": answer.text("model_name") for side, answer in answers.items()},
+        **{f"picture_{side}": answer.contents("response_content")[1] for side, answer in answers.items()},
+        "source": source,
+        "winner": winner,
+        **votes,
+        "category": category,
+    }
+
+
+def _ranked(row: PairRow, name: str, pictures: str, ranks: str) -> Iterator[Cells]:
+    """Yield all pairs of one prompt's pictures; rank 1 is the best, and equal ranks are a tie."""
+    names, places = row.items(pictures), row.items(ranks)
+    if len(names) < 2 or not all(is_unicode(picture) for picture in names):
+        raise row.wrong(pictures, ["two or more names"])
+    if len(places) != len(names) or not all(type(place) in (int, float) and abs(place) < math.inf for place in places):
+        raise row.wrong(ranks, ["one number per picture"])
+    for first, second in combinations(range(len(names)), 2):
+        gap = places[first] - places[second]
+        yield _by_draw(
+            {
+                "battle_id": f"{name}:{first}-{second}",
+                "prompt_id": name,
+                "prompt": row.text("prompt"),
+                "picture_a": names[first],
+                "picture_b": names[second],
+                "winner": _A if gap < 0 else _B if gap > 0 else _TIE,
+            }
+        )
+
+
+def _imagerewarddb(row: PairRow) -> Iterator[Cells]:
+    return _ranked(row, row.text("id"), "generations", "ranking")
+
+
+def _hpdv2(row: PairRow) -> Iterator[Cells]:
+    return _ranked(row, str(row.number), "image_path", "rank")
+
+
+def _by_draw(cells: Cells) -> Cells:
+    """Return the pair with its sides drawn from prompt and pictures, in whichever order these were."""
+    pictures = [cells["picture_a"], cells["picture_b"]]
+    content = "\x1f".join((cells["prompt"], *sorted(pictures)))
+    wanted = max(pictures) if hashlib.sha256(content.encode()).digest()[0] % 2 else min(pictures)
+    if cells["picture_a"] == wanted:
+        return cells
+    other = {"_a": "_b", "_b": "_a"}
+    turned = {name[:-2] + other[name[-2:]] if name[-2:] in other else name: value for name, value in cells.items()}
+    return {**turned, "winner": TURNED.get(cells["winner"], cells["winner"])}
+
+
+def _mj_bench(row: PairRow) -> Iterator[Cells]:
+    names = next((names for names in _MJ_PICTURES if names[0] in row.cells), _MJ_PICTURES[0])
+    path, has_scores = Path(row.source).absolute(), "score_0" in row.cells
+    category = path.stem.rstrip("0123456789.") if has_scores else path.parent.name  # results: blur0.0.json
+    scores: Cells = {}
+    if has_scores:
+        scores = {"judge": path.parent.name or "judge"}
+        scores |= {f"score_{side}": row.number_or_none(f"score_{number}") for number, side in enumerate("ab")}
+    pictures = [row.text(name) for name in names]
+    if pictures[0] == pictures[1]:  # of two folders, which the file does not name
+        pictures = [f"{name}/{picture}" for name, picture in zip(names, pictures, strict=True)]
+    yield _by_draw(
+        {
+            "battle_id": f"{category}:{row.text('id')}",
+            "prompt_id": row.text("caption"),
+            "prompt": row.text("caption"),
+            "picture_a": pictures[0],
+            "picture_b": pictures[1],
+            "winner": row.word("label", {"0": _A, "1": _B}),
+            "category": category,
+            **scores,
+        }
+    )
+
+
+def _videogen_rewardbench(row: PairRow) -> Iterator[Cells]:
+    for aspect in _ASPECTS:
+        scores = {f"score_{side.lower()}": f"reward_{aspect}_{side}" for side in "AB"}
+        yield {
+            "battle_id": f"{row.number}:{aspect}",
+            "prompt_id": row.text("prompt"),
+            "prompt": row.text("prompt"),
+            "model_a": row.text("A_model"),
+            "model_b": row.text("B_model"),
+            "picture_a": row.text("path_A"),
+            "picture_b": row.text("path_B"),
+            "winner": row.word(aspect, {"A": _A, "B": _B, "same": _TIE}),
+            "category": aspect,
+            **{ours: row.number_or_none(name) for ours, name in scores.items() if name in row.cells},
+        }
+
+
+def _editreward_bench(row: PairRow) -> Iterator[Cells]:
+    ways = row.word("dataset", {f"{count}pair": f"{count}pair" for count in (2, 3, 4)})
+    first, second, sides = "A", "B", "AvsB"
+    if ways != "2pair":
+        names = [f"{one}vs{other}" for one, other in combinations("ABCD"[: int(ways[0])], 2)]
+        sides = row.word("comparison_type", {name: name for name in names})
+        first, second = sides.split("vs")
+    ties = dict.fromkeys(("A=B", "A=B=Good", "A=B=Bad"), _TIE) if ways == "2pair" else {}
+    name = row.text("id")
+    yield {
+        "battle_id": f"{ways}:{name}:{sides}",
+        "prompt_id": f"{ways}:{name.split('_')[0] if '_' in name else name[:10]}",
+        "prompt": row.text("instruction"),
+        "model_a": row.text_or_none("model_1"),
+        "model_b": row.text_or_none("model_2"),
+        "picture_a": row.text_or_none("candidate_1"),
+        "picture_b": row.text_or_none("candidate_2"),
+        "source": row.text_or_none("source_image"),
+        "winner": row.word("ranking", {f"{first}>{second}": _A, f"{second}>{first}": _B, **ties}),
+        "category": ways,
+    }
+
+
+def _pick_a_pic(row: PairRow) -> Iterator[Cells]:
+    if row.word("has_label", _HAS_LABEL):
+        yield {
+            "battle_id": row.text_or_none("ranking_id") or str(row.number),
+            "prompt_id": row.text("caption"),
+            "prompt": row.text("caption"),
+            "model_a": row.text_or_none("model_0"),
+            "model_b": row.text_or_none("model_1"),
+            "picture_a": row.text("image_0_uid"),
+            "picture_b": row.text("image_1_uid"),
+            "winner": row.word("label_0", {"1": _A, "1.0": _A, "0.5": _TIE, "0": _B, "0.0": _B}),
+        }
+
+
+@dataclass(frozen=True)
+class _Form:
+    """The columns that a released set needs and may have, and the pairs of one of its rows."""
+
+    pairs: Callable[[PairRow], Iterator[Cells]]
+    needs: tuple[str, ...]
+    has: tuple[str, ...] = ()
+
+
+_VIDEOGEN_COLUMNS: Final = ("prompt", "path_A", "path_B", "A_model", "B_model")
+_FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
+    {
+        "mmrb2": _Form(
+            _mmrb2,
+            ("id", "chosen", "response_a", "response_b", "prompt_source", "prompt_metadata"),
+            ("human_annotations", "prompt_content"),
+        ),
+        "imagerewarddb": _Form(_imagerewarddb, ("id", "prompt", "generations", "ranking")),
+        "mj-bench": _Form(
+            _mj_bench, ("id", "caption", "label"), ("score_0", "score_1", *(name for two in _MJ_PICTURES for name in two))
+        ),
+        "videogen-rewardbench": _Form(
+            _videogen_rewardbench,
+            (*_VIDEOGEN_COLUMNS, *_ASPECTS),
+            tuple(f"reward_{aspect}_{side}" for aspect in _ASPECTS for side in "AB"),
+        ),
+        "editreward-bench": _Form(
+            _editreward_bench,
+            ("id", "dataset", "instruction", "ranking"),
+            ("comparison_type", "model_1", "model_2", "candidate_1", "candidate_2", "source_image"),
+        ),
+        "hpdv2": _Form(_hpdv2, ("prompt", "image_path", "rank")),
+        "pick-a-pic": _Form(
+            _pick_a_pic,
+            ("caption", "image_0_uid", "image_1_uid", "label_0", "has_label"),
+            ("ranking_id", "model_0", "model_1"),
+        ),
+        "genai-bench": _Form(_genai_bench, ("idx", "human_vote", "model_vote"), ("prompt", "instruct_prompt")),
+    }
+)
+FORMS: Final = ("plain", *_FORMS)
+"""The forms that :func:`read_pairs` reads."""
+
+
+def read_pairs(path: str | Path, form: str = "plain", *, judged: str | Path | None = None) -> pl.DataFrame:
+    """Return human preference pairs in the plain form, from a file as its authors released it.
+
+    The columns (``docs/agreement.md``) are null where a set does not have them; those of judges come where it has verdicts or
+    scores. Read by their documented columns alone, as their files are on hubs: videogen-rewardbench, editreward-bench, hpdv2
+    and pick-a-pic.
+
+    - ``mmrb2``: a file of pairs, also after its authors' script added ``prompt_content``. A vote of 4–6 is for A.
+    - ``imagerewarddb``: ``test.json``; all pairs of one prompt's pictures, equal ranks being ties.
+    - ``mj-bench``: pairs (``image0``, ``image1``), or a scorer's results, judged by the name of their folder.
+    - ``videogen-rewardbench``: the CSV, or ``out_pair.csv`` with rewards; a row for each of its four questions (``category``).
+    - ``editreward-bench``: the hub's table; ``category`` is 2pair, 3pair or 4pair, ``prompt_id`` the group.
+    - ``hpdv2``: ``test.json`` with ``image_path`` and ``rank``, the best having the lowest rank.
+    - ``pick-a-pic``: the hub's table; rows without a label are left out, as its authors' loader does.
+    - ``genai-bench``: a judge's ``pairwise.jsonl``; of rows with one ``idx`` the first counts. What is no verdict is missing.
+    - ``plain``: a table of the plain form, in which only ``battle_id`` and ``winner`` must be.
+
+    Args:
+        path: the file; a table (CSV, JSON, JSON Lines, Parquet), or a folder of Parquet files as a hub has them.
+        form: one of ``FORMS``.
+        judged: verdicts of judges about these pairs, where they are a file of their own: a table with ``battle_id`` and
+            ``verdict`` or ``score_a`` and ``score_b``; or with ``picture`` and ``score``; both may have ``judge``, the first
+            ``side_a_shown``. For ``mmrb2`` also its own JSON of judgements. A pair that it does not name is not judged.
+
+    Raises:
+        OptionError: the form is unknown.
+        AgreementError: a file cannot be read, a column is missing, a cell is wrong, or verdicts are about none of the pairs.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> row = {"id": "p", "prompt": "a cat", "generations": ["x", "y", "z"], "ranking": [1, 2, 2]}
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "test.json")
+        ...     _ = path.write_text(str([row]).replace("'", '"'))
+        ...     pairs = read_pairs(path, "imagerewarddb")
+        >>> pairs.select("battle_id", "picture_a", "picture_b", "winner").rows()
+        [('p:0-1', 'y', 'x', 'model_b'), ('p:0-2', 'z', 'x', 'model_b'), ('p:1-2', 'y', 'z', 'tie')]
+    """
+    if form not in FORMS:
+        raise OptionError("unknown form of pairs", value=form, allowed=FORMS)
+    if form == "plain":
+        pairs = _typed(read_table(path, "battles", AgreementError), str(path))
+    else:
+        rows = [cells for row in _rows(path, _FORMS[form]) for cells in _FORMS[form].pairs(row)]
+        judges = {name: kind for name, kind in JUDGED.items() if any(name in cells for cells in rows)}
+        pairs = pl.DataFrame(rows, schema={**PLAIN, **judges})
+    if form == "genai-bench":
+        pairs = pairs.unique("battle_id", keep="first", maintain_order=True)
+    if not pairs.height:
+        raise AgreementError("there are no pairs", source=path)
+    return pairs if judged is None else with_judgements(pairs, judged, form)
+
+
+def _rows(path: str | Path, form: _Form) -> Iterator[PairRow]:
+    """Yield the rows of a file with the columns that its form needs."""
+    objects = _objects(Path(path)) if Path(path).suffix.lower() == ".json" and Path(path).is_file() else _table(path, form)
+    for number, cells in enumerate(objects, 1):
+        if not isinstance(cells, dict):
+            raise AgreementError("is no object:", source=path, row=number, value=cells)
+        refuse_missing(form.needs, cells, path, number)
+        yield PairRow(str(path), number, cells)
+
+
+def _objects(path: Path) -> list[Any]:
+    content = json_content(path)
+    rows = content.get("pairs") if isinstance(content, dict) else content
+    if not isinstance(rows, list):
+        raise AgreementError('must hold a list of rows, or an object with such a list as "pairs"', source=path)
+    return rows
+
+
+def _table(path: str | Path, form: _Form) -> list[Cells]:
+    """Return the rows of a table, of pictures with their bytes the name alone."""
+    with reading(str(path), AgreementError):
+        table = scan(path, "battles", AgreementError)
+        columns = table.collect_schema().names()
+        refuse_missing(form.needs, columns, path)
+        frame = table.select(name for name in columns if name in (*form.needs, *form.has)).collect()
+    named = [
+        pl.col(name).struct.field("path").alias(name)
+        for name, kind in frame.schema.items()
+        if isinstance(kind, pl.Struct) and {"bytes", "path"} == {field.name for field in kind.fields}
+    ]
+    return frame.with_columns(named).to_dicts()
+
+
+def _typed(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Return a table of the plain form with all its columns, in their types."""
+    refuse_missing(("battle_id", "winner"), frame.columns, source)
+    known = {name: kind for name, kind in {**PLAIN, **JUDGED}.items() if name in frame.columns}
+    refuse_nested(frame, [*known], source)
+    for name, kind in known.items():
+        if kind != pl.String:
+            frame = frame.with_columns(numbers_of(frame, name, source, whole=kind == pl.Int64).cast(kind))
+    typed = frame.cast({name: pl.String for name, kind in known.items() if kind == pl.String})
+    words = [winner.value for winner in Winner]
+    refuse_first(typed, "battle_id", typed["battle_id"].is_null(), source, ["a text"])
+    refuse_first(typed, "winner", ~typed["winner"].is_in(words).fill_null(False), source, words)
+    unknown = [pl.lit(None, kind).alias(name) for name, kind in PLAIN.items() if name not in known]
+    return typed.with_columns(unknown).select(*PLAIN, pl.exclude(*PLAIN))
