@@ -59,7 +59,7 @@ def notebook(page: Path) -> str:
 
 
 def test_every_tutorial_is_a_notebook() -> None:
-    assert len(TUTORIALS) == 3
+    assert len(TUTORIALS) == 4
     assert [page.name for page in TUTORIALS if notebook_of(page).read_text(encoding="utf-8") != notebook(page)] == []
     assert sorted((ROOT / "docs/notebooks").iterdir()) == sorted(notebook_of(page) for page in TUTORIALS)
 

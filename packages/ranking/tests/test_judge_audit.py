@@ -226,11 +226,10 @@ def test_the_command_prints_writes_and_refuses(tmp_path: Path):
     document = json.loads(run(str(tmp_path / "pairs.csv"), *options, "--format", "json").stdout)
     assert [row["part"] for row in document["rows"]] == [None, "people", "scenes"] * 2
     assert {row["judge"] for row in document["calibration"]} == {"judge 0", "judge 1"}
-    refused = run(str(tmp_path / "pairs.csv"), "--votes", "genai-bench")
-    assert refused.exit_code == 2 and "missing column 'idx'" in refused.stderr
     refused = run(str(tmp_path / "pairs.csv"), "--wrong", str(tmp_path / "wrong.txt"))
     assert refused.exit_code == 2 and "wrong.txt" in refused.stderr
-    refused = run(str(tmp_path / "pairs.csv"), "--votes", "plain", "--judged", str(tmp_path / "pairs.csv"))
+    pl.read_csv(tmp_path / "pairs.csv").drop("winner").write_csv(tmp_path / "verdicts.csv")
+    refused = run(str(tmp_path / "pairs.csv"), "--judged", str(tmp_path / "verdicts.csv"))
     assert refused.exit_code == 2 and "have verdicts already" in refused.stderr
 
 
@@ -307,3 +306,12 @@ def test_an_empty_verdict_is_missing_and_a_wrong_vote_of_genai_bench_is_named(tm
     )
     with pytest.raises(AgreementError, match=r"row 2, column 'human_vote'.*foo"):
         read_pairs(path, "genai-bench")
+
+
+def test_a_scorer_agrees_with_a_judge_that_saw_both_orders() -> None:
+    rows = [(f"p{n}", "judge", side, "model_a" if n % 2 else "model_b") for n in range(20) for side in ("left", "right")]
+    rows += [(f"p{n}", "scorer", None, "model_a" if n % 2 or n == 0 else "model_b") for n in range(20)]
+    frame = pl.DataFrame(rows, ["battle_id", "judge", "side_a_shown", "verdict"], orient="row")
+    found = audit_judges(frame.with_columns(winner=pl.lit("model_a"))).agreement
+    assert found["value"][0] == pytest.approx(0.9)
+    assert found["things"][0] == 40

@@ -19,9 +19,8 @@ from for_each import for_each
 from salon_console import main
 from salon_ranking.agreement import AgreementError, audit_judges, read_pairs, released_accuracy
 from salon_ranking.agreement.pair_rows import PLAIN
-from salon_ranking.agreement.pair_sets import FORMS
+from salon_ranking.agreement.pair_sets import FORMS, form_of
 from salon_ranking.agreement.released_rules import RULES
-from salon_ranking.cli import audit
 from salon_ranking.errors import OptionError
 from salon_taxonomy.errors import SalonError
 
@@ -120,8 +119,15 @@ def written(folder: Path, rows: list[Any], name: str = "pairs.json") -> Path:
     return path
 
 
-def test_all_forms_are_in_these_tables_and_in_the_command():
-    assert {*ROWS} == {*FORMS} == {*RULES} and audit.FORMS == FORMS
+def test_all_forms_are_in_these_tables():
+    assert {*ROWS} == {*FORMS} == {*RULES}
+
+
+@for_each("form", FORMS)
+def test_the_columns_of_a_file_tell_its_form(form: str, tmp_path: Path):
+    path = written(tmp_path, [ROWS[form](number) for number in range(3)])
+    assert form_of(path) == form
+    assert_frame_equal(read_pairs(path), read_pairs(path, form))
 
 
 # --- Numbers of the authors
@@ -365,7 +371,7 @@ WRONG: list[tuple[str, str, Any]] = [
     *(("pick-a-pic", "has_label", value) for value in (None, 2, "maybe")),
     *(("genai-bench", "human_vote", value) for value in (None, "", "[[A>B]]", 1)),
     *(("genai-bench", "idx", value) for value in (None, "", 0.5)),
-    *(("plain", "winner", value) for value in (None, "a", "")),
+    *(("plain", "winner", value) for value in ("a", "left")),
     *(("plain", "votes_a", value) for value in (-1, 0.5)),
     *(("plain", "battle_id", value) for value in (None,)),
 ]
@@ -403,7 +409,8 @@ def test_any_cell_is_read_or_refused(form: str, data: st.DataObject, tmp_path: P
     except SalonError as error:
         assert isinstance(error, AgreementError) and str(path) in str(error)
     else:
-        assert pairs["winner"].null_count() == 0 and pairs["battle_id"].null_count() == 0
+        assert pairs["battle_id"].null_count() == 0
+        assert form == "plain" or pairs["winner"].null_count() == 0, "people answered about every pair of a released set"
 
 
 @for_each("content", ["", "I prefer A.", '[{"id": 1', "[1, 2]", '{"pairs": 3}', "{}", "[]", "null", "[[]]", "[{}]", "\ud800"])
@@ -485,7 +492,7 @@ def test_the_command_prints_the_released_rule_beside_ours(tmp_path: Path):
     path = written(tmp_path, [imagerewarddb(number) for number in range(8)])
     names = [f"{number}{letter}.webp" for number in range(8) for letter in "xyz"]
     pl.DataFrame({"picture": names, "score": [1, 1, 0] * 8}).write_csv(tmp_path / "rewards.csv")
-    arguments = ["votes", "audit", str(path), "--votes", "imagerewarddb", "--judged", str(tmp_path / "rewards.csv")]
+    arguments = ["votes", "audit", str(path), "--judged", str(tmp_path / "rewards.csv")]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     assert "released rule" in result.output and "equal scores are wrong in theirs" in result.output

@@ -1,16 +1,15 @@
-"""``salon bench``: judge pictures with a suite; list, resume and rescore runs."""
+"""``salon bench run``, ``resume`` and ``rescore``: start runs, or go on with them, and report."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import rich_click as click
 
 from salon_bench.cli.options import GENERATIONS, limits_of, opened, pace_of, watching, work_options
 from salon_console.file_options import InputPath
-from salon_console.lazy_commands import LazyCommand, LazyGroup
 from salon_console.options import FORMAT, OUTPUT, STOPPED_BY, STORE, command_state
 from salon_console.output import MISSING, as_json, cells, deliver, print_parts
 from salon_console.table_files import Table
@@ -22,67 +21,12 @@ if TYPE_CHECKING:
     from salon_bench.suites.contract.suite import Suite
     from salon_taxonomy.protocols import Judge
 
+    JudgedPlan: TypeAlias = tuple[LoadedPlan, Judge, Judge | None]
+
 _HELP = {"help_option_names": ["-h", "--help"]}
-_COMMANDS = {
-    "artifact-bench": LazyCommand(
-        "salon_bench.cli.artifact_bench:artifact_bench",
-        "Artifact-Bench's own tools; the benchmark itself is `salon bench run artifact-bench`.",
-    ),
-    "assessor": LazyCommand("salon_bench.cli.assessor:assessor", "Evaluate artifact assessors against the labels of people."),
-    "batch": LazyCommand(
-        "salon_bench.cli.judges:batch",
-        "Ask through a vendor's batch files: questions are written, submitted elsewhere, and what comes back is taken in.",
-    ),
-    "cache": LazyCommand(
-        "salon_bench.cli.judges:cache",
-        "Say how many replies FOLDER holds, as `--judge cache:FOLDER=JUDGE` keeps them, or delete those used longest ago.",
-    ),
-    "contact-sheet": LazyCommand(
-        "salon_bench.cli.media:contact_sheet_", "Show VIDEO as one picture: five frames of each second, each with its time."
-    ),
-    "generate": LazyCommand(
-        "salon_bench.cli.generate:generate",
-        "Make a picture for every prompt of PROMPTS with a diffusers pipeline, an images server or any command; resumable.",
-    ),
-    "list": LazyCommand("salon_bench.cli.runs:list_", "List the suites of all installed packages."),
-    "magic-bench-377": LazyCommand(
-        "salon_bench.cli.magic_bench_377:magic_bench_377",
-        "Magic-Bench-377's own tools; the benchmark itself is `salon bench run magic-bench-377` (or `…-battles`).",
-    ),
-    "mock-server": LazyCommand(
-        "salon_bench.cli.mock_server:mock_server",
-        "Serve scripted replies as an OpenAI-compatible server would, to try out judges and runs without a model.",
-    ),
-    "prism": LazyCommand(
-        "salon_bench.cli.prism:prism",
-        "PRISM-Bench's own tools; the benchmark itself is `salon bench run prism` and `prism-zh`.",
-    ),
-    "r3-bench": LazyCommand(
-        "salon_bench.cli.r3_bench:r3_bench",
-        "R³-Bench: a model says what is wrong with a picture, and an editor follows its instruction.",
-    ),
-    "runs": LazyCommand(
-        "salon_bench.cli.runs:runs",
-        "List the runs of a store, oldest first, with their state and versions; or report the progress of a RUN.",
-    ),
-}
-"""Commands in files of their own; imported when they are called."""
 
 
-@click.group(cls=LazyGroup, lazy_commands=_COMMANDS, context_settings=_HELP)
-def bench() -> None:
-    """Judge a folder of pictures with a suite and any vision-language model; every row lands in a store.
-
-    \b
-    Example:
-      salon bench list
-      salon bench run prism --model our-model --generations pictures/ --judge vllm:Qwen/Qwen2.5-VL-7B-Instruct@localhost:8000
-      salon bench runs
-      salon bench resume RUN
-    """
-
-
-@bench.command("run")
+@click.command("run", context_settings=_HELP)
 @click.argument("suite_name", metavar="SUITE")
 @click.option("--model", "names", multiple=True, required=True, help="The model under test; repeat for a comparison.")
 @GENERATIONS
@@ -205,18 +149,13 @@ def run(
             digests=digests,
         )
         plans.append((planned_run, judge, helper))
-    _refuse_twins([each.plan for each, _, _ in plans])
-    reports: list[dict[str, Any]] = []
-    for plan, judge, helper in plans:
-        if STOPPED_BY not in command_state():
-            reports.append(_judged(plan, judge, helper, store, work=work))
+    reports = judge_all(plans, store, work=work)
     if len(reports) == len(plans) > repeat and all(report["complete"] for report in reports):
         for draw in range(repeat):
             panel = [each for each, _, _ in plans if each.plan.draw == draw]
             reports += [_panel(panel, suite, store)]
     _show(reports, form, output)
-    waiting = [plan.plan.run_id for plan, _, _ in plans[len(reports) :]]
-    _exit(reports, store, allowed=work["allow_incomplete"], waiting=waiting)
+    refuse_incomplete(plans, reports, store, allowed=work["allow_incomplete"])
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:
@@ -229,7 +168,7 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     return int(part), int(count)
 
 
-@bench.command("resume")
+@click.command("resume", context_settings=_HELP)
 @click.argument("run_id", metavar="RUN")
 @STORE
 @work_options
@@ -254,12 +193,13 @@ def resume_(run_id: str, store: StoreAddress, output: Path | None, form: str, **
         helper = opened(restore_settings(plan.extractor_settings), work)
     again = view.planned(judge, helper)
     refuse_another_run(run_id, plan, again.plan)
-    reports = [_judged(again, judge, helper, store, work=work)]
+    plans = [(again, judge, helper)]
+    reports = judge_all(plans, store, work=work)
     _show(reports, form, output)
-    _exit(reports, store, allowed=work["allow_incomplete"])
+    refuse_incomplete(plans, reports, store, allowed=work["allow_incomplete"])
 
 
-@bench.command("rescore")
+@click.command("rescore", context_settings=_HELP)
 @click.argument("run_id", metavar="RUN")
 @STORE
 @OUTPUT
@@ -319,6 +259,20 @@ def _refuse_twins(plans: "Sequence[RunPlan]") -> None:
         raise InputError("two judges of a panel have the name", source="--judge", value=alike, hint=hint)
 
 
+def judge_all(plans: "Sequence[JudgedPlan]", store: StoreAddress, *, work: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Start the runs or go on with them, one after the other until one is stopped, and report.
+
+    Raises:
+        InputError: two of them cannot be told apart in tables, or what a run refuses.
+    """
+    _refuse_twins([each.plan for each, _, _ in plans])
+    reports: list[dict[str, Any]] = []
+    for plan, judge, helper in plans:
+        if STOPPED_BY not in command_state():
+            reports.append(_judged(plan, judge, helper, store, work=work))
+    return reports
+
+
 def _judged(
     planned: "LoadedPlan",
     judge: "Judge",
@@ -374,6 +328,29 @@ def _judged(
     return report_of(planned.suite, store, planned.plan.run_id, outcome)
 
 
+def refuse_incomplete(
+    plans: "Sequence[JudgedPlan]", reports: Sequence[Mapping[str, Any]], store: StoreAddress, *, allowed: bool
+) -> None:
+    """Leave with an error when work is left that may not be, or when runs were not begun.
+
+    Raises:
+        IncompleteError: says what is left, and which command goes on.
+    """
+    from salon_bench.cli.reporting import lost
+
+    for report in reports:
+        if not report["complete"]:
+            left = report["stopped"] or lost(report["progress"] or {})
+            hint = f"Go on with: salon bench resume {report['run_id']} --store {store}"
+            if allowed:
+                click.echo(f"Work is left: {left}. {hint}", err=True)
+            else:
+                raise IncompleteError(f"work is left: {left}\n{hint}")
+    waiting = [plan.plan.run_id for plan, _, _ in plans[len(reports) :]]
+    if waiting:
+        raise IncompleteError(f"work is left: not begun: {', '.join(waiting)}\nThe same command again begins them.")
+
+
 def _panel(plans: "Sequence[LoadedPlan]", suite: "Suite", store: StoreAddress) -> dict[str, Any]:
     """Combine the finished runs of several judges, and report."""
     from salon_bench.analysis.panel import judge_together
@@ -416,19 +393,3 @@ def _print(reports: list[dict[str, Any]]) -> None:
             click.echo("No two judges gave a verdict about the same thing: every number is one judge's alone.")
         if report["progress"]:
             click.echo(remark(report["progress"]), err=True)
-
-
-def _exit(reports: list[dict[str, Any]], store: StoreAddress, *, allowed: bool, waiting: Sequence[str] = ()) -> None:
-    """Leave with an error when work is left that may not be, or when runs were not begun."""
-    from salon_bench.cli.reporting import lost
-
-    for report in reports:
-        if not report["complete"]:
-            left = report["stopped"] or lost(report["progress"] or {})
-            hint = f"Go on with: salon bench resume {report['run_id']} --store {store}"
-            if allowed:
-                click.echo(f"Work is left: {left}. {hint}", err=True)
-            else:
-                raise IncompleteError(f"work is left: {left}\n{hint}")
-    if waiting:
-        raise IncompleteError(f"work is left: not begun: {', '.join(waiting)}\nThe same command again begins them.")

@@ -165,6 +165,10 @@ def audit_judges(
     table = pl.DataFrame(rows, schema_overrides={"part": pl.String, **numbers})
     agreement, said = pl.DataFrame(), frame.filter(pl.col("verdict").is_not_null())
     if len(judges) > 1 and said.height:
+        sides = said.select(pl.col("side_a_shown").unique().drop_nulls())
+        if sides.height:  # a verdict without an order, as a scorer's, is the same in each
+            one = said.filter(pl.col("side_a_shown").is_null()).drop("side_a_shown").join(sides, how="cross")
+            said = pl.concat([said.filter(pl.col("side_a_shown").is_not_null()), one.select(said.columns)])
         said = said.with_columns(thing=pl.concat_str("battle_id", pl.col("side_a_shown").fill_null(""), separator="\x1f"))
         drawn = 1000 if cluster == "battle_id" else 0  # things that hang together are not drawn one by one
         found = label_statistics(said, thing="thing", rater="judge", label="verdict", confidence=confidence, replicates=drawn)

@@ -262,7 +262,37 @@ FORMS: Final = ("plain", *_FORMS)
 """The forms that :func:`read_pairs` reads."""
 
 
-def read_pairs(path: str | Path, form: str = "plain", *, judged: str | Path | None = None) -> pl.DataFrame:
+def form_of(path: str | Path) -> str:
+    """Return the form of a file of pairs by its columns: that of a released set, else ``plain``.
+
+    Raises:
+        AgreementError: the file cannot be read.
+    """
+    columns = _columns(path)
+    if "battle_id" in columns:
+        return "plain"
+    return next((name for name, form in _FORMS.items() if {*form.needs} <= columns), "plain")
+
+
+def is_table_of_votes(path: str | Path) -> bool:
+    """Return whether a file has battles with a ``winner``, as ``salon votes rank`` reads them.
+
+    Raises:
+        AgreementError: the file cannot be read.
+    """
+    return "winner" in _columns(path)
+
+
+def _columns(path: str | Path) -> set[str]:
+    """Return the columns of a table, or the keys of the first object of a JSON file."""
+    if isinstance(path, str | Path) and Path(path).suffix.lower() == ".json" and Path(path).is_file():
+        first = next(iter(_objects(Path(path))), None)
+        return {*first} if isinstance(first, dict) else set()
+    with reading(str(path), AgreementError):
+        return {*scan(path, "battles", AgreementError).collect_schema().names()}
+
+
+def read_pairs(path: str | Path, form: str | None = None, *, judged: str | Path | None = None) -> pl.DataFrame:
     """Return human preference pairs in the plain form, from a file as its authors released it.
 
     The columns (``docs/agreement.md``) are null where a set does not have them; those of judges come where it has verdicts or
@@ -277,11 +307,11 @@ def read_pairs(path: str | Path, form: str = "plain", *, judged: str | Path | No
     - ``hpdv2``: ``test.json`` with ``image_path`` and ``rank``, the best having the lowest rank.
     - ``pick-a-pic``: the hub's table; rows without a label are left out, as its authors' loader does.
     - ``genai-bench``: a judge's ``pairwise.jsonl``; of rows with one ``idx`` the first counts. What is no verdict is missing.
-    - ``plain``: a table of the plain form, in which only ``battle_id`` and ``winner`` must be.
+    - ``plain``: a table of the plain form, in which only ``battle_id`` must be; ``winner`` is null where people did not answer.
 
     Args:
         path: the file; a table (CSV, JSON, JSON Lines, Parquet), or a folder of Parquet files as a hub has them.
-        form: one of ``FORMS``.
+        form: one of ``FORMS``; None: by its columns (:func:`form_of`).
         judged: verdicts of judges about these pairs, where they are a file of their own: a table with ``battle_id`` and
             ``verdict`` or ``score_a`` and ``score_b``; or with ``picture`` and ``score``; both may have ``judge``, the first
             ``side_a_shown``. For ``mmrb2`` also its own JSON of judgements. A pair that it does not name is not judged.
@@ -300,6 +330,7 @@ def read_pairs(path: str | Path, form: str = "plain", *, judged: str | Path | No
         >>> pairs.select("battle_id", "picture_a", "picture_b", "winner").rows()
         [('p:0-1', 'y', 'x', 'model_b'), ('p:0-2', 'z', 'x', 'model_b'), ('p:1-2', 'y', 'z', 'tie')]
     """
+    form = form_of(path) if form is None else form
     if form not in FORMS:
         raise OptionError("unknown form of pairs", value=form, allowed=FORMS)
     if form == "plain":
@@ -350,7 +381,7 @@ def _table(path: str | Path, form: _Form) -> list[Cells]:
 
 def _typed(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     """Return a table of the plain form with all its columns, in their types."""
-    refuse_missing(("battle_id", "winner"), frame.columns, source)
+    refuse_missing(("battle_id",), frame.columns, source)
     known = {name: kind for name, kind in {**PLAIN, **JUDGED}.items() if name in frame.columns}
     refuse_nested(frame, [*known], source)
     for name, kind in known.items():
@@ -359,6 +390,8 @@ def _typed(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     typed = frame.cast({name: pl.String for name, kind in known.items() if kind == pl.String})
     words = [winner.value for winner in Winner]
     refuse_first(typed, "battle_id", typed["battle_id"].is_null(), source, ["a text"])
-    refuse_first(typed, "winner", ~typed["winner"].is_in(words).fill_null(False), source, words)
+    if "winner" in known:
+        typed = typed.with_columns(pl.col("winner").replace("", None))
+        refuse_first(typed, "winner", ~typed["winner"].is_in(words).fill_null(True), source, words)
     unknown = [pl.lit(None, kind).alias(name) for name, kind in PLAIN.items() if name not in known]
     return typed.with_columns(unknown).select(*PLAIN, pl.exclude(*PLAIN))

@@ -1,0 +1,104 @@
+"""Hold the runs of ``pairs`` and ``pair-scores`` against what people answered about the same pairs."""
+
+import polars as pl
+
+from salon_bench.suites.pairs.suite import BETTER, GOOD, ORDERS, SCORE, SIDES
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Side, Winner
+
+_VERDICTS = {1.0: Winner.MODEL_A.value, 0.0: Winner.MODEL_B.value, 0.5: Winner.TIE.value}
+
+
+def judged_pairs(pairs: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
+    """Return people's pairs with the verdicts of judges: the argument of ``audit_judges``.
+
+    Args:
+        pairs: of ``salon_ranking.agreement.read_pairs``; rows without ``winner``, which people left open, are left out.
+        scores: rows of runs of the suites ``pairs`` or ``pair-scores``.
+
+    Returns:
+        One row per pair, judge and order (a scorer has none): the columns of ``pairs`` with ``judge``, ``side_a_shown`` and
+        ``verdict``, null where it is missing; a scorer's with ``score_a`` and ``score_b``.
+
+    Raises:
+        InputError: people answered about none of the pairs, or there is no verdict to read.
+
+    Example:
+        >>> pairs = pl.DataFrame({"battle_id": ["1"], "winner": ["model_a"]})
+        >>> rows = {"prompt_id": "1", "judge": "j", "task": ["a left", "a right"], "dimension": BETTER, "value": [1.0, 0.5]}
+        >>> judged_pairs(pairs, pl.DataFrame(rows)).select("side_a_shown", "verdict").rows()
+        [('left', 'model_a'), ('right', 'tie')]
+    """
+    answered = pairs.drop("judge", "verdict", "side_a_shown", "score_a", "score_b", strict=False).filter(
+        pl.col("winner").is_not_null()
+    )
+    if answered.is_empty():
+        raise InputError("people answered about none of the pairs", column="winner")
+    kinds = scores.filter(pl.col("dimension") == GOOD).select(
+        "prompt_id",
+        "judge",
+        "task",
+        kind=pl.when(pl.col("value") == 1.0).then(pl.lit(Winner.BOTH_GOOD.value)).otherwise(pl.lit(Winner.BOTH_BAD.value)),
+    )
+    verdict = pl.col("value").replace_strict(_VERDICTS, default=None, return_dtype=pl.String)
+    in_order = (
+        scores.filter((pl.col("dimension") == BETTER) & pl.col("task").is_in(ORDERS))
+        .join(kinds, on=["prompt_id", "judge", "task"], how="left", maintain_order="left")
+        .select(
+            "judge",
+            pl.col("prompt_id").alias("battle_id"),
+            side_a_shown=pl.when(pl.col("task") == ORDERS[0]).then(pl.lit(Side.LEFT.value)).otherwise(pl.lit(Side.RIGHT.value)),
+            verdict=pl.coalesce("kind", verdict),
+        )
+    )
+    a, b = (pl.col("value").filter(pl.col("task") == side).first() for side in SIDES)
+    by_score = (
+        scores.filter((pl.col("dimension") == SCORE) & pl.col("task").is_in(SIDES))
+        .group_by("judge", pl.col("prompt_id").alias("battle_id"), maintain_order=True)
+        .agg(a.alias("score_a"), b.alias("score_b"))
+        .select(
+            "judge",
+            "battle_id",
+            "score_a",
+            "score_b",
+            side_a_shown=pl.lit(None, dtype=pl.String),
+            verdict=pl.when(pl.col("score_a") == pl.col("score_b"))
+            .then(pl.lit(Winner.TIE.value))
+            .when(pl.col("score_a") > pl.col("score_b"))
+            .then(pl.lit(Winner.MODEL_A.value))
+            .when(pl.col("score_a") < pl.col("score_b"))
+            .then(pl.lit(Winner.MODEL_B.value)),
+        )
+    )
+    verdicts = [frame for frame in (in_order, by_score) if frame.height] or [in_order]
+    judged = answered.join(pl.concat(verdicts, how="diagonal"), on="battle_id", how="inner", maintain_order="left")
+    if judged.is_empty():
+        raise InputError("the runs judged none of the pairs that people answered about")
+    return judged
+
+
+def call_costs(calls: pl.DataFrame) -> pl.DataFrame:
+    """Return what verdicts cost, one row per judge.
+
+    Args:
+        calls: rows of ``judge_calls``.
+
+    Returns:
+        ``judge``; ``calls`` that were sent (not answered by a cache); ``seconds``, the mean time of one; ``tokens`` and
+        ``cost_usd``, the means of those that report them; null where none does.
+
+    Example:
+        >>> rows = {"judge": "j", "cached": False, "latency_ms": [900.0, 1100.0], "cost_usd": None}
+        >>> call_costs(pl.DataFrame({**rows, "prompt_tokens": [10, 12], "completion_tokens": [5, 5]})).row(0)
+        ('j', 2, 1.0, 16.0, None)
+    """
+    return (
+        calls.filter(~pl.col("cached"))
+        .group_by("judge", maintain_order=True)
+        .agg(
+            calls=pl.len(),
+            seconds=pl.col("latency_ms").mean() / 1000,
+            tokens=(pl.col("prompt_tokens") + pl.col("completion_tokens")).mean(),
+            cost_usd=pl.col("cost_usd").cast(pl.Float64).mean(),
+        )
+    )

@@ -1,0 +1,221 @@
+"""Judges and scorers held against people's choices about pairs: ``salon bench audit`` and its two suites."""
+
+import csv
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+
+from salon_bench.suites import dry_run, suite_named
+from salon_bench.suites.contract.dry_run import shape
+from salon_bench.suites.contract.suite import Case
+from salon_console import main
+from salon_judges.testing.mock_server import Asked, Script, fixed, serving
+from salon_taxonomy.protocols import Media
+from salon_taxonomy.records import MediaKind, Prompt, Score
+from salon_taxonomy.testing import HOSTILE_REPLIES
+
+SCORERS = """
+def light(images, prompts):
+    return [float(image.getpixel((0, 0))[0]) for image in images]
+
+def dark(images, prompts):
+    return light(images, prompts)
+dark.higher_is_better = False
+
+def none(images, prompts):
+    return [float("nan") for image in images]
+
+def same(images, prompts):
+    return [1.0 for image in images]
+"""
+ORDERED = ("left", "right", "both good", "both bad")
+
+
+def salon(*words: object) -> Result:
+    result = CliRunner().invoke(main, [*map(str, words)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Twelve pairs: people chose the lighter picture, which is picture a in every other pair; category is its parity."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "metrics.py").write_text(SCORERS)
+    rows = []
+    for number in range(12):
+        for side, light in (("a", number % 2 == 0), ("b", number % 2 == 1)):
+            shade = 200 + number if light else 20 + number
+            Image.new("RGB", (8, 8), (shade, 0, 0)).save(tmp_path / f"{number}{side}.png")
+        chosen = "model_a" if number % 2 == 0 else "model_b"
+        names = {side: f"{number}{side[-1]}.png" for side in ("picture_a", "picture_b")}
+        rows.append({"battle_id": f"p{number}", "prompt": "a lamp", **names, "winner": chosen, "category": str(number % 2)})
+    write(tmp_path / "pairs.csv", rows)
+    return tmp_path
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def audited(*words: object, pairs: str = "pairs.csv") -> dict[str, Any]:
+    result = salon("bench", "audit", *words, "--pairs", pairs, "--format", "json")
+    assert result.exit_code == 0, result.output
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+def eyes(folder: Path) -> Script:
+    """A judge that prefers the lighter picture, wherever it is shown."""
+    shades = {}
+    for file in folder.glob("*.png"):
+        shades[hashlib.sha256(file.read_bytes()).hexdigest()] = Image.open(file).getpixel((0, 0))[0]  # type: ignore[index]
+
+    def answer(asked: Asked) -> str:
+        left, right = (shades[each] for each in asked.image_sha256s)
+        return json.dumps({"reason": "", "verdict": "left" if left > right else "right"})
+
+    return Script(rule=answer)
+
+
+def case(kind: MediaKind = MediaKind.IMAGE, pictures: int = 2) -> Case:
+    media = tuple(Media.from_bytes(bytes([number]), kind) for number in range(pictures))
+    return Case("c", "pairs", "set", Prompt(prompt_id="p", suite="pairs", text="a lamp"), media=media)
+
+
+@pytest.mark.parametrize("reply", [*HOSTILE_REPLIES, '{"reason": "", "verdict": "a"}', '{"verdict": ["left"]}'])
+def test_a_reply_that_cannot_be_read_is_no_verdict(reply: str) -> None:
+    rows = dry_run(suite_named("pairs"), case(), [reply, reply]).records
+    assert [(row.value, row.unscored_reason is None) for row in rows if isinstance(row, Score)] == [(None, False)] * 2
+
+
+@pytest.mark.parametrize("first", ORDERED)
+@pytest.mark.parametrize("second", ORDERED)
+def test_exchanging_the_pictures_exchanges_the_verdict(first: str, second: str) -> None:
+    """What is said of the left picture is said of picture b in the second order."""
+    replies = [json.dumps({"reason": "", "verdict": word}) for word in (first, second)]
+    rows = {(row.task, row.dimension): row.value for row in dry_run(suite_named("pairs"), case(), replies).records}  # type: ignore[attr-defined]
+    share = {"left": 1.0, "right": 0.0}
+    assert rows["a left", "a is better"] == share.get(first, 0.5)
+    assert rows["a right", "a is better"] == 1.0 - share.get(second, 0.5)
+    assert rows.get(("a left", "both good")) == {"both good": 1.0, "both bad": 0.0}.get(first)
+    assert rows.get(("a right", "both good")) == {"both good": 1.0, "both bad": 0.0}.get(second)
+
+
+def test_the_question_of_an_edit_shows_the_source_first_and_that_of_a_video_says_so() -> None:
+    suite = suite_named("pairs")
+    edit = dry_run(suite, case(pictures=3), [])
+    assert [str(shape(each.question)["parts"])[:64] for each in edit.inquiries] == [
+        "('Before:', '<image/>', 'Left:', '<image/>', 'Right:', '<image/>"
+    ] * 2
+    assert edit.inquiries[0].question.media[0] == edit.inquiries[1].question.media[0] == case(pictures=3).media[2]
+    assert edit.inquiries[0].question.media[1:] == edit.inquiries[1].question.media[:0:-1]
+    video = dry_run(suite, case(MediaKind.VIDEO), []).inquiries[0].question
+    assert "move as they should" in video.text
+    assert "move as they should" not in edit.inquiries[0].question.text
+
+
+def test_a_judge_that_sees_is_right_and_one_that_says_left_only_is_known_by_its_order(world: Path) -> None:
+    with serving(eyes(world)) as server:
+        right = audited(f"openai:seer@{server.url}")["rows"][0]
+    assert (right["accuracy"], right["same_in_both_orders"], right["first"], right["missing"]) == (1.0, 1.0, 0.5, 0)
+    with serving(Script(rule=fixed('{"reason": "", "verdict": "left"}'))) as server:
+        left = audited(f"openai:lefty@{server.url}")["rows"][0]
+    assert (left["accuracy"], left["same_in_both_orders"], left["first"]) == (0.5, 0.0, 1.0)
+
+
+def test_a_scorer_is_right_where_its_higher_number_is_and_equal_or_missing_numbers_decide_nothing(world: Path) -> None:
+    scorers = [f"scorer:./metrics.py:{name}" for name in ("light", "dark", "same", "none")]
+    document = audited(*scorers, "--by", "category")
+    rows = {(row["judge"], row["part"]): row for row in document["rows"]}
+    assert [rows[name, None]["accuracy"] for name in ("light", "dark", "same", "none")] == [1.0, 0.0, 0.5, None]
+    assert rows["none", None]["missing"] == 12
+    assert rows["light", "1"]["pairs"] == 6
+    assert rows["light", None]["first"] is None  # a scorer sees no order
+    assert {row["judge"]: row["calls"] for row in document["cost"]} == dict.fromkeys(("light", "dark", "same", "none"), 24)
+
+
+def test_a_pair_without_its_picture_is_missing_and_named(world: Path) -> None:
+    (world / "3b.png").unlink()
+    result = salon("bench", "audit", "scorer:./metrics.py:light", "--pairs", "pairs.csv", "--format", "json")
+    assert result.exit_code == 0, result.output
+    [row] = json.loads(result.stdout)["rows"]
+    assert (row["missing"], row["accuracy"], round(row["exact"] * 12)) == (1, 1.0, 11)
+    assert "3b.png" in result.stderr
+
+
+def test_new_choices_of_people_need_no_new_verdicts_and_the_order_of_rows_changes_nothing(world: Path) -> None:
+    rows = rows_of(world / "pairs.csv")
+    first = audited("scorer:./metrics.py:light")
+    write(world / "pairs.csv", [{**row, "winner": "tie"} for row in rows])
+    result = salon("bench", "audit", "scorer:./metrics.py:light", "--pairs", "pairs.csv", "--format", "json")
+    assert "nothing is left to do" in result.stderr
+    assert json.loads(result.stdout)["rows"][0]["decided"] == 0.0
+    write(world / "pairs.csv", rows[::-1])
+    assert audited("scorer:./metrics.py:light")["rows"] == first["rows"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("../secret.png", "leads out of the table's folder"),
+        ("/etc/passwd", "absolute paths are not allowed"),
+        ("https://x/y.png", "is an address, not a file"),
+    ],
+)
+def test_a_picture_outside_of_the_folder_is_refused_by_row_and_column(world: Path, cell: str, words: str) -> None:
+    rows = rows_of(world / "pairs.csv")
+    rows[4]["picture_b"] = cell
+    write(world / "pairs.csv", rows)
+    result = salon("bench", "audit", "scorer:./metrics.py:light", "--pairs", "pairs.csv")
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert "row 5, column 'picture_b'" in result.stderr
+    assert not (world / "salon-results").exists()
+
+
+def test_the_page_shows_the_wrong_pairs_alone_with_what_people_chose(world: Path) -> None:
+    rows = rows_of(world / "pairs.csv")
+    rows[2]["winner"] = "model_b"
+    write(world / "pairs.csv", rows)
+    with serving(eyes(world)) as server:
+        words = ("bench", "audit", f"openai:seer@{server.url}", "--pairs", "pairs.csv")
+        assert salon(*words, "--wrong", "wrong.html").exit_code == 0
+        assert salon(*words, "--wrong", "wrong.csv").exit_code == 0
+        write(world / "pairs.csv", rows[3:])
+        assert salon(*words, "--wrong", "none.html").exit_code == 0
+    page = (world / "wrong.html").read_text()
+    assert page.count("People chose b.") == 1
+    assert ">p2<" in page
+    assert ">p3<" not in page
+    assert set(pl.read_csv(world / "wrong.csv")["battle_id"]) == {"p2"}
+    assert "People chose" not in (world / "none.html").read_text()
+
+
+def test_work_that_is_left_is_no_audit(world: Path) -> None:
+    with serving(eyes(world)) as server:
+        result = salon("bench", "audit", f"openai:seer@{server.url}", "--pairs", "pairs.csv", "--max-calls", "5")
+        assert result.exit_code == 1
+        assert "accuracy" not in result.stdout
+        assert audited(f"openai:seer@{server.url}")["rows"][0]["accuracy"] == 1.0
+
+
+def test_pairs_that_people_left_open_and_a_judge_named_twice_are_refused(world: Path) -> None:
+    judge = "scorer:./metrics.py:light"
+    assert "the same judge was named twice" in salon("bench", "audit", judge, judge, "--pairs", "pairs.csv").stderr
+    write(world / "pairs.csv", [{**row, "winner": ""} for row in rows_of(world / "pairs.csv")])
+    assert "people answered about none of the pairs" in salon("bench", "audit", judge, "--pairs", "pairs.csv").stderr
