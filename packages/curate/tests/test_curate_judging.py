@@ -36,7 +36,7 @@ from salon_judges.testing.mock_server import Script, ScriptLine, serving
 from salon_synthetic import PixelJudge
 from salon_taxonomy.answers.outcome import Parsed
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Reply, Usage
+from salon_taxonomy.protocols import Reply, Token, Usage
 from salon_taxonomy.records import CallStatus, Finish
 from salon_taxonomy.testing import HOSTILE_REPLIES
 

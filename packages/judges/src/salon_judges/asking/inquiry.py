@@ -44,7 +44,7 @@ class Inquiry(Generic[A]):
         problem = reply.problem()
         if self.weigh is None:
             return self.parse(reply.text) if problem is None else problem
-        if problem is not None and not (reply.answered and reply.finish is Finish.LENGTH and reply.tokens):
+        if problem is not None and not (reply.answered and reply.finish is Finish.LENGTH):
             return problem
         if not reply.tokens:
             who = "the stored reply has" if reply.cached else "the judge reports"

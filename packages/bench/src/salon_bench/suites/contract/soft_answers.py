@@ -60,7 +60,8 @@ class Soft(Form):
     @property
     def spans(self) -> Mapping[str, tuple[float, float] | None]:
         """See :class:`Form`."""
-        return {"": (min(self.worth.values()), max(self.worth.values())), OFF_MENU: None}
+        ends = (min(self.worth.values()), max(self.worth.values())) if self.mean else (0.0, 1.0)
+        return {"": ends, OFF_MENU: None}
 
     @property
     def weigh(self) -> Callable[[Sequence[Token]], Outcome[SoftAnswer]]:
