@@ -1,4 +1,4 @@
-"""A question that is weighed: its reply's first tokens count, it is asked once, and what is kept of them gives the same value."""
+"""A question that is weighed: its reply's first tokens count, it is asked once, and stored tokens give the same value."""
 
 import asyncio
 import json
