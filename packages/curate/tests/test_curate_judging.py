@@ -518,4 +518,4 @@ def test_a_journal_keeps_the_log_probabilities_of_a_reply_and_old_lines_have_non
         journal.add("soft", Reply("Yes", tokens=(token,)), "k")
         journal.add("hard", Reply("Yes"), "k")
     assert {request: reply.tokens for request, reply, _ in read_journal(path)} == {"soft": (token,), "hard": ()}
-    assert "tokens" not in path.read_text().splitlines()[1]
+    assert '"tokens"' not in path.read_text().splitlines()[1]

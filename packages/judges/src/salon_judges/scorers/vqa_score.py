@@ -21,7 +21,7 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 QUESTION: Final = 'Does this figure show "{}"? Please answer yes or no.'
 """As in the released code of VQAScore (t2v_metrics)."""
 
-_FORMULA: Final = 1
+_FORMULA: Final = 2
 _TOP: Final = 20
 _ON_MENU: Final = 0.5
 _DECODING: Final = Decoding(temperature=0.0, max_tokens=1, top_logprobs=_TOP)

@@ -141,8 +141,8 @@ class DeclaredSuite(SuiteBase):
         none_paid = None if any(self._spans.values()) or self._means else "no answer to its questions is a number"
         self.reward = RewardSpec(of=self._reward, why_not=none_paid)
         self.soft_steps = tuple(question.id for question, form in questions if form.weigh is not None)
-        unsaid = set() if table.soft else {"soft"}  # files without the key keep the version that they had
-        whole: dict[str, Digestible] = {"table": table.model_dump(mode="json", exclude=unsaid), "rules": _RULES_VERSION}
+        left_out = set() if table.soft else {"soft"}  # files without the key keep the version that they had
+        whole: dict[str, Digestible] = {"table": table.model_dump(mode="json", exclude=left_out), "rules": _RULES_VERSION}
         asked = [each.model_dump(mode="json", exclude={"soft"} if each.soft is None else None) for each, _ in questions]
         self.version = digest("declared suite", {**whole, "questions": asked})
 

@@ -22,6 +22,7 @@ from salon_taxonomy.verdict import Reason
 OFF_MENU: Final = ".off_menu"
 """The number beside a soft value: the probability that is on no answer of the menu."""
 _ON_MENU: Final = 0.5
+_LONGEST_SHOWN: Final = 40
 _ALTERNATIVES: Final = 20  # what servers report at most
 _DECODING: Final = Decoding(max_tokens=MOST_TOKENS, top_logprobs=_ALTERNATIVES)
 _YES_NO: Final[Mapping[str, Sequence[str]]] = {"yes": ("yes",), "no": ("no",)}
@@ -43,19 +44,19 @@ class Soft(Form):
         menu: the spellings of each answer.
         worth: of each answer; the value is their mean, weighted by probability.
         mean: divide by the probability of the whole menu, as the mean mark of a scale needs.
-        words: which answers there are, in the instruction.
+        allowed: which answers there are, in the instruction.
     """
 
     menu: Mapping[str, Sequence[str]] = field(hash=False)
     worth: Mapping[str, float] = field(hash=False)
-    words: str
+    allowed: str
     mean: bool = False
     decoding = _DECODING
 
     @property
     def instruction(self) -> str:
         """See :class:`Form`."""
-        return f"Answer with {self.words}, and nothing else."
+        return f"Answer with {self.allowed}, and nothing else."
 
     @property
     def spans(self) -> Mapping[str, tuple[float, float] | None]:
@@ -77,13 +78,13 @@ class Soft(Form):
         return {"": answer.value, OFF_MENU: answer.off_menu}
 
     def _weigh(self, tokens: Sequence[Token]) -> Outcome[SoftAnswer]:
-        found = answer_probabilities(tokens, self.menu)
-        on_menu = math.fsum(found.shares.values())
-        if on_menu < _ON_MENU and not (self.menu is _NUMBERS and _is_number(found.word)):
-            words = f"{on_menu:.3f} of the probability is on {', '.join(self.menu)}; the reply begins with {found.word[:40]!r}"
-            return Unparsed(Reason.OFF_MENU, words)
-        value = math.fsum(self.worth[answer] * share for answer, share in found.shares.items())
-        return Parsed(SoftAnswer(value / on_menu if self.mean else value, found.other))
+        probabilities = answer_probabilities(tokens, self.menu)
+        on_menu = math.fsum(probabilities.shares.values())
+        if on_menu < _ON_MENU and not (self.menu is _NUMBERS and _is_number(probabilities.word)):
+            beginning = f"the reply begins with {probabilities.word[:_LONGEST_SHOWN]!r}"
+            return Unparsed(Reason.OFF_MENU, f"{on_menu:.3f} of the probability is on {', '.join(self.menu)}; {beginning}")
+        value = math.fsum(self.worth[answer] * share for answer, share in probabilities.shares.items())
+        return Parsed(SoftAnswer(value / on_menu if self.mean else value, probabilities.other))
 
 
 def soft_form(form: Form) -> Soft:
@@ -104,13 +105,13 @@ def soft_form(form: Form) -> Soft:
             return Soft(_YES_NO, {"yes": 1.0, "no": 0.0}, 'one word, "yes" or "no"')
         case Scale(lowest, highest):
             marks = range(lowest, highest + 1)
-            menu = {str(mark): _spellings(mark) for mark in marks}
-            answers_by_spelling(menu)
+            scale = {str(mark): _spellings(mark) for mark in marks}
+            answers_by_spelling(scale)
             worth = {str(mark): float(mark) for mark in marks}
-            return Soft(menu, worth, f"one whole number from {lowest} to {highest}", mean=True)
+            return Soft(scale, worth, f"one whole number from {lowest} to {highest}", mean=True)
         case Expected(answer):
-            known, words = (_YES_NO, 'one word, "yes" or "no"') if answer in _YES_NO else (_NUMBERS, "one whole number")
-            return Soft(known, {other: float(other == answer) for other in known}, words)
+            menu, allowed = (_YES_NO, 'one word, "yes" or "no"') if answer in _YES_NO else (_NUMBERS, "one whole number")
+            return Soft(menu, {other: float(other == answer) for other in menu}, allowed)
     raise InputError("the answer to a soft question is", key="answer", allowed=_SOFT_FORMS)
 
 
