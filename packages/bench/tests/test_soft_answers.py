@@ -10,6 +10,8 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from for_each import for_each
@@ -259,6 +261,21 @@ def test_a_hard_expected_answer_is_right_or_wrong_or_nothing() -> None:
     assert [yes.values(yes.parse(text).answer)[""] for text in ("Answer: yes", "No.")] == [1.0, 0.0]
     assert not isinstance(four.parse("some"), Parsed)
     assert form_of("expected") == Expected()
+
+
+@given(st.dictionaries(st.sampled_from(["1", "2", "3", "4", "5", "five", "The"]), st.floats(0.001, 1.0), min_size=1))
+def test_a_mean_mark_is_the_weighted_mean_of_the_scale_or_nothing(weights: dict[str, float]) -> None:
+    whole = sum(weights.values())
+    shares = {text: weight / whole for text, weight in weights.items()}
+    outcome = soft_form(Scale(1, 5)).weigh([token(*shares.items())])
+    marks = [(int(text.replace("five", "5")), share) for text, share in shares.items() if text != "The"]
+    on_scale = sum(share for _, share in marks)
+    if isinstance(outcome, Parsed):
+        assert 1 <= outcome.answer.value <= 5
+        assert outcome.answer.value == pytest.approx(sum(mark * share for mark, share in marks) / on_scale)
+        assert outcome.answer.off_menu == pytest.approx(1 - on_scale, abs=1e-9)
+    else:
+        assert on_scale < 0.5 + 1e-9
 
 
 def test_the_soft_value_of_a_certain_judge_is_the_hard_value() -> None:

@@ -61,8 +61,11 @@ class Soft(Form):
     @property
     def spans(self) -> Mapping[str, tuple[float, float] | None]:
         """See :class:`Form`."""
-        ends = (min(self.worth.values()), max(self.worth.values())) if self.mean else (0.0, 1.0)
-        return {"": ends, OFF_MENU: None}
+        return {"": self._ends, OFF_MENU: None}
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        return (min(self.worth.values()), max(self.worth.values())) if self.mean else (0.0, 1.0)
 
     @property
     def weigh(self) -> Callable[[Sequence[Token]], Outcome[SoftAnswer]]:
@@ -84,7 +87,9 @@ class Soft(Form):
             beginning = f"the reply begins with {probabilities.word[:_LONGEST_SHOWN]!r}"
             return Unparsed(Reason.OFF_MENU, f"{on_menu:.3f} of the probability is on {', '.join(self.menu)}; {beginning}")
         value = math.fsum(self.worth[answer] * share for answer, share in probabilities.shares.items())
-        return Parsed(SoftAnswer(value / on_menu if self.mean else value, probabilities.other))
+        lowest, highest = self._ends  # rounding leads beyond them by a digit
+        value = min(max(value / on_menu if self.mean else value, lowest), highest)
+        return Parsed(SoftAnswer(value, probabilities.other))
 
 
 def soft_form(form: Form) -> Soft:
