@@ -506,7 +506,9 @@ def test_a_segment_that_cannot_be_folded_stops_the_run_and_loses_no_reply(store:
     assert go(planned, second, store).complete
     assert totals(store, planned) == [3.0] * 100
     rows = RunView(store, planned.plan.run_id).rows("judge_calls")
-    assert rows.height == rows["call_id"].n_unique() == 200 <= len(first.asked) + len(second.asked) <= 201
+    assert rows.height == rows["call_id"].n_unique() == 200
+    # asked twice: the question whose row met the failure, and one of the next case, begun before the run knew of it
+    assert 200 <= len(first.asked) + len(second.asked) <= 202
 
 
 def test_bad_pictures_are_unscored_without_a_call_and_missing_ones_too(store: Path, tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ SCHEMA = '{ type = "object", properties = { cats = { type = "integer" }, others 
 WRONG = [
     ("name", 'name = "posters"', 'name = "Pos ters"', "key 'name': .*'Pos ters'"),
     ("unknown key", "group = ", "gruop = ", "key 'gruop'.*cannot have.*allowed: name, summary, prompts, query, group, overall"),
-    ("overall", 'overall = "mean"', 'overall = "median"', "key 'overall'.*'mean' or 'all'.*'median'"),
+    ("overall", 'overall = "mean"', 'overall = "median"', "key 'overall'.*'mean', 'geometric_mean' or 'all'.*'median'"),
     ("answer", 'answer = "1-5"', 'answer = "stars"', """key 'answer'.*'stars' \\(allowed: "yes/no", a scale"""),
     ("scale", 'answer = "1-5"', 'answer = "5-1"', "key 'answer': unknown form of answer '5-1'"),
     ("labels", '["photo", "oil painting"]', '["photo", "Photo"]', "key 'answer': labels are two or more different"),

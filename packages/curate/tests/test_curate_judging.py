@@ -36,7 +36,7 @@ from salon_judges.testing.mock_server import Script, ScriptLine, serving
 from salon_synthetic import PixelJudge
 from salon_taxonomy.answers.outcome import Parsed
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Reply, Usage
+from salon_taxonomy.protocols import Reply, Token, Usage
 from salon_taxonomy.records import CallStatus, Finish
 from salon_taxonomy.testing import HOSTILE_REPLIES
 
@@ -510,3 +510,12 @@ def test_a_part_costs_the_bytes_that_it_reads_and_those_that_it_writes(tmp_path)
     lines = [json.loads(line) for line in (dataset.folder / COSTS).read_text().splitlines()]
     names = {stage.identity: stage.name for stage in stages}
     assert {(names[line["stage"]], line["shard"]): (line["bytes_read"], line["bytes_written"]) for line in lines} == expected
+
+
+def test_a_journal_keeps_the_log_probabilities_of_a_reply_and_old_lines_have_none(tmp_path):
+    path, token = tmp_path / "journal.jsonl", Token("Yes", -0.25, (("Yes", -0.25), ("No", -1.5)))
+    with ReplyJournal.open(path) as journal:
+        journal.add("soft", Reply("Yes", tokens=(token,)), "k")
+        journal.add("hard", Reply("Yes"), "k")
+    assert {request: reply.tokens for request, reply, _ in read_journal(path)} == {"soft": (token,), "hard": ()}
+    assert '"tokens"' not in path.read_text().splitlines()[1]

@@ -215,6 +215,10 @@ def test_a_taken_port_is_explained() -> None:
         ('{"retry_after_s": 1e400}', "line 2, key 'retry_after_s'"),
         ('{"status": 99}', "line 2, key 'status'"),
         ('{"reply": 7}', "line 2, key 'reply': must be of type str"),
+        ('{"tokens": {"Yes": 1}}', "line 2, key 'tokens': must be of type list"),
+        ('{"tokens": ["Yes"]}', "line 2, key 'tokens': must be a list with a table for each token"),
+        ('{"tokens": [{"Yes": 1.5}]}', "line 2, key 'tokens'"),
+        ('{"tokens": [{}]}', "line 2, key 'tokens'"),
     ],
 )
 def test_what_is_wrong_in_a_script_is_named_by_its_line(tmp_path: Path, line: str, said: str) -> None:

@@ -29,6 +29,7 @@ from salon_curate.tasks import Engine, ShardTask, Spent, TaskResult
 from salon_judges.asking.asker import Asker, AskPolicy, Call, ReadReply, StopAskingError, StoredReply
 from salon_judges.asking.inquiry import Inquiries, Inquiry, drive_async
 from salon_judges.asking.spending import RunLimits, Spending
+from salon_judges.asking.stored_tokens import tokens_of, tokens_text
 from salon_judges.media import PicturePolicy, prepare_bytes
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError, StorageError
@@ -360,6 +361,8 @@ class ReplyJournal:
             "error": reply.error, "judge": reply.version, "prompt_tokens": reply.usage.prompt_tokens,
             "completion_tokens": reply.usage.completion_tokens, "cost_usd": reply.usage.cost_usd, "key": key,
         }  # fmt: skip
+        if reply.tokens:
+            line["tokens"] = tokens_text(reply.tokens)
         try:
             append_line(self._descriptor, line)
         except OSError as error:
@@ -394,7 +397,10 @@ def read_journal(path: Path) -> Iterator[tuple[str, Reply, dict[str, Any]]]:
                 line = json.loads(raw)
                 usage = Usage(line["prompt_tokens"], line["completion_tokens"], line["cost_usd"])
                 status, finish = CallStatus(line["status"]), Finish(line["finish"])
-                reply = Reply(line["text"], status, line["judge"], finish, usage=usage, error=line["error"], cached=True)
+                tokens = tokens_of(line.get("tokens"))
+                reply = Reply(
+                    line["text"], status, line["judge"], finish, usage=usage, tokens=tokens, error=line["error"], cached=True
+                )
                 request, _ = line["request"], line["key"]
                 if not isinstance(line["text"], str):
                     continue

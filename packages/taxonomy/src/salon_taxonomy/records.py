@@ -181,6 +181,9 @@ class JudgeCall(Record):
     response_text: str | None = None
     parse_status: Name | None = Field(default=None, description="'parsed', or the reason why not")
     error: str | None = None
+    tokens: str | None = Field(
+        default=None, description="log-probabilities of the first tokens as JSON, for questions that ask for them"
+    )
 
 
 class Assessment(Record):

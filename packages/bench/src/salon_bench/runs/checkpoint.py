@@ -21,6 +21,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from salon_judges.asking.asker import StoredReply
+from salon_judges.asking.stored_tokens import tokens_of
 from salon_store.errors import StoreError
 from salon_store.journal import Journal
 from salon_store.places import place_of
@@ -175,7 +176,7 @@ def _last_attempts(store: StoreAddress, run_id: str) -> "pl.DataFrame":
 
     calls = ResultStore.open(store, read_only=True).read("judge_calls").filter(pl.col("run_id") == run_id)
     needed = ["call_id", "attempt", "status", "finish", "response_text", "error", "http_status"]
-    needed += ["prompt_tokens", "completion_tokens", "cost_usd"]
+    needed += ["prompt_tokens", "completion_tokens", "cost_usd", "tokens"]
     return calls.select(needed).sort("call_id", "attempt").unique("call_id", keep="last", maintain_order=True).collect()
 
 
@@ -185,6 +186,7 @@ def _remembered(row: Mapping[str, Any]) -> StoredReply:
         status=CallStatus(str(row["status"])),
         finish=Finish(str(row["finish"])) if row["finish"] else Finish.UNKNOWN,
         usage=Usage(),
+        tokens=tokens_of(row["tokens"]),
         http_status=row["http_status"],
         error=None if row["error"] is None else str(row["error"]),
         cached=True,

@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.runs.session import run_row
 from salon_bench.suites.contract.registry import file_of
+from salon_bench.suites.contract.soft_answers import check_tokens
 from salon_bench.suites.contract.suite import RunContext, Suite, SuitePrompt
 from salon_console.table_rows import UsableRows
 from salon_judges.asking.asker import AskPolicy
@@ -226,6 +227,7 @@ def planned(
     if draw:
         _check_drawing(judge_settings or {})
     _check_routes(suite, judge)
+    check_tokens(suite, judge)
     usable = suite.prompts(prompts)
     kept = whole = drawn(usable, limit, seed)
     if shard is not None:

@@ -24,6 +24,7 @@ from salon_bench.suites.contract.suite import Case, Examination, RunContext
 from salon_judges.asking.asker import Asker, AskPolicy, Call, ReadReply, StopAskingError, StoredReply
 from salon_judges.asking.inquiry import Inquiry, drive_async
 from salon_judges.asking.spending import RunLimits
+from salon_judges.asking.stored_tokens import tokens_text
 from salon_judges.clients.chat_reply import safe_line
 from salon_judges.media import PictureCache, PicturePolicy
 from salon_taxonomy.answers import Parsed
@@ -190,6 +191,7 @@ def call_row(
         response_text=reply.text if reply.answered or reply.text else None,
         parse_status="parsed" if isinstance(outcome, Parsed) else outcome.reason.value,
         error=reply.error,
+        tokens=tokens_text(reply.tokens) if call.question.decoding.top_logprobs else None,
     )
 
 

@@ -20,6 +20,7 @@ from salon_judges.asking.extraction_check import faithful
 from salon_judges.asking.foreign_text import foreign
 from salon_judges.asking.inquiry import Inquiry
 from salon_judges.asking.spending import Spending
+from salon_judges.asking.stored_tokens import stored_tokens
 from salon_taxonomy.answers import Parsed, Unparsed
 from salon_taxonomy.errors import InputError, SalonError
 from salon_taxonomy.protocols import CallOutcome, Judge, Question, Reply, Usage
@@ -197,11 +198,13 @@ class Asker:
         for ask in range(1, policy.re_asks + 2):
             step = inquiry.step if ask == 1 else f"{inquiry.step}#{ask}"
             asked = question if ask == 1 else replace(question, parts=(*question.parts, REMINDER.format(number=ask)))
-            reply, outcome = await self._ask(judge, step, ask, asked, inquiry.parse, replies)
+            reply, outcome = await self._ask(judge, step, ask, asked, inquiry.read, replies)
             if isinstance(outcome, Parsed):
                 return InquiryResult(Scored(outcome.answer))
             if isinstance(outcome, Unscored):
                 return InquiryResult(outcome, lost=not policy.settles(reply))
+            if inquiry.weigh is not None:
+                return InquiryResult(outcome.unscored(reply.text))
             unread, text = outcome, reply.text
             self.spending.re_asked += ask <= policy.re_asks
         if policy.extractor is None or not text.strip():
@@ -209,14 +212,14 @@ class Asker:
         parts = (EXTRACTION, foreign(question.text), foreign(text))
         restated = replace(question, parts=parts, system=None)
         self.spending.extracted += 1
-        strict = faithful(inquiry.parse, text)
+        strict = replace(inquiry, parse=faithful(inquiry.parse, text)).read
         reply, outcome = await self._ask(policy.extractor, f"{inquiry.step}#extract", 0, restated, strict, replies)
         if isinstance(outcome, Parsed):
             return InquiryResult(Scored(outcome.answer))
         return InquiryResult(unread.unscored(text), lost=isinstance(outcome, Unscored) and not reply.answered)
 
     async def _ask(
-        self, judge: Judge | None, step: str, ask: int, question: Question, parse: Callable[[str], Any], replies: Replies
+        self, judge: Judge | None, step: str, ask: int, question: Question, read: Callable[[Reply], Any], replies: Replies
     ) -> ReadReply:
         """Return the stored or new reply to a question, parsed."""
         if (seed := self.policy.decoding_seed) is not None:
@@ -225,17 +228,17 @@ class Asker:
         key = replies.key(call)
         known = replies.known(key)
         if known is not None and self.policy.settles(known.reply):
-            return await _read(known.reply, parse)
+            return await _read(known.reply, read)
         if self.policy.judge is None or judge is None:
             reply = known.reply if known else Reply("", CallStatus.CANCELLED, error="no reply to this question is stored")
-            return await _read(reply, parse)
+            return await _read(reply, read)
         if key not in self._open:  # an equal question that is open already is waited for
-            self._open[key] = asyncio.ensure_future(self._call(judge, call, key, known, parse, replies))
+            self._open[key] = asyncio.ensure_future(self._call(judge, call, key, known, read, replies))
             self._open[key].add_done_callback(lambda _: self._open.pop(key, None))
         return await self._open[key]
 
     async def _call(
-        self, judge: Judge, call: Call, key: str, known: StoredReply | None, parse: Callable[[str], Any], replies: Replies
+        self, judge: Judge, call: Call, key: str, known: StoredReply | None, read: Callable[[Reply], Any], replies: Replies
     ) -> ReadReply:
         if self._slots is not None:
             await self._slots.acquire()
@@ -250,8 +253,8 @@ class Asker:
             if self._slots is not None:
                 self._slots.release()
         self.spending.end_call(reply, metered=not self.policy.edits)
-        last = await _read(reply, parse)
-        attempts = [*[await _read(each, parse) for each in reply.earlier], last]
+        last = await _read(reply, read)
+        attempts = [*[await _read(each, read) for each in reply.earlier], last]
         replies.keep(key, call, attempts, first=known.attempts + 1 if known else 1)
         return last
 
@@ -347,23 +350,24 @@ async def parse_reply(parse: Callable[[str], T], text: str) -> T:
 
 
 def storable(reply: Reply) -> Reply:
-    """Return the reply as it can be stored: without lone surrogates and impossible counts."""
+    """Return the reply as it can be stored: without lone surrogates and impossible counts, with 16 tokens at most."""
     if reply.earlier:
         reply = replace(reply, earlier=tuple(storable(each) for each in reply.earlier))
     if not reply.text.isascii() and _SURROGATES.search(reply.text):
         reply = replace(reply, text=_SURROGATES.sub("\ufffd", reply.text))
     if reply.error is not None and _SURROGATES.search(reply.error):
         reply = replace(reply, error=_SURROGATES.sub("\ufffd", reply.error))
+    if reply.tokens:
+        reply = replace(reply, tokens=stored_tokens(reply.tokens))
     usage = reply.usage
     sane = Usage(_within(usage.prompt_tokens), _within(usage.completion_tokens), _within(usage.cost_usd))
     latency = _within(reply.latency_ms)
     return reply if (sane, latency) == (usage, reply.latency_ms) else replace(reply, usage=sane, latency_ms=latency)
 
 
-async def _read(reply: Reply, parse: Callable[[str], Any]) -> ReadReply:
-    """Parse a reply, or return its problem."""
-    problem = reply.problem()
-    return ReadReply(reply, await parse_reply(parse, reply.text) if problem is None else problem)
+async def _read(reply: Reply, read: Callable[[Reply], Any]) -> ReadReply:
+    """Read a reply; a long one in a worker thread, so that the event loop continues."""
+    return ReadReply(reply, read(reply) if len(reply.text) <= _LONG else await asyncio.to_thread(read, reply))
 
 
 def _within(number: N | None) -> N | None:

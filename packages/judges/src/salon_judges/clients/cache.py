@@ -28,7 +28,7 @@ from salon_judges.clients.wrapping import AbsentJudge, WrappedJudge
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply, Usage
-from salon_taxonomy.records import CallStatus
+from salon_taxonomy.records import CallStatus, Finish
 
 _FILE = "replies.sqlite3"
 _LARGEST_ENTRY = 16 << 20
@@ -295,8 +295,12 @@ def _reply(sha256: bytes, body: bytes) -> Reply | str:
 
 
 def is_whole(reply: Reply) -> bool:
-    """Return whether a reply is whole: not failed, not cut off, not withheld, not blank."""
-    return reply.problem() is None and not reply.text.isspace() and reply.text != ""
+    """Return whether a reply is whole: not failed, not cut off, not withheld, not blank.
+
+    One that was cut off and has log-probabilities is whole: those of its first tokens were asked for.
+    """
+    cut_off = reply.answered and reply.finish is Finish.LENGTH and bool(reply.tokens)
+    return (cut_off or reply.problem() is None) and not reply.text.isspace() and reply.text != ""
 
 
 class CachedJudge(WrappedJudge):

@@ -108,6 +108,8 @@ class ScorerJudge(Closing):
         Scored(value=5.0)
     """
 
+    reports_tokens = False
+
     def __init__(self, scorer: CheckedScorer, settings: ScorerSettings | None = None) -> None:
         self.scorer = scorer
         self.settings = settings or ScorerSettings(kind="scorer", scorer=scorer.name)

@@ -6,12 +6,12 @@ question is theirs.
 """
 
 import asyncio
-import math
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any, Final
 
 from salon_judges.clients.specification import open_judge
+from salon_taxonomy.answers import answer_probabilities
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import ManagedJudge, ScorerKind
 from salon_taxonomy.protocols import Decoding, Media, Question, Reply
@@ -21,7 +21,7 @@ from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 QUESTION: Final = 'Does this figure show "{}"? Please answer yes or no.'
 """As in the released code of VQAScore (t2v_metrics)."""
 
-_FORMULA: Final = 1
+_FORMULA: Final = 2
 _TOP: Final = 20
 _ON_MENU: Final = 0.5
 _DECODING: Final = Decoding(temperature=0.0, max_tokens=1, top_logprobs=_TOP)
@@ -67,6 +67,7 @@ def yes_probability(reply: Reply) -> Verdict[float]:
         probability: then the judge does not answer the question, and a small P("yes") would mean nothing.
 
     Example:
+        >>> import math
         >>> from salon_taxonomy.protocols import Token
         >>> first = Token("Yes", math.log(0.7), (("Yes", math.log(0.7)), ("No", math.log(0.2)), (" yes", math.log(0.05))))
         >>> yes_probability(Reply("Yes", tokens=(first,)))
@@ -76,17 +77,11 @@ def yes_probability(reply: Reply) -> Verdict[float]:
         return Unscored(Reason.UNREACHABLE, reply.error or "no judge was asked")
     if not reply.tokens:
         return reply.problem() or Unscored(Reason.NOT_REPORTED, "the judge reports no log-probabilities", reply.text)
-    first = reply.tokens[0]
-    alternatives = dict(first.alternatives) | {first.text: first.logprob}
-    shares = {"yes": 0.0, "no": 0.0}
-    for text, logprob in alternatives.items():
-        word = text.strip().strip(".,!").casefold()
-        if word in shares and not math.isnan(logprob):
-            shares[word] += math.exp(min(logprob, 0.0))
+    shares = answer_probabilities(reply.tokens, {"yes": ("yes",), "no": ("no",)}).shares
     if sum(shares.values()) < _ON_MENU:
         words = f"the reply begins with neither yes nor no: together {sum(shares.values()):.3f} of the probability"
         return Unscored(Reason.OFF_MENU, words, reply.text)
-    return Scored(min(round(shares["yes"], 12), 1.0))
+    return Scored(shares["yes"])
 
 
 def _open(text: str, environment: Mapping[str, str]) -> VqaScore:

@@ -52,6 +52,8 @@ class PixelJudge(Closing):
         No, the picture does not show it.
     """
 
+    reports_tokens = False
+
     def __init__(self, settings: PixelSettings | None = None) -> None:
         self.settings = settings or PixelSettings()
 

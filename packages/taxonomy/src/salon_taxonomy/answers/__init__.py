@@ -19,6 +19,8 @@ and by the generic forms, for questions of one's own:
     a mark of a scale  parse_scale              –                     int
     a JSON object      parse_object             –                     what the caller makes of it
 
+``answer_probabilities`` reads the log-probabilities of a reply's first tokens instead of its text.
+
 Example:
     >>> parse_prism('{"justification": "One finger too many.", "score": 7}')
     Parsed(answer=PrismAnswer(score=7.0, justification='One finger too many.'), reasoning=None, notes=())
@@ -46,11 +48,13 @@ from salon_taxonomy.answers.magicmirror import (
 )
 from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
 from salon_taxonomy.answers.prism import PrismAnswer, parse_prism, render_prism
+from salon_taxonomy.answers.probabilities import AnswerProbabilities, answer_probabilities
 from salon_taxonomy.answers.r3 import R3Answer, parse_r3, render_r3
 from salon_taxonomy.answers.reading import Fidelity
 
 __all__ = [
     "MAGICMIRROR_MENU",
+    "AnswerProbabilities",
     "Artifact",
     "Fidelity",
     "MagicMirrorAnswer",
@@ -64,6 +68,7 @@ __all__ = [
     "Unparsed",
     "VideoChoiceAnswer",
     "YesNoAnswer",
+    "answer_probabilities",
     "magicmirror_json",
     "parse_choice",
     "parse_magicmirror",

@@ -33,6 +33,7 @@ class SuiteBase(ABC):
 
     pictures: PicturePolicy = PicturePolicy()
     steps: Sequence[str] = ()
+    soft_steps: Sequence[str] = ()
     picture_names: Sequence[str] = ()
     reward: RewardSpec = RewardSpec()
 

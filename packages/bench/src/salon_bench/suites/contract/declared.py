@@ -6,7 +6,7 @@
     [[question]]
     id = "legible"
     ask = "Is the text {words} on the poster easy to read?"
-    answer = "yes/no"                       or "1-5", "score", a list of labels, a JSON schema
+    answer = "yes/no"                       or "1-5", "expected", "score", a list of labels, a JSON schema
 
 A word in braces is a column of the prompts, or ``prompt``. Every number is given with an interval.
 """
@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.prompt_files import read_prompts
 from salon_bench.suites.contract.questions import (
+    Expected,
     Form,
     PictureQuestion,
     YesNo,
@@ -33,6 +34,7 @@ from salon_bench.suites.contract.questions import (
     parents_first,
     placeholders,
 )
+from salon_bench.suites.contract.soft_answers import OFF_MENU, soft_form
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import Fault, InputError
@@ -49,7 +51,10 @@ OVERALL: Final = "overall"
 _RULES_VERSION: Final = 2  # raised by hand when instructions, parsers or rows change their meaning
 _QUESTION: Final = "question"
 _EACH: Final = "each"
-_ITEMS: Final = "An item is a text, or a table of text and needs: numbers, from 1, of other items of a yes-or-no question."
+_ITEMS: Final = (
+    "An item is a text, or a table of text, needs (numbers, from 1, of other items of a yes-or-no question) and answer (which "
+    'answer = "expected" expects).'
+)
 
 
 class QuestionTable(BaseModel):
@@ -58,10 +63,13 @@ class QuestionTable(BaseModel):
     Attributes:
         id: its name in tables.
         ask: the words of the question.
-        answer: ``"yes/no"``, a scale such as ``"1-5"``, ``"score"``, a list of labels, or a JSON schema.
+        answer: ``"yes/no"``, a scale such as ``"1-5"``, ``"expected"`` (the answer that each item names), ``"score"``, a list
+            of labels, or a JSON schema.
+        soft: the value is the probability of yes or of the expected answer, or the mean mark, by the judge's
+            log-probabilities. None: as the file says.
         score: of each label, from 0 to 1.
         each: a column with a list: the question is asked once for each item, whose text is ``{each}``. An item is a text, or a
-            table of ``text`` and ``needs``: numbers, from 1, of items that must be answered by yes.
+            table of ``text``, ``needs`` (numbers, from 1, of items that must be answered by yes) and ``answer``.
         needs: names of earlier yes-or-no questions: where one is answered by no, this one counts as no.
         weight: of its values in the overall mean.
     """
@@ -71,6 +79,7 @@ class QuestionTable(BaseModel):
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
     ask: str = Field(min_length=1, max_length=20_000)
     answer: Any
+    soft: bool | None = None
     score: dict[str, Any] | None = None
     each: str | None = Field(default=None, min_length=1)
     needs: list[str] = []
@@ -86,8 +95,9 @@ class SuiteTable(BaseModel):
         prompts: file or folder of the prompts, from the suite file's own folder.
         query: SQL that makes the prompts of the files of a folder (``prompt_files.queried_rows``).
         group: the column of the prompts by which the numbers are given as well; a list counts in several groups.
-        overall: the number over all questions of a picture: the weighted ``mean`` of their values from 0 to 1, or ``all``: 1
-            where every value is at its best, else 0.
+        overall: the number over all questions of a picture: the weighted ``mean`` or ``geometric_mean`` of their values from 0
+            to 1, or ``all``: 1 where every value is at its best, else 0.
+        soft: every question is soft that does not say otherwise.
         interval: ``wilson`` (shares alone), ``bootstrap`` or ``none``. Default: Wilson's for shares, a bootstrap for means.
         confidence: of the intervals.
     """
@@ -99,7 +109,8 @@ class SuiteTable(BaseModel):
     prompts: str | None = Field(default=None, min_length=1)
     query: str | None = Field(default=None, min_length=1)
     group: str | None = Field(default=None, min_length=1)
-    overall: Literal["mean", "all"] | None = None
+    overall: Literal["mean", "geometric_mean", "all"] | None = None
+    soft: bool = False
     interval: Literal["wilson", "bootstrap", "none"] | None = None
     confidence: float = Field(default=0.95, gt=0, lt=1)
 
@@ -129,8 +140,10 @@ class DeclaredSuite(SuiteBase):
         self.steps = tuple(question.id for question, _ in questions)
         none_paid = None if any(self._spans.values()) or self._means else "no answer to its questions is a number"
         self.reward = RewardSpec(of=self._reward, why_not=none_paid)
-        whole: dict[str, Digestible] = {"table": table.model_dump(mode="json"), "rules": _RULES_VERSION}
-        asked = [question.model_dump(mode="json") for question, _ in questions]
+        self.soft_steps = tuple(question.id for question, form in questions if form.weigh is not None)
+        left_out = set() if table.soft else {"soft"}  # files without the key keep the version that they had
+        whole: dict[str, Digestible] = {"table": table.model_dump(mode="json", exclude=left_out), "rules": _RULES_VERSION}
+        asked = [each.model_dump(mode="json", exclude={"soft"} if each.soft is None else None) for each, _ in questions]
         self.version = digest("declared suite", {**whole, "questions": asked})
 
     @property
@@ -149,7 +162,7 @@ class DeclaredSuite(SuiteBase):
         document = parse_toml(text, source=path)
         places = Places(text, path)
         table = places.model(SuiteTable, {key: value for key, value in document.items() if key != _QUESTION})
-        questions = _questions(document.get(_QUESTION), places)
+        questions = _questions(document.get(_QUESTION), places, soft=table is not None and table.soft)
         if table is not None:
             _check_together(table, questions, places)
         faults = places.faults()
@@ -236,7 +249,11 @@ class DeclaredSuite(SuiteBase):
         estimate = partial(interval_over_prompts, shares=shares, confidence=self.table.confidence, none=none)
         order = [OVERALL, *self._spans]
         lines = sorted(mean_lines(scores, estimate), key=lambda row: order.index(str(row["metric"])))
-        return summary_of(lines, [] if none else words_of_intervals(scores, shares, self.table.confidence))
+        notes = [] if none else [*words_of_intervals(scores, shares, self.table.confidence)]
+        if self.soft_steps:
+            words = f"{OFF_MENU} is the probability that is on no answer of the menu"
+            notes.append(f"Soft answers, by the judge's log-probabilities: {', '.join(self.soft_steps)}; {words}.")
+        return summary_of(lines, notes)
 
     @property
     def _spans(self) -> dict[str, tuple[float, float] | None]:
@@ -275,7 +292,8 @@ def _asked(table: QuestionTable, form: Form, facts: Mapping[str, Digestible], pr
     items = facts[table.each]
     asked = []
     for number, item in enumerate(items if isinstance(items, list) else [items], start=1):
-        text, needs = (item.get("text"), item.get("needs") or []) if isinstance(item, Mapping) else (item, [])
+        fields = item if isinstance(item, Mapping) else {"text": item}
+        text, needs = fields.get("text"), fields.get("needs") or []
         if (
             not isinstance(text, str)
             or not text.strip()
@@ -284,23 +302,34 @@ def _asked(table: QuestionTable, form: Form, facts: Mapping[str, Digestible], pr
         ):
             raise InputError("cannot be asked about:", column=table.each, value=item)
         parents = (*table.needs, *(f"{table.id}.{parent}" for parent in needs))
-        asked.append(PictureQuestion(f"{table.id}.{number}", filled(table.ask, {**words, _EACH: text}), form, parents))
+        own = form if table.answer != "expected" else _expecting(form, fields.get("answer"))
+        asked.append(PictureQuestion(f"{table.id}.{number}", filled(table.ask, {**words, _EACH: text}), own, parents))
     return asked
+
+
+def _expecting(form: Form, answer: object) -> Form:
+    """Return the form of a question whose items bring the expected answer, for one item."""
+    own = Expected().of(answer)
+    return own if form.weigh is None else soft_form(own)
 
 
 def _overall(worth: Sequence[tuple[float, Verdict[float]]], rule: str) -> Verdict[float]:
     """Return a picture's number over all questions; a missing verdict leaves none, unless another one decides."""
     known = [(weight, each.value) for weight, each in worth if isinstance(each, Scored)]
-    best = all(value == 1 for _, value in known)
-    if rule == "all" and not best:
+    if rule == "all" and any(value != 1 for _, value in known):
+        return Scored(0.0)
+    if rule == "geometric_mean" and any(value <= 0 for _, value in known):
         return Scored(0.0)
     missing = next((each for _, each in worth if isinstance(each, Unscored)), None)
     if missing is not None or rule == "all":
         return missing or Scored(1.0)
-    return Scored(math.fsum(weight * value for weight, value in known) / math.fsum(weight for weight, _ in known))
+    whole = math.fsum(weight for weight, _ in known)
+    if rule == "geometric_mean":
+        return Scored(math.exp(math.fsum(weight * math.log(value) for weight, value in known) / whole))
+    return Scored(math.fsum(weight * value for weight, value in known) / whole)
 
 
-def _questions(tables: object, places: Places) -> list[tuple[QuestionTable, Form]]:
+def _questions(tables: object, places: Places, *, soft: bool) -> list[tuple[QuestionTable, Form]]:
     """Return the questions that are right; the faults of the others are noted."""
     if not isinstance(tables, list) or not tables:
         places.add(Fault.MISSING, "there is not one [[question]] table", key=_QUESTION)
@@ -313,6 +342,11 @@ def _questions(tables: object, places: Places) -> list[tuple[QuestionTable, Form
         add = partial(places.add, Fault.BAD_VALUE, table=_QUESTION, index=index)
         try:
             form = form_of(table.answer, table.score)
+            if isinstance(form, Expected) and table.each is None:
+                problem = "the items of a column say what is expected; write each = COLUMN beside"
+                raise InputError(problem, key="answer", value="expected")
+            if soft if table.soft is None else table.soft:
+                form = soft_form(form)
         except InputError as error:
             add(error.problem, key=error.key, value=error.value, allowed=error.allowed)
             continue

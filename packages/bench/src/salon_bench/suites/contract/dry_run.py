@@ -10,8 +10,8 @@ from typing import Any, Final, TypeAlias
 
 from salon_bench.suites.contract.suite import Case, Inquiry, RunContext, Suite
 from salon_judges.asking.inquiry import drive
-from salon_taxonomy.answers import Unparsed
-from salon_taxonomy.protocols import Question
+from salon_taxonomy.answers import Parsed
+from salon_taxonomy.protocols import Question, Reply
 from salon_taxonomy.records import Record
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
@@ -35,15 +35,16 @@ class SuiteDryRun:
     records: tuple[Record, ...]
 
 
-def dry_run(suite: Suite, case: Case, replies: Iterable[str | Unscored]) -> SuiteDryRun:
+def dry_run(suite: Suite, case: Case, replies: Iterable[str | Reply | Unscored]) -> SuiteDryRun:
     """Examine a case with the given replies, one for each inquiry; missing replies are ``abstained``.
 
     Args:
         suite: the suite.
         case: the case; its pictures are not looked at. One with a ``problem`` is answered with that, as the runner does. Rows
             of a case that belongs to no run are written under the judge and run ``dry-run``.
-        replies: raw texts as a judge would write them, or an ``Unscored``. They are parsed by the suite once:
-            a reply that it cannot read is not asked for again, as the runner would.
+        replies: raw texts as a judge would write them, whole replies (a soft question needs their tokens), or an
+            ``Unscored``. They are parsed by the suite once: a reply that it cannot read is not asked for again, as the runner
+            would.
     """
     waiting = iter(replies)
     if not case.context.run_id:
@@ -76,12 +77,13 @@ def shape(question: Question) -> Shape:
     return {"parts": parts, "system": system, "schema": question.response_schema, "decoding": question.decoding}
 
 
-def _verdict(inquiry: Inquiry[Any], reply: str | Unscored | None) -> Verdict[Any]:
+def _verdict(inquiry: Inquiry[Any], reply: str | Reply | Unscored | None) -> Verdict[Any]:
     if reply is None:
         return Unscored(Reason.ABSTAINED, "the dry run has no reply left")
     if isinstance(reply, Unscored):
         return reply
-    outcome = inquiry.parse(reply)
-    if isinstance(outcome, Unparsed):
-        return outcome.unscored(reply)
-    return Scored(outcome.answer)
+    whole = Reply(reply) if isinstance(reply, str) else reply
+    outcome = inquiry.read(whole)
+    if isinstance(outcome, Parsed):
+        return Scored(outcome.answer)
+    return outcome if isinstance(outcome, Unscored) else outcome.unscored(whole.text)

@@ -7,28 +7,39 @@ suites (``declared.py``) and suites whose questions differ from prompt to prompt
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from salon_bench.suites.contract.suite import Case, Inquiry
 from salon_judges.asking.foreign_text import foreign
 from salon_judges.clients.scorer import ScoreAnswer, parse_score
-from salon_taxonomy.answers import OffMenuError, Outcome, Parsed, parse_choice, parse_object, parse_scale, parse_yes_or_no
+from salon_taxonomy.answers import (
+    OffMenuError,
+    Outcome,
+    Parsed,
+    Unparsed,
+    parse_choice,
+    parse_object,
+    parse_scale,
+    parse_yes_or_no,
+)
 from salon_taxonomy.answers.strict_json import Json, JsonError
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Question
+from salon_taxonomy.protocols import Decoding, Question, Token
 from salon_taxonomy.verdict import Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
+NUMBER_WORDS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 _SCALE: Final = re.compile(r"(-?[0-9]{1,3})-([0-9]{1,3})")
 _NUMBERS: Final = ("number", "integer", "boolean")
 _OFF_MENU: Final = ("enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-_KINDS: Final = ('"yes/no"', 'a scale such as "1-5"', '"score"', "a list of labels", "a table with a JSON schema")
+_MOST_COUNTED: Final = 1000
+_KINDS: Final = ('"yes/no"', 'a scale such as "1-5"', '"expected"', '"score"', "a list of labels", "a table with a JSON schema")
 
 
 class Form(ABC):
@@ -51,10 +62,17 @@ class Form(ABC):
     """The names of the numbers that are 0 or 1."""
     for_scorers: bool = False
     """Whether a scorer can answer, from the picture and the prompt alone."""
+    decoding: Decoding = Decoding()
+    """How the reply is drawn."""
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
         """The JSON schema of the reply, for judges that follow one; None for prose."""
+        return None
+
+    @property
+    def weigh(self) -> Callable[[Sequence[Token]], Outcome[Any]] | None:
+        """The reader of the reply's log-probabilities; None: its text is read."""
         return None
 
     @abstractmethod
@@ -120,6 +138,58 @@ class Scale(Form):
     def values(self, answer: int) -> Mapping[str, float]:
         """Return the mark."""
         return {"": float(answer)}
+
+
+@dataclass(frozen=True)
+class Expected(Form):
+    """1 for the answer that an item of ``each`` expects, 0 for another one.
+
+    Attributes:
+        answer: ``yes``, ``no`` or a digit; empty in the suite file, where the items bring it.
+
+    Example:
+        >>> four = Expected().of("four")
+        >>> four.values(four.parse("Answer: 4").answer), four.values(four.parse("Answer: 12").answer)
+        ({'': 1.0}, {'': 0.0})
+    """
+
+    answer: str = ""
+    shares = frozenset({""})
+
+    def of(self, answer: object) -> Self:
+        """Return the form for an item's answer.
+
+        Raises:
+            InputError: it is neither yes nor no nor a whole number from 0 to 9, as a digit or a word.
+        """
+        word = str(answer).strip().casefold()
+        word = str(NUMBER_WORDS.index(word)) if word in NUMBER_WORDS else word
+        if word not in ("yes", "no") and not (len(word) == 1 and word in "0123456789"):
+            allowed = ("yes", "no", "a whole number from 0 to 9")
+            raise InputError("the answer that an item expects is", column="answer", value=answer, allowed=allowed)
+        return type(self)(word)
+
+    @property
+    def instruction(self) -> str:
+        """See :class:`Form`."""
+        return f'End with a line "Answer: X", where X is {"a whole number" if self.answer.isdigit() else "yes or no"}.'
+
+    @property
+    def spans(self) -> Mapping[str, tuple[float, float] | None]:
+        """See :class:`Form`."""
+        return {"": (0.0, 1.0)}
+
+    def parse(self, text: str) -> Outcome[str]:
+        """Read a reply (``parse_yes_or_no``, ``parse_scale``)."""
+        outcome = parse_scale(text, 0, _MOST_COUNTED) if self.answer.isdigit() else parse_yes_or_no(text)
+        if isinstance(outcome, Unparsed):
+            return outcome
+        answer = {True: "yes", False: "no"}[outcome.answer] if isinstance(outcome.answer, bool) else str(outcome.answer)
+        return Parsed(answer, outcome.reasoning, outcome.notes)
+
+    def values(self, answer: str) -> Mapping[str, float]:
+        """Return 1 for the expected answer and 0 for another one."""
+        return {"": float(answer == self.answer)}
 
 
 @dataclass(frozen=True)
@@ -255,7 +325,7 @@ def form_of(answer: object, score: Mapping[str, float] | None = None) -> Form:
     """Return the form that a suite file names.
 
     Args:
-        answer: ``"yes/no"``, a scale such as ``"1-5"``, ``"score"``, a list of labels, or a JSON schema.
+        answer: ``"yes/no"``, a scale such as ``"1-5"``, ``"expected"``, ``"score"``, a list of labels, or a JSON schema.
         score: of each label, from 0 to 1.
 
     Raises:
@@ -269,6 +339,8 @@ def form_of(answer: object, score: Mapping[str, float] | None = None) -> Form:
         raise InputError("only labels have scores; the answer is", key="score", value=answer)
     if answer == "yes/no":
         return YesNo()
+    if answer == "expected":
+        return Expected()
     if answer == "score":
         return AnyScore()
     if isinstance(answer, str) and (match := _SCALE.fullmatch(answer)) and int(match[1]) < int(match[2]):
@@ -370,8 +442,9 @@ class PictureQuestion:
         """Return what the judge is asked about a case."""
         schema = None if self.form.schema is None else dict(self.form.schema)
         parts = (case.image, f"{self.text}\n{self.form.instruction}")
-        question = Question(parts, response_schema=schema, prompt=case.prompt.text if self.form.for_scorers else None)
-        return Inquiry(self.step, question, self.form.parse)
+        prompt = case.prompt.text if self.form.for_scorers else None
+        question = Question(parts, response_schema=schema, decoding=self.form.decoding, prompt=prompt)
+        return Inquiry(self.step, question, self.form.parse, self.form.weigh)
 
 
 def ask_all(case: Case, questions: Sequence[PictureQuestion]) -> Generator[Inquiry[Any], Verdict[Any], dict[str, Verdict[Any]]]:

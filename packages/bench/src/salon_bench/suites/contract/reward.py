@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from salon_bench.suites.contract.registry import file_of, suite_named
+from salon_bench.suites.contract.soft_answers import check_tokens
 from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
 from salon_judges.asking.asker import Asker, AskPolicy, Memory, parse_reply
 from salon_judges.asking.inquiry import drive_async
@@ -97,6 +98,7 @@ class SuiteReward(AskingReward):
             raise InputError("cannot be made without a judge", value=name, hint=f'make_reward("{name}", judge=…)')
         if self.judge is not None:
             check_judge(self.judge)
+            check_tokens(self.suite, self.judge)
         if self.scale is not None and not float("-inf") < self.scale[0] < self.scale[1] < float("inf"):
             raise InputError("needs two finite numbers, the lower first", column="scale", value=self.scale)
         check_limits(concurrency=self.concurrency, timeout_s=self.timeout_s)

@@ -6,6 +6,7 @@ a request and is not used up answers it; when none does, the script's rule.
 
 import json
 import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,12 @@ class ScriptLine:
         finish: the completion's ``finish_reason``.
         body: sent as the body of the HTTP reply instead of a completion, as it is.
         status: the HTTP status of ``body``.
+        tokens: the reply's tokens, sent as log-probabilities where the request asks for them: for each its alternatives with
+            their probabilities, the drawn one first. Without ``reply`` the drawn ones are the text.
+
+    Example:
+        >>> ScriptLine(tokens=[{"Yes": 0.75, "No": 0.25}, {".": 1.0}]).text
+        'Yes.'
     """
 
     reply: str = ""
@@ -42,6 +49,12 @@ class ScriptLine:
     finish: str = "stop"
     body: str | None = None
     status: int = 200
+    tokens: Sequence[Mapping[str, float]] = ()
+
+    @property
+    def text(self) -> str:
+        """The text of the completion."""
+        return self.reply or "".join(next(iter(token), "") for token in self.tokens)
 
     def fits(self, asked: Asked) -> bool:
         """Return whether all conditions hold for this request."""
@@ -127,6 +140,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("reply", "contains", "image_sha256", "request_sha256", "fault", "finish", "body"), (str,)),
     **dict.fromkeys(("times", "status"), (int,)),
     "retry_after_s": (int, float),
+    "tokens": (list,),
 }
 
 
@@ -167,6 +181,15 @@ def _check(key: str, value: Any, path: str | Path, number: int) -> None:
         raise InputError(f"must be of type {_TYPES[key][-1].__name__}", source=path, line=number, key=key, value=value)
     if key == "fault" and value not in set(ServerFault):
         raise InputError("unknown fault", source=path, line=number, key=key, value=value, allowed=list(ServerFault))
+    if key == "tokens" and not _probable(value):
+        problem = "must be a list with a table for each token, of texts and their probabilities above 0 and up to 1"
+        raise InputError(problem, source=path, line=number, key=key, value=value)
     low, high = _RANGES.get(key, (None, None))
     if low is not None and high is not None and not low <= value <= high:  # type: ignore[operator]
         raise InputError(f"must lie from {low:g} to {high:g}", source=path, line=number, key=key, value=value)
+
+
+def _probable(tokens: Any) -> bool:
+    """Return whether each token is a table of texts and probabilities."""
+    tables = all(isinstance(token, dict) and token for token in tokens)
+    return tables and all(isinstance(p, int | float) and 0 < p <= 1 for token in tokens for p in token.values())

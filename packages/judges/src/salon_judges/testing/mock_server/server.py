@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +14,7 @@ from email.parser import BytesParser
 from functools import cache
 from io import BytesIO
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from aiohttp import web
 from PIL import Image
@@ -176,7 +177,7 @@ class MockServer:
         if line.fault is None and line.body is None and what in ("edits", "generations"):
             answer = self._edited(seen) if what == "edits" else self._generated(asked)
             return answer.response()
-        answer = _answer_of(line, self._state.script.prompt_tokens)
+        answer = _answer_of(line, self._state.script.prompt_tokens, logprobs=asked.document.get("logprobs") is True)
         if line.fault in {ServerFault.CUT, ServerFault.CUT_REPLY, ServerFault.SLOW_LORIS}:
             return await _broken_off(request, answer, line.fault)
         return answer.response()
@@ -248,7 +249,7 @@ def _error(status: int, message: str, retry_after_s: float | None = None) -> _An
     return _json({"error": {"message": message, "type": "mock_error", "code": None}}, status, retry_after_s)
 
 
-def _answer_of(line: ScriptLine, prompt_tokens: int) -> _Answer:
+def _answer_of(line: ScriptLine, prompt_tokens: int, *, logprobs: bool) -> _Answer:
     """Return the reply to a request that got this line, before it is broken off."""
     if line.body is not None:
         return _Answer(line.status, line.body.encode("utf-8", "surrogatepass"), retry_after_s=line.retry_after_s)
@@ -261,15 +262,15 @@ def _answer_of(line: ScriptLine, prompt_tokens: int) -> _Answer:
             return _error(500, "internal error")
         case ServerFault.WRONG_TYPE:
             return _Answer(200, b"<html><body>Welcome to the proxy</body></html>", "text/html")
-    completion = _completion(line, prompt_tokens)
+    completion = _completion(line, prompt_tokens, logprobs=logprobs)
     if line.fault == ServerFault.TRUNCATED_JSON:
         return _Answer(200, completion.body[: len(completion.body) // 2])
     return completion
 
 
-def _completion(line: ScriptLine, prompt_tokens: int) -> _Answer:
-    """Return a chat completion with the line's text, altered by the line's fault."""
-    text: str | None = line.reply
+def _completion(line: ScriptLine, prompt_tokens: int, *, logprobs: bool) -> _Answer:
+    """Return a chat completion with the line's text and tokens, altered by the line's fault."""
+    text: str | None = line.text
     finish, refusal = line.finish, None
     if line.fault == ServerFault.EMPTY:
         text = ""
@@ -278,19 +279,27 @@ def _completion(line: ScriptLine, prompt_tokens: int) -> _Answer:
     elif line.fault == ServerFault.REFUSAL:
         text, refusal = None, _DECLINED
     elif line.fault == ServerFault.LENGTH:
-        text, finish = line.reply[: len(line.reply) // 2], "length"
+        text, finish = line.text[: len(line.text) // 2], "length"
     written = len(text or refusal or "") // _CHARACTERS_PER_TOKEN + 1
+    choice: dict[str, Any] = {"index": 0, "message": {"role": "assistant", "content": text, "refusal": refusal}}
+    choice["finish_reason"] = finish
+    if logprobs and line.tokens:
+        choice["logprobs"] = {"content": [_token(token) for token in line.tokens if token]}
     document = {
         "id": "chatcmpl-mock",
         "object": "chat.completion",
         "created": 0,
         "model": "mock",
-        "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": text, "refusal": refusal}, "finish_reason": finish}
-        ],
+        "choices": [choice],
         "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": written, "total_tokens": prompt_tokens + written},
     }
     return _json(document)
+
+
+def _token(probabilities: Mapping[str, float]) -> dict[str, Any]:
+    """Return the entry of a token, the first of the alternatives."""
+    pairs = [{"token": text, "logprob": math.log(probability)} for text, probability in probabilities.items()]
+    return {**pairs[0], "top_logprobs": sorted(pairs, key=lambda pair: -float(str(pair["logprob"])))}
 
 
 @contextmanager
