@@ -208,7 +208,9 @@ def fit_rankings(
     max_iterations: int,
 ) -> Fit: ...
 def ranking_rows(
-    models: int, rankings: tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]], log_strengths: NDArray[np.float64]
+    models: int,
+    rankings: tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]],
+    log_strengths: NDArray[np.float64],
 ) -> tuple[
     float,
     NDArray[np.uint32],

@@ -262,6 +262,17 @@ def battles_of(votes: Votes, **reading: Any) -> Battles:
     return Battles.read(votes, **reading) if isinstance(votes, str | Path) else Battles.from_frame(votes, **reading)
 
 
+def refuse_rankings(battles: Battles) -> None:
+    """Refuse rankings where battles are wanted.
+
+    Raises:
+        OptionError: the battles are the pairs of rankings.
+    """
+    if battles.orders is not None:
+        hint = "Rankings are for fit, rank and differences: `salon votes rank FILE` and `salon votes compare FILE`."
+        raise OptionError("this is for battles, and the table holds rankings", source=battles.source, hint=hint)
+
+
 def _kind_of(annotation: object) -> _Kind:
     """Return the types and the range of an annotation."""
     parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
@@ -277,9 +288,8 @@ def _checked(name: str, value: object, kind: _Kind) -> object:
         return value
     if Battles in kind.types:
         battles = battles_of(cast("Votes", value))
-        if battles.orders is not None and not kind.rankings:
-            hint = "Rankings are for fit, rank and differences: `salon votes rank` and `salon votes compare`."
-            raise OptionError(f"{name} must be battles, not", source=battles.source, value=_RANKINGS, hint=hint)
+        if not kind.rankings:
+            refuse_rankings(battles)
         return battles
     wanted = [one for one in kind.types if one is not NoneType]
     if wanted == [bool]:

@@ -132,7 +132,9 @@ class Battles:
                 lazy = numbered(lazy).filter(~truth_of(ANCHOR, schema[ANCHOR]).fill_null(False))
                 remarks.append(f"{counted(left_out, 'anchor battle')} left out")
         if is_of_rankings(schema.names()):
-            _refuse_of_battles(ids=ids != ID, votes=votes, winner_words=winner_words, no_winner=no_winner, copies=copies)
+            _refuse_of_battles(
+                source, ids=ids != ID, votes=votes, winner_words=winner_words, no_winner=no_winner, copies=copies
+            )
             return cls._of_rankings(lazy, source, clusters, column, weight is True, names, remarks)
         lazy = lazy if names is None or isinstance(names, str) else renamed(lazy, names)
         try:
@@ -389,7 +391,10 @@ def _check_options(weight: object, ids: object, anchors: object, names: object) 
         raise OptionError("unknown handling of anchors", value=anchors, allowed=get_args(Anchors))
 
 
-def _refuse_of_battles(**given: object) -> None:
+_OPTIONS = {"ids": "--repeated-ids", "copies": "--repeated-ids", "no_winner": "--no-winner", "votes": "--votes"}
+
+
+def _refuse_of_battles(source: str, **given: object) -> None:
     """Refuse options that only battles have.
 
     Raises:
@@ -397,7 +402,8 @@ def _refuse_of_battles(**given: object) -> None:
     """
     for name, value in given.items():
         if value not in (None, False, "refuse", {}):
-            raise OptionError(f"{name} is for battles; the table holds rankings, which have the column place", value=value)
+            hint = f"Leave it out ({_OPTIONS.get(name, '--winner-words')}): rankings have neither winners nor ids of battles."
+            raise OptionError("the table holds rankings, and this is for battles:", source=source, value=name, hint=hint)
 
 
 def _as_declared(clusters: tuple[str, ...]) -> str | tuple[str, str] | None:

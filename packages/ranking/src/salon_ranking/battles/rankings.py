@@ -170,7 +170,9 @@ def encode_rankings(frame: pl.LazyFrame, weight: str | None, clusters: Sequence[
         problem = "there are no rankings" if not whole.count else "all models are on equal places in every ranking"
         raise BattleError(problem, source=source)
     kept = np.unique(orders.model)
-    remarks = [f"{counted(whole.count - orders.count, 'ranking')} of equal places left out"] if orders.count < whole.count else []
+    remarks = (
+        [f"{counted(whole.count - orders.count, 'ranking')} of equal places left out"] if orders.count < whole.count else []
+    )
     return EncodedRankings(orders.among(kept.astype(np.int64)), tuple(names[number] for number in kept), tuple(remarks))
 
 
@@ -207,7 +209,9 @@ def _check_rows(rows: pl.DataFrame, weight: str | None, clusters: Sequence[str],
         RowCheck("model", "no model name", model.is_null()),
         RowCheck("model", "empty model name", model.str.strip_chars() == ""),
         RowCheck(PLACE, "no place", pl.col(PLACE).is_null()),
-        RowCheck(PLACE, "a place is a whole number of 1 or more, not", ~is_place.fill_null(False) & pl.col(PLACE).is_not_null()),
+        RowCheck(
+            PLACE, "a place is a whole number of 1 or more, not", ~is_place.fill_null(False) & pl.col(PLACE).is_not_null()
+        ),
         RowCheck("model", "a model twice in one ranking:", named & pl.struct(_ID, model.alias("m")).is_first_distinct().not_()),
         RowCheck(_ID, "a ranking of one model:", named & (pl.len().over(_ID) < 2), hint="A ranking needs two models or more."),
         RowCheck(
@@ -218,7 +222,9 @@ def _check_rows(rows: pl.DataFrame, weight: str | None, clusters: Sequence[str],
         ),
         *(RowCheck(name, "no value to cluster by", pl.col(name).is_null()) for name in clusters),
         *(
-            RowCheck(name, "another value than the rows above of the same ranking:", pl.col(name) != pl.col(name).first().over(_ID))
+            RowCheck(
+                name, "another value than the rows above of the same ranking:", pl.col(name) != pl.col(name).first().over(_ID)
+            )
             for name in (*clusters, *([] if weight is None else [weight]))
         ),
     ]
@@ -227,7 +233,12 @@ def _check_rows(rows: pl.DataFrame, weight: str | None, clusters: Sequence[str],
         checks.append(RowCheck(weight, "the weight is no number", value.is_null()))
         checks.append(RowCheck(weight, BAD_WEIGHT, ~(value.is_finite() & value.is_between(LEAST_WEIGHT, MOST_WEIGHT))))
         checks.append(
-            RowCheck(weight, f"a weight more than {MOST_RATIO:,.0f} times the smallest one:", value > MOST_RATIO * value.min(), hint=RATIO_HINT)
+            RowCheck(
+                weight,
+                f"a weight more than {MOST_RATIO:,.0f} times the smallest one:",
+                value > MOST_RATIO * value.min(),
+                hint=RATIO_HINT,
+            )
         )
     wrong = wrong_rows(rows.lazy(), checks)
     if wrong:

@@ -26,7 +26,18 @@ NOT_GIVEN = "(not given)"
 _SOLVER = "rust"
 """The column ``solver`` of a result store, which has had no other value."""
 _MADE = (
-    *("source", "group", "battles", "rankings", "baselines", "baseline_rating", "prior_ties", "tolerance", "converged", "iterations"),
+    *(
+        "source",
+        "group",
+        "battles",
+        "rankings",
+        "baselines",
+        "baseline_rating",
+        "prior_ties",
+        "tolerance",
+        "converged",
+        "iterations",
+    ),
     *("gradient_norm", "log_likelihood", "replicates", "degenerate", "unconverged", "seed", "confidence", "cluster", "weight"),
     *("left_out", "interval", "estimator", "ties", "covariates", "standardized", "ridge", "planned", "excluded", "remarks"),
     *("warnings", "header", "ci_method"),

@@ -1,9 +1,10 @@
-"""The likelihood of rankings by Plackett and Luce: each place is taken by one of the models that are left, in proportion to exp(θ).
+"""The likelihood of rankings by Plackett and Luce.
 
-Plackett 1975 (doi:10.2307/2346567), Luce 1959. Two models in a ranking are a battle of Bradley-Terry. Models on equal places are
-in an order that is not known, so that their probability is the sum over all orders; nothing is known of the pair itself. The
-maximum exists where, of any two groups of all models, each is ahead of the other in some ranking (Hunter 2004,
-doi:10.1214/aos/1079120141, assumption 1): the pairs that rankings decide tell, as battles do.
+Each place in turn is taken by one of the models that are left, with a chance in proportion to exp(θ): Plackett 1975
+(doi:10.2307/2346567), Luce 1959. A ranking of two is a battle of Bradley-Terry. The order of models on equal places is not
+known, so their probability is the sum over all orders. The maximum exists if, however all models are split into two groups, a
+ranking has a model of each group ahead of one of the other (Hunter 2004, doi:10.1214/aos/1079120141, assumption 1). The pairs
+that rankings decide show that, as battles do.
 
 The core gives one row per pair of a ranking (``plackett_luce.rs``), whose slopes and curvature add up to those of the ranking;
 ``uncertainty.sandwich`` sums rows of a ranking, or of a cluster, before it squares them.
