@@ -30,7 +30,9 @@ from salon_ranking import (
 )
 from salon_ranking.cli import votes as command
 from salon_ranking.errors import BattleError, OptionError, UnratableError
+from salon_ranking.models.options import FitOptions
 from salon_ranking.models.ranking_likelihood import RankingLikelihood
+from studies.rankings import NAMES, SETTINGS, SPREAD, Setting, covered, drawn
 
 few = settings(max_examples=5, derandomize=True, deadline=None)
 seeds = st.integers(0, 10_000)
@@ -379,6 +381,28 @@ def test_doubling_all_weights_equals_doubling_all_rankings_in_clusters():
     kept = ["model", "rating", "standard_error", "ci_low", "ci_high"]
     one, _ = boards(frame.with_columns(w=2 * pl.col("w")), "two columns")
     assert_frame_equal(one.table.select(kept), boards(again, "two columns")[0].table.select(kept), rel_tol=1e-7)
+
+
+def test_a_ranking_of_four_tells_23_sixths_of_what_a_vote_between_equals_tells():
+    told = {}
+    for size in (2, 3, 4):
+        frame = {"ranking_id": ["k"] * size, "model": list(MODELS[:size]), "place": list(range(1, size + 1))}
+        battles = Battles.from_frame(frame)
+        assert battles.orders is not None
+        told[size] = np.trace(RankingLikelihood(battles.cells, FitOptions(), battles.orders).at(np.zeros(size)).curvature())
+    assert told[3] / told[2] == pytest.approx(7 / 3) and told[4] / told[2] == pytest.approx(23 / 6)
+
+
+def test_the_study_in_small_covers():
+    setting = next(one for one in SETTINGS if one.name == "prompts with tastes")
+    known = dict(zip(NAMES.tolist(), truth_in_small(setting), strict=True))
+    shares = [covered(seed, setting, known)[0] for seed in range(40)]
+    assert 0.9 < np.mean(shares) < 0.99
+
+
+def truth_in_small(setting: Setting) -> list[float]:
+    """The log-strengths that many rankings of many prompts give."""
+    return fit(drawn(np.random.default_rng(1), SPREAD, 20_000, 4, setting, prompts=20_000)).log_strengths.tolist()
 
 
 # --- What rankings are not for

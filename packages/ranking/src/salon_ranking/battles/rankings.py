@@ -62,6 +62,15 @@ class Orders:
         """The ranking of each entry, shape (entries,)."""
         return np.repeat(np.arange(self.count), np.diff(self.start.astype(np.int64)))
 
+    @property
+    def groups(self) -> tuple[Codes, ...]:
+        """The clusters of each ranking in each column; of two columns, their crossings too."""
+        if len(self.clusters) < 2:
+            return self.clusters
+        first, second = self.clusters
+        crossed = first.astype(np.int64) * (int(second.max(initial=0)) + 1) + second
+        return (first, second, np.unique(crossed, return_inverse=True)[1].astype(np.uint32))
+
     def among(self, members: NDArray[np.int64]) -> "Orders":
         """Return the rankings of some models, which are numbered anew; those that decide no pair of them are left out."""
         number = np.full(int(self.model.max(initial=0)) + 1, -1, dtype=np.int64)
@@ -100,22 +109,20 @@ class Orders:
         """Return the pairs that are decided, counted as battles; a tied pair is none of them."""
         first, second = self.decided()
         ranking = self.ranking[first]
-        aggregator, crossed, crossing = _core.Aggregator(), np.empty((len(self.clusters), 0), np.uint32), None
-        if self.clusters:
-            crossed, crossing = np.unique(np.stack(self.clusters), axis=1, return_inverse=True)
+        aggregator, groups = _core.Aggregator(), self.groups
         aggregator.add(
             self.model[first],
             self.model[second],
             np.zeros(len(first), dtype=np.uint32),
             [0],
             self.weight[ranking],
-            None if crossing is None else crossing.ravel()[ranking].astype(np.uint32),
+            groups[-1][ranking] if groups else None,
         )
-        clusters = np.arange(crossed.shape[1], dtype=np.uint32)
+        clusters, heads = (
+            np.unique(groups[-1], return_index=True) if groups else (np.empty(0, np.uint32), np.empty(0, np.int64))
+        )
         cells = aggregator.finish(models, np.arange(models, dtype=np.uint32), len(clusters), clusters)
-        if len(self.clusters) < 2:
-            return cells
-        return _core.crossed(cells, np.ascontiguousarray(crossed[0]), np.ascontiguousarray(crossed[1]))
+        return cells if len(groups) < 3 else _core.crossed(cells, groups[0][heads], groups[1][heads])
 
 
 class EncodedRankings(NamedTuple):
@@ -240,6 +247,8 @@ def _check_rows(rows: pl.DataFrame, weight: str | None, clusters: Sequence[str],
                 hint=RATIO_HINT,
             )
         )
-    wrong = wrong_rows(rows.lazy(), checks)
+    flags = {f"__wrong {number}": check.wrong for number, check in enumerate(checks)}  # evaluated once, not for each number
+    flagged = rows.with_columns(**flags).lazy()
+    wrong = wrong_rows(flagged, [check._replace(wrong=pl.col(name)) for name, check in zip(flags, checks, strict=True)])
     if wrong:
         raise all_wrong(wrong, source, BattleError)

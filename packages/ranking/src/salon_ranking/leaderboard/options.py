@@ -83,7 +83,7 @@ class ContributionOptions(FitOptions, WorkOptions):
 def settled_options(options: EstimateT, battles: Battles) -> EstimateT:
     """Return options with the kind of interval and the clusters that these battles have.
 
-    The kind that is not named is percentile, or a sandwich for rankings and where refits are slow; 0 replicates are no intervals.
+    The kind that is not named is percentile, or a sandwich for rankings and slow refits; 0 replicates are no intervals.
 
     Raises:
         OptionError: as :meth:`IntervalOptions.check_for`.

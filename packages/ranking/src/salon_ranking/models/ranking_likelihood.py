@@ -43,11 +43,7 @@ class RankingLikelihood:
     @property
     def groups(self) -> Groups:
         """Groups of the rankings: clusters of each column, and their crossings."""
-        clusters = self.orders.clusters if self.clustered else ()
-        if len(clusters) < 2:
-            return clusters
-        _, crossings = np.unique(np.stack(clusters), axis=1, return_inverse=True)
-        return (*clusters, np.ascontiguousarray(crossings.ravel(), dtype=np.uint32))
+        return self.orders.groups if self.clustered else ()
 
     @property
     def row_groups(self) -> Groups:
