@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--leagues", type=int, default=1_000)
     leagues = range(parser.parse_args().leagues)
     with ProcessPoolExecutor() as pool:
-        click.echo("| 200 rankings of four, 40 prompts | covered | mean width | differences beside the truth |")
+        click.echo("| 200 rankings of four, 40 prompts | covered | mean width | spread |")
         click.echo("| --- | --- | --- | --- |")
         for setting in SETTINGS:
             work = partial(covered, setting=setting, known=truth(setting))

@@ -143,7 +143,22 @@ def test_five_models_may_share_the_last_place_alone():
         Battles.from_frame(frame.with_columns(place=3 - pl.col("place")))
 
 
-def test_rankings_of_equal_places_say_nothing_and_are_counted():
+def test_a_table_without_rows_has_no_rankings(tmp_path: Path):
+    (tmp_path / "rankings.csv").write_text("ranking_id,model,place\n")
+    for votes in (tmp_path / "rankings.csv", {"ranking_id": [], "model": [], "place": []}):
+        with pytest.raises(BattleError, match="there are no rankings"):
+            rank(votes)
+
+
+def test_rankings_may_be_clusters_themselves():
+    one, other = (Battles.from_frame(table(0), cluster_by=name, weight=False) for name in ("ranking_id", None))
+    errors = [rank(battles).table["standard_error"].to_numpy() for battles in (one, other)]
+    assert errors[0] == pytest.approx(errors[1], rel=0.1)
+    with pytest.raises(BattleError, match="column 'model': another value"):
+        Battles.from_frame(table(0), cluster_by="model", weight=False)
+
+
+def test_rankings_of_equal_places_are_left_out_and_counted():
     frame = table(0)
     more = pl.concat([frame, pl.DataFrame({"ranking_id": ["z"] * 2, "model": ["ada", "new"], "place": [3, 3]})], how="diagonal")
     board = rank(more, weight=False)

@@ -146,7 +146,7 @@ def is_of_rankings(names: Sequence[str]) -> bool:
 def encode_rankings(frame: pl.LazyFrame, weight: str | None, clusters: Sequence[str], source: str) -> EncodedRankings:
     """Check and encode a table of rankings; rows of weight 0 are left out.
 
-    Rankings on whose places no two models differ are left out and counted: they say nothing of any pair.
+    Rankings whose places are all equal contain no information; they are left out and counted.
 
     Raises:
         BattleError: a column is missing or of the wrong type; a row has no id, no model, no place of 1 or more, or no value to
@@ -159,8 +159,9 @@ def encode_rankings(frame: pl.LazyFrame, weight: str | None, clusters: Sequence[
         rows = counting(numbered(frame).select("__row", *columns), weight).collect()
     _check_rows(rows, weight, clusters, source)
     place = _place().rank("dense").over(_ID).cast(pl.UInt32)
-    text = pl.col(_ID, "model", *clusters).cast(pl.String)
-    table = rows.select(text, place=place, weight=weight_of(weight)).sort(_ID, "place", "model")
+    codes = [pl.col(name).cast(pl.String).alias(f"cluster {number}") for number, name in enumerate(clusters)]
+    text = pl.col(_ID, "model").cast(pl.String)
+    table = rows.select(text, *codes, place=place, weight=weight_of(weight)).sort(_ID, "place", "model")
     first = table[_ID].is_first_distinct()
     start = np.append(np.flatnonzero(first.to_numpy()), table.height).astype(np.uint64)
     names = sorted(table["model"].unique())
@@ -170,7 +171,7 @@ def encode_rankings(frame: pl.LazyFrame, weight: str | None, clusters: Sequence[
         table["model"].cast(pl.Enum(names)).to_physical().cast(pl.UInt32).to_numpy(),
         table["place"].to_numpy(),
         heads["weight"].to_numpy(),
-        tuple(heads[name].rank("dense").cast(pl.UInt32).to_numpy() - np.uint32(1) for name in clusters),
+        tuple(heads[f"cluster {k}"].rank("dense").cast(pl.UInt32).to_numpy() - np.uint32(1) for k in range(len(clusters))),
     )
     orders = whole.taken(np.ones(len(whole.model), dtype=np.bool_))
     if not orders.count:
