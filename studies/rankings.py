@@ -30,7 +30,8 @@ class Setting:
         prompts: standard deviation of each model's effect of a prompt.
         raters: the same of a rater, of whom there are 25.
         clusters: the columns to cluster by.
-        ties: ``"any"``: neighbours are put on one place by chance, one in four; ``"near"``: those less than 0.4 apart.
+        ties: ``"any"``: neighbours are put on one place by chance, one in four; ``"near"``: those less than 0.4 apart;
+            ``"coin"``: these in a random order.
     """
 
     name: str
@@ -48,6 +49,7 @@ SETTINGS = (
     Setting("prompts and 25 raters with tastes", prompts=0.7, raters=0.5, clusters=("prompt_id", "rater_id")),
     Setting("neighbours tied by chance", ties="any"),
     Setting("near equals tied", ties="near"),
+    Setting("near equals in a random order", ties="coin"),
 )
 
 
@@ -66,6 +68,8 @@ def drawn(
     if setting.ties:
         apart = random.random(apart.shape) > 0.25 if setting.ties == "any" else -np.diff(falling, axis=1) > 0.4
     place = np.cumsum(np.column_stack([np.ones(rankings, dtype=np.int64), apart]), axis=1)
+    if setting.ties == "coin":
+        place = 1 + np.argsort(np.argsort(place + random.random(place.shape), axis=1), axis=1)
     number = np.arange(rankings)
     return pl.DataFrame(
         {
