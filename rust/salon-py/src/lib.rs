@@ -43,6 +43,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::has_decisive_cycle, module)?)?;
     module.add_function(wrap_pyfunction!(models::fit_contextual, module)?)?;
     module.add_function(wrap_pyfunction!(models::unexplained, module)?)?;
+    module.add_function(wrap_pyfunction!(models::fit_rankings, module)?)?;
+    module.add_function(wrap_pyfunction!(models::ranking_rows, module)?)?;
     module.add_function(wrap_pyfunction!(models::merge_cells, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::parameter_products, module)?)?;
     module.add_function(wrap_pyfunction!(intervals::parameter_third_moments, module)?)?;

@@ -1,4 +1,4 @@
-//! Models beyond plain Bradley-Terry, on their way out: tie models, covariates, online Elo, leagues that grow.
+//! Models beyond plain Bradley-Terry, on their way out: tie models, covariates, rankings, online Elo, leagues that grow.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -9,6 +9,7 @@ use salon_core::linalg::sparse_cholesky::Elimination;
 use salon_core::model::bradley_terry::{Likelihood, Settings};
 use salon_core::model::contextual::{self, ContextualFit as CoreContextualFit, Rows};
 use salon_core::model::online_elo::{OnlineElo as CoreOnlineElo, Rules};
+use salon_core::model::plackett_luce::{self, Rankings};
 use salon_core::model::ties::{self, TieFit as CoreTieFit, TieModel};
 
 use crate::battles::Cells;
@@ -283,6 +284,66 @@ pub fn unexplained<'py>(py: Python<'py>, models: usize, rows: RowArrays<'_>) -> 
     let rows = rows.rows(models)?;
     let shares = through(py, None, |watch| contextual::unexplained(&rows, watch))?;
     Ok(shares.into_pyarray(py))
+}
+
+/// Rankings as arrays that the core can borrow: start, model, place, weight.
+#[derive(FromPyObject)]
+pub struct RankingArrays<'py>(
+    PyReadonlyArray1<'py, u64>,
+    PyReadonlyArray1<'py, u32>,
+    PyReadonlyArray1<'py, u32>,
+    PyReadonlyArray1<'py, f64>,
+);
+
+impl RankingArrays<'_> {
+    fn rankings(&self, models: usize) -> PyResult<Rankings<'_>> {
+        let (start, model) = (self.0.as_slice()?, self.1.as_slice()?);
+        Ok(Rankings { models, start, model, place: self.2.as_slice()?, weight: self.3.as_slice()? })
+    }
+}
+
+/// Fit strengths to rankings, from `start`.
+#[pyfunction]
+#[pyo3(signature = (models, rankings, start, prior_ties, tolerance, max_iterations))]
+pub fn fit_rankings(
+    py: Python<'_>,
+    models: usize,
+    rankings: RankingArrays<'_>,
+    start: PyReadonlyArray1<'_, f64>,
+    prior_ties: f64,
+    tolerance: f64,
+    max_iterations: usize,
+) -> PyResult<Fit> {
+    let settings = settings(prior_ties, tolerance, max_iterations)?;
+    let (rankings, start) = (rankings.rankings(models)?, start.as_slice()?);
+    let inner = through(py, None, |watch| plackett_luce::fit_rankings(&rankings, start, &settings, watch))?;
+    Ok(Fit { inner })
+}
+
+type Codes<'py> = Bound<'py, PyArray1<u32>>;
+
+/// The log-likelihood at `log_strengths`, and one row per pair of models in a ranking: first, second, slope, bend, ranking.
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+pub fn ranking_rows<'py>(
+    py: Python<'py>,
+    models: usize,
+    rankings: RankingArrays<'_>,
+    log_strengths: PyReadonlyArray1<'_, f64>,
+) -> PyResult<(f64, Codes<'py>, Codes<'py>, Array<'py>, Array<'py>, Codes<'py>)> {
+    let (rankings, theta) = (rankings.rankings(models)?, log_strengths.as_slice()?);
+    if theta.len() != models {
+        return Err(PyValueError::new_err("log_strengths must hold one number per model"));
+    }
+    let rows = through(py, None, |_| rankings.check().map(|()| rankings.at(theta)))?;
+    Ok((
+        rows.log_likelihood,
+        rows.first.into_pyarray(py),
+        rows.second.into_pyarray(py),
+        rows.slope.into_pyarray(py),
+        rows.bend.into_pyarray(py),
+        rows.ranking.into_pyarray(py),
+    ))
 }
 
 /// The battles of two sets of cells together; model `m` of each becomes its `number[m]` of `models`.

@@ -199,6 +199,26 @@ def unexplained(
         NDArray[np.float64],
     ],
 ) -> NDArray[np.float64]: ...
+def fit_rankings(
+    models: int,
+    rankings: tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]],
+    start: NDArray[np.float64],
+    prior_ties: float,
+    tolerance: float,
+    max_iterations: int,
+) -> Fit: ...
+def ranking_rows(
+    models: int,
+    rankings: tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]],
+    log_strengths: NDArray[np.float64],
+) -> tuple[
+    float,
+    NDArray[np.uint32],
+    NDArray[np.uint32],
+    NDArray[np.float64],
+    NDArray[np.float64],
+    NDArray[np.uint32],
+]: ...
 def merge_cells(
     left: Cells,
     left_number: NDArray[np.uint32],

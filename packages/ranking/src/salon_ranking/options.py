@@ -46,6 +46,9 @@ O_co = TypeVar("O_co", covariant=True)
 OptionsT = TypeVar("OptionsT", bound="Options")
 Progress: TypeAlias = Callable[[int, int], object]
 """Called now and then with the steps that are done and their number."""
+_RANKINGS = "rankings"
+Rankable: TypeAlias = Annotated[Battles, _RANKINGS]
+"""Battles, or the pairs of rankings. Functions whose argument is ``Battles`` refuse rankings."""
 Votes: TypeAlias = Battles | Frame | str | Path
 """Battles, a frame of them, or the path of a file or a result store."""
 
@@ -80,10 +83,11 @@ Threads: TypeAlias = Annotated[int, Range(1, 1_000_000)]
 
 
 class _Kind(NamedTuple):
-    """The types that a parameter or field may have, and the range of its numbers."""
+    """The types that a parameter or field may have, the range of its numbers, and whether battles may be rankings."""
 
     types: tuple[object, ...]
     allowed: Range | None = None
+    rankings: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,12 +262,24 @@ def battles_of(votes: Votes, **reading: Any) -> Battles:
     return Battles.read(votes, **reading) if isinstance(votes, str | Path) else Battles.from_frame(votes, **reading)
 
 
+def refuse_rankings(battles: Battles) -> None:
+    """Refuse rankings where battles are wanted.
+
+    Raises:
+        OptionError: the battles are the pairs of rankings.
+    """
+    if battles.orders is not None:
+        hint = "Rankings are for fit, rank and differences: `salon votes rank FILE` and `salon votes compare FILE`."
+        raise OptionError("this is for battles, and the table holds rankings", source=battles.source, hint=hint)
+
+
 def _kind_of(annotation: object) -> _Kind:
     """Return the types and the range of an annotation."""
     parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    allowed = [word for part in parts if get_origin(part) is Annotated for word in get_args(part) if isinstance(word, Range)]
+    words = [word for part in parts if get_origin(part) is Annotated for word in get_args(part)]
+    allowed = [word for word in words if isinstance(word, Range)]
     types = tuple(get_args(part)[0] if get_origin(part) is Annotated else part for part in parts)
-    return _Kind(types, allowed[0] if allowed else None)
+    return _Kind(types, allowed[0] if allowed else None, _RANKINGS in words)
 
 
 def _checked(name: str, value: object, kind: _Kind) -> object:
@@ -271,7 +287,10 @@ def _checked(name: str, value: object, kind: _Kind) -> object:
     if value is None and NoneType in kind.types:
         return value
     if Battles in kind.types:
-        return battles_of(cast("Votes", value))
+        battles = battles_of(cast("Votes", value))
+        if not kind.rankings:
+            refuse_rankings(battles)
+        return battles
     wanted = [one for one in kind.types if one is not NoneType]
     if wanted == [bool]:
         if not isinstance(value, bool) and value not in (0, 1):

@@ -15,11 +15,11 @@ use crate::linalg::laplacian::Laplacian;
 use crate::linalg::sparse_cholesky::{self, Elimination};
 
 /// Up to this many models, a Newton step solves its system by a dense factor.
-const DENSE_NEWTON: usize = 256;
+pub(crate) const DENSE_NEWTON: usize = 256;
 /// Up to this many models, a dense factor is kept for chord steps.
 const DENSE_CHORD: usize = 1024;
 /// Residual of an iterative Newton step, relative to the gradient.
-const STEP_TOLERANCE: f64 = 1e-6;
+pub(crate) const STEP_TOLERANCE: f64 = 1e-6;
 /// Chord steps before full Newton steps take over.
 pub(crate) const MOST_CHORD_STEPS: usize = 30;
 /// Beyond this difference of strengths, exp of a strength might leave the range of a float.
@@ -281,7 +281,7 @@ fn bounds(values: &[f64]) -> (f64, f64) {
 
 /// The largest change that a step makes to any difference of strengths, the prior's fixed opponent included;
 /// infinite for a step that is not a number.
-fn reach_of(step: &[f64]) -> f64 {
+pub(crate) fn reach_of(step: &[f64]) -> f64 {
     if step.iter().any(|value| !value.is_finite()) {
         return f64::INFINITY;
     }

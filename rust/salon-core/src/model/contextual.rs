@@ -192,7 +192,7 @@ impl Design {
                 return Err(CoreError::BadRow { row, problem: "the models are not two of those there are" });
             }
         }
-        let (pairs, pair) = pairs_of(rows);
+        let (pairs, pair) = pairs_of(rows.models, rows.first, rows.second);
         Ok(Self { pairs, pair, size })
     }
 }
@@ -334,15 +334,12 @@ impl<'a> Problem<'a> {
 }
 
 /// The pairs that met, in ascending order, and the pair of every row.
-fn pairs_of(rows: &Rows<'_>) -> (Pairs, Vec<u32>) {
-    let key = |row: usize| {
-        let (first, second) = (rows.first[row], rows.second[row]);
-        (first.min(second), first.max(second))
-    };
+pub(crate) fn pairs_of(models: usize, first: &[u32], second: &[u32]) -> (Pairs, Vec<u32>) {
+    let key = |row: usize| (first[row].min(second[row]), first[row].max(second[row]));
     let mut number: HashMap<(u32, u32), u32> = HashMap::new();
     let mut met = Vec::new();
-    let mut pair: Vec<u32> = Vec::with_capacity(rows.first.len());
-    for row in 0..rows.first.len() {
+    let mut pair: Vec<u32> = Vec::with_capacity(first.len());
+    for row in 0..first.len() {
         let next = met.len() as u32;
         let code = *number.entry(key(row)).or_insert_with(|| {
             met.push(key(row));
@@ -358,7 +355,7 @@ fn pairs_of(rows: &Rows<'_>) -> (Pairs, Vec<u32>) {
     }
     pair.iter_mut().for_each(|code| *code = place[*code as usize]);
     let (first, second) = order.iter().map(|&code| met[code as usize]).unzip();
-    (Pairs { models: rows.models, first, second }, pair)
+    (Pairs { models, first, second }, pair)
 }
 
 fn logistic(value: f64) -> f64 {

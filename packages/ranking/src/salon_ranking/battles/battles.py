@@ -1,4 +1,4 @@
-"""Battles, the pairwise comparisons with their winners: from a frame, a file, or a result store."""
+"""Battles, the pairwise comparisons with their winners, or rankings: from a frame, a file, or a result store."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from salon_console.numbers import counted
 from salon_ranking import _core
 from salon_ranking.battles.encoding import BattleColumns, counting, encode, numbered, weight_of
+from salon_ranking.battles.rankings import Orders, encode_rankings, is_of_rankings
 from salon_ranking.battles.repeated_ids import ID, refuse_repeated
 from salon_ranking.battles.row_selection import Copies, NoWinner, RowSelection, unnamed_ids
 from salon_ranking.battles.vote_formats import VoteFormat, alike_names, format_of, merged_names, renamed
@@ -46,6 +47,7 @@ class Battles:
         everything: the same with anchors, for checks of raters; None without anchors.
         remarks: what a header says of how the battles were read: anchors left out, names that are nearly the same.
         both_bad: battles that were left out because they were judged both-bad; None: all are counted.
+        orders: the rankings, where the table holds rankings: ``cells`` are then the pairs that they decide. None: battles.
     """
 
     source: str
@@ -57,6 +59,7 @@ class Battles:
     everything: pl.LazyFrame | None = None
     remarks: tuple[str, ...] = ()
     both_bad: pl.LazyFrame | None = None
+    orders: Orders | None = None
 
     @classmethod
     def from_frame(
@@ -82,6 +85,9 @@ class Battles:
         those below are read. A battle of weight 0 is left out, and nothing in its row is checked.
         No id may be in two rows: a vote that was exported twice would count twice.
 
+        A table with the column ``place`` and none of these three holds rankings, one row per ranked picture: ``ranking_id``,
+        ``model`` and ``place`` (1 is best; equal places are ties). Clusters and weights are those of a ranking.
+
         Args:
             frame: a frame of polars, pandas or pyarrow, or any table that :data:`salon_ranking.files.Frame` lists.
             cluster_by: a column (a prompt), or two (a prompt and a rater), whose equal values make votes hang together.
@@ -100,7 +106,8 @@ class Battles:
         Raises:
             BattleError: a column is missing or of the wrong type, or a row is wrong or an id repeated; names the first one,
                 and counts every kind.
-            OptionError: more than two columns to cluster by, or the same one twice; an unknown format.
+            OptionError: more than two columns to cluster by, or the same one twice; an unknown format; an option of winners or
+                ids for rankings.
 
         Example:
             >>> frame = pl.DataFrame({"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["model_a", "tie"]})
@@ -124,6 +131,11 @@ class Battles:
             if left_out:
                 lazy = numbered(lazy).filter(~truth_of(ANCHOR, schema[ANCHOR]).fill_null(False))
                 remarks.append(f"{counted(left_out, 'anchor battle')} left out")
+        if is_of_rankings(schema.names()):
+            _refuse_of_battles(
+                source, ids=ids != ID, votes=votes, winner_words=winner_words, no_winner=no_winner, copies=copies
+            )
+            return cls._of_rankings(lazy, source, clusters, column, weight is True, names, remarks)
         lazy = lazy if names is None or isinstance(names, str) else renamed(lazy, names)
         try:
             encoded = encode(lazy, BattleColumns(weight=column, cluster=clusters), source)
@@ -145,9 +157,35 @@ class Battles:
         cells = encoded.cells
         if len(clusters) == 2:
             cells = _core.crossed(cells, *(key.number for key in encoded.keys))
-        # A single column is remembered as its name.
-        kept = clusters[0] if len(clusters) == 1 else (clusters[0], clusters[1]) if clusters else None
-        return cls(source, encoded.models, kept, column, cells, lazy, everything, tuple(remarks))
+        return cls(source, encoded.models, _as_declared(clusters), column, cells, lazy, everything, tuple(remarks))
+
+    @classmethod
+    def _of_rankings(
+        cls,
+        frame: pl.LazyFrame,
+        source: str,
+        clusters: tuple[str, ...],
+        weight: str | None,
+        is_default: bool,
+        names: Mapping[str, str] | Literal["merge"] | None,
+        remarks: Sequence[str],
+    ) -> "Battles":
+        """Check and count a table of rankings; ``is_default``: weights that are all 1 count as none."""
+        if isinstance(names, Mapping) and "model" in frame.collect_schema():
+            frame = renamed(frame, names, ["model"])
+        encoded = encode_rankings(frame, weight, clusters, source)
+        alike = alike_names(encoded.models)
+        said: tuple[str, ...] = (f"{ALIKE}: {', '.join(' and '.join(map(repr, group)) for group in alike)}",) if alike else ()
+        if alike and names == "merge":
+            chosen = merged_names(alike, encoded.models, encoded.orders.cells(len(encoded.models)).records()[0])
+            frame = renamed(frame, chosen, ["model"])
+            encoded = encode_rankings(frame, weight, clusters, source)
+            said = ("merged " + ", ".join(f"{other!r} into {name!r}" for other, name in chosen.items()),)
+        cells = encoded.orders.cells(len(encoded.models))
+        if weight is not None and is_default and (encoded.orders.weight == 1.0).all():
+            frame, weight = counting(numbered(frame), weight), None
+        notes = (*remarks, *encoded.remarks, *said)
+        return cls(source, encoded.models, _as_declared(clusters), weight, cells, frame, None, notes, orders=encoded.orders)
 
     @classmethod
     def read(
@@ -253,6 +291,8 @@ class Battles:
         """
         if isinstance(min_pair_count, bool) or not isinstance(min_pair_count, Integral) or not 1 <= min_pair_count < 1 << 53:
             raise OptionError("min_pair_count must be a whole number of 1 or more, not", value=min_pair_count)
+        if self.orders is not None:
+            raise OptionError("equal weights of pairs are for battles, not for rankings", source=self.source)
         if self.count and not self.frame.head(1).collect().height:
             raise BattleError("only counts are left; weigh the battles before they are counted", source=self.source)
         first, second, _, _, count, weight = self.cells.columns()
@@ -298,7 +338,7 @@ class Battles:
 
     @cached_property
     def count(self) -> int:
-        """Number of battles, whatever their weight."""
+        """Number of battles, or of pairs that rankings decide, whatever their weight."""
         return self.cells.battles
 
     @cached_property
@@ -351,6 +391,26 @@ def _check_options(weight: object, ids: object, anchors: object, names: object) 
         raise OptionError("unknown handling of anchors", value=anchors, allowed=get_args(Anchors))
 
 
+_OPTIONS = {"ids": "--repeated-ids", "copies": "--repeated-ids", "no_winner": "--no-winner", "votes": "--votes"}
+
+
+def _refuse_of_battles(source: str, **given: object) -> None:
+    """Refuse options that only battles have.
+
+    Raises:
+        OptionError: names the first that is not at its default.
+    """
+    for name, value in given.items():
+        if value not in (None, False, "refuse", {}):
+            hint = f"Leave it out ({_OPTIONS.get(name, '--winner-words')}): rankings have neither winners nor ids of battles."
+            raise OptionError("the table holds rankings, and this is for battles:", source=source, value=name, hint=hint)
+
+
+def _as_declared(clusters: tuple[str, ...]) -> str | tuple[str, str] | None:
+    """Return columns to cluster by as a board remembers them: a single one as its name."""
+    return clusters[0] if len(clusters) == 1 else (clusters[0], clusters[1]) if clusters else None
+
+
 def _counts(name: str, table: ArrayLike | None, models: int, source: str) -> NDArray[np.int64]:
     """Return a square table of counts; zeros without a table.
 
@@ -390,7 +450,7 @@ def planned_by(battles: Battles) -> dict[str, int]:
     """
     with reading(battles.source):
         names = battles.frame.collect_schema().names()
-        if "plan_rule" not in names:
+        if "plan_rule" not in names or battles.orders is not None:
             return {}
         rule = pl.col("plan_rule").cast(pl.String).str.strip_chars()
         streams = pl.col("plan_stream").is_not_null() if "plan_stream" in names else pl.lit(False)

@@ -28,7 +28,7 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e9
 MOST_RATIO = 1e6
 """The largest weight over the smallest one of the same battles. Up to here, the standard error of a difference that rests on
 the smallest weights alone keeps five digits in double precision; at 1e8 it is off by 6%, at 1e9 it cannot be had."""
-_BAD_WEIGHT = "a weight that cannot be used:"
+BAD_WEIGHT = "a weight that cannot be used:"
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ def _first_wrong(frame: pl.LazyFrame, columns: BattleColumns, source: str) -> Ba
         weight = weight_of(columns.weight)
         checks.append((columns.weight, "the weight is no number", weight.is_null(), None))
         usable = weight.is_between(LEAST_WEIGHT, MOST_WEIGHT) | (weight == 0)
-        checks.append((columns.weight, _BAD_WEIGHT, ~(weight.is_finite() & usable), None))
+        checks.append((columns.weight, BAD_WEIGHT, ~(weight.is_finite() & usable), None))
     checks += [(name, "no value to cluster by", pl.col(name).is_null(), None) for name in columns.cluster]
     hints = {**_HINTS, "unknown winner": _winner_hint(rows.select(winner.alias("winner")))}
     wrong = wrong_rows(rows, [RowCheck(*check, hint=hints.get(check[1])) for check in checks])
@@ -309,7 +309,7 @@ RATIO_HINT = "Give 0 to the battles of so little weight, which leaves them out, 
 _HINTS = {
     "no winner": "Fill it in, or leave such rows out: --no-winner leave-out (no_winner='leave_out').",
     "a model against itself:": "A battle needs two different models; take the row out.",
-    _BAD_WEIGHT: f"Give 0, which leaves the battle out, or a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}.",
+    BAD_WEIGHT: f"Give 0, which leaves the battle out, or a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}.",
 }
 _MEANINGS = {
     "model_a": {"a", "1", "left", "first", "model_a", "model_1", "leftvote", "image_a", "image_1"},

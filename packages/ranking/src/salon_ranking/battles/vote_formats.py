@@ -136,9 +136,9 @@ def format_of(votes: VoteFormat | str) -> VoteFormat:
     return known
 
 
-def renamed(frame: pl.LazyFrame, names: Mapping[str, str]) -> pl.LazyFrame:
+def renamed(frame: pl.LazyFrame, names: Mapping[str, str], columns: Sequence[str] = ("model_a", "model_b")) -> pl.LazyFrame:
     """Return the frame with other names of models, by their old ones."""
-    return frame.with_columns(pl.col("model_a", "model_b").cast(pl.String).replace(dict(names)))
+    return frame.with_columns(pl.col(columns).cast(pl.String).replace(dict(names)))
 
 
 def alike_names(models: Sequence[str]) -> list[tuple[str, ...]]:

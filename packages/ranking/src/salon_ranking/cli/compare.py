@@ -63,7 +63,7 @@ def compare(
         raise OptionError("two sets of votes are compared by sandwiches, not", value=f"--interval {options.interval}")
     if other is None and by is None:
         check_output(output)
-    rated, _ = read_rated(battles, both_bad, cluster=cluster)
+    rated, _ = read_rated(battles, both_bad, cluster=cluster, rankings=other is None and by is None)
     if other is not None:
         comparison = _sets(rated, read_rated(other, both_bad, cluster=cluster)[0], options)
     elif by is not None:

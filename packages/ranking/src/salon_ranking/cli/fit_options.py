@@ -80,8 +80,8 @@ _INTERVALS: tuple[Option, ...] = (
         "--interval",
         type=click.Choice(["percentile", "bca", "sandwich", "anytime"]),
         help="Bootstrap percentiles, the same corrected for bias and skewness, analytic, or analytic for boards that are "
-        "looked at while votes come in. Default: percentile; for --ties, --covariate and --estimator firth, whose refits are "
-        "slow, sandwich.",
+        "looked at while votes come in. Default: percentile; sandwich for rankings, and for --ties, --covariate and "
+        "--estimator firth, whose refits are slow.",
     ),
     click.option(
         "--bootstrap", "replicates", type=int, default=1000, show_default=True, help="Replicates for the intervals; 0: none."

@@ -32,8 +32,10 @@ def import_votes(battles: Path, output: Path | None, votes: Mapping[str, Any], r
     from salon_console.numbers import counted, frame_cells
     from salon_console.table_files import write_table
     from salon_ranking.battles import Battles
+    from salon_ranking.options import refuse_rankings
 
     read = Battles.read(battles, weight=None, anchors="count", **votes, **rows)
+    refuse_rankings(read)
     table = read.frame.collect().drop("__row", strict=False)
     if output is None:
         click.echo(table.write_csv(), nl=False)

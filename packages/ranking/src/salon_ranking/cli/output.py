@@ -89,17 +89,25 @@ def is_quiet(output: Path | None) -> bool:
 
 
 def read_rated(
-    path: Path, both_bad: "BothBad", *, cluster: Sequence[str] = (), weight: str | bool = True
+    path: Path, both_bad: "BothBad", *, cluster: Sequence[str] = (), weight: str | bool = True, rankings: bool = False
 ) -> "tuple[Battles, pl.DataFrame | None]":
     """Return the battles to rate, and each model's acceptability where ``both_bad`` is ``own``.
 
+    Args:
+        rankings: whether the file may hold rankings.
+
     Raises:
         BattleError: the file cannot be read.
+        OptionError: it holds rankings, and may not.
     """
     from salon_ranking.battles import Battles
     from salon_ranking.diagnostics.both_bad import settle_both_bad
+    from salon_ranking.options import refuse_rankings
 
-    return settle_both_bad(Battles.read(path, cluster_by=tuple(cluster), weight=weight), both_bad)
+    read = Battles.read(path, cluster_by=tuple(cluster), weight=weight)
+    if not rankings:
+        refuse_rankings(read)
+    return settle_both_bad(read, both_bad)
 
 
 @contextmanager

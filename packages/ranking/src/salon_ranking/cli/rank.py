@@ -62,13 +62,15 @@ def rank(fit: Mapping[str, Any], ranks: bool, **request: Any) -> None:
     """Rank models by their battles: Bradley-Terry ratings on the Elo scale with intervals.
 
     INPUT is a CSV, JSON Lines or Parquet file with the columns model_a, model_b and winner (model_a, model_b, both_good,
-    both_bad or tie), or the directory of a result store.
+    both_bad or tie), or the directory of a result store. A table of rankings has one row per ranked picture instead:
+    ranking_id, model and place (1 is best; equal places are ties).
 
     \b
     Example:
       salon votes rank votes.csv
       salon votes rank votes.parquet --baseline my-model-v1 --output board.html
       salon votes rank votes.csv --output board.tex
+      salon votes rank rankings.csv --cluster prompt_id --ranks
       salon votes rank votes.csv --where "category = 'text'" --no-winner leave-out --repeated-ids first
       salon votes rank salon-results --by scenario --cluster suite --prior-ties 1 --format json
       salon votes rank votes.parquet --interval sandwich --cluster prompt_id --cluster rater_id --ranks

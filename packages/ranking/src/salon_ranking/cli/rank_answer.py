@@ -51,8 +51,12 @@ def read_input(request: RankRequest) -> RankInput:
 
     Raises:
         BattleError: the votes or the table cannot be read, or every battle is a flagged rater's.
+        OptionError: the table holds rankings, and an option is for battles alone.
     """
     whole = Battles.read(request.battles, cluster_by=request.cluster, **request.rows, **request.votes)
+    if whole.orders is not None:
+        request.check_rankings(whole.source)
+        return RankInput(whole)
     if request.equal_pairs is not None:
         whole = whole.with_equal_pairs(request.equal_pairs)
     if request.exclude_flagged:

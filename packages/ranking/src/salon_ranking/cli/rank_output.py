@@ -87,7 +87,7 @@ def write_answer(request: RankRequest, rank_input: RankInput, answer: RankAnswer
             request.output,
             title=title,
             by=request.by,
-            battles=answer.rated,
+            battles=answer.rated if answer.rated.orders is None else None,
             analyses=answer.analyses,
             raters=rank_input.raters,
         )

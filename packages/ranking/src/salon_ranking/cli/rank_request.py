@@ -44,6 +44,26 @@ class RankRequest:
         """The name of the boards in a result store."""
         return "overall" if self.by is None else f"by {self.by}"
 
+    def check_rankings(self, source: str) -> None:
+        """Check the options for a table that turned out to hold rankings.
+
+        Raises:
+            OptionError: names the first that is for battles alone.
+        """
+        for_battles = {
+            "--by": self.by,
+            "--listing": self.listing,
+            "--diagnose": self.diagnose,
+            "--held-out": self.held_out,
+            "--equal-pairs": self.equal_pairs,
+            "--exclude-flagged": self.exclude_flagged,
+            "--raters": self.raters,
+        }
+        for name, value in for_battles.items():
+            if value:
+                hint = f"Leave {name} out: it is for battles."
+                raise OptionError("this table holds rankings, which have no", source=source, value=name, hint=hint)
+
     def check(self) -> None:
         """Check that options can be combined, before any work is done.
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.errors import OptionError
+from salon_ranking.options import refuse_rankings
 from salon_taxonomy.enums import Winner
 
 Floats = NDArray[np.float64]
@@ -184,7 +185,12 @@ def common_key(votes: pl.DataFrame, verdicts: pl.DataFrame, sources: tuple[str, 
 
 
 def oriented(battles: Battles) -> pl.DataFrame:
-    """Return the battles with ``first`` and ``second`` in ascending order and ``score``, the first model's."""
+    """Return the battles with ``first`` and ``second`` in ascending order and ``score``, the first model's.
+
+    Raises:
+        OptionError: the table holds rankings.
+    """
+    refuse_rankings(battles)
     frame = battles.frame.collect().drop("battle", "prompt_id_of_verdict", strict=False)
     names = ("battle_id", "prompt_id", "model_a", "model_b", "generation_a", "generation_b")
     frame = frame.with_columns(pl.col(name).cast(pl.String) for name in names if name in frame.columns)

@@ -14,10 +14,10 @@ import polars as pl
 
 from salon_ranking.battles import Battles
 from salon_ranking.battles.encoding import weight_of
-from salon_ranking.errors import BattleError
+from salon_ranking.errors import BattleError, OptionError
 from salon_ranking.files import reading
 from salon_ranking.models.league import check_battles
-from salon_ranking.options import Confidence, takes_battles
+from salon_ranking.options import Confidence, Rankable, takes_battles
 from salon_ranking.uncertainty.proportions import wilson_interval
 from salon_taxonomy.enums import Winner
 
@@ -26,7 +26,7 @@ BothBad: TypeAlias = Literal["tie", "drop", "own"]
 
 @takes_battles
 def settle_both_bad(
-    battles: Battles, handling: BothBad, *, confidence: Confidence = 0.95
+    battles: Rankable, handling: BothBad, *, confidence: Confidence = 0.95
 ) -> tuple[Battles, pl.DataFrame | None]:
     """Return the battles to rate, and the acceptability of every model where that was asked for.
 
@@ -36,7 +36,7 @@ def settle_both_bad(
             rating); ``"own"`` also gives the table of :func:`acceptability`.
 
     Raises:
-        OptionError: an unknown handling, or a confidence outside 0 … 1.
+        OptionError: an unknown handling, a confidence outside 0 … 1, or rankings, which only ``"tie"`` leaves as they are.
         BattleError: there are no battles, or nothing is left to rate.
 
     Example:
@@ -48,6 +48,8 @@ def settle_both_bad(
     """
     if handling == "tie":
         return battles, None
+    if battles.orders is not None:
+        raise OptionError("both-bad is a winner of battles; with rankings it must be tie, not", value=handling)
     _check_rows(battles)
     is_bad = pl.col("winner").cast(pl.String) == Winner.BOTH_BAD.value
     with reading(battles.source):

@@ -26,7 +26,18 @@ NOT_GIVEN = "(not given)"
 _SOLVER = "rust"
 """The column ``solver`` of a result store, which has had no other value."""
 _MADE = (
-    *("source", "group", "battles", "baselines", "baseline_rating", "prior_ties", "tolerance", "converged", "iterations"),
+    *(
+        "source",
+        "group",
+        "battles",
+        "rankings",
+        "baselines",
+        "baseline_rating",
+        "prior_ties",
+        "tolerance",
+        "converged",
+        "iterations",
+    ),
     *("gradient_norm", "log_likelihood", "replicates", "degenerate", "unconverged", "seed", "confidence", "cluster", "weight"),
     *("left_out", "interval", "estimator", "ties", "covariates", "standardized", "ridge", "planned", "excluded", "remarks"),
     *("warnings", "header", "ci_method"),
@@ -56,7 +67,8 @@ class Leaderboard(ShownResult):
             rows for plain Bradley-Terry.
         source: where the battles came from.
         group: the value of the grouping column; None is all battles.
-        battles: number of battles.
+        battles: number of battles; of rankings, of the pairs that they decide.
+        rankings: number of rankings; None: the board is of battles.
         baselines: per component, the model whose rating is fixed at ``baseline_rating``, without an interval's width.
         options: the model, its prior and baseline, and the kind of interval that was made: a sandwich also where percentiles
             were asked for and too many replicates of every component are degenerate.
@@ -93,6 +105,7 @@ class Leaderboard(ShownResult):
     weight: str | None
     left_out: int
     planned: Mapping[str, int] = field(default_factory=dict)
+    rankings: int | None = None
     excluded: ExcludedRaters | None = None
     remarks: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -190,6 +203,8 @@ class Leaderboard(ShownResult):
     @property
     def model(self) -> str:
         """The model and what its ratings maximise, in words."""
+        if self.rankings is not None:
+            return "Plackett-Luce maximum likelihood, equal places in any order, 400·log10 scale"
         how = "maximum likelihood" if self.options.estimator == "maximum-likelihood" else "with Firth's bias reduction"
         tie = "ties half a win" if self.options.ties == "half" else self._tie_parameter
         return f"{_TIE_MODELS[self.options.ties]} {how}, {tie}, 400·log10 scale"
@@ -250,7 +265,10 @@ class Leaderboard(ShownResult):
     def header(self) -> str:
         """One or two sentences on how the table was made, with everything that could not be rated counted."""
         title = self.source if self.group is None else f"{self.source}, {self.group}"
-        parts = [f"{title}: {counted(self.battles, 'battle')}, {counted(self.table.height, 'model')}"]
+        votes = counted(self.battles, "battle")
+        if self.rankings is not None:
+            votes = f"{counted(self.rankings, 'ranking')} ({counted(self.battles, 'pair')})"
+        parts = [f"{title}: {votes}, {counted(self.table.height, 'model')}"]
         parts.append(self.model)
         if self.controlled:
             parts.append(self.controlled)
@@ -277,7 +295,7 @@ class Leaderboard(ShownResult):
         if self.unconverged:
             parts.append(f"{self.unconverged:,} replicates did not converge")
         if self.components > 1:
-            between = f"{counted(self.left_out, 'battle')} between them left out"
+            between = f"{counted(self.left_out, 'battle' if self.rankings is None else 'pair')} between them left out"
             parts.append(f"{self.components} components are ranked each by itself, {between}")
         if not self.converged:
             parts.append(f"NOT CONVERGED after {self.iterations} iterations (gradient {self.gradient_norm:.1e})")
@@ -300,7 +318,9 @@ class Leaderboard(ShownResult):
 
     @property
     def maximised(self) -> str:
-        """What the ratings maximise, for a result store: the estimator, the tie model, and the covariates."""
+        """What the ratings maximise, for a result store: the estimator, the model of ties or rankings, and the covariates."""
+        if self.rankings is not None:
+            return f"{self.options.estimator}; plackett-luce"
         controlled = f"covariates {' '.join(self.covariates)}" if self.covariates else ""
         tied = self.options.ties if self.options.ties != "half" else ""
         return "; ".join(part for part in (self.options.estimator, tied, controlled) if part)

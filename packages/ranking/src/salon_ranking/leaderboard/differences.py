@@ -20,7 +20,7 @@ from salon_ranking.leaderboard.board import Leaderboard, freedom_of
 from salon_ranking.leaderboard.options import EstimateOptions, settled_options
 from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.ratings import POINTS_PER_UNIT, fitted
-from salon_ranking.options import Progress, with_options
+from salon_ranking.options import Progress, Rankable, with_options
 from salon_ranking.uncertainty.multiple_testing import benjamini_hochberg, holm
 from salon_ranking.uncertainty.options import Interval
 from salon_ranking.uncertainty.resampling import uncertainties
@@ -101,7 +101,7 @@ class Differences:
 
 
 @with_options(EstimateOptions)
-def differences(battles: Battles, options: EstimateOptions) -> Differences:
+def differences(battles: Rankable, options: EstimateOptions) -> Differences:
     """Return the difference of any two models, with interval and significance; keywords and errors as for :func:`rank`.
 
     A BCa interval needs a baseline and is not offered here.

@@ -83,12 +83,12 @@ class ContributionOptions(FitOptions, WorkOptions):
 def settled_options(options: EstimateT, battles: Battles) -> EstimateT:
     """Return options with the kind of interval and the clusters that these battles have.
 
-    The kind that is not named is percentile, or a sandwich where refits are slow; 0 replicates are no intervals.
+    The kind that is not named is percentile, or a sandwich for rankings and slow refits; 0 replicates are no intervals.
 
     Raises:
         OptionError: as :meth:`IntervalOptions.check_for`.
     """
-    is_quick = options.is_plain and options.estimator == "maximum-likelihood"
+    is_quick = options.is_plain and options.estimator == "maximum-likelihood" and battles.orders is None
     default = is_quick or len(battles.models) > MOST_MODELS or options.replicates == 0
     kind = options.interval or ("percentile" if default else "sandwich")
     settled = replace(options, interval=kind, cluster=battles.is_clustered(options.cluster))

@@ -13,7 +13,7 @@ from salon_ranking.leaderboard.options import RankOptions, settled_options
 from salon_ranking.models.likelihood import check_size
 from salon_ranking.models.ratings import POINTS_PER_UNIT, RANK_DIGITS, Ratings, fitted
 from salon_ranking.models.ties import TIE_EDGES, TieLikelihood
-from salon_ranking.options import with_options
+from salon_ranking.options import Rankable, with_options
 from salon_ranking.uncertainty.options import Interval
 from salon_ranking.uncertainty.resampling import LeagueUncertainty, uncertainties
 from salon_ranking.uncertainty.simultaneous import rank_intervals
@@ -26,8 +26,10 @@ NORMAL_DRAWS = 1000
 
 
 @with_options(RankOptions)
-def rank(battles: Battles, options: RankOptions) -> Leaderboard:
+def rank(battles: Rankable, options: RankOptions) -> Leaderboard:
     """Rate all models, by any model of :func:`salon_ranking.fit`, with intervals (``docs/intervals.md``).
+
+    Rankings have sandwiches, or intervals that hold at every look, and no replicates.
 
     The rating is the fit to all battles, never an average of replicates. Every replicate resamples battles (or, with
     ``cluster``, whole clusters) with replacement and is fitted again; its uncertainty includes that of the baseline.
@@ -98,6 +100,7 @@ def _board(intervals: "_Intervals", table: pl.DataFrame) -> Leaderboard:
         source=battles.source,
         group=None,
         battles=battles.count,
+        rankings=None if battles.orders is None else battles.orders.count,
         baselines=ratings.baselines,
         converged=ratings.converged,
         iterations=ratings.iterations,

@@ -72,6 +72,8 @@ class CovariateLikelihood:
     clusters: Groups
     source: str
 
+    unit = None
+
     @property
     def size(self) -> int:
         """Number of terms."""

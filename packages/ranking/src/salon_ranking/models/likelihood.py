@@ -7,6 +7,7 @@ Bradley-Terry      none (k = 0)                            :class:`PairLikelihoo
 Davidson           ν, none when there are no ties          ``models.ties.TieLikelihood``
 Rao-Kupper         κ, none when there are no ties          ``models.ties.TieLikelihood``
 covariates         one coefficient per term                ``models.covariates.CovariateLikelihood``
+Plackett-Luce      none (k = 0)                            ``models.ranking_likelihood.RankingLikelihood``
 =================  ======================================  ===========================================
 
 The likelihood is that of one league, the models that can be compared with each other. It is fitted (:meth:`Likelihood.fit`),
@@ -122,6 +123,10 @@ class Likelihood(Protocol):
     @property
     def row_groups(self) -> Groups:
         """The same, of the rows of :meth:`ScoreSums.by_row`."""
+
+    @property
+    def unit(self) -> Codes | None:
+        """The ranking of each of these rows; None: a row stands for battles, each independent of the others."""
 
     @property
     def weights(self) -> Floats:
@@ -261,6 +266,7 @@ class PairLikelihood:
     clustered: bool = False
 
     size = 0
+    unit = None
 
     @property
     def groups(self) -> Groups:

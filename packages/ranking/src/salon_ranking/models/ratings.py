@@ -1,4 +1,4 @@
-"""Bradley-Terry ratings by maximum likelihood or with Firth's bias reduction, on the Elo scale.
+"""Ratings by maximum likelihood or with Firth's bias reduction, on the Elo scale: Bradley-Terry, of rankings Plackett-Luce.
 
 P(i beats j) = 1 / (1 + exp(θ_j - θ_i)); Bradley & Terry 1952. Every kind of tie counts half a win for each model, and a
 rating is ``baseline_rating + 400/ln 10 · (θ - θ_baseline)``, so 400 points are odds of ten to one (MEF: win
@@ -25,8 +25,9 @@ from salon_ranking.models.covariate_likelihood import CovariateLikelihood, desig
 from salon_ranking.models.league import League, default_baseline, leagues_of
 from salon_ranking.models.likelihood import LeagueFit, Likelihood, PairLikelihood, check_size
 from salon_ranking.models.options import FitOptions
+from salon_ranking.models.ranking_likelihood import RankingLikelihood, check_options
 from salon_ranking.models.ties import Chances, TieLikelihood, outcome_chances
-from salon_ranking.options import with_options
+from salon_ranking.options import Rankable, with_options
 
 Floats = NDArray[np.float64]
 
@@ -166,8 +167,8 @@ def chances_of(ratings: Ratings, first: NDArray[np.int64], second: NDArray[np.in
 
 
 @with_options(FitOptions)
-def fit(battles: Battles, options: FitOptions) -> Ratings:
-    """Rate all models, by Bradley-Terry, a tie model, or at equal covariates.
+def fit(battles: Rankable, options: FitOptions) -> Ratings:
+    """Rate all models, by Bradley-Terry, a tie model, or at equal covariates; by Plackett-Luce where battles are rankings.
 
     The keywords are the fields of :class:`salon_ranking.FitOptions`.
 
@@ -205,6 +206,7 @@ def fitted(battles: Battles, options: FitOptions, *, clustered: bool = False) ->
     Args:
         clustered: keep the clusters of the battles for the uncertainty of the fit.
     """
+    check_options(battles, options)
     baseline, start = options.baseline, options.start
     if baseline is not None and baseline not in battles.models:
         raise UnknownModelError("unknown baseline", source=battles.source, value=baseline, allowed=battles.models)
@@ -244,6 +246,9 @@ def _likelihoods(battles: Battles, leagues: Sequence[League], options: FitOption
         UnratableError: a tie parameter has no finite estimate.
         CovariateError: a column is missing or incomplete.
     """
+    if battles.orders is not None:
+        orders = battles.orders
+        return [RankingLikelihood(league.cells, options, orders.among(league.members), clustered) for league in leagues]
     if options.covariates:
         design = design_of(battles, options.parsed_covariates, options.standardize, clustered)
         return [design.likelihood(league, options) for league in leagues]

@@ -58,6 +58,8 @@ class TieLikelihood:
     options: FitOptions
     clustered: bool = False
 
+    unit = None
+
     @property
     def model(self) -> TieModel:
         """The tie model's name."""

@@ -36,7 +36,7 @@ class IntervalOptions(CoverageOptions, WorkOptions):
     Attributes:
         interval: ``"percentile"``; ``"bca"``, corrected for bias and skewness; ``"sandwich"``, analytic, without draws;
             ``"anytime"``, a sandwich whose intervals hold at every look (``anytime.py``). None: percentile for plain
-            Bradley-Terry by maximum likelihood; for the others, whose refits are slow, sandwich.
+            Bradley-Terry by maximum likelihood; for the others, whose refits are slow, and for rankings, sandwich.
         replicates: 0 for no intervals.
         seed: of the replicates, from 0 to 2⁶³-1.
     """
@@ -72,6 +72,9 @@ class IntervalOptions(CoverageOptions, WorkOptions):
             OptionError: names the first option that does not fit.
         """
         columns = cluster_columns(battles.cluster_by) if self.cluster else ()
+        if battles.orders is not None and self.is_wanted and not self.is_analytic:
+            allowed = ["sandwich", "anytime"]
+            raise OptionError("rankings have no intervals of the kind", value=self.kind, allowed=allowed)
         if self.interval == "bca" and len(columns) == 2:
             raise OptionError("BCa intervals are for one column of clusters, not", value=" and ".join(columns))
         if self.kind != "percentile":

@@ -25,6 +25,7 @@ from salon_ranking.uncertainty.sandwich import (
     accelerations,
     counts_of,
     degrees_of_freedom,
+    independent_votes,
     models_of_one_cluster,
     sandwich,
     still_models,
@@ -92,7 +93,7 @@ def _uncertainty(league: FittedLeague, base: int | None, asked: IntervalOptions)
     likelihood, values, models = league.likelihood, league.estimate.values, len(league.members)
     cells, prior = likelihood.cells, likelihood.options.prior_ties
     counts = counts_of(likelihood.groups)
-    units = float(min(counts[:2], default=cells.battles))
+    units = float(min(counts[:2], default=independent_votes(likelihood)))
     still = models_of_one_cluster(cells) if asked.cluster else np.zeros(models, dtype=np.bool_)
     if prior == 0.0:
         still |= still_models(likelihood, values)

@@ -155,13 +155,18 @@ def sandwich(likelihood: Likelihood, values: Floats) -> Sandwich:
         values: the fit to all battles: θ, then the further parameters.
     """
     bread, scores, prior = _bread(likelihood, values)
-    groups, weights = likelihood.row_groups, likelihood.weights
+    groups, weights, unit = likelihood.row_groups, likelihood.weights, likelihood.unit
     if groups:
         return clustered(scores.by_row(), groups, bread, prior)
     if len(weights) and weights.min() < weights.max():
-        rows = scores.by_row().repeated()
-        return clustered(rows, (np.arange(len(rows.bend), dtype=np.uint32),), bread, prior)
-    return independent(scores.products(None), likelihood.cells.battles, bread, prior, likelihood.cells.models)
+        rows = scores.by_row() if unit is not None else scores.by_row().repeated()
+        return clustered(rows, (np.arange(len(rows.bend), dtype=np.uint32) if unit is None else unit,), bread, prior)
+    return independent(scores.products(unit), independent_votes(likelihood), bread, prior, likelihood.cells.models)
+
+
+def independent_votes(likelihood: Likelihood) -> int:
+    """Return the number of battles, or of rankings."""
+    return likelihood.cells.battles if likelihood.unit is None else counts_of([likelihood.unit])[0]
 
 
 def independent(products: Floats, battles: float, bread: Floats, prior: Floats, models: int) -> Sandwich:
