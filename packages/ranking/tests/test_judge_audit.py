@@ -283,7 +283,7 @@ def test_columns_of_the_user_keep_their_values_whatever_they_are_called():
         audit_judges(table(6).with_columns(kind=pl.concat_list("kind")), split="kind")
 
 
-def test_agreement_of_judges_compares_one_order_with_itself_and_has_no_interval_over_prompts():
+def test_agreement_of_judges_compares_one_order_with_itself_and_draws_whole_prompts():
     rows = pl.concat(
         [
             table(60, judges=2),
@@ -292,7 +292,8 @@ def test_agreement_of_judges_compares_one_order_with_itself_and_has_no_interval_
     )
     audit, backwards = audit_judges(rows), audit_judges(rows.reverse())
     assert audit.agreement["value"].to_list() == backwards.agreement["value"].to_list()
-    assert audit.agreement["ci_low"].null_count() == 1
+    assert audit.agreement.equals(backwards.agreement)
+    assert audit.agreement["ci_low"][0] < audit.agreement["value"][0] < audit.agreement["ci_high"][0]
     alone = audit_judges(rows.drop("prompt_id"))
     assert alone.agreement["ci_low"].null_count() == 0
 
@@ -315,3 +316,34 @@ def test_a_scorer_agrees_with_a_judge_that_saw_both_orders() -> None:
     found = audit_judges(frame.with_columns(winner=pl.lit("model_a"))).agreement
     assert found["value"][0] == pytest.approx(0.9)
     assert found["things"][0] == 40
+
+
+def test_intervals_of_kappa_and_ece_draw_clusters_not_rows() -> None:
+    """A prompt's pairs asked about again, with the same answers, say nothing new."""
+    rng = np.random.default_rng(3)
+    winner = rng.integers(0, 2, 120)
+    words = np.array(["model_b", "model_a"])
+    rows = []
+    for judge, share in (("one", 0.2), ("two", 0.4)):
+        says = np.where(rng.random(120) < share, 1 - winner, winner)
+        rows.append(
+            pl.DataFrame(
+                {
+                    "battle_id": [f"p{n}" for n in range(120)],
+                    "prompt_id": [f"q{n // 3}" for n in range(120)],
+                    "judge": judge,
+                    "winner": words[winner],
+                    "verdict": words[says],
+                    "p": np.where(says == 1, 0.8, 0.3),
+                }
+            )
+        )
+    once = pl.concat(rows)
+    again = pl.concat([once, once.with_columns(battle_id=pl.col("battle_id") + "'")])
+    audits = [audit_judges(frame, chance_of_a="p") for frame in (once, again)]
+    columns = ("ece", "ece_low", "ece_high", "accuracy", "accuracy_low", "accuracy_high")
+    assert np.allclose(*(audit.table.select(columns).to_numpy() for audit in audits))
+    ends = [audit.agreement.select("value", "ci_low", "ci_high").to_numpy() for audit in audits]
+    assert np.allclose(*ends)
+    assert ends[0][0][1] < ends[0][0][0] < ends[0][0][2]
+    assert audits[0].table["ece_low"][0] < audits[0].table["ece_high"][0]

@@ -16,6 +16,7 @@ from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.numbers import MISSING, counted
 from salon_console.shown_result import ResultView, ShownResult
 from salon_console.table_files import Table
+from salon_ranking.agreement.cluster_bootstrap import Floats, cluster_interval
 from salon_ranking.agreement.errors import AgreementError
 from salon_ranking.agreement.labels import label_statistics
 from salon_ranking.agreement.pair_rows import numbers_of, refuse_nested
@@ -46,10 +47,10 @@ class JudgeAudit(ShownResult):
             ``accuracy`` (among decided pairs with a verdict; a tie of the judge is half), ``exact`` (over all pairs: the same
             of first, second and the kind of tie; a missing verdict is wrong), ``first`` (share of the judge's decisions for
             the side it saw first; ½: no bias), ``same_in_both_orders`` (share of pairs judged in both orders with one
-            verdict), ``brier`` and ``ece`` (of the chance that the judge gave, among decided pairs; 0 is best). Each but
-            ``ece`` has ``…_low`` and ``…_high``. Null where nothing is known.
-        agreement: how far judges agree with each other, as :func:`label_statistics`, with intervals where pairs are no
-            clusters; empty for a single judge.
+            verdict), ``brier`` and ``ece`` (of the chance that the judge gave, among decided pairs; 0 is best). Each has
+            ``…_low`` and ``…_high`` (``ece`` by a bootstrap of clusters). Null where nothing is known.
+        agreement: how far judges agree with each other, as :func:`label_statistics`, with intervals by a
+            bootstrap of clusters; empty for a single judge.
         calibration: one row per judge and tenth of its chance: ``judge``, ``from``, ``to``, ``pairs``, ``chance`` (mean),
             ``share`` (of pairs in which people chose the first). Empty without chances.
         wrong: pairs that people decided the other way, one row per verdict, the judge surest first.
@@ -170,9 +171,8 @@ def audit_judges(
             one = said.filter(pl.col("side_a_shown").is_null()).drop("side_a_shown").join(sides, how="cross")
             said = pl.concat([said.filter(pl.col("side_a_shown").is_not_null()), one.select(said.columns)])
         said = said.with_columns(thing=pl.concat_str("battle_id", pl.col("side_a_shown").fill_null(""), separator="\x1f"))
-        drawn = 1000 if cluster == "battle_id" else 0  # things that hang together are not drawn one by one
-        found = label_statistics(said, thing="thing", rater="judge", label="verdict", confidence=confidence, replicates=drawn)
-        agreement = found.table.filter(pl.col("rater_a").is_not_null())
+        found = label_statistics(said, thing="thing", rater="judge", label="verdict", confidence=confidence, replicates=0)
+        agreement = _with_intervals(found.table.filter(pl.col("rater_a").is_not_null()), said, confidence)
     decided = frame.filter(pl.col("winner").is_in([_A, _B]) & pl.col("verdict").is_in([_A, _B]))
     sure = (pl.col(_CHANCE) - 0.5).abs()
     wrong = decided.filter(pl.col("winner") != pl.col("verdict")).sort(
@@ -302,8 +302,33 @@ def _measured(own: pl.DataFrame, confidence: float) -> dict[str, Any]:
     for name, observed in credits_of(own).items():
         value, ends = mean_of_credits(observed, confidence)
         result |= {name: value, f"{name}_low": ends[0], f"{name}_high": ends[1]}
-    result["ece"] = _calibration_error(own.filter(is_decided & pl.col(_CHANCE).is_not_null()))
-    return result
+    known = own.filter(is_decided & pl.col(_CHANCE).is_not_null())
+    value, ends = _calibration_error(known, confidence)
+    return result | {"ece": value, "ece_low": ends[0], "ece_high": ends[1]}
+
+
+def _with_intervals(table: pl.DataFrame, said: pl.DataFrame, confidence: float) -> pl.DataFrame:
+    """Return the rows of κ with intervals by a bootstrap of clusters."""
+    place = {word: number for number, word in enumerate(_WORDS)}
+    coded = said.select("thing", "judge", CLUSTER, code=pl.col("verdict").replace_strict(place, return_dtype=pl.Int64))
+    ends = []
+    for a, b, kappa in table.select("rater_a", "rater_b", "value").iter_rows():
+        both = coded.filter(judge=a).join(coded.filter(judge=b).select("thing", other="code"), on="thing")
+        cluster = both[CLUSTER].rank("dense").cast(pl.Int64).to_numpy() - 1
+        cell = (both["code"] * len(_WORDS) + both["other"]).to_numpy()
+        counts = np.zeros((int(cluster.max(initial=-1)) + 1, len(_WORDS) ** 2))
+        np.add.at(counts, (cluster, cell), 1.0)
+        ends.append((None, None) if kappa is None else cluster_interval(counts, _kappas, confidence))
+    drawn = pl.DataFrame(ends, schema={"ci_low": pl.Float64, "ci_high": pl.Float64}, orient="row")
+    return table.with_columns(drawn["ci_low"], drawn["ci_high"])
+
+
+def _kappas(counts: Floats) -> Floats:
+    """Return Cohen's κ of flattened square tables, shape (tables, k²); NaN where all answers are one."""
+    tables = counts.reshape(len(counts), len(_WORDS), len(_WORDS)) / counts.sum(axis=1)[:, None, None]
+    chance = np.einsum("ti,ti->t", tables.sum(axis=2), tables.sum(axis=1))
+    equal = np.einsum("tii->t", tables)
+    return np.where(chance < 1.0, (equal - chance) / np.where(chance < 1.0, 1.0 - chance, 1.0), np.nan)
 
 
 def _with_chances(frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -322,13 +347,21 @@ def _tenths(decided: pl.DataFrame, judge: str = "") -> pl.DataFrame:
     return grouped.sort("bin").select(**ends, pairs="pairs", chance="chance", share="share")
 
 
-def _calibration_error(decided: pl.DataFrame) -> float | None:
-    """Return the expected calibration error over ten bins (Guo et al. 2017, arXiv:1706.04599)."""
+def _calibration_error(decided: pl.DataFrame, confidence: float) -> tuple[float | None, Ends]:
+    """Return the expected calibration error over ten bins (Guo et al. 2017, arXiv:1706.04599), and its interval."""
     if not decided.height:
-        return None
-    bins = _tenths(decided)
-    gap = np.abs((bins["chance"] - bins["share"]).to_numpy())
-    return float(np.average(gap, weights=bins["pairs"].to_numpy()))
+        return None, (None, None)
+    chance = decided[_CHANCE].to_numpy()
+    number = np.clip(np.floor(chance * _BINS), 0, _BINS - 1).astype(np.int64)
+    cluster = decided[CLUSTER].rank("dense").cast(pl.Int64).to_numpy() - 1
+    sums = np.zeros((int(cluster.max()) + 1, _BINS + 1))
+    np.add.at(sums, (cluster, number), chance - (decided["winner"] == _A).to_numpy())
+    np.add.at(sums, (cluster, np.full(len(cluster), _BINS)), 1.0)
+
+    def error(total: Floats) -> Floats:
+        return np.asarray(np.abs(total[:, :_BINS]).sum(axis=1) / total[:, _BINS])
+
+    return float(error(sums.sum(axis=0)[None])[0]), cluster_interval(sums, error, confidence)
 
 
 def pairs_of_votes(people: Battles, judged: Battles, *, chance_of_a: str | None = None) -> pl.DataFrame:

@@ -296,8 +296,8 @@ def read_pairs(path: str | Path, form: str | None = None, *, judged: str | Path 
     """Return human preference pairs in the plain form, from a file as its authors released it.
 
     The columns (``docs/agreement.md``) are null where a set does not have them; those of judges come where it has verdicts or
-    scores. Read by their documented columns alone, as their files are on hubs: videogen-rewardbench, editreward-bench, hpdv2
-    and pick-a-pic.
+    scores, and ``clear`` ("4 of 5", how many people chose the same) where it has votes. Read by their documented columns alone,
+    as their files are on hubs: videogen-rewardbench, editreward-bench, hpdv2 and pick-a-pic.
 
     - ``mmrb2``: a file of pairs, also after its authors' script added ``prompt_content``. A vote of 4–6 is for A.
     - ``imagerewarddb``: ``test.json``; all pairs of one prompt's pictures, equal ranks being ties.
@@ -343,6 +343,9 @@ def read_pairs(path: str | Path, form: str | None = None, *, judged: str | Path 
         pairs = pairs.unique("battle_id", keep="first", maintain_order=True)
     if not pairs.height:
         raise AgreementError("there are no pairs", source=path)
+    if "clear" not in pairs.columns and pairs["votes_a"].count():
+        votes = (pl.col("votes_a"), pl.col("votes_b"))
+        pairs = pairs.with_columns(clear=pl.format("{} of {}", pl.max_horizontal(*votes), votes[0] + votes[1]))
     return pairs if judged is None else with_judgements(pairs, judged, form)
 
 
