@@ -214,6 +214,14 @@ def test_work_that_is_left_is_no_audit(world: Path) -> None:
         assert audited(f"openai:seer@{server.url}")["rows"][0]["accuracy"] == 1.0
 
 
+def test_a_column_that_the_pairs_lack_is_refused_before_a_judge_is_asked(world: Path) -> None:
+    with serving(eyes(world)) as server:
+        result = salon("bench", "audit", f"openai:seer@{server.url}", "--pairs", "pairs.csv", "--by", "colour")
+        assert result.exit_code == 2
+        assert "the pairs have no column 'colour'" in result.stderr
+        assert server.stats.requests == 0
+
+
 def test_pairs_that_people_left_open_and_a_judge_named_twice_are_refused(world: Path) -> None:
     judge = "scorer:./metrics.py:light"
     assert "the same judge was named twice" in salon("bench", "audit", judge, judge, "--pairs", "pairs.csv").stderr

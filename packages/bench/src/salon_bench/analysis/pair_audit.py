@@ -9,19 +9,38 @@ from salon_taxonomy.records import Side, Winner
 _VERDICTS = {1.0: Winner.MODEL_A.value, 0.0: Winner.MODEL_B.value, 0.5: Winner.TIE.value}
 
 
-def judged_pairs(pairs: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
+def answered_pairs(pairs: pl.DataFrame, by: str | None = None) -> pl.DataFrame:
+    """Return the pairs that people answered about, without what judges said.
+
+    Args:
+        pairs: of ``salon_ranking.agreement.read_pairs``.
+        by: a column that they must have.
+
+    Raises:
+        InputError: the column is missing, or people answered about none of the pairs.
+    """
+    if by is not None and by not in pairs.columns:
+        raise InputError("the pairs have no column", value=by, found=pairs.columns)
+    answered = pairs.drop("judge", "verdict", "side_a_shown", "score_a", "score_b", strict=False)
+    answered = answered.filter(pl.col("winner").is_not_null())
+    if answered.is_empty():
+        raise InputError("people answered about none of the pairs", column="winner")
+    return answered
+
+
+def judged_pairs(answered: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
     """Return people's pairs with the verdicts of judges: the argument of ``audit_judges``.
 
     Args:
-        pairs: of ``salon_ranking.agreement.read_pairs``; rows without ``winner``, which people left open, are left out.
+        answered: of :func:`answered_pairs`.
         scores: rows of runs of the suites ``pairs`` or ``pair-scores``.
 
     Returns:
-        One row per pair, judge and order (a scorer has none): the columns of ``pairs`` with ``judge``, ``side_a_shown`` and
+        One row per pair, judge and order (a scorer has none): the columns of ``answered`` with ``judge``, ``side_a_shown`` and
         ``verdict``, null where it is missing; a scorer's with ``score_a`` and ``score_b``.
 
     Raises:
-        InputError: people answered about none of the pairs, or there is no verdict to read.
+        InputError: the runs judged none of the pairs.
 
     Example:
         >>> pairs = pl.DataFrame({"battle_id": ["1"], "winner": ["model_a"]})
@@ -29,11 +48,6 @@ def judged_pairs(pairs: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
         >>> judged_pairs(pairs, pl.DataFrame(rows)).select("side_a_shown", "verdict").rows()
         [('left', 'model_a'), ('right', 'tie')]
     """
-    answered = pairs.drop("judge", "verdict", "side_a_shown", "score_a", "score_b", strict=False).filter(
-        pl.col("winner").is_not_null()
-    )
-    if answered.is_empty():
-        raise InputError("people answered about none of the pairs", column="winner")
     kinds = scores.filter(pl.col("dimension") == GOOD).select(
         "prompt_id",
         "judge",

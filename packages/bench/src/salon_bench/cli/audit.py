@@ -55,7 +55,7 @@ def audit(
     """
     import polars as pl
 
-    from salon_bench.analysis.pair_audit import call_costs, judged_pairs
+    from salon_bench.analysis.pair_audit import answered_pairs, call_costs, judged_pairs
     from salon_bench.cli.run import judge_all, refuse_incomplete
     from salon_bench.report.run_page import run_page
     from salon_bench.runs.picture_digests import PictureDigests
@@ -71,7 +71,7 @@ def audit(
     from salon_ranking.cli.other_table import OtherTable, show_table
     from salon_taxonomy.whole_files import write_whole
 
-    people, digests, plans = read_pairs(pairs), PictureDigests(store), []
+    people, digests, plans = answered_pairs(read_pairs(pairs), by), PictureDigests(store), []
     for spec in judges:
         settings = read_settings(spec)
         judge = opened(settings, work)

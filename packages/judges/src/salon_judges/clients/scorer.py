@@ -133,7 +133,9 @@ class ScorerJudge(Closing):
             InputError: the question is about something else than one picture and its prompt.
         """
         media = question.media
-        if question.prompt is None or len(media) != 1 or media[0].kind != MediaKind.IMAGE:
+        if any(each.kind != MediaKind.IMAGE for each in media):
+            raise InputError("a scorer rates pictures, not videos:", value=self.name)
+        if question.prompt is None or len(media) != 1:
             hint = "Use it with `salon bench run scorer`, `salon refine --scorer`, or as the reward scorer:NAME."
             raise InputError(
                 "a scorer rates one picture against its prompt, and answers no other question:", value=self.name, hint=hint

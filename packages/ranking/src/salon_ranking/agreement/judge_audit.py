@@ -184,7 +184,8 @@ def audit_judges(
 
 def clustered(frame: pl.DataFrame, cluster: str | None = None) -> tuple[pl.DataFrame, str]:
     """Return pairs with the cluster of each in ``CLUSTER``, and the column that it is from."""
-    cluster = cluster or ("prompt_id" if "prompt_id" in frame.columns else "battle_id")
+    has_prompts = "prompt_id" in frame.columns and frame["prompt_id"].count() > 0
+    cluster = cluster or ("prompt_id" if has_prompts else "battle_id")
     alone = pl.concat_str(pl.lit("\x1f"), pl.col("battle_id"))  # a row without a cluster is one of its own
     return frame.with_columns(pl.col(cluster).cast(pl.String).fill_null(alone).alias(CLUSTER)), cluster
 
