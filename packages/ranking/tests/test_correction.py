@@ -409,16 +409,17 @@ def test_boards_by_category_are_those_of_their_rows_and_a_small_one_is_named() -
 
 def test_ranks_and_differences_are_those_of_the_corrected_covariance() -> None:
     votes, judged, _ = several()
-    found = board(votes, judged)
+    found = board(votes, judged, ranks=True)
+    assert_frame_equal(found.table.drop("rank_low", "rank_high"), board(votes, judged).table)
     assert (found.table["rank_low"] <= found.table["rank"]).all()
     assert (found.table["rank_high"] >= found.table["rank"]).all()
     beside = found.differences.filter((pl.col("model_a") == "m1") | (pl.col("model_b") == "m1"))
     others = found.table.filter(pl.col("model") != "m1")
     assert sorted((beside["ci_high"] - beside["ci_low"]).round(6)) == sorted((others["ci_high"] - others["ci_low"]).round(6))
     assert found.differences.height == 10
-    drawn_board = board(votes, judged, replicates=50)
-    assert drawn_board.differences.is_empty()
-    assert drawn_board.table["rank_low"].null_count() == 5
+    assert board(votes, judged).differences.is_empty()
+    with pytest.raises(OptionError, match="ranks are made by the sandwich alone"):
+        board(votes, judged, replicates=50, ranks=True)
 
 
 def test_too_many_judges_and_a_judge_twice_about_one_battle_are_refused() -> None:

@@ -17,6 +17,9 @@ from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP
 @click.option("--baseline", metavar="NAME", help="Fix this model at 1000. Default: that with most verdicts.")
 @CLUSTER
 @click.option("--by", metavar="COLUMN", help="Also a board for each value of this column of the verdicts, such as category.")
+@click.option(
+    "--ranks", is_flag=True, help="Also intervals of the ranks; --format json: and the differences of any two models."
+)
 @click.option("--probability", metavar="COLUMN", help="The chance with which a vote's battle was shown; default: equal.")
 @CONFIDENCE
 @output_option(RESULT_ENDINGS)
@@ -27,6 +30,7 @@ def correct(
     baseline: str | None,
     cluster: tuple[str, ...],
     by: str | None,
+    ranks: bool,
     probability: str | None,
     confidence: float,
     output: Path | None,
@@ -37,7 +41,7 @@ def correct(
     VOTES and --judged are what `salon votes rank` reads. A vote is matched with its verdict by battle_id where ids are shared,
     else by the two generations, else by prompt_id and pair. The votes are of a random part of the judged battles. Shown are
     the ratings by the judge corrected, by people alone and by the judge alone, and what one vote counts for. Several judges
-    (rater_id) are used as far as each helps. --format json also has the differences of any two models.
+    (rater_id) are used as far as each helps.
 
     \b
     Example:
@@ -54,6 +58,7 @@ def correct(
         Battles.read(judged, ids=None),
         baseline=baseline,
         by=by,
+        ranks=ranks,
         probability=probability,
         confidence=confidence,
     )

@@ -58,12 +58,12 @@ class CorrectedRatings(ShownResult):
     """Ratings by people, by the judge, and by the judge corrected by people.
 
     Attributes:
-        table: one row per model, best corrected rating first: ``rank``, ``rank_low`` and ``rank_high`` (which hold all true
-            ranks at once; null of a bootstrap), ``model``, ``rating``, ``ci_low``, ``ci_high`` and
+        table: one row per model, best corrected rating first: ``rank``, ``model``, ``rating``, ``ci_low``, ``ci_high`` and
             ``degrees`` (of freedom of Student's t) of the corrected estimate; ``people``, ``people_low``, ``people_high`` of
             people's votes alone and ``judge``, ``judge_low``, ``judge_high`` of the judge alone; ``votes`` and ``verdicts``, of
-            the model. Elo points; the baseline is 1,000 in all three. Null where it is not known.
-        differences: of any two models, as of :class:`~salon_ranking.Differences`; empty of a bootstrap.
+            the model. Elo points; the baseline is 1,000 in all three. With ``ranks`` also ``rank_low`` and ``rank_high``, which
+            hold all true ranks at once. Null where it is not known.
+        differences: with ``ranks``: of any two models, as of :class:`~salon_ranking.Differences`; else empty.
         groups: with ``by``: the rows of ``table`` for each of its values, in a first column ``group``.
         factor: λ, how far the judge is used: 0, people alone; 1, a judge like people. Of several judges the sum.
         factors: λ of each judge by name.
@@ -88,12 +88,13 @@ class CorrectedRatings(ShownResult):
 
     def cells(self, table: pl.DataFrame) -> Table:
         """Return rows of ``table`` as people read them."""
-        shown = ("rank", "ranks", "model", "Elo", "95% CI", "people alone", "95% CI of people", "judge alone")
-        columns = (*({"group"} & {*table.columns}), *shown, "votes", "verdicts")
+        with_ranks = "rank_low" in table.columns
+        shown = ("model", "Elo", "95% CI", "people alone", "95% CI of people", "judge alone", "votes", "verdicts")
+        columns = (*({"group"} & {*table.columns}), "rank", *(["ranks"] if with_ranks else []), *shown)
         rows = [
             [
                 *([row["group"]] if "group" in row else []),
-                *_with_ranks(row),
+                *_with_ranks(row, with_ranks),
                 numbers.rating(row["people"]),
                 numbers.interval(row["people_low"], row["people_high"]),
                 numbers.rating(row["judge"]),
@@ -105,9 +106,9 @@ class CorrectedRatings(ShownResult):
         return Table(columns, rows, frozenset({"rank", "Elo", "people alone", "judge alone", "votes", "verdicts"}))
 
 
-def _with_ranks(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _with_ranks(row: Mapping[str, Any], with_ranks: bool) -> tuple[str, ...]:
     rank, *others = numbers.rating_cells(row)
-    return rank, numbers.interval(row["rank_low"], row["rank_high"]), *others
+    return rank, *([numbers.interval(row["rank_low"], row["rank_high"])] if with_ranks else []), *others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +121,7 @@ class CorrectionOptions(Options):
             and at most 1; None: all battles had the same.
         factor: λ, from 0 to 1, of several judges of their plain mean; None: the best one.
         by: a column of the verdicts, such as category: also a board for each of its values.
+        ranks: also intervals of the ranks, and the differences of any two models; by the sandwich alone.
         replicates: of a bootstrap of battles, or of clusters that the verdicts have; 0: intervals by the sandwich.
         seed: of its draws.
         confidence: of the intervals.
@@ -129,6 +131,7 @@ class CorrectionOptions(Options):
     probability: str | None = None
     factor: Annotated[float, Range(0, 1)] | None = None
     by: str | None = None
+    ranks: bool = False
     replicates: Replicates = 0
     seed: Seed = 0
     confidence: Confidence = 0.95
@@ -176,6 +179,8 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
     if options.replicates and len(both.groups) > 1:
         problem = "the bootstrap draws battles, or clusters that the verdicts have; without replicates the sandwich takes"
         raise OptionError(problem, source=people.source, value=" and ".join(cluster_columns(people.cluster_by)))
+    if options.replicates and options.ranks:
+        raise OptionError("ranks are made by the sandwich alone; leave out", value="replicates")
     board = _corrected(both, options)
     parts = [
         f"{numbers.counted(len(both.people), 'vote')} of people ({people.source})",
@@ -233,13 +238,11 @@ def _corrected(both: Paired, options: CorrectionOptions) -> _Board:
     for kind, one in (("corrected", corrected), *alone.items()):
         draws = resampled(*parts_of[kind], options.replicates, options.seed) if options.replicates and one else None
         columns |= _columns(kind, one, len(both.models), fixed, options.confidence, draws)
-    leagues = [] if options.replicates else [_uncertainty(corrected, fixed)]
+    leagues = [_uncertainty(corrected, fixed)] if options.ranks else []
     ranks = rank_intervals(leagues, options.confidence, NORMAL_DRAWS, options.seed)
     voted, met = _appearances(both)
     counts = {"votes": voted.astype(np.int64), "verdicts": met.astype(np.int64)}
-    unknown = [None] * len(both.models)
-    best, worst = ranks[0] if ranks else (unknown, unknown)
-    of_ranks = {name: pl.Series(ends, dtype=pl.Int64) for name, ends in (("rank_low", best), ("rank_high", worst))}
+    of_ranks = dict(zip(("rank_low", "rank_high"), ranks[0], strict=True)) if ranks else {}
     frame = pl.DataFrame({"model": both.models, **columns, **of_ranks, **counts})
     frame = frame.with_columns(pl.col(pl.Float64).fill_nan(None))
     rank = pl.col("rating").round(9).rank("min", descending=True).cast(pl.Int64)
@@ -249,7 +252,7 @@ def _corrected(both: Paired, options: CorrectionOptions) -> _Board:
         others = np.arange(len(both.models)) != fixed
         of_people, of_both = alone["people"].beside(fixed)[others], corrected.beside(fixed)[others]
         counts_for = float((of_people / of_both).mean()) if (of_both > 0.0).all() and (of_people > 0.0).all() else None
-    order = ["rank", "rank_low", "rank_high", "model", "rating", "ci_low", "ci_high", "degrees"]
+    order = ["rank", *of_ranks, "model", "rating", "ci_low", "ci_high", "degrees"]
     order += [f"{kind}{end}" for kind in ("people", "judge") for end in ("", "_low", "_high")]
     return _Board(
         table.select(*order, "votes", "verdicts"),
