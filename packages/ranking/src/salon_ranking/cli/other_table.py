@@ -61,7 +61,7 @@ def show_table(result: OtherTable, form: str, output: Path | None) -> None:
         terminal.print(plain(result.header), style="dim")
         if not is_quiet(output):
             terminal.print(fitted(result.cells(result.table.head(MOST_SHOWN))))
-            more = more_rows(result.table.height)
+            more = more_rows(result.table.height, "row")
             if more is not None:
                 terminal.print(more)
         for warning in result.warnings:

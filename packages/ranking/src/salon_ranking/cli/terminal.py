@@ -9,8 +9,12 @@ MOST_SHOWN = 200
 """Rows of a table on the screen; ``--format csv`` and files have all."""
 
 
-def more_rows(height: int) -> str | None:
+def more_rows(height: int, what: str = "model") -> str | None:
     """Return the line beneath a table that has more rows than are shown; None when all are.
+
+    Args:
+        height: of the table.
+        what: a row is about.
 
     Example:
         >>> more_rows(1_000)
@@ -18,7 +22,7 @@ def more_rows(height: int) -> str | None:
         >>> more_rows(200)
     """
     left = height - MOST_SHOWN
-    return f"{numbers.counted(left, 'more model')}: all with --format csv, or in a file with --output" if left > 0 else None
+    return f"{numbers.counted(left, f'more {what}')}: all with --format csv, or in a file with --output" if left > 0 else None
 
 
 def scores_table(table: pl.DataFrame) -> Table:
