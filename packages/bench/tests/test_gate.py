@@ -2,6 +2,10 @@
 
 import json
 import math
+import os
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -13,10 +17,12 @@ from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
 from salon_bench.analysis.gate import Gate, GatePlan, MeasureRule, gate
+from salon_bench.cli.gate import gate as gate_command
 from salon_console import main
 from salon_ranking.uncertainty.proportions import highest_share
 from salon_taxonomy.errors import InputError
 
+ROOT = Path(__file__).resolve().parents[3]
 Draw = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
 
 
@@ -327,3 +333,59 @@ def test_an_equal_build_of_as_many_prompts_as_needed_passes_where_few_of_them_ch
     needed = gate(*(scores(side) for side in pilot), GatePlan({}, 0.1)).table["needed"][0]
     said = [verdict(*flips(share, share, needed)(np.random.default_rng(seed)), 0.1) for seed in range(100)]
     assert sum(one in ("better", "not worse") for one in said) >= 70, needed
+
+
+# --- Pipelines
+
+
+def pipeline(folder: Path, new: str, **more: str) -> tuple[int, dict[str, str]]:
+    """Run the script of the GitHub action on tables of this folder; returns its exit status and what it wrote."""
+    yaml = pytest.importorskip("yaml")
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    step = action["runs"]["steps"][1]
+    inputs = {name: str(one.get("default", "")) for name, one in action["inputs"].items()}
+    inputs |= {"base": "base.parquet", "new": f"{new}.parquet", "margin": "0.2", **more}
+    expressions = {name: text.removeprefix("${{ inputs.").removesuffix(" }}") for name, text in step["env"].items()}
+    assert set(expressions.values()) <= set(inputs)
+    given = {name: inputs[place] for name, place in expressions.items()}
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    files = {"GITHUB_OUTPUT": str(folder / "output"), "GITHUB_STEP_SUMMARY": str(folder / "summary")}
+    Path(files["GITHUB_OUTPUT"]).unlink(missing_ok=True)
+    done = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", step["run"]],
+        cwd=folder,
+        env={"PATH": path, "HOME": str(folder), **given, **files},
+    )
+    return done.returncode, {name: Path(file).read_text() for name, file in files.items() if Path(file).is_file()}
+
+
+@pytest.mark.slow
+def test_the_action_fails_where_the_gate_does_and_its_summary_says_why(tmp_path: Path):
+    random = np.random.default_rng(0)
+    values = random.normal(size=(40, 1))
+    for name, side in (
+        ("base", values),
+        ("same", values + random.normal(0, 0.05, (40, 1))),
+        ("worse", values - 1),
+        ("unclear", values + random.normal(0, 2, (40, 1))),
+    ):
+        scores(side).write_parquet(tmp_path / f"{name}.parquet")
+    assert pipeline(tmp_path, "same")[0] == 0
+    status, files = pipeline(tmp_path, "worse")
+    assert status == 1 and files["GITHUB_OUTPUT"] == "verdict=1\n" and "worse" in files["GITHUB_STEP_SUMMARY"]
+    assert ET.parse(tmp_path / "gate.xml").getroot().get("failures") == "1"
+    assert pipeline(tmp_path, "unclear")[0] == 3
+    assert pipeline(tmp_path, "unclear", **{"allow-unclear": "true"})[0] == 0
+    assert pipeline(tmp_path, "missing")[0] == 2
+    assert pipeline(tmp_path, '$(touch owned)"; touch owned; "')[0] == 2 and not (tmp_path / "owned").exists()
+
+
+def test_the_gitlab_job_runs_the_same_commands():
+    yaml = pytest.importorskip("yaml")
+    job = yaml.safe_load((ROOT / "examples/gitlab-gate.yml").read_text(encoding="utf-8"))["salon-gate"]
+    options = {option.opts[0] for option in gate_command.params}
+    for line in job["script"][1:]:
+        words = shlex.split(line.partition(" || ")[0])
+        assert words[:3] == ["salon", "results", "gate"]
+        assert {word.partition("=")[0] for word in words if word.startswith("--") and word != "--"} <= options
+    assert job["artifacts"]["reports"]["junit"] == "gate.xml"

@@ -17,6 +17,7 @@ from salon_taxonomy.store_address import StoreAddress
 @click.option(
     "--plan", type=InputPath(dir_okay=False), help="A TOML file with a margin for each measure, in place of --margin."
 )
+@click.option("--allow-unclear", is_flag=True, help="Exit with 0 also where a measure cannot be decided.")
 @STORE
 @output_option((*RESULT_ENDINGS, ".xml"))
 @FORMAT
@@ -27,13 +28,15 @@ def gate(
     new: str,
     margin: float | None,
     plan: Path | None,
+    allow_unclear: bool,
     store: StoreAddress,
     output: Path | None,
     form: str,
 ) -> None:
     """Hold the build NEW against BASE: fail when a measure is worse by more than its margin, or may be.
 
-    Exits with 0 when no measure is worse, with 1 when one is or may be, with 2 when the builds cannot be compared.
+    Exits with 0 when no measure is worse, with 1 when one is, with 3 when none is but one may be (cannot say), and with 2 when
+    the builds cannot be compared.
 
     BASE and NEW are runs of one suite and judge over the same prompts, or tables of their scores. Each dimension is better, not
     worse, worse, or cannot say (then `needed` is how many prompts an equal build would take to pass with 80%). A plan names
@@ -59,5 +62,7 @@ def gate(
     further = {"worst": found.worst} if found.worst.height else {}
     table = OtherTable(found.header, found.table, made, further, {**found.view().makers(), ".xml": found.junit}, found.cells)
     show_table(table, form, output)
-    if not found.passed:
+    if "worse" in found.table["verdict"]:
         context.exit(1)
+    if not found.passed and not allow_unclear:
+        context.exit(3)
