@@ -188,6 +188,26 @@ def test_a_picture_outside_of_the_folder_is_refused_by_row_and_column(world: Pat
     assert not (world / "salon-results").exists()
 
 
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ({"battle_id": "x" * 201}, "row 5, column 'battle_id': has more than 200 characters"),
+        ({"prompt": "x" * 8001}, "row 5, column 'prompt': has more than 8000 characters"),
+        ({"battle_id": "p0"}, "two pairs have one id: 'p0'"),
+        ({"winner": "b"}, "row 5, column 'winner': is wrong: 'b'"),
+    ],
+)
+def test_a_wrong_pair_is_named_before_a_judge_is_asked(world: Path, cells: dict[str, str], words: str) -> None:
+    rows = rows_of(world / "pairs.csv")
+    rows[4] |= cells
+    write(world / "pairs.csv", rows)
+    with serving(eyes(world)) as server:
+        result = salon("bench", "audit", f"openai:seer@{server.url}", "--pairs", "pairs.csv")
+        assert result.exit_code == 2
+        assert words in result.stderr
+        assert server.stats.requests == 0
+
+
 def test_the_page_shows_the_wrong_pairs_alone_with_what_people_chose(world: Path) -> None:
     rows = rows_of(world / "pairs.csv")
     rows[2]["winner"] = "model_b"

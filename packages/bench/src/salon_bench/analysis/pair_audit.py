@@ -17,7 +17,7 @@ def answered_pairs(pairs: pl.DataFrame, by: str | None = None) -> pl.DataFrame:
         by: a column that they must have.
 
     Raises:
-        InputError: the column is missing, or people answered about none of the pairs.
+        InputError: the column is missing, people answered about none of the pairs, or two pairs have one id.
     """
     if by is not None and by not in pairs.columns:
         raise InputError("the pairs have no column", value=by, found=pairs.columns)
@@ -25,6 +25,10 @@ def answered_pairs(pairs: pl.DataFrame, by: str | None = None) -> pl.DataFrame:
     answered = answered.filter(pl.col("winner").is_not_null())
     if answered.is_empty():
         raise InputError("people answered about none of the pairs", column="winner")
+    answered = answered.unique(maintain_order=True)  # a row for each judge, where the file has verdicts of its own
+    twice = answered.filter(pl.col("battle_id").is_duplicated())
+    if twice.height:
+        raise InputError("two pairs have one id:", column="battle_id", value=twice["battle_id"][0])
     return answered
 
 

@@ -23,7 +23,8 @@ NO_WORDS: Final = "(no prompt)"
 """The text of a prompt that is a picture alone."""
 LONGEST_PROMPT: Final = 8000
 """In characters; a longer text is no prompt."""
-_LONGEST_ID: Final = 200
+LONGEST_ID: Final = 200
+"""In characters, as ``records.Key``."""
 _COLUMNS: Final = ("prompt", "Prompt", "text")
 _OWN: Final = ("prompt_id", *_COLUMNS)
 _ENDINGS: Final = (".txt", *TABLE_ENDINGS)
@@ -128,8 +129,8 @@ def _row(row: TableRow, suite: str) -> SuitePrompt:
         raise row.problem(f"has more than {LONGEST_PROMPT} characters:", column, value=text)
     cell = row.cells.get("prompt_id")
     prompt_id = str(cell) if isinstance(cell, int) else row.optional_text("prompt_id") or f"{row.number:04d}"
-    if len(prompt_id) > _LONGEST_ID:
-        raise row.problem(f"has more than {_LONGEST_ID} characters:", "prompt_id", value=prompt_id)
+    if len(prompt_id) > LONGEST_ID:
+        raise row.problem(f"has more than {LONGEST_ID} characters:", "prompt_id", value=prompt_id)
     facts = {name: _fact(value) for name, value in row.cells.items() if name not in _OWN}
     return SuitePrompt(Prompt(prompt_id=prompt_id, suite=suite, text=text), facts)
 

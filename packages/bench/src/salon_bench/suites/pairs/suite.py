@@ -9,12 +9,13 @@ contradict each other. What people answered is not read here: no judge can see i
 people have changed their minds.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from salon_bench.suites.contract.base import SuiteBase, given
-from salon_bench.suites.contract.prompt_files import LONGEST_PROMPT, NO_WORDS
+from salon_bench.suites.contract.prompt_files import LONGEST_ID, LONGEST_PROMPT, NO_WORDS
 from salon_bench.suites.contract.suite import (
     Case,
     Examination,
@@ -35,6 +36,7 @@ from salon_judges.formats.generation_tables import located
 from salon_judges.formats.generations import Generated, Generations
 from salon_judges.media import PicturePolicy, VideoPolicy
 from salon_taxonomy.digest import digest
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media, Question
 from salon_taxonomy.records import Battle, MediaKind, Mode, Prompt, Record, Side, Winner
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -73,10 +75,20 @@ class _Pairs(SuiteBase):
 
         hint = "Give a table with battle_id, prompt, picture_a, picture_b, and if wanted source, model_a, model_b."
         file = given(source, "the suite needs a file of pairs", hint)
-        return [self._prompt(row) for row in read_pairs(file).unique("battle_id", maintain_order=True).iter_rows(named=True)]
+        columns = ["battle_id", "prompt_id", "prompt", "model_a", "model_b", *_PICTURES]
+        pairs = read_pairs(file).select(columns).with_row_index("row", 1).unique(columns, keep="first", maintain_order=True)
+        prompts = [self._prompt(row, file) for row in pairs.iter_rows(named=True)]
+        ids = [item.prompt.prompt_id for item in prompts]
+        twice = next((name for name, count in Counter(ids).items() if count > 1), None)
+        if twice is not None:
+            raise InputError("two pairs have one id:", source=file, column="battle_id", value=twice)
+        return prompts
 
-    def _prompt(self, row: dict[str, Any]) -> SuitePrompt:
-        text = (row["prompt"] or "").strip()[:LONGEST_PROMPT] or NO_WORDS
+    def _prompt(self, row: dict[str, Any], source: Path) -> SuitePrompt:
+        text = (row["prompt"] or "").strip() or NO_WORDS
+        for column, value, most in (("battle_id", row["battle_id"], LONGEST_ID), ("prompt", text, LONGEST_PROMPT)):
+            if len(value) > most:
+                raise InputError(f"has more than {most} characters:", source=source, row=row["row"], column=column, value=value)
         pictures = [row[name] for name in _PICTURES if row[name] or name != "source"]
         facts = {name: row[name] for name in ("prompt_id", "model_a", "model_b")}
         return SuitePrompt(Prompt(prompt_id=row["battle_id"], suite=self.name, text=text), {"pictures": pictures, **facts})
