@@ -1,14 +1,18 @@
 """``salon votes correct``: ratings of what people prefer, out of a judge's verdicts and a few votes of people."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from salon_console.file_options import InputPath
 from salon_console.options import output_option
 from salon_console.table_files import RESULT_ENDINGS
-from salon_ranking.cli.fit_options import CLUSTER
+from salon_ranking.cli.fit_options import CLUSTER, COVARIATE, TIES
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP
+
+if TYPE_CHECKING:
+    from salon_ranking.models.options import Ties
 
 
 @click.command(context_settings=HELP)
@@ -17,6 +21,8 @@ from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP
 @click.option("--baseline", metavar="NAME", help="Fix this model at 1000. Default: that with most verdicts.")
 @CLUSTER
 @click.option("--by", metavar="COLUMN", help="Also a board for each value of this column of the verdicts, such as category.")
+@TIES
+@COVARIATE
 @click.option("--probability", metavar="COLUMN", help="The chance with which a vote's battle was shown; default: equal.")
 @CONFIDENCE
 @output_option(RESULT_ENDINGS)
@@ -27,6 +33,8 @@ def correct(
     baseline: str | None,
     cluster: tuple[str, ...],
     by: str | None,
+    ties: "Ties",
+    covariates: tuple[str, ...],
     probability: str | None,
     confidence: float,
     output: Path | None,
@@ -37,7 +45,8 @@ def correct(
     VOTES and --judged are what `salon votes rank` reads. A vote is matched with its verdict by battle_id where ids are shared,
     else by the two generations, else by prompt_id and pair. The votes are of a random part of the judged battles. Shown are
     the ratings by the judge corrected, by people alone and by the judge alone, and what one vote counts for. Several judges
-    (rater_id) are used as far as each helps. --format json also has the differences of any two models.
+    (rater_id) are used as far as each helps. --ties davidson and --covariate are as of `salon votes rank`; the tie parameter or
+    the coefficients come after the board. --format json also has the differences of any two models.
 
     \b
     Example:
@@ -54,12 +63,15 @@ def correct(
         Battles.read(judged, ids=None),
         baseline=baseline,
         by=by,
+        ties=ties,
+        covariates=covariates,
         probability=probability,
         confidence=confidence,
     )
     made = {name: getattr(board, name) for name in ("factor", "factors", "counts_for", "warnings")}
     made["differences"] = rows_of(board.differences)
-    further = {"groups": board.groups} if board.groups.height else {}
+    tables = {"parameters": board.parameters, "groups": board.groups}
+    further = {name: table for name, table in tables.items() if table.height}
     charts = board.view().makers()
     table = OtherTable(board.header, board.table, made, further, charts, board.cells, board.warnings)
     show_table(table, format_, output)
