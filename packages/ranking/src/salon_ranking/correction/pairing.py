@@ -159,8 +159,10 @@ def paired(
     first, second = (verdicts[side].replace_strict(number, return_dtype=pl.UInt32).to_numpy() for side in ("first", "second"))
     further = None
     if davidson or terms:
+        columns, wide = names_of(terms), len(terms)
         of_votes, of_verdicts = (
-            np.ascontiguousarray(frame.select(names_of(terms)).to_numpy(), dtype=np.float64) for frame in (matched, verdicts)
+            np.array(frame.select(columns).to_numpy(), dtype=np.float64, order="C").reshape(frame.height, wide)
+            for frame in (matched, verdicts)
         )
         further = Further(terms, of_votes, of_verdicts, (scores.to_numpy() == TIE).mean(axis=1))
     return Paired(
