@@ -16,7 +16,8 @@ from salon_ranking.correction.estimate import estimate, loss_rows, mixed
 from salon_ranking.correction.joint_fit import loss_at
 from salon_ranking.correction.pairing import paired
 from salon_ranking.errors import CovariateCollinearityError, CovariateError, OptionError, UnratableError
-from salon_ranking.models.covariates import Covariate
+from salon_ranking.models.options import FitOptions
+from studies.correction_models import coverage
 
 NAMES = np.array(["m0", "m1", "m2", "m3"])
 OUTCOMES = np.array(["model_a", "model_b", "tie"])
@@ -141,9 +142,8 @@ def test_order_names_and_sides_change_nothing(kind: str, cluster: tuple[str, ...
 def test_slopes_and_curvature_are_those_of_the_loss(kind: str) -> None:
     """Central differences of the loss and of its slopes, away from the minimum."""
     votes, judged, _ = drawn()
-    covariates = [Covariate.parse(one) for one in KINDS[kind].get("covariates", ())]
     battles = Battles.from_frame(votes), Battles.from_frame(judged)
-    both = mixed(paired(*battles, None, davidson=kind == "davidson", covariates=covariates), np.array([0.6]))
+    both = mixed(paired(*battles, None, model=FitOptions(**KINDS[kind])), np.array([0.6]))
     assert both.further is not None
     parts = loss_rows(both, both.further, 0.6)
     at = np.random.default_rng(2).normal(0, 0.5, 4 + max(len(both.further.terms), 1))
@@ -161,7 +161,7 @@ def test_slopes_and_curvature_are_those_of_the_loss(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["davidson", "side"])
 def test_the_bootstrap_is_as_wide_as_the_sandwich(kind: str) -> None:
     votes, judged, _ = drawn()
-    plain, resampled = (board(votes, judged, replicates=number, **KINDS[kind]) for number in (0, 200))
+    plain, resampled = (board(votes, judged, replicates=number, **KINDS[kind]) for number in (0, 100))
     for table, other in ((plain.table, resampled.table), (plain.parameters, resampled.parameters)):
         widths = [(one["ci_high"] - one["ci_low"]).to_numpy() for one in (other, table)]
         known = widths[1] > 0
@@ -250,3 +250,12 @@ def test_the_command_shows_the_parameters_after_the_board(tmp_path: Path) -> Non
     assert f"Davidson, ν = {answer['parameters'][0]['estimate']:.4g}" in answer["header"]
     refused = CliRunner().invoke(votes_commands, [*asked, "--ties", "rao-kupper"])
     assert refused.exit_code != 0
+
+
+@pytest.mark.parametrize("kind", ["davidson", "side_a_shown"])
+def test_intervals_hold_the_truth_in_the_leagues_of_the_study(kind: str) -> None:
+    (agreement, _, ratings, parameter, counts_for), failed = coverage(kind, 8)
+    assert 0.75 < agreement < 0.85
+    assert min(ratings, parameter) > 0.75
+    assert counts_for > 1.2
+    assert failed == 0

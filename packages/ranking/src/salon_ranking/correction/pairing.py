@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.correction.terms import Further, names_of, with_terms
 from salon_ranking.errors import CovariateError, OptionError
-from salon_ranking.models.covariates import Covariate
+from salon_ranking.models.options import FitOptions
 from salon_taxonomy.enums import Winner
 
 Floats = NDArray[np.float64]
@@ -95,13 +95,7 @@ class Paired:
 
 
 def paired(
-    people: Battles,
-    judged: Battles,
-    probability: str | None,
-    by: str | None = None,
-    *,
-    davidson: bool = False,
-    covariates: Sequence[Covariate] = (),
+    people: Battles, judged: Battles, probability: str | None, by: str | None = None, model: FitOptions | None = None
 ) -> Paired:
     """Match votes with judged battles by the first of ``KEYS`` by which any is matched.
 
@@ -112,8 +106,7 @@ def paired(
         judged: verdicts.
         probability: the column with each vote's chance.
         by: a column of the verdicts, for ``Paired.parts``.
-        davidson: fit a tie parameter.
-        covariates: columns of votes and verdicts whose coefficients are fitted.
+        model: what is fitted beside strengths; None: nothing.
 
     Raises:
         CovariateError: a covariate is missing, incomplete or of no use in one of both, or differs between judges of a battle.
@@ -125,6 +118,7 @@ def paired(
     votes, verdicts = oriented(people), oriented(judged)
     if by is not None and by not in verdicts.columns:
         raise OptionError("no such column", source=judged.source, column=by, allowed=verdicts.columns)
+    covariates = () if model is None else model.parsed_covariates
     votes, verdicts, terms = with_terms(votes, verdicts, covariates, (people.source, judged.source))
     matched_by = common_key(votes, verdicts, (people.source, judged.source))
     key = list(KEYS[matched_by])
@@ -158,7 +152,7 @@ def paired(
     number = {model: place for place, model in enumerate(models)}
     first, second = (verdicts[side].replace_strict(number, return_dtype=pl.UInt32).to_numpy() for side in ("first", "second"))
     further = None
-    if davidson or terms:
+    if model is not None and not model.is_plain:
         columns, wide = names_of(terms), len(terms)
         of_votes, of_verdicts = (
             np.array(frame.select(columns).to_numpy(), dtype=np.float64, order="C").reshape(frame.height, wide)

@@ -208,15 +208,7 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
         >>> board.table["model"].to_list(), board.table["votes"].to_list(), 0 < board.factor < 1
         (['y', 'x', 'z'], [40, 40, 40], True)
     """
-    model = options.model
-    both = paired(
-        people,
-        judged,
-        options.probability,
-        options.by,
-        davidson=model.ties == "davidson",
-        covariates=model.parsed_covariates,
-    )
+    both = paired(people, judged, options.probability, options.by, options.model)
     if options.replicates and len(both.groups) > 1:
         problem = "the bootstrap draws battles, or clusters that the verdicts have; without replicates the sandwich takes"
         raise OptionError(problem, source=people.source, value=" and ".join(cluster_columns(people.cluster_by)))
