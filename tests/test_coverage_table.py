@@ -68,6 +68,7 @@ SOURCES = {
     "ranking/src/salon_ranking/agreement/label_intervals.py": "label_statistics: Cohen κ",
     "ranking/src/salon_ranking/correction/balance.py": "correct_ratings: a random part is doubted",
     "ranking/src/salon_ranking/correction/means.py": "correct_means",
+    "ranking/src/salon_ranking/correction/parameters.py": "correct_ratings",  # ends: studies/correction_models.py
     "ranking/src/salon_ranking/correction/ratings.py": "correct_ratings",
     "ranking/src/salon_ranking/diagnostics/both_bad.py": "acceptability",
     "ranking/src/salon_ranking/diagnostics/convergence.py": "rank, sandwich",

@@ -1,14 +1,18 @@
 """``salon votes correct``: ratings of what people prefer, out of a judge's verdicts and a few votes of people."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from salon_console.file_options import InputPath
 from salon_console.options import output_option
 from salon_console.table_files import RESULT_ENDINGS
-from salon_ranking.cli.fit_options import CLUSTER
+from salon_ranking.cli.fit_options import CLUSTER, COVARIATE, TIES
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP
+
+if TYPE_CHECKING:
+    from salon_ranking.models.options import Ties
 
 
 @click.command(context_settings=HELP)
@@ -20,6 +24,8 @@ from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP
 @click.option(
     "--ranks", is_flag=True, help="Also intervals of the ranks; --format json: and the differences of any two models."
 )
+@TIES
+@COVARIATE
 @click.option("--probability", metavar="COLUMN", help="The chance with which a vote's battle was shown; default: equal.")
 @CONFIDENCE
 @output_option(RESULT_ENDINGS)
@@ -31,6 +37,8 @@ def correct(
     cluster: tuple[str, ...],
     by: str | None,
     ranks: bool,
+    ties: "Ties",
+    covariates: tuple[str, ...],
     probability: str | None,
     confidence: float,
     output: Path | None,
@@ -41,7 +49,8 @@ def correct(
     VOTES and --judged are what `salon votes rank` reads. A vote is matched with its verdict by battle_id where ids are shared,
     else by the two generations, else by prompt_id and pair. The votes are of a random part of the judged battles. Shown are
     the ratings by the judge corrected, by people alone and by the judge alone, and what one vote counts for. Several judges
-    (rater_id) are used as far as each helps.
+    (rater_id) are used as far as each helps. --ties davidson and --covariate are as of `salon votes rank`; the tie parameter or
+    the coefficients come after the board.
 
     \b
     Example:
@@ -59,12 +68,15 @@ def correct(
         baseline=baseline,
         by=by,
         ranks=ranks,
+        ties=ties,
+        covariates=covariates,
         probability=probability,
         confidence=confidence,
     )
     made = {name: getattr(board, name) for name in ("factor", "factors", "counts_for", "warnings")}
     made["differences"] = rows_of(board.differences)
-    further = {"groups": board.groups} if board.groups.height else {}
+    tables = {"parameters": board.parameters, "groups": board.groups}
+    further = {name: table for name, table in tables.items() if table.height}
     charts = board.view().makers()
     table = OtherTable(board.header, board.table, made, further, charts, board.cells, board.warnings)
     show_table(table, format_, output)

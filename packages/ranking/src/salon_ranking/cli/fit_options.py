@@ -25,6 +25,21 @@ CLUSTER: Option = click.option(
     multiple=True,
     help="Votes with the same value (a prompt, a rater) hang together. Give it twice for two-way clusters.",
 )
+TIES: Option = click.option(
+    "--ties",
+    type=click.Choice(["half", "davidson", "rao-kupper"]),
+    default="half",
+    show_default=True,
+    help="Half a win for each side, or a model with a parameter for ties.",
+)
+COVARIATE: Option = click.option(
+    "--covariate",
+    "covariates",
+    metavar="COLUMN[,COLUMN]",
+    multiple=True,
+    help="Rate at equal values of a column, or of the difference of a pair like length_a,length_b; side_a_shown tests "
+    "whether one side of the screen wins more. Repeatable.",
+)
 _MODEL: tuple[Option, ...] = (
     click.option(
         "--estimator",
@@ -33,21 +48,8 @@ _MODEL: tuple[Option, ...] = (
         show_default=True,
         help="firth: with less bias when battles are few or were planned.",
     ),
-    click.option(
-        "--ties",
-        type=click.Choice(["half", "davidson", "rao-kupper"]),
-        default="half",
-        show_default=True,
-        help="Half a win for each side, or a model with a parameter for ties.",
-    ),
-    click.option(
-        "--covariate",
-        "covariates",
-        metavar="COLUMN[,COLUMN]",
-        multiple=True,
-        help="Rate at equal values of a column, or of the difference of a pair like length_a,length_b; side_a_shown tests "
-        "whether one side of the screen wins more. Repeatable.",
-    ),
+    TIES,
+    COVARIATE,
     click.option(
         "--prior-ties",
         type=float,

@@ -1,33 +1,40 @@
-"""The corrected Bradley-Terry estimate, its covariance, and how far the judge is used."""
+"""The corrected estimate, its covariance, and how far the judge is used."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from salon_ranking.correction.pairing import Codes, Floats, Paired
+from salon_ranking.correction.joint_fit import (
+    CLOSE,
+    FARTHEST,
+    MOST_STEPS,
+    LossRows,
+    is_connected,
+    joint_minimum,
+    joint_scores,
+    no_minimum,
+    slopes_of,
+)
+from salon_ranking.correction.pairing import TIE, Codes, Floats, Indices, Paired
+from salon_ranking.correction.terms import Further
 from salon_ranking.errors import UnratableError
 from salon_ranking.models.likelihood import RowScores
 from salon_ranking.uncertainty.sandwich import Sandwich, clustered, inverse_of
 
-_MOST_STEPS = 60
-_FARTHEST = 30.0
-"""Log-strengths beyond which no minimum exists."""
-_CLOSE = 1e-10
-
 
 @dataclass(frozen=True, eq=False)
 class CorrectedStrengths:
-    """Log-strengths at a given λ, and their covariance."""
+    """Log-strengths at a given λ, ln ν or the coefficients (none of the plain model), and the covariance of all."""
 
     theta: Floats
     sandwich: Sandwich
+    further: Floats
 
     def beside(self, baseline: int) -> Floats:
         """Return the variance of each strength less the baseline's."""
-        v = self.sandwich.covariance
+        v = self.sandwich.covariance[: len(self.theta), : len(self.theta)]
         variance: Floats = np.diag(v) + v[baseline, baseline] - 2.0 * v[:, baseline]
         return np.where(np.arange(len(v)) == baseline, 0.0, variance)
 
@@ -37,7 +44,7 @@ def _shares(both: Paired, times: Floats | None = None) -> tuple[Floats, Floats]:
     if times is None:
         return both.weight / max(len(both.people), 1), np.full(len(both.judged), 1.0 / len(both.judged))
     votes, verdicts = both.weight * times[: len(both.people)], times[len(both.people) :]
-    return votes / max(votes.sum(), _CLOSE), verdicts / max(verdicts.sum(), _CLOSE)
+    return votes / max(votes.sum(), CLOSE), verdicts / max(verdicts.sum(), CLOSE)
 
 
 def _terms(both: Paired, factor: float, times: Floats | None = None) -> tuple[Codes, Codes, Floats, Floats]:
@@ -67,7 +74,7 @@ def _minimum(models: int, first: Codes, second: Codes, pull: Floats, weight: Flo
     a, b = kinds // models, kinds % models
     pulls, weights = np.bincount(pair, pull)[kinds], np.bincount(pair, weight)[kinds]
     theta = np.zeros(models)
-    for _ in range(_MOST_STEPS if _is_connected(models, a, b) else 0):
+    for _ in range(MOST_STEPS if is_connected(models, a, b) else 0):
         chance = 1.0 / (1.0 + np.exp(theta[b] - theta[a]))
         slope, bend = pulls - weights * chance, weights * chance * (1.0 - chance)
         gradient = np.bincount(a, slope, models) - np.bincount(b, slope, models)
@@ -82,30 +89,58 @@ def _minimum(models: int, first: Codes, second: Codes, pull: Floats, weight: Flo
         size = float(np.abs(step).max())
         theta += step * min(1.0, 2.0 / size) if size > 0.0 else step
         theta -= theta.mean()
-        if not np.isfinite(theta).all() or np.abs(theta).max() > _FARTHEST:
+        if not np.isfinite(theta).all() or np.abs(theta).max() > FARTHEST:
             break
-        if size < _CLOSE:
+        if size < CLOSE:
             return theta
-    problem = (
-        "no finite ratings minimise the loss: a model won or lost everything, battles do not connect the models, or the judge "
-        "errs by more than so few votes can correct; collect more votes, or leave the model out"
-    )
-    raise UnratableError(problem)
+    raise no_minimum()
 
 
-def _is_connected(models: int, a: NDArray[np.int64], b: NDArray[np.int64]) -> bool:
-    label, last = np.arange(models), np.full(models, -1)
-    while not np.array_equal(label, last):
-        last = label.copy()
-        np.minimum.at(label, a, last[b])
-        np.minimum.at(label, b, last[a])
-    return not label.any()
+def further_size(both: Paired, factor: float) -> int:
+    """Return how many further parameters a λ has: none of Davidson's model where nothing that counts is a tie (ν = 0)."""
+    further = both.further
+    if further is None or further.terms:
+        return 0 if further is None else len(further.terms)
+    return int((both.people == TIE).any() or (factor > 0.0 and further.ties.any()))
 
 
-def _scores(both: Paired, factor: float, theta: Floats) -> tuple[RowScores, Floats]:
+def loss_rows(both: Paired, further: Further, factor: float, times: Floats | None = None) -> list[LossRows]:
+    """Return the rows of the loss with further parameters: votes, the verdicts on their battles, and all verdicts.
+
+    Without λ votes are all there is. Rows count ``times``, shape (n + N,).
+    """
+    share, other = _shares(both, times)
+
+    def rows(battle: Indices, terms: Floats, score: Floats, ties: Floats, weight: Floats) -> LossRows:
+        sides = both.first[battle], both.second[battle]
+        return LossRows(len(both.models), *sides, terms if further.terms else None, score, ties, weight)
+
+    votes = rows(both.battle, further.votes, both.people, (both.people == TIE) * 1.0, share)
+    if factor == 0.0:
+        return [votes]
+    voted, judge = both.battle, (further.verdicts, both.judged, further.ties)
+    of_votes = rows(voted, judge[0][voted], judge[1][voted], judge[2][voted], -factor * share)
+    return [votes, of_votes, rows(np.arange(len(both.judged)), *judge, factor * other)]
+
+
+def _values(both: Paired, factor: float, times: Floats | None = None) -> Floats:
+    """Return log-strengths, mean 0, then the further parameters.
+
+    Raises:
+        UnratableError: the loss has no minimum.
+    """
+    size = further_size(both, factor)
+    if both.further is not None and size:
+        return joint_minimum(loss_rows(both, both.further, factor, times), size)
+    return _minimum(len(both.models), *_terms(both, factor, times))
+
+
+def _scores(both: Paired, factor: float, values: Floats) -> tuple[RowScores, Floats]:
     """Return the slopes of all rows as the sandwich takes them, and the curvature."""
+    if both.further is not None and len(values) > len(both.models):
+        return joint_scores(loss_rows(both, both.further, factor), factor, values)
     first, second, pull, weight = _terms(both, factor)
-    chance = 1.0 / (1.0 + np.exp(theta[second] - theta[first]))
+    chance = 1.0 / (1.0 + np.exp(values[second] - values[first]))
     count, none = len(pull), np.zeros((len(pull), 0))
     rows = RowScores(
         len(both.models),
@@ -123,12 +158,12 @@ def estimate(both: Paired, factor: float) -> CorrectedStrengths:
     Raises:
         UnratableError: the loss has no minimum.
     """
-    theta = _minimum(len(both.models), *_terms(both, factor))
-    rows, curvature = _scores(both, factor, theta)
-    nothing = np.zeros(len(both.models))
-    bread = inverse_of(curvature, nothing, len(both.models))
+    values, models = _values(both, factor), len(both.models)
+    rows, curvature = _scores(both, factor, values)
+    nothing = np.zeros(len(values))
+    bread = inverse_of(curvature, nothing, models)
     sandwich = clustered(rows, tuple(group[: len(rows.rows[0])] for group in both.groups), bread, nothing)
-    return CorrectedStrengths(theta, _centred(both, factor, rows, sandwich, bread))
+    return CorrectedStrengths(values[:models], _centred(both, factor, rows, sandwich, bread), values[models:])
 
 
 def _centred(both: Paired, factor: float, rows: RowScores, sandwich: Sandwich, bread: Floats) -> Sandwich:
@@ -140,33 +175,30 @@ def _centred(both: Paired, factor: float, rows: RowScores, sandwich: Sandwich, b
     """
     if factor == 0.0:
         return sandwich
-    votes, verdicts, models = len(both.people), len(both.judged), len(both.models)
-    first, second, slope = rows.rows[0], rows.rows[1], rows.rows[2]
-    mean = np.bincount(first[:votes], slope[:votes], models) - np.bincount(second[:votes], slope[:votes], models)
+    votes, verdicts = len(both.people), len(both.judged)
+    mean = slopes_of(rows.taken(np.arange(votes, dtype=np.int64)))
     share = np.concatenate([both.weight / votes, np.full(verdicts, -1.0 / verdicts)])
     covariance = sandwich.covariance
     for group, sign in zip(both.groups, (1.0, 1.0, -1.0), strict=False):
-        of_cluster = np.bincount(group, share)
-        each = of_cluster[group] * slope
-        crossed = np.bincount(first, each, models) - np.bincount(second, each, models)
-        outer = np.outer(crossed, mean)
+        of_cluster: Floats = np.bincount(group, share).astype(np.float64)
+        outer = np.outer(slopes_of(rows, of_cluster[group]), mean)
         middle = outer + outer.T - float(of_cluster @ of_cluster) * np.outer(mean, mean)
         covariance = covariance - sign * (bread @ middle @ bread)
     return Sandwich(covariance, sandwich.bread, sandwich.columns)
 
 
 def resampled(both: Paired, factor: float, replicates: int, seed: int) -> Floats:
-    """Return log-strengths of bootstrap replicates, shape (replicates, models); NaN where the loss has no minimum.
+    """Return the values of bootstrap replicates, shape (replicates, models + k); NaN where the loss has no minimum.
 
     Clusters of one column are drawn, each with its votes and verdicts.
     """
     random = np.random.default_rng(seed)
     clusters = int(both.groups[0].max(initial=0)) + 1
-    draws = np.full((replicates, len(both.models)), np.nan)
+    draws = np.full((replicates, len(both.models) + further_size(both, factor)), np.nan)
     for draw in draws:
         times = np.bincount(random.integers(0, clusters, clusters), minlength=clusters)[both.groups[0]].astype(np.float64)
         with suppress(UnratableError):
-            draw[:] = _minimum(len(both.models), *_terms(both, factor, times))
+            draw[:] = _values(both, factor, times)
     return draws
 
 
@@ -182,34 +214,59 @@ def without_people(both: Paired) -> Paired:
     """Return the verdicts without votes: with λ = 1 the judge alone."""
     votes, none = len(both.people), np.empty(0)
     groups = tuple(group[votes:] for group in both.groups[:1])
-    return replace(both, battle=np.empty(0, dtype=np.int64), people=none, weight=none, groups=groups)
+    further = both.further and replace(both.further, votes=both.further.votes[:0])
+    return replace(both, battle=np.empty(0, dtype=np.int64), people=none, weight=none, groups=groups, further=further)
 
 
 def best_factors(both: Paired) -> Floats:
     """Return λ of each judge, 0 or more, which add up to 1 at most.
 
-    They minimise the trace of B Var(h - Σ λ j) B of the slopes of the votes, B the inverse curvature. Of one judge λ is
-    tr(B Cov(h, j) B) / tr(B Var(j) B), kept between 0 and 1.
+    They minimise the trace of B Var(h - Σ λ j) B' of the slopes of the votes in all parameters, B the strengths' rows of the
+    inverse curvature: the errors of the ratings count, those of a tie parameter or of coefficients do not. Of one judge λ is
+    tr(B Cov(h, j) B') / tr(B Var(j) B'), kept between 0 and 1.
     """
     models = len(both.models)
     try:
-        theta = _minimum(models, *_terms(both, 0.0))
+        values = _values(both, 0.0)
     except UnratableError:
-        theta = _minimum(models, *_terms(both, 1.0))
-    bread = inverse_of(_scores(both, 0.0, theta)[1], np.zeros(models), models)
+        values = _values(both, 1.0)
+    bread = inverse_of(_scores(both, 0.0, values)[1], np.zeros(len(values)), models)
     votes = len(both.people)
     first, second = both.first[both.battle], both.second[both.battle]
-    chance = 1.0 / (1.0 + np.exp(theta[second] - theta[first]))
-    metric = bread @ bread
+    metric = bread[:, :models] @ bread[:models]
     length = metric[first, first] + metric[second, second] - 2.0 * metric[first, second]
-    slopes = np.column_stack([both.people, both.verdicts[both.battle]]) - chance[:, None]
+    slopes, further = _slopes(both, values)
     share = both.weight / votes
     each = share[:, None] * slopes
-    means = np.zeros((models, slopes.shape[1]))
+    means = np.zeros((len(values), slopes.shape[1]))
     np.add.at(means, first, each)
     np.subtract.at(means, second, each)
+    means[models:] = np.einsum("n,nuk->ku", share, further)
     moments = slopes.T @ (length[:, None] * each) - means.T @ metric @ means
+    if further.size:
+        mixed_part = np.einsum("nu,nk,nvk->uv", each, metric[first, models:] - metric[second, models:], further)
+        moments += mixed_part + mixed_part.T
+        moments += np.einsum("n,nuk,kl,nvl->uv", share, further, metric[models:, models:], further, optimize=True)
     return shares_of_judges(moments[1:, 1:], moments[1:, 0])
+
+
+def _slopes(both: Paired, values: Floats) -> tuple[Floats, Floats]:
+    """Return the slopes of each vote by people and by each judge in θ_first - θ_second and in the further parameters.
+
+    Shapes (n, 1 + judges) and (n, 1 + judges, k).
+    """
+    first, second = both.first[both.battle], both.second[both.battle]
+    verdicts = both.verdicts[both.battle]
+    if both.further is None or len(values) == len(both.models):
+        chance = 1.0 / (1.0 + np.exp(values[second] - values[first]))
+        slopes = np.column_stack([both.people, verdicts]) - chance[:, None]
+        return slopes, np.zeros((*slopes.shape, 0))
+    votes = loss_rows(both, both.further, 0.0)[0]
+    of_verdicts = both.further.verdicts[both.battle] if both.further.terms else None
+    each = [replace(votes, weight=np.ones(len(first)))]
+    each += [replace(each[0], terms=of_verdicts, score=score, ties=(score == TIE) * 1.0) for score in verdicts.T]
+    rows = [one.at(values)[1].rows for one in each]
+    return np.column_stack([row[2] for row in rows]), np.stack([row[3] for row in rows], axis=1)
 
 
 def shares_of_judges(variance: Floats, covariance: Floats) -> Floats:
@@ -224,7 +281,7 @@ def shares_of_judges(variance: Floats, covariance: Floats) -> Floats:
             on_edge = np.linalg.lstsq(bordered, np.append(target, 1.0), rcond=None)[0][:size]
             for shares in (inside, on_edge):
                 value = float(shares @ part @ shares) / 2.0 - float(target @ shares)
-                if (shares >= 0.0).all() and shares.sum() <= 1.0 + _CLOSE and value < least - _CLOSE * abs(least):
+                if (shares >= 0.0).all() and shares.sum() <= 1.0 + CLOSE and value < least - CLOSE * abs(least):
                     best, least = np.zeros(count), value
                     best[chosen] = shares
     return best / max(float(best.sum()), 1.0)
@@ -234,4 +291,5 @@ def mixed(both: Paired, factors: Floats) -> Paired:
     """Return the same with the mean verdict of the judges by their λ; the plain mean where none is used."""
     total = float(factors.sum())
     weights = factors / total if total else np.full(len(factors), 1.0 / len(factors))
-    return replace(both, judged=both.verdicts @ weights)
+    further = both.further and replace(both.further, ties=(both.verdicts == TIE) @ weights)
+    return replace(both, judged=both.verdicts @ weights, further=further)

@@ -8,12 +8,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_ranking.battles import Battles, cluster_columns
-from salon_ranking.errors import OptionError
+from salon_ranking.correction.terms import Further, names_of, with_terms
+from salon_ranking.errors import CovariateError, OptionError
+from salon_ranking.models.options import FitOptions
 from salon_ranking.options import refuse_rankings
 from salon_taxonomy.enums import Winner
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint32]
+Indices = NDArray[np.int64]
+TIE = 0.5
+"""The score of a tie."""
 _SCORES = {Winner.MODEL_A.value: 1.0, Winner.MODEL_B.value: 0.0}
 """What model_a gets; any other outcome is half a win."""
 _GENERATIONS = ("first_generation", "second_generation")
@@ -45,6 +50,7 @@ class Paired:
         matched_by: what a vote and its verdict have in common, of ``KEYS``.
         parts: the value of each judged battle in the column that boards are split by; empty without one.
         left_out: battles that not all judges decided.
+        further: what is fitted beside strengths; None: nothing.
     """
 
     models: tuple[str, ...]
@@ -60,6 +66,7 @@ class Paired:
     matched_by: str
     parts: tuple[str, ...] = ()
     left_out: int = 0
+    further: Further | None = None
 
     def of_part(self, part: str) -> "Paired":
         """Return the battles of one part and their votes."""
@@ -84,10 +91,13 @@ class Paired:
             groups=groups,
             parts=(),
             left_out=0,
+            further=self.further and self.further.taken(voted, chosen),
         )
 
 
-def paired(people: Battles, judged: Battles, probability: str | None, by: str | None = None) -> Paired:
+def paired(
+    people: Battles, judged: Battles, probability: str | None, by: str | None = None, model: FitOptions | None = None
+) -> Paired:
     """Match votes with judged battles by the first of ``KEYS`` by which any is matched.
 
     Where battles have verdicts of several judges (``rater_id``), those count that all of them decided.
@@ -97,8 +107,10 @@ def paired(people: Battles, judged: Battles, probability: str | None, by: str | 
         judged: verdicts.
         probability: the column with each vote's chance.
         by: a column of the verdicts, for ``Paired.parts``.
+        model: what is fitted beside strengths; None: nothing.
 
     Raises:
+        CovariateError: a covariate is missing, incomplete or of no use in one of both, or differs between judges of a battle.
         OptionError: a vote is about no judged battle, or a judge has two verdicts about one; a vote and its verdict have two
             prompts; a verdict has no cluster; a column is missing; battles have weights; there are more than six judges.
     """
@@ -107,8 +119,15 @@ def paired(people: Battles, judged: Battles, probability: str | None, by: str | 
     votes, verdicts = oriented(people), oriented(judged)
     if by is not None and by not in verdicts.columns:
         raise OptionError("no such column", source=judged.source, column=by, allowed=verdicts.columns)
+    covariates = () if model is None else model.parsed_covariates
+    votes, verdicts, terms = with_terms(votes, verdicts, covariates, (people.source, judged.source))
     matched_by = common_key(votes, verdicts, (people.source, judged.source))
     key = list(KEYS[matched_by])
+    for name, term in zip(names_of(terms), terms, strict=True):
+        differs = verdicts.filter(pl.col(name).n_unique().over(key) > 1)
+        if differs.height:
+            problem = "verdicts on one battle have different values of a covariate"
+            raise CovariateError(problem, source=judged.source, column=term.covariate.name, value=differs[key[0]][0])
     verdicts, scores, judges = _by_judge(verdicts, key, judged.source)
     left_out = verdicts.height - scores.drop_nulls().height
     if left_out:
@@ -133,6 +152,14 @@ def paired(people: Battles, judged: Battles, probability: str | None, by: str | 
     models = pl.concat([verdicts["first"], verdicts["second"]]).unique().sort().to_list()
     number = {model: place for place, model in enumerate(models)}
     first, second = (verdicts[side].replace_strict(number, return_dtype=pl.UInt32).to_numpy() for side in ("first", "second"))
+    further = None
+    if model is not None and not model.is_plain:
+        columns, wide = names_of(terms), len(terms)
+        of_votes, of_verdicts = (
+            np.array(frame.select(columns).to_numpy(), dtype=np.float64, order="C").reshape(frame.height, wide)
+            for frame in (matched, verdicts)
+        )
+        further = Further(terms, of_votes, of_verdicts, (scores.to_numpy() == TIE).mean(axis=1))
     return Paired(
         tuple(models),
         first,
@@ -147,6 +174,7 @@ def paired(people: Battles, judged: Battles, probability: str | None, by: str | 
         matched_by,
         () if by is None else tuple(verdicts[by].cast(pl.String).fill_null("(not given)")),
         left_out,
+        further,
     )
 
 

@@ -1,7 +1,8 @@
-"""Bradley-Terry ratings of what people prefer, out of many battles that a judge decided and a few that people answered."""
+"""Ratings of what people prefer, out of many battles that a judge decided and a few that people answered."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -23,10 +24,14 @@ from salon_ranking.correction.estimate import (
     without_people,
 )
 from salon_ranking.correction.pairing import Floats, Paired, paired
-from salon_ranking.errors import OptionError, UnratableError
+from salon_ranking.correction.parameters import NO_PARAMETERS, parameter_table
+from salon_ranking.errors import CovariateError, OptionError, UnratableError
 from salon_ranking.leaderboard.differences import difference_table
 from salon_ranking.leaderboard.ranking import NORMAL_DRAWS
+from salon_ranking.models.covariate_likelihood import AlikeBattles, check_determined
+from salon_ranking.models.covariates import Covariate
 from salon_ranking.models.likelihood import check_size
+from salon_ranking.models.options import FitOptions, Ties
 from salon_ranking.models.ratings import POINTS_PER_UNIT
 from salon_ranking.options import Confidence, Options, Range, Replicates, Seed, with_options
 from salon_ranking.uncertainty.quantiles import expanded_interval
@@ -64,6 +69,8 @@ class CorrectedRatings(ShownResult):
             the model. Elo points; the baseline is 1,000 in all three. With ``ranks`` also ``rank_low`` and ``rank_high``, which
             hold all true ranks at once. Null where it is not known.
         differences: with ``ranks``: of any two models, as of :class:`~salon_ranking.Differences`; else empty.
+        parameters: the tie parameter ν or the coefficients of covariates: the columns of ``Leaderboard.parameters`` without
+            ``component``, and the estimates by ``people`` and by the ``judge`` alone; no rows without either.
         groups: with ``by``: the rows of ``table`` for each of its values, in a first column ``group``.
         factor: λ, how far the judge is used: 0, people alone; 1, a judge like people. Of several judges the sum.
         factors: λ of each judge by name.
@@ -74,6 +81,7 @@ class CorrectedRatings(ShownResult):
 
     table: pl.DataFrame
     differences: pl.DataFrame
+    parameters: pl.DataFrame
     groups: pl.DataFrame
     factor: float
     factors: Mapping[str, float]
@@ -125,6 +133,10 @@ class CorrectionOptions(Options):
         replicates: of a bootstrap of battles, or of clusters that the verdicts have; 0: intervals by the sandwich.
         seed: of its draws.
         confidence: of the intervals.
+        ties: half a win for each model, or ``"davidson"``, with a parameter for ties. Rao and Kupper's model is refused.
+        covariates: columns of votes and verdicts, as of :class:`~salon_ranking.FitOptions`: ratings are at equal values.
+            Votes have their own (``side_a_shown`` to the person), verdicts theirs. Numbers count in standard deviations of the
+            verdicts.
     """
 
     baseline: str | None = None
@@ -135,6 +147,28 @@ class CorrectionOptions(Options):
     replicates: Replicates = 0
     seed: Seed = 0
     confidence: Confidence = 0.95
+    ties: Ties = "half"
+    covariates: Sequence[str | Covariate] = ()
+
+    @cached_property
+    def model(self) -> FitOptions:
+        """The model by which votes and verdicts are rated."""
+        return FitOptions(ties=self.ties, covariates=self.covariates)
+
+    def check(self) -> None:
+        """Check the model.
+
+        Raises:
+            OptionError: its loss cannot be corrected, or tie models and covariates are combined.
+            CovariateError: text that is neither one column nor a pair.
+        """
+        super().check()
+        self.model.check()
+        if self.ties == "rao-kupper":
+            problem = (
+                "the curvature of Rao and Kupper's model depends on the outcomes, so its corrected loss may have no minimum:"
+            )
+            raise OptionError(problem, value=self.ties, allowed=["half", "davidson"])
 
 
 @with_options(CorrectionOptions)
@@ -142,11 +176,12 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
     """Rate models as people do, from a judge's verdicts on all battles and people's votes on a part of them.
 
     With H the mean loss of people's votes, J_N the judge's over all N verdicts and J_n over the n voted ones, the ratings
-    minimise H + λ (J_N - J_n) of the Bradley-Terry loss, a tie half a win. λ is the covariance of people's and the judge's
-    scores over the judge's variance (their traces in the metric of the ratings), between 0 and 1; so a judge that answers as
-    people do gives people on all battles, and one that answers at random gives people alone. The covariance is a sandwich of
-    both parts' influences, added within a cluster before they are squared, with CR2 and Satterthwaite's degrees of freedom as
-    for other boards (``docs/correction.md``).
+    minimise H + λ (J_N - J_n) of the Bradley-Terry loss, a tie half a win; or of Davidson's, or with covariates, over strengths
+    and these parameters together. λ is the covariance of people's and the judge's scores over the judge's variance (their
+    traces in the metric of the ratings alone), between 0 and 1; so a judge that answers as people do gives people on all
+    battles, and one that answers at random gives people alone. The covariance is a sandwich of both parts' influences, added
+    within a cluster before they are squared, with CR2 and Satterthwaite's degrees of freedom as for other boards
+    (``docs/correction.md``).
 
     The voted battles must be a random part of the judged ones, or ``probability`` says with which chance each was shown.
 
@@ -161,7 +196,8 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
 
     Raises:
         OptionError: fewer than 20 votes, a model without a vote, votes about no judged battle, an unknown baseline or column, a
-            bootstrap of raters.
+            bootstrap of raters, Rao and Kupper's model.
+        CovariateError: a covariate is missing, incomplete or of no use in one of both, or the votes do not tell it apart.
         UnratableError: no finite ratings minimise it: some model won or lost everything, or the judge's bias is larger than so
             few votes can correct.
 
@@ -175,7 +211,7 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
         >>> board.table["model"].to_list(), board.table["votes"].to_list(), 0 < board.factor < 1
         (['y', 'x', 'z'], [40, 40, 40], True)
     """
-    both = paired(people, judged, options.probability, options.by)
+    both = paired(people, judged, options.probability, options.by, options.model)
     if options.replicates and len(both.groups) > 1:
         problem = "the bootstrap draws battles, or clusters that the verdicts have; without replicates the sandwich takes"
         raise OptionError(problem, source=people.source, value=" and ".join(cluster_columns(people.cluster_by)))
@@ -186,7 +222,7 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
         f"{numbers.counted(len(both.people), 'vote')} of people ({people.source})",
         f"{numbers.counted(both.verdicts.size, 'verdict')} of {_who(both)} ({judged.source}), matched by {both.matched_by}",
         *([f"{both.left_out:,} battles left out that not all judges decided"] if both.left_out else []),
-        f"{numbers.counted(len(both.models), 'model')}, Bradley-Terry, ties half a win, {board.baseline} fixed at 1000",
+        f"{numbers.counted(len(both.models), 'model')}, {_model(options, board.parameters)}, {board.baseline} fixed at 1000",
         _use(board.factors),
         *([] if board.counts_for is None else [f"one vote counts for {board.counts_for:.2f}"]),
         *([] if options.probability is None else [f"votes weigh the inverse of {options.probability}"]),
@@ -199,6 +235,7 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
     return CorrectedRatings(
         board.table,
         board.differences,
+        board.parameters,
         groups,
         min(sum(of_judges.values()), 1.0),
         of_judges,
@@ -214,6 +251,7 @@ class _Board:
 
     table: pl.DataFrame
     differences: pl.DataFrame
+    parameters: pl.DataFrame
     factors: Mapping[str, float]
     counts_for: float | None
     baseline: str
@@ -235,9 +273,15 @@ def _corrected(both: Paired, options: CorrectionOptions) -> _Board:
     }
     parts_of = {"corrected": (both, chosen), "people": (both, 0.0), "judge": (judge, 1.0)}
     columns: dict[str, Floats] = {}
+    models, of_parameters = len(both.models), None
     for kind, one in (("corrected", corrected), *alone.items()):
         draws = resampled(*parts_of[kind], options.replicates, options.seed) if options.replicates and one else None
-        columns |= _columns(kind, one, len(both.models), fixed, options.confidence, draws)
+        if draws is not None:
+            draws, of_parameters = draws[:, :models], draws[:, models:] if kind == "corrected" else of_parameters
+        columns |= _columns(kind, one, models, fixed, options.confidence, draws)
+    parameters = NO_PARAMETERS
+    if both.further:
+        parameters = parameter_table(both.further, corrected, alone, options.confidence, of_parameters)
     leagues = [_uncertainty(corrected, fixed)] if options.ranks else []
     ranks = rank_intervals(leagues, options.confidence, NORMAL_DRAWS, options.seed)
     voted, met = _appearances(both)
@@ -257,6 +301,7 @@ def _corrected(both: Paired, options: CorrectionOptions) -> _Board:
     return _Board(
         table.select(*order, "votes", "verdicts"),
         difference_table(both.models, leagues, options.confidence),
+        parameters,
         dict(zip(both.judges, factors.tolist(), strict=True)),
         counts_for,
         both.models[fixed],
@@ -267,7 +312,8 @@ def _corrected(both: Paired, options: CorrectionOptions) -> _Board:
 def _uncertainty(one: CorrectedStrengths, fixed: int) -> AnalyticUncertainty:
     members = np.arange(len(one.theta))
     gap, freedom = one.theta - one.theta[fixed], Freedom(one.sandwich, members)
-    return AnalyticUncertainty(members, fixed, gap, covariance=one.sandwich.covariance, freedom=freedom)
+    covariance = one.sandwich.covariance[: len(members), : len(members)]
+    return AnalyticUncertainty(members, fixed, gap, covariance=covariance, freedom=freedom)
 
 
 def _boards_by(both: Paired, options: CorrectionOptions, baseline: str) -> tuple[pl.DataFrame, list[str]]:
@@ -277,7 +323,7 @@ def _boards_by(both: Paired, options: CorrectionOptions, baseline: str) -> tuple
         battles = both.of_part(part)
         try:
             board = _corrected(battles, replace(options, baseline=baseline if baseline in battles.models else None))
-        except (OptionError, UnratableError) as error:
+        except (OptionError, CovariateError, UnratableError) as error:
             missing.append(f"{options.by} {part} has no board: {str(error).splitlines()[0]}")
             continue
         tables.append(board.table.select(pl.lit(part).alias("group"), pl.all()))
@@ -286,6 +332,14 @@ def _boards_by(both: Paired, options: CorrectionOptions, baseline: str) -> tuple
 
 def _who(both: Paired) -> str:
     return "a judge" if len(both.judges) == 1 else f"{len(both.judges)} judges"
+
+
+def _model(options: CorrectionOptions, parameters: pl.DataFrame) -> str:
+    if options.ties == "davidson":
+        return f"Davidson, ν = {parameters['estimate'][0]:.4g}"
+    names = ", ".join(covariate.name for covariate in options.model.parsed_covariates)
+    scaled = " (numbers per standard deviation)" if (parameters["scale"] != 1.0).any() else ""
+    return "Bradley-Terry, ties half a win" + (f", controlled for {names}{scaled}" if names else "")
 
 
 def _use(factors: Mapping[str, float]) -> str:
@@ -307,6 +361,11 @@ def _refuse(both: Paired, baseline: str | None) -> None:
     unseen = [model for model, count in zip(models, _appearances(both)[0], strict=True) if not count]
     if unseen:
         raise OptionError("people voted on no battle of", value=", ".join(unseen[:5]))
+    if both.further and both.further.terms:
+        one = np.ones(votes)
+        sides = both.first[both.battle], both.second[both.battle]
+        rows = AlikeBattles(*sides, both.people, one, both.weight, both.further.votes)
+        check_determined(len(models), rows, both.further.terms, "the votes of people")
 
 
 def _appearances(both: Paired) -> tuple[Floats, Floats]:
@@ -336,7 +395,7 @@ def _columns(
         low, high = (np.where(np.arange(models) == fixed, 0.0, end) for end in ends)
         degrees = np.full(models, np.nan)
     else:
-        contrasts = np.eye(models)
+        contrasts = np.eye(models, len(estimate.sandwich.bread))
         contrasts[:, fixed] -= 1.0
         degrees = np.where(np.arange(models) == fixed, np.inf, estimate.sandwich.degrees(contrasts))
         variance = estimate.beside(fixed)

@@ -106,7 +106,7 @@ class CovariateLikelihood:
         """
         how = self.options
         if not how.ridge:
-            self._check_determined()
+            check_determined(self.cells.models, self.rows, self.terms, self.source)
         solution = _core.fit_contextual(
             self.cells.models, self.rows, how.prior_ties, how.tolerance, how.max_iterations, how.ridge
         )
@@ -143,22 +143,28 @@ class CovariateLikelihood:
         odds = self.log_odds(values)[2]
         return float((self.rows.battles * self.rows.weight) @ (self.rows.score * odds - np.logaddexp(0.0, odds)))
 
-    def _check_determined(self) -> None:
-        for number, term in enumerate(self.terms):
-            if not self.rows.x[:, number].any():
-                raise CovariateCollinearityError("the two sides never differ in", source=self.source, value=term.name)
-        for term, share in zip(self.terms, _core.unexplained(self.cells.models, self.rows), strict=True):
-            if not share > _UNEXPLAINED:
-                hint = "Leave it out: its effect is confounded with the models' strengths or with the covariates before it."
-                problem = "is determined by what else is fitted:"
-                raise CovariateCollinearityError(problem, source=self.source, value=term.name, hint=hint)
-
     def _separated(self, coefficients: Floats) -> CovariateSeparationError:
         size = np.abs(coefficients) * np.abs(self.rows.x).max(axis=0)
         named = ", ".join(self.terms[int(k)].name for k in np.flatnonzero(size > 0.1 * size.max()))
         hint = "Leave the covariate out, or collect battles that go against it."
         problem = "some battles are predicted without error, so coefficients are infinite, by"
         return CovariateSeparationError(problem, source=self.source, value=named, hint=hint)
+
+
+def check_determined(models: int, rows: AlikeBattles, terms: Sequence[Term], source: str) -> None:
+    """Check that battles tell the coefficients of terms apart.
+
+    Raises:
+        CovariateCollinearityError: a term is determined by strengths or by the terms before it.
+    """
+    for number, term in enumerate(terms):
+        if not rows.x[:, number].any():
+            raise CovariateCollinearityError("the two sides never differ in", source=source, value=term.name)
+    for term, share in zip(terms, _core.unexplained(models, rows), strict=True):
+        if not share > _UNEXPLAINED:
+            hint = "Leave it out: its effect is confounded with the models' strengths or with the covariates before it."
+            problem = "is determined by what else is fitted:"
+            raise CovariateCollinearityError(problem, source=source, value=term.name, hint=hint)
 
 
 def design_of(battles: Battles, covariates: Sequence[Covariate], standardize: bool, clustered: bool) -> Design:
