@@ -184,7 +184,7 @@ class Battles:
         cells = encoded.orders.cells(len(encoded.models))
         if weight is not None and is_default and (encoded.orders.weight == 1.0).all():
             frame, weight = counting(numbered(frame), weight), None
-        notes = (*remarks, *encoded.remarks, *said)
+        notes = (*remarks, *said)
         return cls(source, encoded.models, _as_declared(clusters), weight, cells, frame, None, notes, orders=encoded.orders)
 
     @classmethod

@@ -204,7 +204,7 @@ class Leaderboard(ShownResult):
     def model(self) -> str:
         """The model and what its ratings maximise, in words."""
         if self.rankings is not None:
-            return "Plackett-Luce maximum likelihood, equal places in any order, 400·log10 scale"
+            return "Plackett-Luce maximum likelihood, ties half a win, 400·log10 scale"
         how = "maximum likelihood" if self.options.estimator == "maximum-likelihood" else "with Firth's bias reduction"
         tie = "ties half a win" if self.options.ties == "half" else self._tie_parameter
         return f"{_TIE_MODELS[self.options.ties]} {how}, {tie}, 400·log10 scale"
