@@ -47,7 +47,7 @@ class Battles:
         everything: the same with anchors, for checks of raters; None without anchors.
         remarks: what a header says of how the battles were read: anchors left out, names that are nearly the same.
         both_bad: battles that were left out because they were judged both-bad; None: all are counted.
-        orders: the rankings, where the table holds rankings: ``cells`` are then the pairs that they decide. None: battles.
+        orders: the rankings, where the table holds rankings: ``cells`` are then the pairs that they compare. None: battles.
     """
 
     source: str
@@ -338,7 +338,7 @@ class Battles:
 
     @cached_property
     def count(self) -> int:
-        """Number of battles, or of pairs that rankings decide, whatever their weight."""
+        """Number of battles, or of pairs that rankings compare, whatever their weight."""
         return self.cells.battles
 
     @cached_property

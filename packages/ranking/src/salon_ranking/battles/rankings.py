@@ -1,4 +1,4 @@
-"""Rankings: from a table with one row per ranked picture to arrays, and to the pairs of models that they decide."""
+"""Rankings: from a table with one row per ranked picture to arrays, and to the pairs of models that they compare."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -67,7 +67,7 @@ class Leaderboard(ShownResult):
             rows for plain Bradley-Terry.
         source: where the battles came from.
         group: the value of the grouping column; None is all battles.
-        battles: number of battles; of rankings, of the pairs that they decide.
+        battles: number of battles; of rankings, of the pairs that they compare.
         rankings: number of rankings; None: the board is of battles.
         baselines: per component, the model whose rating is fixed at ``baseline_rating``, without an interval's width.
         options: the model, its prior and baseline, and the kind of interval that was made: a sandwich also where percentiles
