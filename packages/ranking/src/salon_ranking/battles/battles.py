@@ -86,7 +86,8 @@ class Battles:
         No id may be in two rows: a vote that was exported twice would count twice.
 
         A table with the column ``place`` and none of these three holds rankings, one row per ranked picture: ``ranking_id``,
-        ``model`` and ``place`` (1 is best; equal places are ties). Clusters and weights are those of a ranking.
+        ``model`` and ``place`` (1 is best; equal places are ties; ``unplaced`` is below all others). Clusters and weights are
+        those of a ranking.
 
         Args:
             frame: a frame of polars, pandas or pyarrow, or any table that :data:`salon_ranking.files.Frame` lists.
