@@ -170,6 +170,17 @@ def test_rankings_of_equal_places_count_as_ties():
     assert board.rankings == 61
 
 
+def test_rankings_that_compare_none_of_some_models_are_left_out():
+    frame = {
+        "ranking_id": ["k"] * 3 + ["l"] * 3 + ["m"] * 2,
+        "model": ["a", "b", "c"] * 2 + ["b", "c"],
+        "place": ["1", "unplaced", "unplaced", "unplaced", "2", "unplaced", "4", "4"],
+    }
+    orders = Battles.from_frame(frame).orders.among(np.array([1, 2]))
+    assert (orders.start.tolist(), orders.model.tolist()) == ([0, 2, 4], [0, 1, 0, 1])
+    assert orders.place.tolist() == [1, 2**32 - 1, 1, 1]
+
+
 @few
 @given(seed=seeds, placed=st.integers(1, 3))
 def test_unplaced_models_are_below_all_others_in_any_order(seed: int, placed: int):
