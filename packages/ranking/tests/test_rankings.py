@@ -40,7 +40,7 @@ MODELS = ("ada", "bee", "cyd", "dot", "eve")
 
 
 def table(seed: int, rankings: int = 60, *, sizes: tuple[int, ...] = (2, 3, 4), ties: bool = False) -> pl.DataFrame:
-    """Rankings in clusters, with gaps between places; with ``ties`` often on equal ones."""
+    """Rankings in clusters, with gaps between places; with ``ties`` often on equal ones, up to all four."""
     rng = np.random.default_rng(seed)
     rows = []
     for number in range(rankings):
@@ -48,7 +48,7 @@ def table(seed: int, rankings: int = 60, *, sizes: tuple[int, ...] = (2, 3, 4), 
         utility = chosen / 3 + rng.gumbel(size=len(chosen))
         place = 1 + 2 * np.argsort(np.argsort(-utility))
         if ties:
-            place = 1 + place // 3
+            place = (1 + place // 3, 1 + (place > 3), np.ones_like(place))[number // 3 % 3]
         rows += [
             (f"k{number}", f"p{number % 11}", f"r{rng.integers(6)}", MODELS[model], int(where), 0.5 + number % 3)
             for model, where in zip(chosen, place, strict=True)
@@ -67,17 +67,17 @@ def as_lists(frame: pl.DataFrame) -> list[list[list[int]]]:
 
 
 def log_probability(theta: np.ndarray, groups: list[list[int]]) -> float:
-    """The sum over all orders that the groups allow, each a product of choices: from the definition, model by model."""
+    """The mean over all orders that the groups allow, each a product of choices: from the definition, model by model."""
     total, left = 0.0, [model for group in groups for model in group]
     for group in groups:
-        chances = []
+        every = []
         for order in permutations(group):
-            rest, chance = list(left), 1.0
+            rest, value = list(left), 0.0
             for model in order:
-                chance *= np.exp(theta[model]) / np.exp(theta[rest]).sum()
+                value += theta[model] - np.log(np.exp(theta[rest]).sum())
                 rest.remove(model)
-            chances.append(chance)
-        total += float(np.log(sum(chances)))
+            every.append(value)
+        total += float(np.mean(every))
         left = [model for model in left if model not in group]
     return total
 
@@ -102,9 +102,9 @@ def test_a_text_that_is_no_table_is_refused(tmp_path: Path, text: str, name: str
 GOOD = {"ranking_id": ["k1", "k1", "k2", "k2"], "model": ["x", "y", "y", "x"], "place": ["1", "2", "1", "2"]}
 WRONG = {
     "row 2, column 'place': a place is a whole number": {"place": ["1", "second", "1", "2"]},
-    "row 2, column 'place': a place is a whole number of 1 or more, not: '0'": {"place": ["1", "0", "1", "2"]},
-    "row 3, column 'place': a place is a whole number of 1 or more, not: '1.5'": {"place": ["1", "2", "1.5", "2"]},
-    "row 1, column 'place': a place is a whole number of 1 or more, not: 'inf'": {"place": ["inf", "2", "1", "2"]},
+    "row 2, column 'place': a place is a whole number of 1 or more, or unplaced, not: '0'": {"place": ["1", "0", "1", "2"]},
+    "row 3, column 'place': a place is a whole number of 1 or more, or unplaced, not: '1.5'": {"place": ["1", "2", "1.5", "2"]},
+    "row 1, column 'place': a place is a whole number of 1 or more, or unplaced, not: 'inf'": {"place": ["inf", "2", "1", "2"]},
     "row 4, column 'place': no place": {"place": [1, 2, 1, None]},
     "row 2, column 'model': a model twice in one ranking: 'x'": {"model": ["x", "x", "y", "x"]},
     "row 1, column 'model': no model name": {"model": [None, "y", "y", "x"]},
@@ -117,7 +117,8 @@ WRONG = {
     "row 2, column 'prompt_id': another value than the rows above": {"prompt_id": ["p", "q", "p", "p"]},
     "column 'place': must hold numbers, not: 'Boolean'": {"place": [True, False, True, False]},
     "column 'model': must hold one value per row": {"model": [["x"], ["y"], ["y"], ["x"]]},
-    "all models are on equal places": {"place": [1, 1, 2, 2]},
+    "row 1, column 'ranking_id': a ranking without places: 'k1'": {"place": ["unplaced", "unplaced", "1", "2"]},
+    "row 2, column 'place': a place is a whole number of 1 or more, or unplaced, not: ''": {"place": ["1", "", "1", "2"]},
 }
 
 
@@ -135,12 +136,14 @@ def test_a_missing_column_is_named(column: str):
         Battles.from_frame({name: values for name, values in GOOD.items() if name != column})
 
 
-def test_five_models_may_share_the_last_place_alone():
-    names = ["a", "b", "c", "d", "e", "f"]
-    frame = pl.DataFrame({"ranking_id": ["k"] * 6, "model": names, "place": [1, 2, 2, 2, 2, 2]})
-    assert Battles.from_frame(frame).orders.count == 1
-    with pytest.raises(BattleError, match="row 2, column 'place': more than 4 models on one place: 1"):
-        Battles.from_frame(frame.with_columns(place=3 - pl.col("place")))
+def test_five_models_may_be_unplaced_but_not_on_one_place():
+    frame = pl.DataFrame({"ranking_id": ["k"] * 6, "model": ["a", "b", "c", "d", "e", "f"], "place": ["1"] + ["unplaced"] * 5})
+    battles = Battles.from_frame(frame)
+    assert battles.cells.records()[1].tolist() == [5, 0, 0, 0, 0, 0]
+    for place in ("1", "2"):
+        with pytest.raises(BattleError, match=f"column 'place': more than 4 models on one place: '{place}'.*") as error:
+            Battles.from_frame(frame.with_columns(pl.col("place").replace("unplaced", place)))
+        assert "Write unplaced" in str(error.value)
 
 
 def test_a_table_without_rows_has_no_rankings(tmp_path: Path):
@@ -158,12 +161,41 @@ def test_rankings_may_be_clusters_themselves():
         Battles.from_frame(table(0), cluster_by="model", weight=False)
 
 
-def test_rankings_of_equal_places_are_left_out_and_counted():
+def test_rankings_of_equal_places_count_as_ties():
     frame = table(0)
     more = pl.concat([frame, pl.DataFrame({"ranking_id": ["z"] * 2, "model": ["ada", "new"], "place": [3, 3]})], how="diagonal")
     board = rank(more, weight=False)
-    assert "1 ranking of equal places left out" in board.header and "new" not in board.table["model"]
-    assert_frame_equal(board.table, rank(frame, weight=False).table)
+    ada, new = (board.table.row(by_predicate=pl.col("model") == name, named=True) for name in ("ada", "new"))
+    assert new["rating"] == pytest.approx(ada["rating"]) and (new["ties"], new["matches"]) == (1, 1)
+    assert board.rankings == 61
+
+
+def test_rankings_that_compare_none_of_some_models_are_left_out():
+    frame = {
+        "ranking_id": ["k"] * 3 + ["l"] * 3 + ["m"] * 2,
+        "model": ["a", "b", "c"] * 2 + ["b", "c"],
+        "place": ["1", "unplaced", "unplaced", "unplaced", "2", "unplaced", "4", "4"],
+    }
+    orders = Battles.from_frame(frame).orders.among(np.array([1, 2]))
+    assert (orders.start.tolist(), orders.model.tolist()) == ([0, 2, 4], [0, 1, 0, 1])
+    assert orders.place.tolist() == [1, 2**32 - 1, 1, 1]
+
+
+@few
+@given(seed=seeds, placed=st.integers(1, 3))
+def test_unplaced_models_are_below_all_others_in_any_order(seed: int, placed: int):
+    frame = table(seed, 40, sizes=(4, 5)).with_columns(place=pl.col("place").rank("dense").over("ranking_id"))
+    top = pl.when(pl.col("place") <= placed).then(pl.col("place").cast(pl.String)).otherwise(pl.lit("unplaced"))
+    found = fit(frame.with_columns(place=top), prior_ties=1)
+
+    def loss(theta: np.ndarray) -> float:
+        prior = (theta / 2 - np.log1p(np.exp(theta))).sum()
+        lists = ([model for (model,) in groups] for groups in as_lists(frame))
+        chosen = (theta[one[k]] - np.log(np.exp(theta[one[k:]]).sum()) for one in lists for k in range(placed))
+        return -float(prior + sum(chosen))
+
+    best = minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-6}).x
+    assert found.log_strengths == pytest.approx(best, abs=1e-5)
 
 
 # --- Ratings
@@ -198,7 +230,7 @@ def test_ratings_maximise_the_likelihood_of_its_definition(seed: int, ties: bool
 @given(seed=seeds)
 def test_the_rows_of_a_ranking_add_up_to_its_slope_and_curvature(seed: int):
     frame = table(seed, 12, ties=True)
-    groups = [one for one in as_lists(frame.sort("ranking_id")) if len(one) > 1]
+    groups = as_lists(frame.sort("ranking_id"))
     battles = Battles.from_frame(frame)
     likelihood = RankingLikelihood(battles.cells, fit(battles, prior_ties=1).options, battles.orders)
     theta = np.random.default_rng(seed).normal(size=5)
@@ -248,14 +280,15 @@ def test_the_core_refuses_columns_that_do_not_fit():
 # --- Battles as rankings of two
 
 
-def both_ways(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def both_ways(seed: int, *, ties: bool = False) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The same votes as rankings of two and as battles."""
-    rankings = table(seed, 150, sizes=(2,))
-    better, worse = rankings.filter(pl.col("place") == 1), rankings.filter(pl.col("place") == 3)
-    battles = (
-        better.rename({"model": "model_a"}).drop("place").join(worse.select("ranking_id", model_b="model"), on="ranking_id")
-    )
-    return rankings, battles.with_columns(winner=pl.lit("model_a")).drop("ranking_id")
+    rankings = table(seed, 150, sizes=(2,), ties=ties)
+    is_first = pl.col("ranking_id").is_first_distinct()
+    one, other = rankings.filter(is_first), rankings.filter(~is_first)
+    battles = one.rename({"model": "model_a"}).join(other.select("ranking_id", model_b="model", below="place"), on="ranking_id")
+    lead = (pl.col("below").cast(pl.Int64) - pl.col("place")).sign()
+    winner = lead.replace_strict({1: "model_a", 0: "tie", -1: "model_b"}, return_dtype=pl.String)
+    return rankings, battles.with_columns(winner=winner).drop("ranking_id", "place", "below")
 
 
 KINDS = [(columns, weight, interval) for columns in (0, 1, 2) for weight in (None, "w") for interval in ("sandwich", "anytime")]
@@ -266,7 +299,7 @@ KINDS = [(columns, weight, interval) for columns in (0, 1, 2) for weight in (Non
 @given(seed=seeds)
 def test_rankings_of_two_are_battles_of_bradley_terry(columns: int, weight: str | None, interval: str, seed: int):
     names = ("prompt_id", "rater_id")[:columns]
-    one, other = (Battles.from_frame(frame, "votes", names, weight or False) for frame in both_ways(seed))
+    one, other = (Battles.from_frame(frame, "votes", names, weight or False) for frame in both_ways(seed, ties=True))
     options = {"interval": interval, "ranks": True, "prior_ties": float(seed % 2)}
     board, expected = rank(one, **options), rank(other, **options)
     assert_frame_equal(board.table, expected.table, rel_tol=1e-8)
@@ -301,7 +334,7 @@ def test_battles_that_no_ratings_fit_give_the_same_error():
 @given(seed=seeds)
 def test_errors_are_those_of_rankings_summed_before_they_are_squared(seed: int):
     frame = table(seed, 80, sizes=(3, 4), ties=seed % 2 == 0)
-    groups = [one for one in as_lists(frame) if len(one) > 1]
+    groups = as_lists(frame)
     battles = Battles.from_frame(frame)
     found = fit(battles)
     theta = found.log_strengths

@@ -1,11 +1,13 @@
 //! The Plackett-Luce model of rankings: each place in turn is taken by one of the models that are left, with a chance in
 //! proportion to exp(θ) (Plackett 1975; Luce 1959). A ranking of two is a battle of Bradley and Terry.
 //!
-//! Models on equal places are in an order that is not known: their probability is the sum over all orders. In the last place
-//! of a ranking that sum is 1. The log-likelihood is concave with ties too: strengths move a model's time in a race of
-//! exponential clocks, the logarithms of the times have log-concave densities, and "these before those" is a convex set
-//! (Prékopa). The curvature is a graph Laplacian over the pairs of a ranking, and no weight in it is negative:
-//! Σ p_i p_j (e_i − e_j)(e_i − e_j)ᵀ over the pairs left, and among tied orders the covariance of their slopes added.
+//! A tie is half a win for each, as in a battle: the log-likelihood of models on equal places is the mean of those of all their
+//! orders. Over the orders of g tied models, each subset of s of them is what is left of the tie with chance 1 / C(g, s), and
+//! each of the s is equally often the next. Models without a place ([`UNPLACED`]) are below all others, in an order that is not
+//! known: only the choices above them count.
+//!
+//! The log-likelihood is concave. Its curvature is a graph Laplacian over the pairs of a ranking, and no weight in it is
+//! negative: the mean of Σ p_i p_j (e_i − e_j)(e_i − e_j)ᵀ over the pairs left.
 //!
 //! Newton's method, damped as in [`crate::model::bradley_terry`]; a step that lowers the likelihood is halved.
 
@@ -16,8 +18,10 @@ use crate::linalg::laplacian::Laplacian;
 use crate::model::bradley_terry::{DENSE_NEWTON, Fit, STEP_TOLERANCE, Settings, logistic, reach_of};
 use crate::model::contextual::pairs_of;
 
-/// The most models on one place that is not the last; their orders are summed one by one.
+/// The most models on one place: all their subsets are summed.
 pub const MOST_TIED: usize = 4;
+/// The place of models below all others whose order is not known.
+pub const UNPLACED: u32 = u32::MAX;
 /// A step lowers the likelihood when it does by more than this share: less may be rounding.
 const ROUNDING: f64 = 1e-10;
 const MOST_HALVINGS: usize = 30;
@@ -72,7 +76,7 @@ impl Rankings<'_> {
             return Err(CoreError::BadArgument("a ranking has a model that is not there"));
         }
         for (_, place) in self.each() {
-            let tied = blocks(place).filter(|&(_, end)| end < place.len());
+            let tied = blocks(place).filter(|&(begin, _)| place[begin] != UNPLACED);
             if !place.is_sorted() || tied.map(|(begin, end)| end - begin).max().is_some_and(|most| most > MOST_TIED) {
                 return Err(CoreError::BadArgument("places are not in order, or too many models are on one"));
             }
@@ -221,77 +225,47 @@ impl Point {
     }
 }
 
-/// Log-probability, its slopes, and the weights of its curvature (below the diagonal) of one ranking or of one order.
-#[derive(Clone)]
+/// Log-probability of one ranking, its slopes, and the weights of its curvature (below the diagonal).
 struct Local {
     value: f64,
     slope: Vec<f64>,
     bend: Vec<f64>,
-    share: Vec<f64>,
 }
 
 impl Local {
-    fn new(size: usize) -> Self {
-        Self { value: 0.0, slope: vec![0.0; size], bend: vec![0.0; size * size], share: vec![0.0; size] }
-    }
-
-    /// Add the choice of `winner` among those that are open.
-    fn choose(&mut self, theta: &[f64], open: &mut [bool], winner: usize) {
-        let left = || theta.iter().zip(open.iter()).filter(|&(_, &open)| open).map(|(&value, _)| value);
-        let top = left().fold(f64::NEG_INFINITY, f64::max);
-        let total: f64 = left().map(|value| (value - top).exp()).sum();
-        self.value += theta[winner] - top - total.ln();
-        self.slope[winner] += 1.0;
-        for one in 0..theta.len() {
-            self.share[one] = if open[one] { (theta[one] - top).exp() / total } else { 0.0 };
-            self.slope[one] -= self.share[one];
-            for other in 0..one {
-                self.bend[one * theta.len() + other] += self.share[one] * self.share[other];
+    /// Add, times `weight`, the mean log-probability that one of the first `tied` of `left` is chosen among `left`.
+    fn choose(&mut self, theta: &[f64], left: &[usize], tied: usize, weight: f64) {
+        let top = left.iter().map(|&model| theta[model]).fold(f64::NEG_INFINITY, f64::max);
+        let odds: Vec<f64> = left.iter().map(|&model| (theta[model] - top).exp()).collect();
+        let total: f64 = odds.iter().sum();
+        for &winner in &left[..tied] {
+            self.value += weight / tied as f64 * (theta[winner] - top - total.ln());
+            self.slope[winner] += weight / tied as f64;
+        }
+        for (number, &one) in left.iter().enumerate() {
+            let share = weight * odds[number] / total;
+            self.slope[one] -= share;
+            for (&other, odds) in left[..number].iter().zip(&odds) {
+                self.bend[one * theta.len() + other] += share * odds / total;
             }
         }
-        open[winner] = false;
-    }
-
-    /// Add the sum over all orders of the models `tied`, the next among those that are open.
-    fn choose_tied(&mut self, theta: &[f64], open: &mut [bool], tied: &[usize]) {
-        let size = theta.len();
-        let mut every = Vec::new();
-        for order in orders(tied) {
-            let (mut local, mut left) = (Self::new(size), open.to_vec());
-            order.iter().for_each(|&winner| local.choose(theta, &mut left, winner));
-            every.push(local);
-        }
-        let top = every.iter().map(|local| local.value).fold(f64::NEG_INFINITY, f64::max);
-        let total: f64 = every.iter().map(|local| (local.value - top).exp()).sum();
-        let chance: Vec<f64> = every.iter().map(|local| (local.value - top).exp() / total).collect();
-        let mut mean = vec![0.0; size];
-        for (local, chance) in every.iter().zip(&chance) {
-            mean.iter_mut().zip(&local.slope).for_each(|(sum, slope)| *sum += chance * slope);
-        }
-        self.value += top + total.ln();
-        for (local, chance) in every.iter().zip(&chance) {
-            for one in 0..size {
-                for other in 0..one {
-                    let spread = (local.slope[one] - mean[one]) * (local.slope[other] - mean[other]);
-                    self.bend[one * size + other] += chance * (local.bend[one * size + other] + spread);
-                }
-            }
-        }
-        self.slope.iter_mut().zip(&mean).for_each(|(sum, slope)| *sum += slope);
-        tied.iter().for_each(|&model| open[model] = false);
     }
 }
 
 /// The log-probability of one ranking by its models' strengths, with slopes and curvature.
 fn ranking(theta: &[f64], place: &[u32]) -> Local {
-    let (mut local, mut open) = (Local::new(theta.len()), vec![true; theta.len()]);
-    for (begin, end) in blocks(place) {
-        if end == theta.len() {
-            break; // whoever is left takes the last place
-        } else if end == begin + 1 {
-            local.choose(theta, &mut open, begin);
-        } else {
-            local.choose_tied(theta, &mut open, &(begin..end).collect::<Vec<_>>());
+    let size = theta.len();
+    let mut local = Local { value: 0.0, slope: vec![0.0; size], bend: vec![0.0; size * size] };
+    let mut left = Vec::with_capacity(size);
+    for (begin, end) in blocks(place).take_while(|&(begin, _)| place[begin] != UNPLACED) {
+        let group = end - begin;
+        for subset in 1_u32..1 << group {
+            left.clear();
+            left.extend((begin..end).filter(|model| subset >> (model - begin) & 1 == 1));
+            let tied = left.len();
+            left.extend(end..size);
+            let subsets = (0..tied).fold(1.0, |count, k| count * (group - k) as f64 / (k + 1) as f64);
+            local.choose(theta, &left, tied, 1.0 / subsets);
         }
     }
     local
@@ -307,20 +281,6 @@ fn blocks(place: &[u32]) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// Every order of some models.
-fn orders(models: &[usize]) -> Vec<Vec<usize>> {
-    if models.len() < 2 {
-        return vec![models.to_vec()];
-    }
-    let mut all = Vec::new();
-    for number in 0..models.len() {
-        let mut rest = models.to_vec();
-        let first = rest.remove(number);
-        all.extend(orders(&rest).into_iter().map(|order| [vec![first], order].concat()));
-    }
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,18 +288,21 @@ mod tests {
     const THETA: [f64; 5] = [0.3, -1.1, 0.8, 0.0, -0.4];
 
     #[test]
-    fn a_tie_is_the_sum_over_its_orders() {
-        let tied = ranking(&THETA, &[0, 0, 0, 1, 1]).value.exp();
-        let swaps = orders(&[0, 1, 2]).into_iter().map(|order| {
-            let theta: Vec<f64> = order.iter().chain(&[3, 4]).map(|&model| THETA[model]).collect();
-            ranking(&theta, &[0, 1, 2, 3, 3]).value.exp()
-        });
-        assert!((tied - swaps.sum::<f64>()).abs() < 1e-14);
+    fn a_tie_is_the_mean_over_its_orders() {
+        let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+        for (tied, apart) in
+            [([0, 0, 0, 1, 2], [0, 1, 2, 3, 4]), ([0, 0, 0, UNPLACED, UNPLACED], [0, 1, 2, UNPLACED, UNPLACED])]
+        {
+            let of = |order: &[usize; 3]| order.iter().chain(&[3, 4]).map(|&model| THETA[model]).collect::<Vec<f64>>();
+            let mean = orders.iter().map(|order| ranking(&of(order), &apart).value).sum::<f64>() / 6.0;
+            assert!((ranking(&THETA, &tied).value - mean).abs() < 1e-14);
+        }
     }
 
     #[test]
     fn slopes_and_curvature_are_those_of_differences() {
-        for place in [[0, 1, 2, 3, 4], [0, 0, 1, 1, 2], [0, 1, 1, 1, 2], [0, 0, 0, 0, 1]] {
+        for place in [[0, 1, 2, 3, 4], [0, 0, 1, 1, 2], [0, 1, 1, 1, 2], [0, 0, 0, 0, 1], [0, 0, 1, UNPLACED, UNPLACED]]
+        {
             let (at, step) = (ranking(&THETA, &place), 1e-5);
             for one in 0..5 {
                 let moved = |by: f64| {

@@ -47,7 +47,7 @@ class Battles:
         everything: the same with anchors, for checks of raters; None without anchors.
         remarks: what a header says of how the battles were read: anchors left out, names that are nearly the same.
         both_bad: battles that were left out because they were judged both-bad; None: all are counted.
-        orders: the rankings, where the table holds rankings: ``cells`` are then the pairs that they decide. None: battles.
+        orders: the rankings, where the table holds rankings: ``cells`` are then the pairs that they compare. None: battles.
     """
 
     source: str
@@ -86,7 +86,8 @@ class Battles:
         No id may be in two rows: a vote that was exported twice would count twice.
 
         A table with the column ``place`` and none of these three holds rankings, one row per ranked picture: ``ranking_id``,
-        ``model`` and ``place`` (1 is best; equal places are ties). Clusters and weights are those of a ranking.
+        ``model`` and ``place`` (1 is best; equal places are ties; ``unplaced`` is below all others). Clusters and weights are
+        those of a ranking.
 
         Args:
             frame: a frame of polars, pandas or pyarrow, or any table that :data:`salon_ranking.files.Frame` lists.
@@ -184,7 +185,7 @@ class Battles:
         cells = encoded.orders.cells(len(encoded.models))
         if weight is not None and is_default and (encoded.orders.weight == 1.0).all():
             frame, weight = counting(numbered(frame), weight), None
-        notes = (*remarks, *encoded.remarks, *said)
+        notes = (*remarks, *said)
         return cls(source, encoded.models, _as_declared(clusters), weight, cells, frame, None, notes, orders=encoded.orders)
 
     @classmethod
@@ -338,7 +339,7 @@ class Battles:
 
     @cached_property
     def count(self) -> int:
-        """Number of battles, or of pairs that rankings decide, whatever their weight."""
+        """Number of battles, or of pairs that rankings compare, whatever their weight."""
         return self.cells.battles
 
     @cached_property

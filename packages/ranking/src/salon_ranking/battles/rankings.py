@@ -1,14 +1,13 @@
-"""Rankings: from a table with one row per ranked picture to arrays, and to the pairs of models that they decide."""
+"""Rankings: from a table with one row per ranked picture to arrays, and to the pairs of models that they compare."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_console.numbers import counted
 from salon_ranking import _core
 from salon_ranking.battles.encoding import (
     BAD_WEIGHT,
@@ -28,8 +27,11 @@ Codes = NDArray[np.uint32]
 
 PLACE = "place"
 """The column that tells a table of rankings from one of battles."""
+UNPLACED = "unplaced"
+"""The place of models below all others of a ranking whose order is not known."""
 MOST_TIED = 4
-"""The most models on one place, unless it is the last one of the ranking: the orders of a tie are summed one by one."""
+"""The most models on one place, as in the core (``plackett_luce.rs``)."""
+_BELOW = 2**32 - 1  # the core's code of UNPLACED
 _ID = "ranking_id"
 _BATTLE = {"model_a", "model_b", "winner"}
 
@@ -41,7 +43,8 @@ class Orders:
     Attributes:
         start: the first entry of each ranking, and the number of all entries, shape (rankings + 1,).
         model: the number of each entry's model, shape (entries,).
-        place: the place of each entry, shape (entries,); only their order matters, and equal places are ties.
+        place: the place of each entry, shape (entries,); only their order matters, equal places are ties, and 2³² - 1 is that
+            of unplaced models.
         weight: of each ranking, shape (rankings,).
         clusters: the code of each ranking in each column to cluster by.
     """
@@ -72,28 +75,25 @@ class Orders:
         return (first, second, np.unique(crossed, return_inverse=True)[1].astype(np.uint32))
 
     def among(self, members: NDArray[np.int64]) -> "Orders":
-        """Return the rankings of some models, which are numbered anew; those that decide no pair of them are left out."""
+        """Return the rankings of some models, which are numbered anew; those that compare no two of them are left out."""
         number = np.full(int(self.model.max(initial=0)) + 1, -1, dtype=np.int64)
         known = members[members < len(number)]
         number[known] = np.arange(len(known))
         kept = number[self.model] >= 0
-        return replace(self, model=number[self.model].astype(np.uint32)).taken(kept)
+        first, last = (np.searchsorted(self.ranking[kept], np.arange(self.count), side) for side in ("left", "right"))
+        compares = last - first > 1
+        compares[compares] = self.place[kept][first[compares]] != _BELOW
+        rows = np.flatnonzero(kept)[compares[self.ranking[kept]]]
+        return Orders(
+            np.concatenate([[0], np.cumsum((last - first)[compares])]).astype(np.uint64),
+            number[self.model[rows]].astype(np.uint32),
+            np.ascontiguousarray(self.place[rows]),
+            self.weight[compares],
+            tuple(np.unique(codes[compares], return_inverse=True)[1].astype(np.uint32) for codes in self.clusters),
+        )
 
-    def taken(self, kept: NDArray[np.bool_]) -> "Orders":
-        """Return some of the entries, without the rankings that decide no pair of them."""
-        ranking, place = self.ranking[kept], self.place[kept]
-        first, last = np.searchsorted(ranking, np.arange(self.count)), np.searchsorted(ranking, np.arange(self.count), "right")
-        decided = np.zeros(self.count, dtype=np.bool_)
-        some = last > first
-        decided[some] = place[first[some]] < place[last[some] - 1]
-        among = decided[ranking]
-        start = np.concatenate([[0], np.cumsum((last - first)[decided])]).astype(np.uint64)
-        model = np.ascontiguousarray(self.model[kept][among])
-        clusters = tuple(np.unique(codes[decided], return_inverse=True)[1].astype(np.uint32) for codes in self.clusters)
-        return Orders(start, model, np.ascontiguousarray(place[among]), self.weight[decided], clusters)
-
-    def decided(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the entries of every pair that a ranking decides: the better one and the other."""
+    def compared(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the entries of every pair that a ranking compares, the better one first: all but two unplaced models."""
         start, better, worse = self.start.astype(np.int64), [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         sizes = np.diff(start)
         for size in np.unique(sizes):
@@ -102,19 +102,19 @@ class Orders:
             better.append((entries + one).ravel())
             worse.append((entries + other).ravel())
         first, second = np.concatenate(better), np.concatenate(worse)
-        apart = self.place[first] < self.place[second]
-        return first[apart], second[apart]
+        placed = self.place[first] != _BELOW
+        return first[placed], second[placed]
 
     def cells(self, models: int) -> _core.Cells:
-        """Return the pairs that are decided, counted as battles; a tied pair is none of them."""
-        first, second = self.decided()
+        """Return the pairs that are compared, counted as battles."""
+        first, second = self.compared()
         ranking = self.ranking[first]
         aggregator, groups = _core.Aggregator(), self.groups
         aggregator.add(
             self.model[first],
             self.model[second],
-            np.zeros(len(first), dtype=np.uint32),
-            [0],
+            (self.place[first] == self.place[second]).astype(np.uint32),
+            [0, 2],  # the core's codes of a win and a tie
             self.weight[ranking],
             groups[-1][ranking] if groups else None,
         )
@@ -130,7 +130,6 @@ class EncodedRankings(NamedTuple):
 
     orders: Orders
     models: tuple[str, ...]
-    remarks: tuple[str, ...]
 
 
 def is_of_rankings(names: Sequence[str]) -> bool:
@@ -146,19 +145,17 @@ def is_of_rankings(names: Sequence[str]) -> bool:
 def encode_rankings(frame: pl.LazyFrame, weight: str | None, clusters: Sequence[str], source: str) -> EncodedRankings:
     """Check and encode a table of rankings; rows of weight 0 are left out.
 
-    Rankings whose places are all equal contain no information; they are left out and counted.
-
     Raises:
         BattleError: a column is missing or of the wrong type; a row has no id, no model, no place of 1 or more, or no value to
-            cluster by; a ranking has one model, a model twice, different weights or clusters, or more than ``MOST_TIED`` models
-            on a place that is not its last; or no ranking is left.
+            cluster by; a ranking has one model, a model twice, no place, different weights or clusters, or more than
+            ``MOST_TIED`` models on a place; or there are no rankings.
     """
     with reading(source):
         _check_schema(frame.collect_schema(), weight, clusters, source)
         columns = dict.fromkeys([_ID, "model", PLACE, *clusters, *([] if weight is None else [weight])])
         rows = counting(numbered(frame).select("__row", *columns), weight).collect()
     _check_rows(rows, weight, clusters, source)
-    place = _place().rank("dense").over(_ID).cast(pl.UInt32)
+    place = pl.when(_is_unplaced()).then(_BELOW).otherwise(_place().rank("dense").over(_ID)).cast(pl.UInt32)
     codes = [pl.col(name).cast(pl.String).alias(f"cluster {number}") for number, name in enumerate(clusters)]
     text = pl.col(_ID, "model").cast(pl.String)
     table = rows.select(text, *codes, place=place, weight=weight_of(weight)).sort(_ID, "place", "model")
@@ -166,22 +163,16 @@ def encode_rankings(frame: pl.LazyFrame, weight: str | None, clusters: Sequence[
     start = np.append(np.flatnonzero(first.to_numpy()), table.height).astype(np.uint64)
     names = sorted(table["model"].unique())
     heads = table.filter(first)
-    whole = Orders(
+    if not table.height:
+        raise BattleError("there are no rankings", source=source)
+    orders = Orders(
         start,
         table["model"].cast(pl.Enum(names)).to_physical().cast(pl.UInt32).to_numpy(),
         table["place"].to_numpy(),
         heads["weight"].to_numpy(),
         tuple(heads[f"cluster {k}"].rank("dense").cast(pl.UInt32).to_numpy() - np.uint32(1) for k in range(len(clusters))),
     )
-    orders = whole.taken(np.ones(len(whole.model), dtype=np.bool_))
-    if not orders.count:
-        problem = "there are no rankings" if not whole.count else "all models are on equal places in every ranking"
-        raise BattleError(problem, source=source)
-    kept = np.unique(orders.model)
-    remarks = (
-        [f"{counted(whole.count - orders.count, 'ranking')} of equal places left out"] if orders.count < whole.count else []
-    )
-    return EncodedRankings(orders.among(kept.astype(np.int64)), tuple(names[number] for number in kept), tuple(remarks))
+    return EncodedRankings(orders, tuple(names))
 
 
 def _check_schema(schema: pl.Schema, weight: str | None, clusters: Sequence[str], source: str) -> None:
@@ -201,6 +192,10 @@ def _check_schema(schema: pl.Schema, weight: str | None, clusters: Sequence[str]
             raise BattleError("must hold numbers, not", source=source, column=name, value=str(dtype))
 
 
+def _is_unplaced() -> pl.Expr:
+    return pl.col(PLACE).cast(pl.String) == UNPLACED
+
+
 def _place() -> pl.Expr:
     """Return the place of each row as a float, null where it is not a number."""
     return pl.col(PLACE).cast(pl.String).cast(pl.Float64, strict=False)
@@ -210,23 +205,22 @@ def _check_rows(rows: pl.DataFrame, weight: str | None, clusters: Sequence[str],
     """Refuse wrong rows, every kind of mistake in one error."""
     place, model = _place(), pl.col("model").cast(pl.String)
     named = pl.col(_ID).is_not_null() & (pl.col(_ID).cast(pl.String).str.strip_chars() != "")
-    is_place = place.is_finite() & (place >= 1) & (place == place.round())
+    is_place = _is_unplaced() | (place.is_finite() & (place >= 1) & (place == place.round())).fill_null(False)
     tied = pl.len().over(_ID, place) > MOST_TIED
     checks = [
         RowCheck(_ID, "no ranking id", ~named),
         RowCheck("model", "no model name", model.is_null()),
         RowCheck("model", "empty model name", model.str.strip_chars() == ""),
         RowCheck(PLACE, "no place", pl.col(PLACE).is_null()),
-        RowCheck(
-            PLACE, "a place is a whole number of 1 or more, not", ~is_place.fill_null(False) & pl.col(PLACE).is_not_null()
-        ),
+        RowCheck(PLACE, f"a place is a whole number of 1 or more, or {UNPLACED}, not", ~is_place & pl.col(PLACE).is_not_null()),
         RowCheck("model", "a model twice in one ranking:", named & pl.struct(_ID, model.alias("m")).is_first_distinct().not_()),
         RowCheck(_ID, "a ranking of one model:", named & (pl.len().over(_ID) < 2), hint="A ranking needs two models or more."),
+        RowCheck(_ID, "a ranking without places:", named & _is_unplaced().all().over(_ID)),
         RowCheck(
             PLACE,
             f"more than {MOST_TIED} models on one place:",
-            named & tied & (place < place.max().over(_ID)),
-            hint=f"At most {MOST_TIED} models may be on one place, unless it is the last of the ranking.",
+            named & tied & place.is_not_null(),
+            hint=f"Write {UNPLACED} as the place of models below all others whose order is not known.",
         ),
         *(RowCheck(name, "no value to cluster by", pl.col(name).is_null()) for name in clusters),
         *(

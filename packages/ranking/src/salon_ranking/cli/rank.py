@@ -63,7 +63,7 @@ def rank(fit: Mapping[str, Any], ranks: bool, **request: Any) -> None:
 
     INPUT is a CSV, JSON Lines or Parquet file with the columns model_a, model_b and winner (model_a, model_b, both_good,
     both_bad or tie), or the directory of a result store. A table of rankings has one row per ranked picture instead:
-    ranking_id, model and place (1 is best; equal places are ties).
+    ranking_id, model and place (1 is best; equal places are ties; or unplaced).
 
     \b
     Example:

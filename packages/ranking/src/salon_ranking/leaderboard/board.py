@@ -67,7 +67,7 @@ class Leaderboard(ShownResult):
             rows for plain Bradley-Terry.
         source: where the battles came from.
         group: the value of the grouping column; None is all battles.
-        battles: number of battles; of rankings, of the pairs that they decide.
+        battles: number of battles; of rankings, of the pairs that they compare.
         rankings: number of rankings; None: the board is of battles.
         baselines: per component, the model whose rating is fixed at ``baseline_rating``, without an interval's width.
         options: the model, its prior and baseline, and the kind of interval that was made: a sandwich also where percentiles
@@ -204,7 +204,7 @@ class Leaderboard(ShownResult):
     def model(self) -> str:
         """The model and what its ratings maximise, in words."""
         if self.rankings is not None:
-            return "Plackett-Luce maximum likelihood, equal places in any order, 400·log10 scale"
+            return "Plackett-Luce maximum likelihood, ties half a win, 400·log10 scale"
         how = "maximum likelihood" if self.options.estimator == "maximum-likelihood" else "with Firth's bias reduction"
         tie = "ties half a win" if self.options.ties == "half" else self._tie_parameter
         return f"{_TIE_MODELS[self.options.ties]} {how}, {tie}, 400·log10 scale"

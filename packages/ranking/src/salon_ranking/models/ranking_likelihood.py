@@ -1,10 +1,10 @@
 """The likelihood of rankings by Plackett and Luce.
 
 Each place in turn is taken by one of the models that are left, with a chance in proportion to exp(θ): Plackett 1975
-(doi:10.2307/2346567), Luce 1959. A ranking of two is a battle of Bradley-Terry. The order of models on equal places is not
-known, so their probability is the sum over all orders. The maximum exists if, however all models are split into two groups, a
-ranking has a model of each group ahead of one of the other (Hunter 2004, doi:10.1214/aos/1079120141, assumption 1). The pairs
-that rankings decide show that, as battles do.
+(doi:10.2307/2346567), Luce 1959. A ranking of two is a battle of Bradley-Terry. A tie is half a win for each, as in a battle:
+the log-likelihood of models on equal places is the mean of those of all their orders. The maximum exists if, however all models
+are split into two groups, a ranking has a model of each group ahead of one of the other, or tied with it (Hunter 2004,
+doi:10.1214/aos/1079120141, assumption 1). The pairs that rankings compare show that, as battles do.
 
 The core gives one row per pair of a ranking (``plackett_luce.rs``), whose slopes and curvature add up to those of the ranking;
 ``uncertainty.sandwich`` sums rows of a ranking, or of a cluster, before it squares them.
@@ -29,7 +29,7 @@ class RankingLikelihood:
     """Plackett-Luce of one league.
 
     Attributes:
-        cells: the pairs that rankings decide, as battles.
+        cells: the pairs that rankings compare, as battles.
         orders: the rankings of the league's models.
     """
 
