@@ -16,9 +16,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser
-from small_arena import MODELS, PROMPTS, Clock, write_material
+from small_arena import MODELS, PROMPTS, Clock, write_material, write_prompts
 from test_arena_over_http import Visitor, visitors
 from test_arena_pages import faults
+from test_arena_videos import write_numbered
 
 from salon_arena import ArenaDatabase, Material, RefusedError, WorkService, read_material
 from salon_arena.draws import PlanDraws
@@ -209,6 +210,23 @@ def test_prompts_with_fewer_than_three_models_are_named_and_left_out(tmp_path: P
     (pictures / MODELS[0]).rmdir()
     with pytest.raises(InputError, match="three models"):
         ranking_task(read_material(pictures, prompts))
+
+
+def test_videos_are_ranked(tmp_path: Path, database: ArenaDatabase) -> None:
+    prompts = write_prompts(tmp_path)
+    for model, rate in zip(MODELS, ("24", "25", "varying"), strict=True):
+        (folder := tmp_path / "videos" / model).mkdir(parents=True)
+        write_numbered(folder / f"{next(iter(PROMPTS))}.mp4", rate)
+    service = WorkService(database, ranking_task(read_material(tmp_path / "videos", prompts)))
+
+    async def work() -> None:
+        async with visitors(service) as [visitor]:
+            [task] = await visitor.pairs()
+            types = [(await visitor.ask("GET", path)).headers["content-type"] for path in task["media"]]
+            assert task["media_kind"] == "video" and types == ["video/mp4"] * 3
+            assert (await visitor.answer(task, [[1], [2], [2]])).status_code == 200  # type: ignore[arg-type]
+
+    asyncio.run(work())
 
 
 @pytest.mark.browser
