@@ -14,6 +14,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -40,7 +41,7 @@ _FEWEST: Final = 2
 _ANSWERED: Final = (
     select(SETTLED.c.kind, SETTLED.c.winner, ASSIGNMENTS.c.subject, ASSIGNMENTS.c.payload, ANSWERS.c.choice)
     .select_from(SETTLED_ANSWERS)
-    .where(SETTLED.c.kind.in_(["battle", "panel", "check", "label", "question", "verdict"]))
+    .where(SETTLED.c.kind.in_(["battle", "panel", "ranking", "check", "label", "question", "verdict"]))
     .order_by(SETTLED.c.number)
 )
 
@@ -164,6 +165,14 @@ def _form(row: Any, payload: Any) -> _Values:
             yield (name, "ordinal", rated, value) if row.kind == "panel" else ("checks", "nominal", rated, value)
 
 
+def _ranking(row: Any, payload: Any) -> _Values:
+    """Yield the order of each two files: two raters may have ranked the same two beside other ones."""
+    ranked = sorted((file["model"], place) for file, [place] in zip(payload["files"], json.loads(row.choice), strict=True))
+    for (model, place), (other, after) in combinations(ranked, 2):
+        better = model if place < after else other if after < place else None
+        yield "order of two", "nominal", (row.subject, model, other), better or ""
+
+
 def _label(row: Any, _: Any) -> _Values:
     labels, level = labels_of(row.choice), level_of(row.choice)
     yield "normal against faulty", "nominal", row.subject, bool(labels)
@@ -186,6 +195,7 @@ def _verdict(row: Any, _: Any) -> _Values:
 _VALUES: Final = {
     "battle": _battle,
     "panel": _form,
+    "ranking": _ranking,
     "check": _form,
     "label": _label,
     "question": _question,

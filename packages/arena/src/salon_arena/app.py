@@ -296,6 +296,8 @@ class _Routes:
         return HTMLResponse(_template("join.html.jinja", **words, **plan, invited=invited))
 
     async def board_page(self, request: Request) -> Response:
+        if self._published is None:
+            return HTMLResponse(_template("no_board.html.jinja"), 404)
         scenario = request.query_params.get("scenario") or None
         ranked, scenarios = await run_in_threadpool(self._ranked, scenario, await self._board(request))
         beside = None if self._beside is None else await run_in_threadpool(self._beside.ranked, scenario)

@@ -63,7 +63,7 @@ _TASKS_OF = {
     "--reference": ("mos", "realism"),
     "--hidden-reference": ("mos",),
     "--anchors": ("battles",),
-    "--only": ("battles", "mos", "checks", "labels"),
+    "--only": ("battles", "mos", "rankings", "checks", "labels"),
     "--qualification": ("battles",),
 }
 _ONE_BY_ONE = ("labels", "checks", "mos")
@@ -112,11 +112,11 @@ def arena() -> None:
 )
 @click.option(
     "--task",
-    type=click.Choice(["battles", "mos", "checks", "labels", "verdicts", "questions", "realism"]),
+    type=click.Choice(["battles", "mos", "rankings", "checks", "labels", "verdicts", "questions", "realism"]),
     default="battles",
     show_default=True,
-    help="Compare two; rate all models side by side; check test points; label faults; verify rows of R³-Bench; "
-    "answer questions of Artifact-Bench; or say which of two looks more real.",
+    help="Compare two; rate all models side by side; put three or four in order; check test points; label faults; "
+    "verify rows of R³-Bench; answer questions of Artifact-Bench; or say which of two looks more real.",
 )
 @click.option(
     "--reference",
@@ -125,7 +125,9 @@ def arena() -> None:
 )
 @click.option("--hidden-reference", metavar="MODEL", help="With --task mos: rate this model's files among the others (ACR-HR).")
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="With --task labels: a name, or a TOML file.")
-@click.option("--raters", type=click.IntRange(min=1), default=2, show_default=True, help="People per panel or checked file.")
+@click.option(
+    "--raters", type=click.IntRange(min=1), default=2, show_default=True, help="People per panel, ranking or checked file."
+)
 @click.option(
     "--only",
     "only_file",
@@ -208,6 +210,7 @@ def serve(
       salon arena serve pictures/ --prompts prompts.jsonl
       salon arena serve pictures/ --prompts prompts.csv --database experts.db --mode expert --qualification test.csv
       salon arena serve pictures/ --prompts prompts.jsonl --task mos --mode expert --database mos.db
+      salon arena serve pictures/ --prompts prompts.jsonl --task rankings --database rankings.db
       salon arena serve pictures/ --prompts rows.jsonl --task verdicts --mode expert --database r3.db
       salon arena serve videos/ --prompts task2_meta.jsonl --task questions --mode expert --database questions.db
       salon arena serve pictures/ --prompts prompts.jsonl --host 0.0.0.0 --trusted-proxy arena.example.org
@@ -273,7 +276,7 @@ def _work(
     Returns:
         The files; the work, None for battles, which need the database; and how much there is, in words.
     """
-    from salon_arena.forms import check_task, panel_task
+    from salon_arena.forms import check_task, panel_task, ranking_task
     from salon_arena.labels import LabelTask
     from salon_arena.material import Material, read_files, read_material
     from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
@@ -299,6 +302,9 @@ def _work(
     what = f"{counted(len(material.models), 'model')}, {counted(len(material.files), material.kind)}"
     if task == "mos":
         work = panel_task(material, reference=reference, hidden=hidden, raters=raters, alone=only is not None)
+    elif task == "rankings":
+        work = ranking_task(material, raters=raters)
+        _print_remarks(work.remarks)
     elif task == "checks":
         work = check_task(material, raters=raters)
     elif task == "labels":
@@ -379,6 +385,10 @@ def export(database: Path | str, store: StoreAddress) -> None:
     added = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count or what == "battles")
     waiting = f"{done.waiting:,} tasks wait for an answer"
     click.echo(f"{added} added to {store}; {done.present:,} were there; {waiting}.")
+    if done.ranked:
+        click.echo(
+            f"{done.ranked:,} rankings: the store has no table of them; `salon arena release rankings FOLDER` writes them."
+        )
     for paths in done.unreadable:
         click.echo(visible(f"not shown, because one of these cannot be read: {', '.join(paths)}"), err=True)
 
@@ -545,13 +555,14 @@ def release(
 ) -> None:
     """Write settled answers into a new FOLDER, in the FORM of a released benchmark, with copies of the files.
 
-    FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio, votes (for `salon votes rank`)
-    or datasets (Hugging Face).
+    FORM is magicmirror, artifact-bench, r3, mef-checks, mef-ratings, mef-prompts, label-studio, votes or rankings (for
+    `salon votes rank`), or datasets (Hugging Face).
 
     \b
     Example:
       salon arena release magicmirror release/ --database labels.db
       salon arena release votes votes/ && salon votes rank votes/battles.parquet --interval anytime
+      salon arena release rankings ranked/ --database rankings.db && salon votes rank ranked/rankings.parquet
       salon arena release datasets answers/ && python -c "import datasets; print(datasets.load_dataset('answers'))"
     """
     from salon_arena.label_studio import MediaField

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, func, select
 
 from salon_arena.database import ArenaDatabase
 from salon_arena.labels import NORMAL, label_states
@@ -48,6 +48,7 @@ class Exported:
         rated: ratings that were written.
         checked: yes/no checks that were written.
         labelled: labels that were written, of single raters and agreed ones.
+        ranked: settled rankings: the store has no table of them, ``salon arena release rankings`` writes them.
         waiting: answers that can still be undone, or tasks that are open; they are not exported.
         unreadable: paths of files because of which a task was not shown, those of each task.
     """
@@ -57,6 +58,7 @@ class Exported:
     rated: int
     checked: int
     labelled: int
+    ranked: int
     waiting: int
     unreadable: tuple[tuple[str, ...], ...]
 
@@ -96,7 +98,8 @@ def export_answers(database: ArenaDatabase, store: StoreAddress, *, now: int | N
     checked = opened.append("scores", scores, run_id=run_id, on_duplicate="skip").rows_written
     labelled = opened.append("assessments", labels, run_id=run_id, on_duplicate="skip").rows_written
     waiting, unreadable = database.read(_unsettled)
-    return Exported(added, len(rows) - added, rated, checked, labelled, waiting, unreadable)
+    ranked = database.read(lambda connection: connection.execute(_RANKED).scalar_one())
+    return Exported(added, len(rows) - added, rated, checked, labelled, ranked, waiting, unreadable)
 
 
 def battle_id(arena_id: str, assignment_id: str) -> str:
@@ -202,6 +205,7 @@ _ANSWERED: Final = (
 )
 _FORMS: Final = _ANSWERED.where(SETTLED.c.kind.in_(["panel", "check"]))
 _QUESTIONS: Final = _ANSWERED.where(SETTLED.c.kind == "question")
+_RANKED: Final = select(func.count()).where(SETTLED.c.kind == "ranking")
 _LABELS: Final = _ANSWERED.where(SETTLED.c.kind == "label")
 
 

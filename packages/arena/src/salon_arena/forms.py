@@ -1,8 +1,9 @@
-"""Tasks with questions about files: opinion scores of all models side by side, and yes/no checks of test points.
+"""Tasks with questions about files: opinion scores of all models side by side, rankings, and yes/no checks of test points.
 
 | task | files | questions | source |
 | --- | --- | --- | --- |
 | ``PanelTask`` | one sample of every model, in a random order | three dimensions, 1 to 5 | MEF, section 5.2, appendix E |
+| ``RankingTask`` | one sample of three or four models, in a random order | the place of each, 1 the best | |
 | ``CheckTask`` | one | each test point of the prompt, yes or no | MEF, appendix D |
 
 With a reference (DCR), the reference's file comes first, is named so, and is not rated; with a hidden one (ACR-HR) it is rated
@@ -42,6 +43,10 @@ LEVELS: Final = {
 YES_NO: Final = {1: "yes", 0: "no"}
 RATERS_PER_ITEM: Final = 2
 """MEF, section 5.2.2."""
+PLACES: Final = {1: "the best", 2: "second", 3: "third", 4: "fourth"}
+"""The places of a ranking of four."""
+FEWEST_RANKED: Final = 3
+"""Two files are a battle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,7 @@ class FormTask(RoundsTask[FormItem]):
         raters: how many people judge each item.
         rated_from: the place of the first file that is rated: 1 behind a reference.
         hidden: the model of the hidden reference; None for panels without one.
+        most: the most rated files that are shown together, drawn anew for each rater; None: all.
     """
 
     page: str = "form.html.jinja"
@@ -98,12 +104,14 @@ class FormTask(RoundsTask[FormItem]):
         raters: int = RATERS_PER_ITEM,
         rated_from: int = 0,
         hidden: str | None = None,
+        most: int | None = None,
     ) -> None:
         self._forms = {item.subject: item for item in forms}
         self._options = options
         self._material = material
         self._rated_from = rated_from
         self._hidden = hidden
+        self._most = most
         self.work = f"{kind}s"
         super().__init__(self._forms, partial(FormItem, needed=raters), {"rater": kind})
 
@@ -111,7 +119,8 @@ class FormTask(RoundsTask[FormItem]):
         """Return the files, the rated ones in a random order, and what is asked about each."""
         form = self._forms[subject]
         first, rest = form.files[: self._rated_from], form.files[self._rated_from :]
-        files = (*first, *self._draws.new().sample(rest, len(rest)))
+        shown = len(rest) if self._most is None else min(len(rest), self._most)
+        files = (*first, *self._draws.new().sample(rest, shown))
         prompt = self._material.prompts[files[0].prompt_id]
         more = {"questions": form.questions, "options": self._options, "rated_from": self._rated_from, "hidden": self._hidden}
         return {**prompt_payload(prompt, files), **more}
@@ -134,6 +143,25 @@ class FormTask(RoundsTask[FormItem]):
             if not fits or any(type(value) is not int or value not in values for value in answers):  # type: ignore[union-attr]
                 raise RefusedError(422, "bad_answer")
         return json.dumps(choice)
+
+
+class RankingTask(FormTask):
+    """Deals three or four files of a prompt to be put in order: a form whose one question is each file's place."""
+
+    page = "rank.html.jinja"
+    remarks: tuple[str, ...] = ()
+    """What is not ranked, in words."""
+
+    def payload(self, subject: str, item: FormItem, kind: str) -> Payload:
+        """Return the drawn files in a random order, and as many places as files."""
+        form = super().payload(subject, item, kind)
+        return {**form, "options": {place: words for place, words in PLACES.items() if place <= len(form["files"])}}
+
+    def check(self, payload: Payload, choice: JsonValue) -> str:
+        """Return the places without gaps: 1, 3, 3 is 1, 2, 2."""
+        places = [place for [place] in json.loads(super().check(payload, choice))]
+        order = sorted({*places})
+        return json.dumps([[order.index(place) + 1] for place in places])
 
 
 def panel_task(
@@ -162,11 +190,8 @@ def panel_task(
     if needed is not None and needed not in material.models:
         raise InputError("the reference is no model of the folder:", value=needed, allowed=material.models)
     fewest = 1 if needed is None and (alone or len(material.models) == 1) else 2
-    panels: dict[tuple[str, int], list[Generated]] = {}
-    for file in material.files:
-        panels.setdefault((file.prompt_id, file.sample), []).append(file)
     forms = []
-    for (prompt_id, sample), files in panels.items():
+    for (prompt_id, sample), files in _panels(material).items():
         ordered = sorted(files, key=lambda file: file.model != needed)
         if len(files) < fewest or (needed is not None and ordered[0].model != needed):
             continue
@@ -175,6 +200,31 @@ def panel_task(
         raise InputError("no prompt has files of two models (or of a model and the reference)")
     shown_first = int(reference is not None)
     return FormTask("panel", forms, LEVELS, material, raters=raters, rated_from=shown_first, hidden=hidden)
+
+
+def ranking_task(material: Material, *, raters: int = RATERS_PER_ITEM) -> RankingTask:
+    """Make the task of ordering the files of one prompt and sample: all of three or four models, or a drawn four of more.
+
+    Args:
+        material: what is ranked.
+        raters: how many people rank each prompt and sample. Of more than four models each of them gets a drawn four; all
+            fours are equally likely.
+
+    Raises:
+        InputError: no prompt has files of three models.
+    """
+    every = _panels(material)
+    panels = {key: files for key, files in every.items() if len(files) >= FEWEST_RANKED}
+    if not panels:
+        raise InputError("no prompt has files of three models", hint="Two are compared by --task battles.")
+    question = (("Place", "Place"),)
+    forms = [_Item(f"ranking\x1f{key[0]}\x1f{key[1]}", tuple(files), question) for key, files in panels.items()]
+    task = RankingTask("ranking", forms, PLACES, material, raters=raters, most=len(PLACES))
+    few = len(every) - len(panels)
+    task.remarks = (
+        f"{few:,} of {len(every):,} prompts and samples have files of fewer than three models and are not shown.",
+    ) * (few > 0)
+    return task
 
 
 def check_task(material: Material, *, raters: int = RATERS_PER_ITEM) -> FormTask:
@@ -192,6 +242,14 @@ def check_task(material: Material, *, raters: int = RATERS_PER_ITEM) -> FormTask
         hint = 'Add a column test_points: ["Quantity: three cats", "Colour: the cats are black"].'
         raise InputError("no prompt has test points", column="test_points", hint=hint)
     return FormTask("check", forms, YES_NO, material, raters=raters)
+
+
+def _panels(material: Material) -> dict[tuple[str, int], list[Generated]]:
+    """Return the files of each prompt and sample."""
+    panels: dict[tuple[str, int], list[Generated]] = {}
+    for file in material.files:
+        panels.setdefault((file.prompt_id, file.sample), []).append(file)
+    return panels
 
 
 def _checks(material: Material) -> Iterator[_Item]:

@@ -10,6 +10,7 @@
 | ``mef-prompts`` | accepted prompts | ``salon_bench.suites.magic_bench_377``: ``prompt``, ``labels``, ``scenario`` |
 | ``label-studio`` | labels of all raters | Label Studio, and ``salon arena import-labels`` |
 | ``votes`` | battles and anchors of all raters | ``salon votes rank``, which rebuilds the board from it |
+| ``rankings`` | rankings of all raters | ``salon votes rank`` |
 | ``datasets`` | any of them | ``datasets.load_dataset(folder)`` |
 
 A file that is missing, or is no longer the one that people saw (by SHA-256), is left out and named, with its row.
@@ -63,6 +64,14 @@ VOTES_CARD: Final = """# {rows:,} battles of an arena ({mode} mode)
 `salon votes rank battles.parquet --interval anytime` rebuilds the arena's board from the {counted:,.0f} that count. The others
 have weight 0, and `left_out` says why: an anchor (its winner was known), or what the checks found about the rater.
 `rater_id` is a random number.
+
+The chain of answers ended at `{head}`
+when this was written; `salon arena verify --head` finds it in the arena's database.
+{plan}"""
+RANKINGS_CARD: Final = """# {rankings:,} rankings of an arena ({mode} mode)
+
+`rankings.parquet` and `rankings.csv` hold the same rows: one per ranked file. `place` is 1 for the best; equal places are ties.
+`salon votes rank rankings.parquet --cluster prompt_id --cluster rater_id` ranks the models. `rater_id` is a random number.
 
 The chain of answers ended at `{head}`
 when this was written; `salon arena verify --head` finds it in the arena's database.
@@ -357,6 +366,24 @@ class _Release:
         self._write_text("README.md", VOTES_CARD.format(rows=len(rows), counted=counted, mode=mode, head=head, plan=self._plan))
         return len(rows)
 
+    def rankings(self) -> int:
+        """Return rankings as Parquet and CSV, one row per ranked file, as ``salon votes rank`` reads them."""
+        answers = self._answers("ranking")
+        rows = []
+        for answered in answers:
+            key = digest("ranking", {"arena": self._database.arena_id, "assignment": answered.assignment_id})
+            about = {"ranking_id": key, "prompt_id": answered.payload["prompt_id"], "scenario": answered.payload["scenario"]}
+            who = {"rater_id": answered.rater_id, "occupation": answered.occupation}
+            for shown, (file, [place]) in enumerate(zip(files_of(answered.payload), answered.choice, strict=True), 1):
+                ranked = {"model": file.model, "sample": file.sample, "place": place, "shown": shown}
+                rows.append({**about, **who, **ranked, "answered_at": answered.answered_at.isoformat()})
+        if rows:
+            self._write_csv("rankings.csv", rows)
+            _write_rankings(self._folder / "rankings.parquet", rows)
+            about = {"rankings": len(answers), "mode": self._database.mode, "head": verify_answers(self._database).head}
+            self._write_text("README.md", RANKINGS_CARD.format(**about, plan=self._plan))
+        return len(rows)
+
     def datasets(self) -> int:
         """Return one row per answer, as Parquet with the files inside, and a card that names the features."""
         rows = [row for answered in self._answers() if (row := self._dataset_row(answered)) is not None]
@@ -491,6 +518,7 @@ FORMS: Final[Mapping[str, Callable[[_Release], int]]] = {
     "mef-prompts": _Release.mef_prompts,
     "label-studio": _Release.label_studio,
     "votes": _Release.votes,
+    "rankings": _Release.rankings,
     "datasets": _Release.datasets,
 }
 """What can be written, by the name of the form."""
@@ -533,7 +561,7 @@ def _settled_answers(connection: Connection) -> list[_Answered]:
         )
         .select_from(SETTLED_ANSWERS)
         .join(RATERS, RATERS.c.rater_id == ASSIGNMENTS.c.rater_id)
-        .where(SETTLED.c.kind.in_(["battle", "panel", "check", "label", "question", "verdict"]))
+        .where(SETTLED.c.kind.in_(["battle", "panel", "ranking", "check", "label", "question", "verdict"]))
         .order_by(SETTLED.c.number)
     )
     return [
@@ -563,6 +591,15 @@ def _write_votes(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     others = {"labels": pl.List(pl.String()), "is_anchor": pl.Boolean(), "weight": pl.Float64(), "plan_stream": pl.Int64()}
     frame = pl.DataFrame(rows, schema={name: others.get(name, pl.String()) for name in rows[0]})
     times = pl.col("started_at", "answered_at").str.to_datetime(time_unit="us", time_zone="UTC")
+    frame.with_columns(times).write_parquet(path)
+
+
+def _write_rankings(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    import polars as pl
+
+    whole = ("sample", "place", "shown")
+    frame = pl.DataFrame(rows, schema={name: pl.Int64() if name in whole else pl.String() for name in rows[0]})
+    times = pl.col("answered_at").str.to_datetime(time_unit="us", time_zone="UTC")
     frame.with_columns(times).write_parquet(path)
 
 

@@ -7,6 +7,7 @@
 | verdicts | ``verdict`` | | ``adjudicate`` |
 | prompts | ``write`` | ``inspect`` | |
 | opinion scores | ``panel`` | | |
+| rankings | ``ranking`` | | |
 | checks | ``check`` | | |
 """
 

@@ -1,4 +1,4 @@
-// The page on which questions about one or several files are answered: opinion scores of a panel, or yes/no checks.
+// The page on which questions about one or several files are answered: opinion scores of a panel, places, or yes/no checks.
 import { find, make } from "./elements.js";
 import { Work } from "./work.js";
 
@@ -78,7 +78,7 @@ stage.addEventListener("submit", (event) => {
 find("undo").addEventListener("click", () => work.undo());
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || large.open) return;
-  const set = event.target.closest?.("fieldset");
+  const set = event.target.closest?.("fieldset") ?? event.target.closest?.("figure")?.querySelector("fieldset:only-of-type");
   const value = { y: "1", n: "0" }[event.key.toLowerCase()] ?? event.key;
   const input = set && [...set.querySelectorAll("input")].find((each) => each.value === value);
   if (input) {
