@@ -44,7 +44,6 @@ def draw(
       salon results draw RUN --count 200 --output drawn.csv
       salon results draw RUN_A RUN_B --count 200 --by-doubt --output drawn.csv
     """
-    import numpy as np
     import polars as pl
 
     from salon_bench.analysis.correction import draw_pictures
@@ -61,7 +60,8 @@ def draw(
     if runs:  # the arena names a file by prompt, model and sample
         generations = RunView(store, runs[0]).read("generations").select("generation_id", "sample").unique("generation_id")
         table = table.join(generations.collect(), on="generation_id", how="left", maintain_order="left")
-    low, high = np.quantile(table["probability"].to_numpy(), [0.0, 1.0])
+    every = table["probability"].to_numpy()
+    low, high = every.min(), every.max()
     chances = f"{low:.3g} to {high:.3g}" if by_doubt else f"{low:.3g} each"
     header = f"{numbers.counted(count, 'picture')} drawn of {table.height:,}; chances: {chances}; seed {seed}."
     show_table(OtherTable(header, table, {"seed": seed}), form, output)
