@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from salon_bench.analysis.correction import draw_pictures, marks_and_scores
+from salon_bench.analysis.correction import draw_pictures, marks_and_scores, with_chances
 from salon_bench.cli.results import results
 from salon_bench.runs.score_rows import frame_of, read_marks
 from salon_ranking import correct_means
@@ -183,3 +183,22 @@ def test_pictures_are_drawn_alike_whatever_the_order_of_rows() -> None:
     for by_doubt in (False, True):
         one, other = (draw_pictures(rows, 7, by_doubt=by_doubt, seed=2) for rows in (frame, frame.reverse()))
         assert one.equals(other)
+
+
+def test_marks_with_ids_that_the_scores_lack_are_matched_as_without_chances() -> None:
+    rows = frame_of([score(number, float(number), generation_id=None) for number in range(40)])
+    drawn = draw_pictures(rows, 20)
+    marks = drawn.filter("drawn").select(
+        "prompt_id", "model", generation_id=pl.lit("other"), rater_id=pl.lit("r"), value=pl.lit(1.0)
+    )
+    assert with_chances(marks, drawn)["probability"].to_list() == [0.5] * 20
+
+
+def test_rows_about_a_whole_model_are_not_drawn_and_a_picture_of_one_judge_is_as_doubtful_as_the_others() -> None:
+    rows = [score(number, number / 39) for number in range(40)]
+    whole = [score(0, 0.5, generation_id=None, prompt_id=None)]
+    assert draw_pictures(frame_of([*rows, *whole]), 5).height == 40
+    others = [score(number, number / 39 + 0.1 * (number % 2), judge="other") for number in range(39)]
+    chances = draw_pictures(frame_of([*rows, *others]), 10, by_doubt=True).sort("generation_id")
+    alone = chances.filter(generation_id="g39")["probability"][0]
+    assert chances["probability"].min() < alone < chances["probability"].max()

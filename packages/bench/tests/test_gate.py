@@ -376,7 +376,9 @@ def test_the_action_fails_where_the_gate_does_and_its_summary_says_why(tmp_path:
     assert ET.parse(tmp_path / "gate.xml").getroot().get("failures") == "1"
     assert pipeline(tmp_path, "unclear")[0] == 3
     assert pipeline(tmp_path, "unclear", **{"allow-unclear": "true"})[0] == 0
-    assert pipeline(tmp_path, "missing")[0] == 2
+    status, files = pipeline(tmp_path, "missing")
+    assert status == 2 and not (tmp_path / "gate.xml").exists()
+    assert "missing.parquet" in files["GITHUB_STEP_SUMMARY"].rpartition("```\n")[0].rpartition("```\n")[2]
     assert pipeline(tmp_path, '$(touch owned)"; touch owned; "')[0] == 2 and not (tmp_path / "owned").exists()
 
 
@@ -384,7 +386,7 @@ def test_the_gitlab_job_runs_the_same_commands():
     yaml = pytest.importorskip("yaml")
     job = yaml.safe_load((ROOT / "examples/gitlab-gate.yml").read_text(encoding="utf-8"))["salon-gate"]
     options = {option.opts[0] for option in gate_command.params}
-    for line in job["script"][1:]:
+    for line in job["script"][2:]:
         words = shlex.split(line.partition(" || ")[0])
         assert words[:3] == ["salon", "results", "gate"]
         assert {word.partition("=")[0] for word in words if word.startswith("--") and word != "--"} <= options

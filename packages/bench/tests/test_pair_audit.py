@@ -219,7 +219,8 @@ def test_the_page_shows_the_wrong_pairs_alone_with_what_people_chose(world: Path
         write(world / "pairs.csv", rows[3:])
         assert salon(*words, "--wrong", "none.html").exit_code == 0
     page = (world / "wrong.html").read_text()
-    assert page.count("People chose b.") == 1
+    assert page.count("People chose b; seer: a (a left), a (a right).") == 1
+    assert "Where people chose otherwise: pairs.csv" in page
     assert ">p2<" in page
     assert ">p3<" not in page
     assert set(pl.read_csv(world / "wrong.csv")["battle_id"]) == {"p2"}
@@ -240,6 +241,38 @@ def test_a_column_that_the_pairs_lack_is_refused_before_a_judge_is_asked(world: 
         assert result.exit_code == 2
         assert "the pairs have no column 'colour'" in result.stderr
         assert server.stats.requests == 0
+
+
+def test_why_verdicts_are_missing_is_said_under_the_table(world: Path) -> None:
+    with serving(Script(rule=fixed("I like both."))) as server:
+        result = salon("bench", "audit", f"openai:talker@{server.url}", "--pairs", "pairs.csv")
+    assert result.exit_code == 0
+    assert "talker: all 24 questions without a verdict: 24 malformed" in " ".join(result.stdout.split())
+
+
+def test_pairs_without_an_answer_are_named_and_a_draw_without_answers_asks_nobody(world: Path) -> None:
+    rows = rows_of(world / "pairs.csv")
+    write(world / "pairs.csv", [{**row, "winner": row["winner"] if number == 0 else ""} for number, row in enumerate(rows)])
+    with serving(eyes(world)) as server:
+        words = ("bench", "audit", f"openai:seer@{server.url}", "--pairs", "pairs.csv")
+        result = salon(*words, "--limit", "1", "--seed", "1")
+        assert result.exit_code == 2
+        assert "people answered about none of the pairs that --limit draws" in result.stderr
+        assert server.stats.requests == 0
+        result = salon(*words, "--format", "json")
+    assert "11 of the pairs have no winner yet" in result.stderr
+    assert json.loads(result.stdout)["rows"][0]["pairs"] == 1
+
+
+def test_another_order_of_rows_is_the_same_run_and_remarks_of_judges_in_the_file_are_no_pairs(world: Path) -> None:
+    rows = rows_of(world / "pairs.csv")
+    audited("scorer:./metrics.py:light")
+    write(world / "pairs.csv", rows[::-1])
+    result = salon("bench", "audit", "scorer:./metrics.py:light", "--pairs", "pairs.csv")
+    assert "nothing is left to do" in result.stderr
+    named = [{**row, "judge": judge, "verdict": "tie", "reason": f"{judge} says so"} for row in rows for judge in ("u", "v")]
+    write(world / "pairs.csv", named)
+    assert audited("scorer:./metrics.py:light")["rows"][0]["pairs"] == 12
 
 
 def test_pairs_that_people_left_open_and_a_judge_named_twice_are_refused(world: Path) -> None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from number_suite import NumberSuite
 
 from for_each import for_each
-from salon_bench.cli import run as bench_cli
+from salon_bench.cli import bench as bench_cli
 from salon_bench.suites.contract import registry
 from salon_console import main
 from salon_judges.testing.mock_server import Asked, Script, ScriptLine, ServerFault, fixed, serving

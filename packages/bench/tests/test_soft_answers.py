@@ -324,3 +324,14 @@ def test_an_item_that_expects_what_is_on_no_menu_names_the_prompt(folder: Path) 
     Path("data/geneval2_data.jsonl").write_text(json.dumps(row) + "\n")
     with pytest.raises(InputError, match=r"(?s)the prompt '001'.*that an item expects.*some"):
         suite_named(str(Path(__file__).parents[3] / "examples/suites/geneval2.toml")).prompts(Path("data"))
+
+
+@pytest.mark.parametrize(
+    ("word", "share", "expected"), [("3", 0.3, "3"), ("Pretty", 0.9, "3"), ("Plenty", 0.9, "3"), ("Empty", 0.9, "0")]
+)
+def test_a_word_that_is_no_further_number_keeps_the_rule_of_half(word: str, share: float, expected: str) -> None:
+    token = Token(word, math.log(share), ((word, math.log(share)), ("The", math.log(0.05))))
+    outcome = soft_form(Expected(expected)).weigh([token])
+    assert not isinstance(outcome, Parsed)
+    twelve = [Token("12", math.log(0.9), (("12", math.log(0.9)),))]
+    assert isinstance(soft_form(Expected(expected)).weigh(twelve), Parsed)

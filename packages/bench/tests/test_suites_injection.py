@@ -31,6 +31,7 @@ OURS = {
     "prism": {"rubric", "bands", "loop"},
     "magicbench": {"kinds", "guidelines", "loop", "doing", "scene", "style", "shot"},
     "magic_bench_377": {"point", "definition"},
+    "pairs": {"thing", "things"},
 }
 """By suite: variables of its templates that hold our own words, never a prompt's, a subject's or a model's."""
 
@@ -87,6 +88,7 @@ PROMPT_FILES: dict[str, Callable[[str], str]] = {
         }
     ),
     "scorer": lambda text: json.dumps({"prompt": text}),
+    "pairs": lambda text: json.dumps({"battle_id": "1", "prompt": text, "picture_a": "a.png", "picture_b": "b.png"}),
     "suite": lambda text: json.dumps({"images": "1.png", "response": '{"Whether Normal": true}', "prompt": text}),
 }
 """By folder: one line of the suite's file of prompts (JSON lines), with a text in every column that is free; for the suites

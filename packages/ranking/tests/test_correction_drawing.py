@@ -153,3 +153,30 @@ def test_battles_with_ids_are_drawn_alike_in_any_order_and_a_store_s_row_numbers
     again = draw_for_people(Battles.from_frame(frame.sample(fraction=1.0, shuffle=True, seed=1)), count=10, seed=3)
     assert {*first.filter("drawn")["battle_id"]} == {*again.filter("drawn")["battle_id"]}
     assert not [name for name in first.columns if name.startswith("__")]
+
+
+@pytest.mark.parametrize("own_ids", [False, True])
+def test_a_battle_that_several_judges_decided_is_drawn_once(own_ids: bool) -> None:
+    rows = [
+        {
+            "battle_id": f"{judge if own_ids else ''}b{number}",
+            "prompt_id": f"p{number}",
+            "model_a": ("x", "y")[judge],
+            "model_b": ("y", "x")[judge],
+            "winner": "model_a",
+            "rater_id": f"j{judge}",
+            "p": 0.5 if number % 2 else 0.9,
+        }
+        for number in range(30)
+        for judge in range(2)
+    ]
+    battles = Battles.from_frame(pl.DataFrame(rows), ids=None)
+    for column in (None, "p"):
+        drawn = draw_for_people(battles, count=10, chance_of_a=column, seed=4)
+        by_prompt = drawn.group_by("prompt_id").agg(
+            pl.col("drawn").n_unique(), pl.col("probability").n_unique().alias("chances")
+        )
+        assert by_prompt["drawn"].max() == by_prompt["chances"].max() == 1
+        assert drawn.filter("drawn")["prompt_id"].n_unique() == 10
+    with pytest.raises(OptionError, match="fewer battles than are to be drawn: '?30"):
+        draw_for_people(battles, count=31)

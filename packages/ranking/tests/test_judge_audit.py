@@ -219,9 +219,10 @@ def test_the_command_prints_writes_and_refuses(tmp_path: Path):
         return CliRunner().invoke(main, ["votes", "audit", *words])
 
     options = ["--by", "kind", "--chance-of-a", "chance", "--wrong", str(tmp_path / "wrong.csv")]
+    assert "Cohen κ" in run(str(tmp_path / "pairs.csv"), *options).output
     shown = run(str(tmp_path / "pairs.csv"), *options, "--output", str(tmp_path / "audit.html"))
     assert shown.exit_code == 0, shown.output
-    assert "Cohen κ" in (shown.output + shown.stderr) and "judge 1" in (tmp_path / "audit.html").read_text()
+    assert "Cohen κ" not in shown.output and "judge 1" in (tmp_path / "audit.html").read_text()
     assert pl.read_csv(tmp_path / "wrong.csv").height > 5
     document = json.loads(run(str(tmp_path / "pairs.csv"), *options, "--format", "json").stdout)
     assert [row["part"] for row in document["rows"]] == [None, "people", "scenes"] * 2
@@ -307,6 +308,24 @@ def test_an_empty_verdict_is_missing_and_a_wrong_vote_of_genai_bench_is_named(tm
     )
     with pytest.raises(AgreementError, match=r"row 2, column 'human_vote'.*foo"):
         read_pairs(path, "genai-bench")
+
+
+def test_verdicts_beside_people_s_choices_are_the_verdicts(tmp_path: Path) -> None:
+    """A file of verdicts that also has people's choices is not taken for votes."""
+    pairs = pl.DataFrame({"battle_id": ["1", "2", "3", "4"], "model_a": "x", "model_b": "y", "winner": ["model_a"] * 4})
+    pairs.write_csv(tmp_path / "people.csv")
+    wrong = pl.Series("verdict", ["model_b"] * 3 + ["model_a"])
+    pairs.with_columns(wrong, judge=pl.lit("j")).write_csv(tmp_path / "judged.csv")
+    words = ["votes", "audit", str(tmp_path / "people.csv"), "--judged", str(tmp_path / "judged.csv"), "--format", "json"]
+    shown = CliRunner().invoke(main, words)
+    row = json.loads(shown.stdout)["rows"][0]
+    assert (row["judge"], row["accuracy"]) == ("j", 0.25)
+
+
+def test_rows_without_a_part_have_a_part_of_their_own() -> None:
+    rows = {"battle_id": range(4), "winner": ["model_a"] * 4, "verdict": ["model_a"] * 4, "kind": ["x", None, "x", None]}
+    table = audit_judges(rows, split="kind").table
+    assert dict(table.select("part", "pairs").iter_rows()) == {None: 4, "(not given)": 2, "x": 2}
 
 
 def test_a_scorer_agrees_with_a_judge_that_saw_both_orders() -> None:

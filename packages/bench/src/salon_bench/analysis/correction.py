@@ -51,9 +51,7 @@ def marks_and_scores(
             )
     named = _only(of_judge, "dimension", named)
     pictures = of_judge.filter(pl.col("dimension").eq_missing(pl.lit(named)))
-    pictures = pictures.filter(pl.any_horizontal(pl.col("generation_id", "prompt_id").is_not_null()))
-    if pictures["generation_id"].null_count() < pictures.height:
-        pictures = pictures.filter(pl.any_horizontal(pl.col("generation_id", "value").is_not_null()))
+    pictures = _of_pictures(pictures)
     if "dimension" in marks.columns and (marks["dimension"].n_unique() > 1 or dimension is not None):
         people = marks.filter(dimension=named)
         if people.is_empty():
@@ -65,6 +63,14 @@ def marks_and_scores(
     if twice.height:
         raise InputError("a rater has marked a picture twice:", column="rater_id", value=twice["rater_id"][0])
     return people, pictures.select("generation_id", "prompt_id", pl.col("subject_model").alias("model"), "value")
+
+
+def _of_pictures(scores: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows about single pictures that were there."""
+    pictures = scores.filter(pl.any_horizontal(pl.col("generation_id", "prompt_id").is_not_null()))
+    if pictures["generation_id"].null_count() < pictures.height:
+        pictures = pictures.filter(pl.any_horizontal(pl.col("generation_id", "value").is_not_null()))
+    return pictures
 
 
 def draw_pictures(scores: pl.DataFrame, count: int, *, by_doubt: bool = False, seed: int = 0) -> pl.DataFrame:
@@ -90,18 +96,19 @@ def draw_pictures(scores: pl.DataFrame, count: int, *, by_doubt: bool = False, s
         >>> rows = [{"generation_id": f"g{n}", "subject_model": "x", "value": n / 4, "judge": "j"} for n in range(5)]
         >>> table = draw_pictures(pl.DataFrame(rows).with_columns(dimension=pl.lit("yes"), prompt_id=None), 2, by_doubt=True)
         >>> table.sort("generation_id")["probability"].round(2).to_list()
-        [0.1, 0.56, 0.65, 0.56, 0.1]
+        [0.09, 0.58, 0.67, 0.58, 0.09]
     """
     _only(scores, "dimension", None)
     key = ["generation_id", "prompt_id", "subject_model"]
-    scored = scores.filter(pl.col("value").is_not_null()).sort(*key, "judge", nulls_last=True)
+    scored = _of_pictures(scores).filter(pl.col("value").is_not_null()).sort(*key, "judge", nulls_last=True)
     pictures = scored.unique(key, keep="first", maintain_order=True)
     if pictures.height < count:
         raise InputError("there are fewer scored pictures than are to be drawn:", value=pictures.height)
     spread = np.ones(pictures.height)
     if by_doubt and scored["judge"].n_unique() > 1:
-        apart = scored.group_by(key, maintain_order=True).agg(pl.col("value").std(ddof=0).alias("spread"))
-        spread = apart["spread"].to_numpy() + _LEAST
+        several = pl.when(pl.len() > 1).then(pl.col("value").std(ddof=0))
+        apart = scored.group_by(key, maintain_order=True).agg(several.alias("spread"))["spread"]
+        spread = apart.fill_null(apart.mean() or 1.0).to_numpy() + _LEAST  # one judge's alone: as the others on average
     elif by_doubt:
         wrong = pictures.filter(~pl.col("value").is_between(0.0, 1.0))
         if wrong.height:
@@ -126,7 +133,8 @@ def with_chances(marks: pl.DataFrame, drawn: pl.DataFrame) -> pl.DataFrame:
     for name in ("generation_id", "prompt_id", "model", PROBABILITY, DRAWN):
         if name not in drawn.columns:
             raise InputError("the table of drawn pictures has no column", value=name, found=drawn.columns)
-    key = ["generation_id"] if {"generation_id"} <= {*marks.columns} else ["prompt_id", "model"]
+    has_ids = all("generation_id" in frame.columns and not frame["generation_id"].null_count() for frame in (marks, drawn))
+    key = ["generation_id"] if has_ids else ["prompt_id", "model"]
     chosen = drawn.filter(pl.col(DRAWN).cast(pl.String) == "true").with_columns(pl.col(key).cast(pl.String))
     joined = marks.drop(PROBABILITY, strict=False).join(
         chosen.select(*key, PROBABILITY).unique(key), on=key, how="left", maintain_order="left"

@@ -3,6 +3,7 @@
 import polars as pl
 
 from salon_bench.suites.pairs.suite import BETTER, GOOD, ORDERS, SCORE, SIDES
+from salon_ranking.agreement.pair_rows import PLAIN
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Side, Winner
 
@@ -25,7 +26,8 @@ def answered_pairs(pairs: pl.DataFrame, by: str | None = None) -> pl.DataFrame:
     answered = answered.filter(pl.col("winner").is_not_null())
     if answered.is_empty():
         raise InputError("people answered about none of the pairs", column="winner")
-    answered = answered.unique(maintain_order=True)  # a row for each judge, where the file has verdicts of its own
+    own = [name for name in answered.columns if name in PLAIN or name in ("clear", by)]
+    answered = answered.unique(own, keep="first", maintain_order=True)  # a row for each judge, where the file has verdicts
     twice = answered.filter(pl.col("battle_id").is_duplicated())
     if twice.height:
         raise InputError("two pairs have one id:", column="battle_id", value=twice["battle_id"][0])
@@ -93,6 +95,51 @@ def judged_pairs(answered: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
     if judged.is_empty():
         raise InputError("the runs judged none of the pairs that people answered about")
     return judged
+
+
+def said_about(judged: pl.DataFrame) -> dict[str, str]:
+    """Return by pair what people and judges said, as a sentence.
+
+    Example:
+        >>> rows = {"battle_id": "1", "winner": "model_a", "judge": "j", "side_a_shown": ["left", "right"]}
+        >>> said_about(pl.DataFrame({**rows, "verdict": ["model_b", None]}))
+        {'1': 'People chose a; j: b (a left), no verdict (a right).'}
+    """
+    remarks = {}
+    for (pair,), rows in judged.group_by("battle_id", maintain_order=True):
+        judges = []
+        for (judge,), verdicts in rows.group_by("judge", maintain_order=True):
+            orders = [
+                f"{_words(verdict)}{'' if side is None else f' (a {side})'}"
+                for side, verdict in verdicts.select("side_a_shown", "verdict").iter_rows()
+            ]
+            judges.append(f"{judge}: {', '.join(orders)}")
+        remarks[str(pair)] = "; ".join([f"People chose {_words(rows['winner'][0])}", *judges]) + "."
+    return remarks
+
+
+def _words(verdict: str | None) -> str:
+    return "no verdict" if verdict is None else verdict.removeprefix("model_").replace("_", " ")
+
+
+def missing_verdicts(scores: pl.DataFrame) -> list[str]:
+    """Return a sentence for each judge that lacks verdicts: how many, and why.
+
+    Example:
+        >>> rows = {"judge": "j", "dimension": BETTER, "value": [None, 1.0], "unscored_reason": ["malformed", None]}
+        >>> missing_verdicts(pl.DataFrame(rows))
+        ['j: 1 of 2 questions without a verdict: 1 malformed']
+    """
+    asked = scores.filter(pl.col("dimension").is_in([BETTER, SCORE]))
+    sentences = []
+    for (judge,), rows in asked.group_by("judge", maintain_order=True):
+        lacking = rows.filter(pl.col("value").is_null())
+        if lacking.height:
+            counts = lacking["unscored_reason"].value_counts(sort=True).rows()
+            why = ", ".join(f"{count} {reason}" for reason, count in counts)
+            every = "all" if lacking.height == rows.height else f"{lacking.height:,} of"
+            sentences.append(f"{judge}: {every} {rows.height:,} questions without a verdict: {why}")
+    return sentences
 
 
 def call_costs(calls: pl.DataFrame) -> pl.DataFrame:

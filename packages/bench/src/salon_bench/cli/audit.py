@@ -55,7 +55,7 @@ def audit(
     """
     import polars as pl
 
-    from salon_bench.analysis.pair_audit import answered_pairs, call_costs, judged_pairs
+    from salon_bench.analysis.pair_audit import answered_pairs, call_costs, judged_pairs, missing_verdicts, said_about
     from salon_bench.cli.run import judge_all, refuse_incomplete
     from salon_bench.report.run_page import run_page
     from salon_bench.runs.picture_digests import PictureDigests
@@ -69,28 +69,38 @@ def audit(
     from salon_ranking.agreement.pair_sets import form_of
     from salon_ranking.cli.audit import audit_tables
     from salon_ranking.cli.other_table import OtherTable, show_table
+    from salon_taxonomy.errors import InputError
     from salon_taxonomy.whole_files import write_whole
 
-    people, digests, plans = answered_pairs(read_pairs(pairs), by), PictureDigests(store), []
+    every = read_pairs(pairs)
+    people, digests, plans = answered_pairs(every, by), PictureDigests(store), []
+    left_open = every["battle_id"].n_unique() - people["battle_id"].n_unique()
+    if left_open:
+        click.echo(
+            f"{left_open:,} of the pairs have no winner yet: they are asked about, and count once people answered.", err=True
+        )
     for spec in judges:
         settings = read_settings(spec)
         judge = opened(settings, work)
         suite = suite_named("pair-scores" if getattr(settings, "kind", None) == "scorer" else "pairs")
         subjects, saved = [SubjectModel(pairs.stem, pairs)], settings.model_dump(mode="json")
         plan = planned(suite, subjects, judge, judge_settings=saved, prompts=pairs, seed=seed, limit=limit, digests=digests)
+        if not {item.prompt.prompt_id for item in plan.prompts} & {*people["battle_id"]}:
+            raise InputError("people answered about none of the pairs that --limit draws", source="--limit", value=limit)
         plans.append((plan, judge, None))
     reports = judge_all(plans, store, work=work)
     refuse_incomplete(plans, reports, store, allowed=work["allow_incomplete"])
     views = [RunView(store, plan.plan.run_id) for plan, _, _ in plans]
-    table = judged_pairs(people, pl.concat([view.scores for view in views]))
+    scores = pl.concat([view.scores for view in views])
+    table = judged_pairs(people, scores)
     found = audit_judges(table, split=by, confidence=confidence, source=str(pairs))
     if wrong is not None and wrong.suffix.lower() == ".html":
-        chosen = dict(zip(found.wrong["battle_id"], found.wrong["winner"], strict=True))
-        remarks = {pair: f"People chose {winner.removeprefix('model_')}." for pair, winner in chosen.items()}
-        write_whole(wrong, run_page(store, [view.run_id for view in views], only=remarks))
+        remarks = said_about(table.filter(pl.col("battle_id").is_in(found.wrong["battle_id"].implode())))
+        title = f"Where people chose otherwise: {pairs.name}"
+        write_whole(wrong, run_page(store, [view.run_id for view in views], only=remarks, title=title))
     elif wrong is not None:
         write_table(wrong, lambda: frame_cells(found.wrong), found.wrong)
     further = audit_tables(found, table, form_of(pairs))
     further["cost"] = pl.concat([call_costs(view.calls) for view in views])
-    charts = found.view().makers()
-    show_table(OtherTable(found.header, found.table, further=further, charts=charts, cells=found.cells), form, output)
+    charts, reasons = found.view().makers(), tuple(missing_verdicts(scores))
+    show_table(OtherTable(found.header, found.table, {}, further, charts, found.cells, reasons), form, output)

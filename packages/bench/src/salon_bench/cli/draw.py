@@ -64,4 +64,4 @@ def draw(
     low, high = every.min(), every.max()
     chances = f"{low:.3g} to {high:.3g}" if by_doubt else f"{low:.3g} each"
     header = f"{numbers.counted(count, 'picture')} drawn of {table.height:,}; chances: {chances}; seed {seed}."
-    show_table(OtherTable(header, table, {"seed": seed}), form, output)
+    show_table(OtherTable(header, table, {"seed": seed}, is_long=True), form, output)

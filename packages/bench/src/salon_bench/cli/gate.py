@@ -1,5 +1,6 @@
 """``salon results gate``: did a new build get worse than the base by more than a margin?"""
 
+import traceback
 from pathlib import Path
 
 import rich_click as click
@@ -52,12 +53,20 @@ def gate(
     from salon_bench.analysis.gate import gate as held
     from salon_bench.runs.score_rows import read_scores
     from salon_ranking.cli.other_table import OtherTable, show_table
-    from salon_taxonomy.errors import InputError
+    from salon_taxonomy.errors import InputError, SalonError
 
+    if base == new:
+        raise InputError("BASE and NEW are one and the same", value=new)
     if (margin is None) == (plan is None):
         raise InputError("give either --margin or --plan")
     asked = GatePlan({}, margin) if plan is None else GatePlan.read(plan)
-    found = held(read_scores([base], store), read_scores([new], store), asked, names=(base, new))
+    try:
+        found = held(read_scores([base], store), read_scores([new], store), asked, names=(base, new))
+    except Exception as error:
+        if isinstance(error, SalonError):
+            raise
+        traceback.print_exc()  # a crash may not exit with 1, which means that the build is worse
+        context.exit(2)
     made = {"passed": found.passed, "level": found.level}
     further = {"worst": found.worst} if found.worst.height else {}
     table = OtherTable(found.header, found.table, made, further, {**found.view().makers(), ".xml": found.junit}, found.cells)

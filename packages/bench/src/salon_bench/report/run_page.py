@@ -26,6 +26,7 @@ def run_page(
     run_ids: Sequence[str],
     *,
     partial_means: bool = False,
+    title: str | None = None,
     **limits: Unpack[PageLimits],
 ) -> str:
     """Return the page as one string of self-contained HTML.
@@ -35,6 +36,7 @@ def run_page(
         run_ids: which runs.
         partial_means: where a suite has no number over all groups because a group has none, also show the mean of the
             groups that have one, named as partial.
+        title: of a page of pictures alone; None: the suites and models, with their numbers.
         limits: as for :func:`~.gathering.gather`, which also names the errors.
     """
     galleries = gather(store, run_ids, **limits)
@@ -44,6 +46,9 @@ def run_page(
         for each in galleries
         for section in _sections(store, each, f" · {plain(each.suite)}" if several else "", partial_means)
     ]
+    if title is not None:
+        alone = [PageSection(plain(each.suite), (gallery_fragment(each),)) for each in galleries]
+        return render_page(plain(title), lead=_LEAD, facts=_facts(galleries)[1:], sections=alone)
     models = list(dict.fromkeys(plain(column.model) for each in galleries for column in each.columns))
     title = f"{', '.join(plain(each.suite) for each in galleries)}: {', '.join(models)}"
     return render_page(title, lead=_LEAD, facts=_facts(galleries), sections=sections)

@@ -23,6 +23,7 @@ from salon_ranking.agreement.pair_rows import numbers_of, refuse_nested
 from salon_ranking.battles import Battles
 from salon_ranking.correction.pairing import KEYS, common_key, oriented
 from salon_ranking.files import Frame, as_lazy
+from salon_ranking.leaderboard.board import NOT_GIVEN
 from salon_ranking.options import Confidence, checked
 from salon_ranking.uncertainty.means import Ends, ratio_with_interval
 from salon_taxonomy.enums import Winner
@@ -158,9 +159,9 @@ def audit_judges(
     rows = []
     for judge in judges:
         own = frame.filter(judge=judge)
-        parts = [] if split is None else sorted(own[split].cast(pl.String).unique().drop_nulls())
+        parts = [] if split is None else sorted(own[split].cast(pl.String).fill_null(NOT_GIVEN).unique())
         for part in [None, *parts]:
-            chosen = own if part is None else own.filter(pl.col(split or "").cast(pl.String) == part)
+            chosen = own if part is None else own.filter(pl.col(split or "").cast(pl.String).fill_null(NOT_GIVEN) == part)
             rows.append({"judge": judge, "part": part, **_measured(chosen, confidence)})
     numbers = {name: pl.Float64 for name in rows[0] if name not in ("judge", "part", "pairs", "missing")}
     table = pl.DataFrame(rows, schema_overrides={"part": pl.String, **numbers})
@@ -219,7 +220,10 @@ def checked_pairs(
     needed = ["battle_id", "winner", "verdict", *(name for name in (split, chance, cluster) if name is not None)]
     for name in needed:
         if name not in frame.columns:
-            hint = "Rows have battle_id, winner (of people), and verdict (of a judge) or score_a, score_b; --judged adds these."
+            hint = (
+                "Rows have battle_id, winner (of people), and verdict (of a judge) or score_a, score_b; --judged adds these, "
+                "and `salon bench audit` asks a judge."
+            )
             raise AgreementError("missing column", source=source, value=name, found=frame.columns, hint=hint)
     if not frame.height:
         raise AgreementError("there are no pairs", source=source)

@@ -275,12 +275,13 @@ def form_of(path: str | Path) -> str:
 
 
 def is_table_of_votes(path: str | Path) -> bool:
-    """Return whether a file has battles with a ``winner``, as ``salon votes rank`` reads them.
+    """Return whether a file has battles as ``salon votes rank`` reads them: a ``winner``, and no verdicts or scores beside it.
 
     Raises:
         AgreementError: the file cannot be read.
     """
-    return "winner" in _columns(path)
+    columns = _columns(path)
+    return "winner" in columns and "verdict" not in columns and not {"score_a", "score_b"} <= columns
 
 
 def _columns(path: str | Path) -> set[str]:

@@ -61,7 +61,10 @@ def correct(
     from salon_ranking.cli.other_table import OtherTable, show_table
     from salon_ranking.correction.ratings import correct_ratings
     from salon_ranking.leaderboard.analyses import rows_of
+    from salon_taxonomy.errors import InputError
 
+    if votes.exists() and judged.exists() and votes.samefile(judged):
+        raise InputError("the votes and the verdicts are one file", source="--judged", value=str(judged))
     board = correct_ratings(
         Battles.read(votes, cluster_by=cluster),
         Battles.read(judged, ids=None),

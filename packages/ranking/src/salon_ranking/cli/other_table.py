@@ -26,6 +26,7 @@ class OtherTable:
         charts: makes the files of its chart, by their ending.
         cells: the table as people read it.
         warnings: what to know before the numbers are believed.
+        is_long: the table is not printed when it goes to a file.
     """
 
     header: str
@@ -35,6 +36,7 @@ class OtherTable:
     charts: Mapping[str, Maker] = field(default_factory=dict)
     cells: Callable[[pl.DataFrame], Table] = frame_cells
     warnings: tuple[str, ...] = ()
+    is_long: bool = False
 
     def document(self) -> str:
         """Return a JSON object: how it was made, and the rows of all tables. Null is what is not known."""
@@ -59,14 +61,16 @@ def show_table(result: OtherTable, form: str, output: Path | None) -> None:
     def show() -> None:
         terminal = console(width=WIDTH)
         terminal.print(plain(result.header), style="dim")
-        if not is_quiet(output):
+        quiet = is_quiet(output) or (result.is_long and output is not None)
+        if not quiet:
             terminal.print(fitted(result.cells(result.table.head(MOST_SHOWN))))
             more = more_rows(result.table.height, "row")
             if more is not None:
                 terminal.print(more)
         for warning in result.warnings:
             terminal.print(f"Warning: {plain(warning)}")
-        show_tables({}, result.further, terminal)
+        if not quiet:
+            show_tables({}, result.further, terminal)
 
     deliver(
         lambda: result.cells(result.table),

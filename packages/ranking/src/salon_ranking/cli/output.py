@@ -84,9 +84,8 @@ def is_quiet(output: Path | None) -> bool:
     from click import get_current_context
     from click.core import ParameterSource
 
-    context = get_current_context()
-    sources = [context.get_parameter_source(name) for name in ("format_", "form")]
-    return output is not None and ParameterSource.DEFAULT in sources
+    source = get_current_context().get_parameter_source("format_")
+    return output is not None and source is ParameterSource.DEFAULT
 
 
 def read_rated(

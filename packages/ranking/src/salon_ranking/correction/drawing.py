@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from salon_ranking.battles import Battles
-from salon_ranking.correction.pairing import Floats
+from salon_ranking.correction.pairing import KEYS, Floats, oriented
 from salon_ranking.errors import OptionError
 from salon_ranking.options import Options, Range, Seed, with_options
 
@@ -44,12 +44,12 @@ def draw_for_people(judged: Battles, options: DrawOptions) -> pl.DataFrame:
     true, but not below a fifth of the mean chance.
 
     Args:
-        judged: one verdict per battle.
+        judged: one verdict per battle, or one of each judge (``rater_id``).
         options: as keywords, the fields of :class:`DrawOptions`.
 
     Returns:
-        The verdicts, with ``probability``, in (0, 1], and ``drawn``, true for ``count`` of them: what the arena's ``--only``
-        and ``correct_ratings(probability="probability")`` read.
+        The verdicts, with ``probability``, in (0, 1], and ``drawn``, true for those on ``count`` battles: what the arena's
+        ``--only`` and ``correct_ratings(probability="probability")`` read.
 
     Raises:
         OptionError: there are fewer battles, the column is missing, or one of its values is no number from 0 to 1.
@@ -61,15 +61,37 @@ def draw_for_people(judged: Battles, options: DrawOptions) -> pl.DataFrame:
         ([0.83, 0.17, 0.83, 0.17], 2)
     """
     frame = judged.frame.collect().drop("__row", PROBABILITY, DRAWN, strict=False)
-    if frame.height < options.count:
-        raise OptionError("there are fewer battles than are to be drawn:", source=judged.source, value=frame.height)
-    spread = np.ones(frame.height)
+    battle = battle_numbers(judged)
+    first = np.unique(battle, return_index=True)[1]
+    if len(first) < options.count:
+        raise OptionError("there are fewer battles than are to be drawn:", source=judged.source, value=len(first))
+    spread = np.ones(len(first))
     if options.chance_of_a is not None:
-        spread = _spread(frame, options.chance_of_a, judged.source)
-    by_id = frame["battle_id"].arg_sort().to_numpy() if "battle_id" in frame.columns else np.arange(frame.height)
+        spread = np.bincount(battle, _spread(frame, options.chance_of_a, judged.source)) / np.bincount(battle)
+    by_id = np.arange(len(first))
+    if "battle_id" in frame.columns:
+        by_id = frame["battle_id"].cast(pl.String).gather(first).arg_sort().to_numpy()
     chances, drawn = drawn_rows(spread[by_id], options.count, options.seed)
     place = np.argsort(by_id)
-    return frame.with_columns(pl.Series(PROBABILITY, chances[place]), pl.Series(DRAWN, drawn[place]))
+    return frame.with_columns(pl.Series(PROBABILITY, chances[place][battle]), pl.Series(DRAWN, drawn[place][battle]))
+
+
+def battle_numbers(judged: Battles) -> NDArray[np.int64]:
+    """Return the battle of each verdict, by number from 0.
+
+    Verdicts of several judges are on one battle where they share an id, both pictures, or prompt and pair; each judge has one.
+    """
+    frame = oriented(judged)
+    if "rater_id" in frame.columns and frame["rater_id"].n_unique() > 1:
+        for key in KEYS.values():
+            if {*key} <= {*frame.columns} and not any(frame[name].null_count() for name in key):
+                one, of_judge = (
+                    frame.select(pl.struct(names).is_duplicated().any()).item() for names in (key, (*key, "rater_id"))
+                )
+                if one and not of_judge:
+                    name = pl.concat_str(pl.col(key).cast(pl.String), separator="\x1f")
+                    return frame.select(name.rank("dense")).to_series().cast(pl.Int64).to_numpy() - 1
+    return np.arange(frame.height)
 
 
 def drawn_rows(spread: Floats, count: int, seed: int) -> tuple[Floats, NDArray[np.bool_]]:

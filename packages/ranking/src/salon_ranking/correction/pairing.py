@@ -49,7 +49,7 @@ class Paired:
             their crossings.
         matched_by: what a vote and its verdict have in common, of ``KEYS``.
         parts: the value of each judged battle in the column that boards are split by; empty without one.
-        left_out: battles that not all judges decided.
+        left_out: battles that not all judges decided, and votes about them.
         further: what is fitted beside strengths; None: nothing.
     """
 
@@ -65,7 +65,7 @@ class Paired:
     groups: tuple[Codes, ...]
     matched_by: str
     parts: tuple[str, ...] = ()
-    left_out: int = 0
+    left_out: tuple[int, int] = (0, 0)
     further: Further | None = None
 
     def of_part(self, part: str) -> "Paired":
@@ -90,7 +90,7 @@ class Paired:
             weight=weight / weight.mean() if len(weight) else weight,
             groups=groups,
             parts=(),
-            left_out=0,
+            left_out=(0, 0),
             further=self.further and self.further.taken(voted, chosen),
         )
 
@@ -129,11 +129,12 @@ def paired(
             problem = "verdicts on one battle have different values of a covariate"
             raise CovariateError(problem, source=judged.source, column=term.covariate.name, value=differs[key[0]][0])
     verdicts, scores, judges = _by_judge(verdicts, key, judged.source)
-    left_out = verdicts.height - scores.drop_nulls().height
+    left_out, partly = verdicts.height - scores.drop_nulls().height, 0
     if left_out:
-        whole = pl.all_horizontal(pl.all().is_not_null())
-        verdicts, scores = verdicts.filter(scores.select(whole).to_series()), scores.drop_nulls()
-        votes = votes.join(verdicts, on=key, how="semi", maintain_order="left")
+        whole = scores.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+        partly = votes.join(verdicts.filter(~whole), on=key, how="semi", maintain_order="left").height
+        votes = votes.join(verdicts.filter(~whole), on=key, how="anti", maintain_order="left")
+        verdicts, scores = verdicts.filter(whole), scores.drop_nulls()
     verdicts = verdicts.with_row_index("battle")
     prompt = {"prompt_id"} & {*votes.columns} & {*verdicts.columns} - {*key}
     chance = {probability} & {*verdicts.columns} - {*votes.columns, *key}
@@ -173,7 +174,7 @@ def paired(
         groups_of(matched, verdicts, cluster_columns(people.cluster_by), (people.source, judged.source)),
         matched_by,
         () if by is None else tuple(verdicts[by].cast(pl.String).fill_null("(not given)")),
-        left_out,
+        (left_out, partly),
         further,
     )
 

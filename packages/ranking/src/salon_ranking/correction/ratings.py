@@ -221,7 +221,7 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
     parts = [
         f"{numbers.counted(len(both.people), 'vote')} of people ({people.source})",
         f"{numbers.counted(both.verdicts.size, 'verdict')} of {_who(both)} ({judged.source}), matched by {both.matched_by}",
-        *([f"{both.left_out:,} battles left out that not all judges decided"] if both.left_out else []),
+        *([_left_out(*both.left_out)] if both.left_out[0] else []),
         f"{numbers.counted(len(both.models), 'model')}, {_model(options, board.parameters)}, {board.baseline} fixed at 1000",
         _use(board.factors),
         *([] if board.counts_for is None else [f"one vote counts for {board.counts_for:.2f}"]),
@@ -328,6 +328,10 @@ def _boards_by(both: Paired, options: CorrectionOptions, baseline: str) -> tuple
             continue
         tables.append(board.table.select(pl.lit(part).alias("group"), pl.all()))
     return pl.concat(tables) if tables else pl.DataFrame(), missing
+
+
+def _left_out(battles: int, votes: int) -> str:
+    return f"{numbers.counted(battles, 'battle')} with {numbers.counted(votes, 'vote')} left out that not all judges decided"
 
 
 def _who(both: Paired) -> str:

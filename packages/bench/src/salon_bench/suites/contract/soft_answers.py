@@ -144,6 +144,12 @@ def _spellings(number: int) -> tuple[str, ...]:
 _NUMBERS: Final[Mapping[str, Sequence[str]]] = {str(number): _spellings(number) for number in range(10)}
 
 
+_LARGER: Final = frozenset(
+    "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy "
+    "eighty ninety hundred".split()
+)
+
+
 def _is_number(word: str) -> bool:
     """Return whether a word is a number that the menu of one-digit numbers lacks: an answer, and another one."""
-    return word.isdecimal() or word in ("ten", "eleven", "twelve") or word.endswith(("teen", "ty"))
+    return (word.isdecimal() and word not in _NUMBERS) or word in _LARGER

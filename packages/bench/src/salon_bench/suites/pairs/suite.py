@@ -82,13 +82,16 @@ class _Pairs(SuiteBase):
         twice = next((name for name, count in Counter(ids).items() if count > 1), None)
         if twice is not None:
             raise InputError("two pairs have one id:", source=file, column="battle_id", value=twice)
-        return prompts
+        return sorted(prompts, key=lambda item: item.prompt.prompt_id)
 
     def _prompt(self, row: dict[str, Any], source: Path) -> SuitePrompt:
         text = (row["prompt"] or "").strip() or NO_WORDS
         for column, value, most in (("battle_id", row["battle_id"], LONGEST_ID), ("prompt", text, LONGEST_PROMPT)):
             if len(value) > most:
                 raise InputError(f"has more than {most} characters:", source=source, row=row["row"], column=column, value=value)
+        for name in _PICTURES:
+            if row[name]:
+                located(row[name], source, row["row"], name)  # what is wrong is named by its row
         pictures = [row[name] for name in _PICTURES if row[name] or name != "source"]
         facts = {name: row[name] for name in ("prompt_id", "model_a", "model_b")}
         return SuitePrompt(Prompt(prompt_id=row["battle_id"], suite=self.name, text=text), {"pictures": pictures, **facts})
@@ -107,10 +110,10 @@ class _Pairs(SuiteBase):
         return Generations(self._files(source, model, prompts))
 
     def _files(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> Iterator[Generated]:
-        for row, item in enumerate(prompts, 1):
+        for item in prompts:
             for number, name in enumerate(cast("list[str | None]", item.facts["pictures"])):
                 if name:
-                    path, root = located(name, source, row, _PICTURES[number])
+                    path, root = located(name, source, 0, _PICTURES[number])
                     yield Generated(item.prompt.prompt_id, model, number, path, root)
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
