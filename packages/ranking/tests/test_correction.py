@@ -390,7 +390,7 @@ def test_battles_that_not_all_judges_decided_are_left_out_and_counted() -> None:
     found = board(votes, gone)
     assert "1 battle with 1 vote left out that not all judges decided" in found.header
     stray = pl.concat([votes, votes[:1].with_columns(battle_id=pl.lit("nowhere"))])
-    with pytest.raises(OptionError, match="1 of .* votes are about no judged battle"):
+    with pytest.raises(OptionError, match=r"1 of .* votes are about no judged battle"):
         board(stray, gone)
     assert found.table["votes"].sum() == 2 * (votes.height - 1)
 

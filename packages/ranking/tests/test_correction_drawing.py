@@ -178,5 +178,5 @@ def test_a_battle_that_several_judges_decided_is_drawn_once(own_ids: bool) -> No
         )
         assert by_prompt["drawn"].max() == by_prompt["chances"].max() == 1
         assert drawn.filter("drawn")["prompt_id"].n_unique() == 10
-    with pytest.raises(OptionError, match="fewer battles than are to be drawn: '?30"):
+    with pytest.raises(OptionError, match=r"fewer battles than are to be drawn: '?30"):
         draw_for_people(battles, count=31)
