@@ -6,6 +6,7 @@ is no verdict either.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -144,25 +145,11 @@ def _spellings(number: int) -> tuple[str, ...]:
 _NUMBERS: Final[Mapping[str, Sequence[str]]] = {str(number): _spellings(number) for number in range(10)}
 
 
-_LARGER: Final = frozenset(
-    (
-        "ten",
-        "eleven",
-        "twelve",
-        "twenty",
-        "thirty",
-        "forty",
-        "fifty",
-        "sixty",
-        "seventy",
-        "eighty",
-        "ninety",
-        "hundred",
-        *tuple(f"{stem}teen" for stem in ("thir", "four", "fif", "six", "seven", "eigh", "nine")),
-    )
+_LARGER: Final = re.compile(
+    r"ten|eleven|twelve|(thir|four|fif|six|seven|eigh|nine)teen|(twen|thir|for|fif|six|seven|eigh|nine)ty|hundred"
 )
 
 
 def _is_number(word: str) -> bool:
     """Return whether a word is a number that the menu of one-digit numbers lacks: an answer, and another one."""
-    return (word.isdecimal() and word not in _NUMBERS) or word in _LARGER
+    return (word.isdecimal() and word not in _NUMBERS) or _LARGER.fullmatch(word) is not None
