@@ -335,6 +335,37 @@ def test_an_equal_build_of_as_many_prompts_as_needed_passes_where_few_of_them_ch
     assert sum(one in ("better", "not worse") for one in said) >= 70, needed
 
 
+def test_nothing_that_breaks_exits_as_a_worse_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """1 says that the build is worse: not a defect, not a full disk, not a closed pipe."""
+    values = np.random.default_rng(0).normal(size=(40, 1))
+    for name in ("base", "new"):
+        scores(values + 0.01 * (name == "new")).write_parquet(tmp_path / f"{name}.parquet")
+    words = ["results", "gate", *(str(tmp_path / f"{name}.parquet") for name in ("base", "new")), "--margin", "0.5"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert CliRunner().invoke(main, [*words, "--output", str(tmp_path)]).exit_code == 2
+    salon = [str(Path(sys.executable).with_name("salon")), *words]
+    if Path("/dev/full").exists():
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(salon, stdout=full, stderr=subprocess.PIPE, text=True)
+        assert (done.returncode, done.stderr.count("standard output cannot be written")) == (2, 1), done.stderr
+    read, write = os.pipe()
+    os.close(read)
+    assert subprocess.run(salon, stdout=write, stderr=subprocess.PIPE).returncode == 2
+    os.close(write)
+
+    for error in (ZeroDivisionError("a defect"), OSError(28, "No space left on device"), OSError(5, "Input/output error")):
+        monkeypatch.setattr("salon_bench.analysis.gate.gate", raising(error))
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code == 2 and (str(error) in result.stderr or "No space left" in result.stderr)
+
+
+def raising(error: Exception) -> Callable[..., Gate]:
+    def broken(*_: object, **__: object) -> Gate:
+        raise error
+
+    return broken
+
+
 # --- Pipelines
 
 

@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 
 import salon_ranking
 from for_each import for_each
+from salon_console import main
 from salon_ranking import (
     Battles,
     Leaderboard,
@@ -542,3 +543,18 @@ def test_the_command_ranks_a_table_of_rankings(tmp_path: Path, monkeypatch: pyte
 def test_a_board_of_rankings_is_stored_under_its_model():
     records = rank(table(1)).records()
     assert records["estimator"].unique().to_list() == ["maximum-likelihood; plackett-luce"]
+
+
+@for_each("words", ["votes raters r.csv", "votes draw r.csv --count 1", "votes correct r.csv --judged other.csv"])
+def test_a_command_for_battles_says_that_the_table_holds_rankings(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("r.csv", "other.csv"):
+        table(0).write_csv(name)
+    result = CliRunner().invoke(main, words.split())
+    assert result.exit_code == 2
+    assert "table holds rankings" in result.stderr and "`salon votes rank" in result.stderr
+
+
+def test_a_table_of_rankings_without_places_is_told_which_column_is_missing():
+    with pytest.raises(BattleError, match="missing column 'place'"):
+        rank(table(0).rename({"place": "rank"}))

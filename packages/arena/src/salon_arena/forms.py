@@ -89,7 +89,7 @@ class FormTask(RoundsTask[FormItem]):
         raters: how many people judge each item.
         rated_from: the place of the first file that is rated: 1 behind a reference.
         hidden: the model of the hidden reference; None for panels without one.
-        most: the most rated files that are shown together, drawn anew for each rater; None: all.
+        most: the most rated files that are shown together, drawn for each rater by itself; None: all.
     """
 
     page: str = "form.html.jinja"
@@ -146,7 +146,7 @@ class FormTask(RoundsTask[FormItem]):
 
 
 class RankingTask(FormTask):
-    """Deals three or four files of a prompt to be put in order: a form whose one question is each file's place."""
+    """Deal three or four files of a prompt; the form asks for the place of each."""
 
     page = "rank.html.jinja"
     remarks: tuple[str, ...] = ()
@@ -203,7 +203,7 @@ def panel_task(
 
 
 def ranking_task(material: Material, *, raters: int = RATERS_PER_ITEM) -> RankingTask:
-    """Make the task of ordering the files of one prompt and sample: all of three or four models, or a drawn four of more.
+    """Make the task of ranking the files of a prompt and sample: three or four models, or a drawn four.
 
     Args:
         material: what is ranked.

@@ -16,6 +16,8 @@ RESUMABLE: Final = "salon_console.resumable"
 """The key of a click context whose command is resumable."""
 STOPPED_BY: Final = "salon_console.stopped_by"
 """The key of a click context whose command a signal stopped, and which then ended by itself; the signal's number."""
+FAILS_WITH: Final = "salon_console.fails_with"
+"""The key of a click context whose command gives the exit code 1 a meaning of its own; the code of its failures."""
 HELP: Final = {"help_option_names": ["-h", "--help"]}
 """Settings of a context: both options that print help."""
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]

@@ -7,14 +7,16 @@ package's own are ``salon taxonomy``, ``salon doctor`` and ``salon completion``.
 import difflib
 import signal
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
 import rich_click as click
+from click.exceptions import Exit
 
 from salon_console.commands import COMMANDS
 from salon_console.lazy_commands import InstalledGroup, LazyCommand
-from salon_console.options import HELP, RESUMABLE, STOPPED_BY
+from salon_console.options import FAILS_WITH, HELP, RESUMABLE, STOPPED_BY
 from salon_console.standard_output import OutputError, failures_raised
 from salon_taxonomy.errors import IncompleteError, SalonError, StorageError, is_refused_write
 from salon_taxonomy.visible_text import visible
@@ -57,36 +59,53 @@ class SalonGroup(InstalledGroup):
     def invoke(self, ctx: click.Context) -> object:
         """Run the subcommand; a failure becomes one message on standard error and an exit code.
 
-        A :class:`SalonError` exits with 1 or 2, a command that Ctrl-C or SIGTERM stopped with the code that shells expect.
+        A :class:`SalonError` exits with 1 or 2, a command that Ctrl-C or SIGTERM stopped with the code that shells expect. Of a
+        command that names the code of its failures (``FAILS_WITH``) none exits with 1, a defect among them.
         """
+        try:
+            return self._invoke(ctx)
+        except (click.ClickException, Exit):
+            raise
+        except Exception as error:
+            if FAILS_WITH not in ctx.meta:
+                raise
+            if not isinstance(error, OutputError):  # that one is reported by :meth:`main`
+                traceback.print_exc()
+            ctx.exit(ctx.meta[FAILS_WITH])
+
+    def _invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except SalonError as error:
             click.echo(f"Error: {error}", err=True)
             stopped_by = ctx.meta.get(STOPPED_BY)
-            code = 1 if stopped_by is None else _SIGNALLED + stopped_by
+            code = ctx.meta.get(FAILS_WITH, 1) if stopped_by is None else _SIGNALLED + stopped_by
             ctx.exit(code if isinstance(error, IncompleteError) else 2)
         except BrokenPipeError as error:  # never standard output's; click would pass over it without a word
             click.echo(f"Error: a connection was closed at its other end ({error})", err=True)
-            ctx.exit(1)
+            ctx.exit(ctx.meta.get(FAILS_WITH, 1))
         except OSError as error:  # a disk that is full or not writable, wherever a command meets it
             if not is_refused_write(error):
                 raise
             click.echo(f"Error: {visible(str(StorageError.of(error, Path(str(error.filename or 'a file')))))}", err=True)
-            ctx.exit(1)
+            ctx.exit(ctx.meta.get(FAILS_WITH, 1))
         except (KeyboardInterrupt, click.Abort):
             click.echo("\nStopped. The same command again continues." if RESUMABLE in ctx.meta else "\nAborted.", err=True)
             ctx.exit(_SIGNALLED + signal.SIGINT)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run ``salon``; exit with 1 where standard output cannot be written, with one message unless its reader left."""
+        """Run ``salon``; exit with 1 where standard output cannot be written, with one message unless its reader left.
+
+        A command that names the code of its failures exits with that.
+        """
         try:
             with failures_raised():
                 return super().main(*args, **kwargs)
         except OutputError as error:
             if not error.closed:
                 click.echo(f"Error: {error}", err=True)
-            sys.exit(1)
+            chosen = error.__context__  # how the command was left after the failure
+            sys.exit((chosen.code if isinstance(chosen, SystemExit) else 1) or 1)
 
 
 def _unknown(name: str, installed: list[str], deeper: list[str]) -> str:

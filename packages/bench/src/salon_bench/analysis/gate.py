@@ -397,7 +397,7 @@ def _hall(gaps: NDArray[np.float64], spread: float, reach: float) -> tuple[float
 
 
 def _exact_needed(fall: float, size: float, margin: float, level: float) -> float:
-    """Return how many prompts lift the exact low end above -margin, if a share of them falls; infinite if none do."""
+    """Return how many prompts bring the exact low end above -margin; infinite if no number does."""
     if fall * size >= margin:
         return math.inf
     count = FEW_CHANGES

@@ -46,7 +46,7 @@ def audit(
     JUDGE is as for `salon bench run --judge`; a scorer is scorer:SPEC. A judge sees every pair in both orders; of a scorer's
     two numbers the higher one wins. PAIRS has one row per pair: battle_id, prompt, picture_a, picture_b (beside the file),
     winner (what people chose: model_a, model_b, tie, both_good, both_bad) and, where known, source (the picture before an
-    edit), prompt_id, category. The same command goes on where it stopped; every reply stands in the store.
+    edit), prompt_id, category. The same command goes on where it stopped; every reply is kept in the store.
 
     \b
     Example:

@@ -1,12 +1,12 @@
 """``salon results gate``: did a new build get worse than the base by more than a margin?"""
 
-import traceback
+import sys
 from pathlib import Path
 
 import rich_click as click
 
 from salon_console.file_options import InputPath, RunOrFile
-from salon_console.options import FORMAT, STORE, FiniteRange, output_option
+from salon_console.options import FAILS_WITH, FORMAT, STORE, FiniteRange, output_option
 from salon_console.table_files import RESULT_ENDINGS
 from salon_taxonomy.store_address import StoreAddress
 
@@ -37,7 +37,7 @@ def gate(
     """Hold the build NEW against BASE: fail when a measure is worse by more than its margin, or may be.
 
     Exits with 0 when no measure is worse, with 1 when one is, with 3 when none is but one may be (cannot say), and with 2 when
-    the builds cannot be compared.
+    the builds cannot be compared or the answer cannot be written.
 
     BASE and NEW are runs of one suite and judge over the same prompts, or tables of their scores. Each dimension is better, not
     worse, worse, or cannot say (then `needed` is how many prompts an equal build would take to pass with 80%). A plan names
@@ -49,28 +49,24 @@ def gate(
       salon results gate RUN_BASE RUN_NEW --margin 0.2
       salon results gate base.parquet new.parquet --plan gate.toml --output gate.xml
     """
+    context.meta[FAILS_WITH] = 2  # 1 means that the build is worse
     from salon_bench.analysis.gate import GatePlan
     from salon_bench.analysis.gate import gate as held
     from salon_bench.runs.score_rows import read_scores
     from salon_ranking.cli.other_table import OtherTable, show_table
-    from salon_taxonomy.errors import InputError, SalonError
+    from salon_taxonomy.errors import InputError
 
     if base == new:
         raise InputError("BASE and NEW are one and the same", value=new)
     if (margin is None) == (plan is None):
         raise InputError("give either --margin or --plan")
     asked = GatePlan({}, margin) if plan is None else GatePlan.read(plan)
-    try:
-        found = held(read_scores([base], store), read_scores([new], store), asked, names=(base, new))
-    except Exception as error:
-        if isinstance(error, SalonError):
-            raise
-        traceback.print_exc()  # a crash may not exit with 1, which means that the build is worse
-        context.exit(2)
+    found = held(read_scores([base], store), read_scores([new], store), asked, names=(base, new))
     made = {"passed": found.passed, "level": found.level}
     further = {"worst": found.worst} if found.worst.height else {}
     table = OtherTable(found.header, found.table, made, further, {**found.view().makers(), ".xml": found.junit}, found.cells)
     show_table(table, form, output)
+    sys.stdout.flush()  # what cannot be written is no verdict
     if "worse" in found.table["verdict"]:
         context.exit(1)
     if not found.passed and not allow_unclear:

@@ -260,10 +260,10 @@ def _refuse_twins(plans: "Sequence[RunPlan]") -> None:
 
 
 def judge_all(plans: "Sequence[JudgedPlan]", store: StoreAddress, *, work: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Start the runs or go on with them, one after the other until one is stopped, and report.
+    """Start or continue the runs, one after the other until one is stopped, and return their reports.
 
     Raises:
-        InputError: two of them cannot be told apart in tables, or what a run refuses.
+        InputError: two of them have one name in tables; or as of a run.
     """
     _refuse_twins([each.plan for each, _, _ in plans])
     reports: list[dict[str, Any]] = []

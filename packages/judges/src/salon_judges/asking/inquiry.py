@@ -32,7 +32,7 @@ class Inquiry(Generic[A]):
     weigh: Callable[[Sequence[Token]], Outcome[A]] | None = None
 
     def read(self, reply: Reply) -> Outcome[A] | Unscored:
-        """Return what a reply says, or why there is none to read.
+        """Return the answer of a reply, or the reason why it is missing.
 
         A reply that was cut off is read by its first tokens. One without log-probabilities has no answer, whatever it says.
 

@@ -192,7 +192,7 @@ def clustered(frame: pl.DataFrame, cluster: str | None = None) -> tuple[pl.DataF
 
 
 def with_verdicts(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    """Return pairs with the scores of a scorer as numbers, and with the verdicts that they mean where there are none.
+    """Return pairs with a scorer's scores as numbers, and with their verdicts where the column is missing.
 
     Raises:
         AgreementError: a score is not a finite number.

@@ -403,7 +403,8 @@ def _refuse_of_battles(source: str, **given: object) -> None:
     """
     for name, value in given.items():
         if value not in (None, False, "refuse", {}):
-            hint = f"Leave it out ({_OPTIONS.get(name, '--winner-words')}): rankings have neither winners nor ids of battles."
+            hint = "Rankings have neither winners nor ids of battles; `salon votes rank` takes them, without "
+            hint += f"{_OPTIONS.get(name, '--winner-words')}."
             raise OptionError("the table holds rankings, and this is for battles:", source=source, value=name, hint=hint)
 
 

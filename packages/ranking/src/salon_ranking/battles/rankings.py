@@ -26,7 +26,7 @@ from salon_ranking.table_checks import RowCheck, all_wrong, wrong_rows
 Codes = NDArray[np.uint32]
 
 PLACE = "place"
-"""The column that tells a table of rankings from one of battles."""
+"""The column that, as ``ranking_id``, tells a table of rankings from one of battles."""
 UNPLACED = "unplaced"
 """The place of models below all others of a ranking whose order is not known."""
 MOST_TIED = 4
@@ -139,7 +139,7 @@ def is_of_rankings(names: Sequence[str]) -> bool:
         >>> is_of_rankings(["ranking_id", "model", "place"]), is_of_rankings(["model_a", "model_b", "winner", "place"])
         (True, False)
     """
-    return PLACE in names and not _BATTLE & {*names}
+    return bool({PLACE, _ID} & {*names}) and not _BATTLE & {*names}
 
 
 def encode_rankings(frame: pl.LazyFrame, weight: str | None, clusters: Sequence[str], source: str) -> EncodedRankings:

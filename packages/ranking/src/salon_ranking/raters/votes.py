@@ -13,6 +13,7 @@ import polars as pl
 
 from salon_ranking.battles import Battles
 from salon_ranking.battles.encoding import numbered
+from salon_ranking.battles.rankings import is_of_rankings
 from salon_ranking.battles.repeated_ids import ID
 from salon_ranking.battles.row_selection import Copies, NoWinner, RowSelection
 from salon_ranking.battles.vote_formats import VoteFormat, format_of
@@ -103,6 +104,9 @@ class Votes:
         with reading(source):
             schema = lazy.collect_schema()
         missing = [name for name in REQUIRED if name not in schema]
+        if missing and is_of_rankings(schema.names()):
+            hint = "Rankings are for `salon votes rank` and `salon votes compare`."
+            raise BattleError("this is for battles, and the table holds rankings", source=source, hint=hint)
         if missing:
             hint = "Each row is one answer of one rater; see the record Battle."
             hint = f"Missing too: {', '.join(map(repr, missing[1:]))}. {hint}" if missing[1:] else hint

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from salon_bench.suites.contract.base import SuiteBase, given
-from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary, whole_case_id
+from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary, whole_cases
 from salon_judges.asking.templates import Templates
 from salon_judges.formats.artifact_bench import (
     ABSENT,
@@ -45,7 +45,7 @@ from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Media, Question
 from salon_taxonomy.records import Prompt, Record
-from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+from salon_taxonomy.verdict import Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -118,20 +118,12 @@ class ArtifactBench(SuiteBase):
         )
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
-        """Yield one case per question."""
-        for model in generations.models:
-            for item in prompts:
-                pictures = generations.of(item.prompt.prompt_id, model)
-                complete = len(pictures) == len(cast("tuple[str, ...]", item.facts["videos"]))
-                yield Case(
-                    case_id=whole_case_id(self.name, item.prompt.prompt_id, model),
-                    suite=self.name,
-                    subject_model=model,
-                    prompt=item.prompt,
-                    pictures=pictures if complete else (),
-                    facts=item.facts,
-                    problem=None if complete else Unscored(Reason.BAD_MEDIA, "a video of the question is missing"),
-                )
+        """Return one case per question."""
+
+        def videos(item: SuitePrompt) -> int:
+            return len(cast("tuple[str, ...]", item.facts["videos"]))
+
+        return whole_cases(self.name, prompts, generations, videos, "a video of the question is missing")
 
     def examine(self, case: Case) -> Examination:
         """Ask the one question of the case's task; the rows are those of the dimensions named in this module."""

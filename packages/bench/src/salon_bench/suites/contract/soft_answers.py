@@ -1,4 +1,4 @@
-"""Soft answers: the probability of yes or of an expected answer, and the mean mark of a scale (``soft = true``).
+"""Read soft answers (``soft = true``): P(yes), P(expected answer), the mean mark of a scale.
 
 The judge's log-probabilities are read (``salon_taxonomy.answers.answer_probabilities``), never its words: a judge that reports
 none gives no verdict. Where less than half of the probability is on the menu, the judge does not answer the question, and there

@@ -161,6 +161,33 @@ def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: G
                 )
 
 
+def whole_cases(
+    suite: str, prompts: Sequence[SuitePrompt], generations: Generations, files: Callable[[SuitePrompt], int], missing: str
+) -> Iterable[Case]:
+    """Yield a case per prompt and model, about all of its files; one that lacks some has a ``problem``.
+
+    Args:
+        suite: the suite's name.
+        prompts: of the run.
+        generations: what there is.
+        files: how many files a prompt needs.
+        missing: what is wrong where there are fewer.
+    """
+    for model in generations.models:
+        for item in prompts:
+            pictures = generations.of(item.prompt.prompt_id, model)
+            complete = len(pictures) == files(item)
+            yield Case(
+                case_id=whole_case_id(suite, item.prompt.prompt_id, model),
+                suite=suite,
+                subject_model=model,
+                prompt=item.prompt,
+                pictures=pictures if complete else (),
+                facts=item.facts,
+                problem=None if complete else Unscored(Reason.BAD_MEDIA, missing),
+            )
+
+
 def as_it_is(row: Score) -> float | None:
     """Return the row's own value: a score from 0 to 1 of which more is better."""
     return row.value

@@ -1,4 +1,4 @@
-"""Which of two pictures or videos is better? The pairs are those of a file, in which people may have answered before.
+"""Compare the two pictures or videos of each pair of a file, in both orders or by their scores.
 
     a pair ─┬─ pairs        "a left", "a right": the two orders ──► scores "a is better" 1, ½, 0; of a tie "both good" 1, 0
             └─ pair-scores  "a", "b": a score for each          ──► scores "score", higher is better
@@ -23,7 +23,7 @@ from salon_bench.suites.contract.suite import (
     RewardSpec,
     SuitePrompt,
     Summary,
-    whole_case_id,
+    whole_cases,
 )
 from salon_bench.suites.magic_bench_377.battles_suite import POINTS, final_of, winner_of
 from salon_bench.suites.magic_bench_377.questions import OrderRule, asked
@@ -39,7 +39,7 @@ from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media, Question
 from salon_taxonomy.records import Battle, MediaKind, Mode, Prompt, Record, Side, Winner
-from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+from salon_taxonomy.verdict import Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -117,20 +117,12 @@ class _Pairs(SuiteBase):
                     yield Generated(item.prompt.prompt_id, model, number, path, root)
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
-        """Yield a case for every pair; one without its pictures has a ``problem``."""
-        for model in generations.models:
-            for item in prompts:
-                pictures = generations.of(item.prompt.prompt_id, model)
-                complete = len(pictures) == len(cast("list[str | None]", item.facts["pictures"]))
-                yield Case(
-                    case_id=whole_case_id(self.name, item.prompt.prompt_id, model),
-                    suite=self.name,
-                    subject_model=model,
-                    prompt=item.prompt,
-                    pictures=pictures if complete else (),
-                    facts=item.facts,
-                    problem=None if complete else Unscored(Reason.BAD_MEDIA, "a picture of the pair is missing"),
-                )
+        """Return a case for every pair; one without its pictures has a ``problem``."""
+
+        def pictures(item: SuitePrompt) -> int:
+            return len(cast("list[str | None]", item.facts["pictures"]))
+
+        return whole_cases(self.name, prompts, generations, pictures, "a picture of the pair is missing")
 
     def _battle(self, case: Case, verdict: Verdict[Winner]) -> Iterator[Battle]:
         """Yield the battle of a pair with a verdict that names two models."""
