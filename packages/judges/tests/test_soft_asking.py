@@ -88,8 +88,9 @@ def test_a_damaged_text_has_no_tokens(text):
 
 def test_a_cache_gives_back_a_reply_that_was_cut_off_behind_its_answer(tmp_path: Path):
     whole, bare = Reply("Yes, it", finish=Finish.LENGTH, tokens=(YES,)), Reply("Yes, it", finish=Finish.LENGTH)
-    for reply, calls in ((whole, 1), (bare, 2)):
-        judge = ReplayJudge([reply, reply], version=str(calls))
+    long = Reply("Yes, it" * 40, finish=Finish.LENGTH, tokens=(YES,) * 40)  # cut off, whatever else it reports
+    for number, (reply, calls) in enumerate(((whole, 1), (bare, 2), (long, 2))):
+        judge = ReplayJudge([reply, reply], version=str(number))
         cache = CachedJudge(judge, ResponseCache(tmp_path))
         replies = [asyncio.run(cache.ask(QUESTION)) for _ in range(2)]
         assert len(judge.asked) == calls

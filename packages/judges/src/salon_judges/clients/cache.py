@@ -25,6 +25,7 @@ from pydantic import ValidationError
 
 from salon_judges.clients.reply_documents import ReplyDocument, problem_of
 from salon_judges.clients.wrapping import AbsentJudge, WrappedJudge
+from salon_taxonomy.answers.probabilities import MOST_TOKENS
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Judge, Question, Reply, Usage
@@ -297,9 +298,9 @@ def _reply(sha256: bytes, body: bytes) -> Reply | str:
 def is_whole(reply: Reply) -> bool:
     """Return whether a reply is whole: not failed, not cut off, not withheld, not blank.
 
-    One that was cut off and has log-probabilities is whole: those of its first tokens were asked for.
+    One that was cut off within the first 16 tokens and has their log-probabilities is whole: these were asked for.
     """
-    cut_off = reply.answered and reply.finish is Finish.LENGTH and bool(reply.tokens)
+    cut_off = reply.answered and reply.finish is Finish.LENGTH and 0 < len(reply.tokens) <= MOST_TOKENS
     return (cut_off or reply.problem() is None) and not reply.text.isspace() and reply.text != ""
 
 

@@ -1,7 +1,7 @@
 """Which judged battle each human vote is about, and both as scores of the first model of the pair."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -28,6 +28,7 @@ KEYS = {
     "prompt_id and pair": ("prompt_id", "first", "second"),
 }
 """What is the same of a vote and of the verdict about its battle."""
+_NO_PARTS = np.empty(0, dtype=np.object_)
 MOST_JUDGES = 6
 """So many judges are corrected together at most."""
 
@@ -48,7 +49,7 @@ class Paired:
         groups: the clusters of the votes followed by the judged battles, shape (n + N,) each: by one column, or by two and
             their crossings.
         matched_by: what a vote and its verdict have in common, of ``KEYS``.
-        parts: the value of each judged battle in the column that boards are split by; empty without one.
+        parts: the value of each judged battle in the column that boards are split by, shape (N,); empty without one.
         left_out: battles that not all judges decided, and votes about them.
         further: what is fitted beside strengths; None: nothing.
     """
@@ -64,13 +65,13 @@ class Paired:
     weight: Floats
     groups: tuple[Codes, ...]
     matched_by: str
-    parts: tuple[str, ...] = ()
+    parts: NDArray[np.object_] = field(default_factory=lambda: _NO_PARTS)
     left_out: tuple[int, int] = (0, 0)
     further: Further | None = None
 
     def of_part(self, part: str) -> "Paired":
         """Return the battles of one part and their votes."""
-        chosen = np.array([each == part for each in self.parts])
+        chosen = self.parts == part
         voted = chosen[self.battle]
         place = np.cumsum(chosen) - 1
         known = np.unique(np.concatenate([self.first[chosen], self.second[chosen]]))
@@ -89,7 +90,7 @@ class Paired:
             people=self.people[voted],
             weight=weight / weight.mean() if len(weight) else weight,
             groups=groups,
-            parts=(),
+            parts=_NO_PARTS,
             left_out=(0, 0),
             further=self.further and self.further.taken(voted, chosen),
         )
@@ -173,7 +174,7 @@ def paired(
         inverse_weights(matched, probability, people.source),
         groups_of(matched, verdicts, cluster_columns(people.cluster_by), (people.source, judged.source)),
         matched_by,
-        () if by is None else tuple(verdicts[by].cast(pl.String).fill_null("(not given)")),
+        _NO_PARTS if by is None else verdicts[by].cast(pl.String).fill_null("(not given)").to_numpy(),
         (left_out, partly),
         further,
     )
