@@ -65,6 +65,7 @@ SOURCES = {
     "curate/src/salon_curate/selection.py": "wilson_interval",
     "published/src/salon_published/ledger_consistency.py": "ratio_with_interval",
     "ranking/src/salon_ranking/agreement/bootstrap.py": "paired_bootstrap",
+    "ranking/src/salon_ranking/agreement/cluster_bootstrap.py": "label_statistics: Cohen κ",  # of clusters: studies/audits.py
     "ranking/src/salon_ranking/agreement/label_intervals.py": "label_statistics: Cohen κ",
     "ranking/src/salon_ranking/correction/balance.py": "correct_ratings: a random part is doubted",
     "ranking/src/salon_ranking/correction/means.py": "correct_means",

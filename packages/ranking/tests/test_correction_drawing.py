@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from salon_ranking import Battles, correct_ratings, draw_for_people
 from salon_ranking.cli import votes as votes_commands
 from salon_ranking.errors import OptionError
-from studies.drawing import saved
+from studies.drawing import saved, saved_marks
 
 
 def verdicts(chances: list[float]) -> pl.DataFrame:
@@ -107,6 +107,12 @@ def test_doubt_saves_votes_where_the_judge_is_good() -> None:
     agreement, share = saved(6.0, 16)
     assert agreement > 0.85
     assert 0.05 < share < 0.4
+
+
+def test_doubt_saves_marks_where_the_judge_is_good() -> None:
+    agreement, share = saved_marks(6.0, 8)
+    assert agreement > 0.85
+    assert 0.1 < share < 0.4
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:

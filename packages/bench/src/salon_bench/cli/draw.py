@@ -36,7 +36,7 @@ def draw(
     the marks to `salon results correct --drawn`.
 
     By doubt, pictures are drawn more often on which judges lie apart, or whose chance of yes is near a half. Where one judge
-    agreed with people on nine of ten pictures that saved a quarter of the marks, on eight of ten an eighth, on seven of ten
+    agreed with people on nine of ten pictures that saved a quarter of the marks, on eight of ten a tenth, on seven of ten
     nothing (simulated).
 
     \b

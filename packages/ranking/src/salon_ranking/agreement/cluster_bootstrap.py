@@ -1,4 +1,4 @@
-"""Percentile intervals of a statistic of sums, by drawing whole clusters."""
+"""Intervals of a statistic of sums, by a bootstrap that draws whole clusters."""
 
 from collections.abc import Callable
 from typing import Final
@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salon_ranking.uncertainty.means import Ends
+from salon_ranking.uncertainty.quantiles import expanded_interval
 
 Floats = NDArray[np.float64]
 _REPLICATES: Final = 1000
@@ -14,34 +15,31 @@ _MOST: Final = 4_000_000
 """Clusters times replicates that are drawn at once."""
 
 
-def cluster_interval(
-    sums: Floats, statistic: Callable[[Floats], Floats], confidence: float, *, replicates: int = _REPLICATES, seed: int = 0
-) -> Ends:
-    """Return the percentile interval of a statistic; (None, None) of fewer than two clusters.
+def cluster_interval(sums: Floats, statistic: Callable[[Floats], Floats], confidence: float, *, seed: int = 0) -> Ends:
+    """Return the expanded percentile interval of a statistic, as of other bootstraps; (None, None) of too few clusters.
 
     Args:
         sums: what the statistic is made of, of each cluster, shape (clusters, m).
         statistic: of the sums of all clusters, shape (replicates, m) to (replicates,); NaN where it is not defined.
         confidence: of the interval.
-        replicates: each of as many clusters as there are, drawn with repetition.
-        seed: of the draws.
+        seed: of 1,000 draws, each of as many clusters as there are, with repetition.
 
     Example:
-        >>> sums = np.array([[1.0, 2.0], [0.0, 2.0], [2.0, 2.0], [1.0, 2.0]])
-        >>> [round(end, 3) for end in cluster_interval(sums, lambda total: total[:, 0] / total[:, 1], 0.9)]
-        [0.25, 0.75]
+        >>> sums = np.array([[number % 3, 2.0] for number in range(30)])
+        >>> [round(end, 2) for end in cluster_interval(sums, lambda total: total[:, 0] / total[:, 1], 0.95)]
+        [0.35, 0.67]
     """
     clusters = len(sums)
-    if clusters < 2:
-        return None, None
     random = np.random.default_rng(seed)
-    block = max(_MOST // clusters, 1)
+    block = max(_MOST // max(clusters, 1), 1)
     values = []
-    for start in range(0, replicates, block):
-        times = random.multinomial(clusters, np.full(clusters, 1.0 / clusters), size=min(block, replicates - start))
+    for start in range(0, _REPLICATES if clusters > 1 else 0, block):
+        times = random.multinomial(clusters, np.full(clusters, 1.0 / clusters), size=min(block, _REPLICATES - start))
         values.append(statistic(times @ sums))
-    drawn = np.concatenate(values)
-    if np.isnan(drawn).all():
+    if not values:
         return None, None
-    low, high = np.nanquantile(drawn, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])
+    drawn, estimate = np.concatenate(values)[:, None], statistic(sums.sum(axis=0)[None])
+    (low,), (high,) = expanded_interval(drawn, estimate, clusters, confidence)
+    if np.isnan(low + high):
+        return None, None
     return float(low), float(high)

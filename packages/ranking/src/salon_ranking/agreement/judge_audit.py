@@ -48,8 +48,8 @@ class JudgeAudit(ShownResult):
             ``accuracy`` (among decided pairs with a verdict; a tie of the judge is half), ``exact`` (over all pairs: the same
             of first, second and the kind of tie; a missing verdict is wrong), ``first`` (share of the judge's decisions for
             the side it saw first; ½: no bias), ``same_in_both_orders`` (share of pairs judged in both orders with one
-            verdict), ``brier`` and ``ece`` (of the chance that the judge gave, among decided pairs; 0 is best). Each has
-            ``…_low`` and ``…_high`` (``ece`` by a bootstrap of clusters). Null where nothing is known.
+            verdict), ``brier`` and ``ece`` (of the chance that the judge gave, among decided pairs; 0 is best). Each but
+            ``ece`` has ``…_low`` and ``…_high``. Null where nothing is known.
         agreement: how far judges agree with each other, as :func:`label_statistics`, with intervals by a
             bootstrap of clusters; empty for a single judge.
         calibration: one row per judge and tenth of its chance: ``judge``, ``from``, ``to``, ``pairs``, ``chance`` (mean),
@@ -307,9 +307,8 @@ def _measured(own: pl.DataFrame, confidence: float) -> dict[str, Any]:
     for name, observed in credits_of(own).items():
         value, ends = mean_of_credits(observed, confidence)
         result |= {name: value, f"{name}_low": ends[0], f"{name}_high": ends[1]}
-    known = own.filter(is_decided & pl.col(_CHANCE).is_not_null())
-    value, ends = _calibration_error(known, confidence)
-    return result | {"ece": value, "ece_low": ends[0], "ece_high": ends[1]}
+    result["ece"] = _calibration_error(own.filter(is_decided & pl.col(_CHANCE).is_not_null()))
+    return result
 
 
 def _with_intervals(table: pl.DataFrame, said: pl.DataFrame, confidence: float) -> pl.DataFrame:
@@ -352,21 +351,13 @@ def _tenths(decided: pl.DataFrame, judge: str = "") -> pl.DataFrame:
     return grouped.sort("bin").select(**ends, pairs="pairs", chance="chance", share="share")
 
 
-def _calibration_error(decided: pl.DataFrame, confidence: float) -> tuple[float | None, Ends]:
-    """Return the expected calibration error over ten bins (Guo et al. 2017, arXiv:1706.04599), and its interval."""
+def _calibration_error(decided: pl.DataFrame) -> float | None:
+    """Return the expected calibration error over ten bins (Guo et al. 2017, arXiv:1706.04599)."""
     if not decided.height:
-        return None, (None, None)
-    chance = decided[_CHANCE].to_numpy()
-    number = np.clip(np.floor(chance * _BINS), 0, _BINS - 1).astype(np.int64)
-    cluster = decided[CLUSTER].rank("dense").cast(pl.Int64).to_numpy() - 1
-    sums = np.zeros((int(cluster.max()) + 1, _BINS + 1))
-    np.add.at(sums, (cluster, number), chance - (decided["winner"] == _A).to_numpy())
-    np.add.at(sums, (cluster, np.full(len(cluster), _BINS)), 1.0)
-
-    def error(total: Floats) -> Floats:
-        return np.asarray(np.abs(total[:, :_BINS]).sum(axis=1) / total[:, _BINS])
-
-    return float(error(sums.sum(axis=0)[None])[0]), cluster_interval(sums, error, confidence)
+        return None
+    bins = _tenths(decided)
+    gap = np.abs((bins["chance"] - bins["share"]).to_numpy())
+    return float(np.average(gap, weights=bins["pairs"].to_numpy()))
 
 
 def pairs_of_votes(people: Battles, judged: Battles, *, chance_of_a: str | None = None) -> pl.DataFrame:
