@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from salon_bench.analysis.correction import draw_pictures, marks_and_scores, with_chances
 from salon_bench.cli.results import results
-from salon_bench.runs.score_rows import frame_of, read_marks
+from salon_bench.runs.score_rows import frame_of, read_marks, read_scores
 from salon_ranking import correct_means
 from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
@@ -202,3 +202,9 @@ def test_rows_about_a_whole_model_are_not_drawn_and_a_picture_of_one_judge_is_as
     chances = draw_pictures(frame_of([*rows, *others]), 10, by_doubt=True).sort("generation_id")
     alone = chances.filter(generation_id="g39")["probability"][0]
     assert chances["probability"].min() < alone < chances["probability"].max()
+
+
+def test_a_table_of_something_else_is_told_which_column_it_lacks(tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"row 1, column 'run_id': the column is missing\n.*the row has 'a', 'b'"):
+        read_scores([str(tmp_path / "other.csv")], tmp_path)

@@ -58,6 +58,8 @@ def _score(row: TableRow) -> Score:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         column = str(first["loc"][0]) if first["loc"] else "value"
+        if column not in row.cells:
+            raise row.missing(column) from error
         raise row.problem(f"is no score ({first['msg']}):", column, value=cells.get(column)) from error
 
 
