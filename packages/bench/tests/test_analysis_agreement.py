@@ -309,7 +309,7 @@ def test_scores_are_read_from_a_file_and_from_a_store(tmp_path):
     with pytest.raises(InputError, match="there is no score"):
         read_scores([str(tmp_path / "empty.csv")], tmp_path)
     (tmp_path / "bad.csv").write_text("run_id,suite\nr,s\n")
-    with pytest.raises(InputError, match="row 1, column 'task': is no score"):
+    with pytest.raises(InputError, match="row 1, column 'task': the column is missing"):
         read_scores([str(tmp_path / "bad.csv")], tmp_path)
 
 
