@@ -366,6 +366,34 @@ class Reward(Record):
     weight: Finite = 1.0
 
 
+class GateRow(Record):
+    """One measure of one gate: a new build held against a base.
+
+    The same scores held against the same plan have the same ``gate_id``, so that a gate that runs again adds nothing.
+    """
+
+    key = ("gate_id", "measure")
+
+    gate_id: Key = Field(description="digest of both builds' scores and of the plan")
+    gated_at: AwareDatetime
+    base: Name = Field(description="the base: a run, or a table's file")
+    new: Name = Field(description="the new build: a run, or a table's file")
+    model: Name = Field(description="subject_model of the new build's scores")
+    plan_id: Key = Field(description="digest of the measures, margins and level")
+    suite: Name | None = None
+    measure: Name
+    verdict: Name = Field(description="better, not worse, worse, or cannot say")
+    base_mean: Finite | None = None
+    new_mean: Finite | None = None
+    difference: Finite | None = Field(default=None, description="new less base in the good direction: below 0 is worse")
+    low: Finite | None = Field(default=None, description="the one-sided lower end of the difference")
+    high: Finite | None = None
+    margin: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    level: Annotated[float, Field(gt=0, lt=0.5)]
+    prompts: Count
+    unscored: Count = Field(default=0, description="prompts without a verdict on some side; in no mean")
+
+
 TABLES: dict[str, type[Record]] = {
     "runs": Run,
     "run_events": RunEvent,
@@ -381,5 +409,6 @@ TABLES: dict[str, type[Record]] = {
     "leaderboards": LeaderboardRow,
     "rater_flags": RaterFlag,
     "rewards": Reward,
+    "gates": GateRow,
 }
 """Every table of the result store and the record that is one row of it."""

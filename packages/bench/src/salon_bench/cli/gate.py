@@ -42,7 +42,8 @@ def gate(
     BASE and NEW are runs of one suite and judge over the same prompts, or tables of their scores. Each dimension is better, not
     worse, worse, or cannot say (then `needed` is how many prompts an equal build would take to pass with 80%). A plan names
     measures: [measures.NAME] with margin = 0.02 and, where less is better, better = "lower"; level = 0.05 above them. The
-    file of --output is a page, a table or, as .xml, a JUnit report.
+    file of --output is a page, a table or, as .xml, a JUnit report. Where --store is a result store, the answer is kept in its
+    table gates, also that of tables; no store is made for it.
 
     \b
     Example:
@@ -52,21 +53,31 @@ def gate(
     context.meta[FAILS_WITH] = 2  # 1 means that the build is worse
     from salon_bench.analysis.gate import GatePlan
     from salon_bench.analysis.gate import gate as held
+    from salon_bench.analysis.gate_history import gate_rows, keep_gate
     from salon_bench.runs.score_rows import read_scores
+    from salon_console.numbers import counted
     from salon_ranking.cli.other_table import OtherTable, show_table
-    from salon_taxonomy.errors import InputError
+    from salon_taxonomy.errors import InputError, SalonError
 
     if base == new:
         raise InputError("BASE and NEW are one and the same", value=new)
     if (margin is None) == (plan is None):
         raise InputError("give either --margin or --plan")
     asked = GatePlan({}, margin) if plan is None else GatePlan.read(plan)
-    found = held(read_scores([base], store), read_scores([new], store), asked, names=(base, new))
+    sides = read_scores([base], store), read_scores([new], store)
+    found = held(*sides, asked, names=(base, new))
     made = {"passed": found.passed, "level": found.level}
     further = {"worst": found.worst} if found.worst.height else {}
     table = OtherTable(found.header, found.table, made, further, {**found.view().makers(), ".xml": found.junit}, found.cells)
     show_table(table, form, output)
     sys.stdout.flush()  # what cannot be written is no verdict
+    try:
+        added = keep_gate(gate_rows(found, *sides, asked), store)
+    except (SalonError, OSError) as error:
+        click.echo(f"Warning: the verdict is not in the table gates of {store}: {error}", err=True)
+    else:
+        if added is not None:
+            click.echo(f"Added {counted(added, 'row')} to gates in {store}", err=True)
     if "worse" in found.table["verdict"]:
         context.exit(1)
     if not found.passed and not allow_unclear:
