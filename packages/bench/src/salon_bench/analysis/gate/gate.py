@@ -221,4 +221,4 @@ def _worst(measures: Sequence[PairedMeasure]) -> pl.DataFrame:
                 base=pl.lit(None, pl.Float64), new=pl.col("new").map_elements(_decibels, return_dtype=pl.Float64)
             )
         parts.append(rows.select(*columns, "margins"))
-    return pl.concat(parts).sort("margins", "prompt_id").head(_WORST).select(columns)
+    return pl.concat(parts).sort("margins", "prompt_id", "measure").head(_WORST).select(columns)
