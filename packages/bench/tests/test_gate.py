@@ -18,6 +18,7 @@ from polars.testing import assert_frame_equal
 
 from salon_bench.analysis.gate import Gate, GatePlan, MeasureRule, gate
 from salon_bench.cli.gate import gate as gate_command
+from salon_bench.runs.score_rows import frame_of
 from salon_console import main
 from salon_ranking.uncertainty.proportions import highest_share
 from salon_taxonomy.errors import InputError
@@ -189,6 +190,11 @@ def test_builds_of_other_judges_versions_or_models_are_refused():
         ("measures = 3", "must be a table"),
         ("level = 0.5\n[measures.beauty]\nmargin = 1", "between 0 and 0.5"),
         ("levels = 0.5", "unknown key"),
+        ("primary = 3\n[measures.beauty]\nmargin = 1", "name of a measure"),
+        ('primary = "truth"\n[measures.beauty]\nmargin = 1', "no measure of the plan.*beauty"),
+        ("[measures.ssim]\nat_least = 0.9\nat_most = 1", "one limit"),
+        ("[measures.ssim]\nat_least = 0.9\nmargin = 1", "one limit"),
+        ("[measures.ssim]\nat_least = nan", "finite number"),
         ("level = ", "gate.toml"),
     ],
 )
@@ -204,6 +210,106 @@ def test_a_plan_of_measures_is_read(tmp_path: Path):
     path = tmp_path / "gate.toml"
     path.write_text('level = 0.01\n[measures.beauty]\nmargin = 0.1\n[measures.lpips]\nmargin = 2\nbetter = "lower"\n')
     assert GatePlan.read(path) == GatePlan({"beauty": MeasureRule(0.1), "lpips": MeasureRule(2.0, True)}, None, 0.01)
+
+
+def against(values: np.ndarray, measure: str = "ssim") -> pl.DataFrame:
+    """Values of the new pictures against the base's, one for each prompt; NaN: it could not be taken."""
+    column = pl.Series(values, dtype=pl.Float64).fill_nan(None)
+    perfect = math.inf if measure == "psnr" else 1.0
+    rows = {"prompt_id": [f"p{number}" for number in range(len(values))], "measure": measure, "value": column}
+    return pl.DataFrame(rows).with_columns(identical=(pl.col("value") == perfect).fill_null(value=False))
+
+
+def limited(values: np.ndarray, limit: float, measure: str = "ssim") -> dict[str, object]:
+    plan = GatePlan({measure: MeasureRule(None, limit=limit)})
+    nothing = frame_of([])
+    return gate(nothing, nothing, plan, against=against(values, measure)).table.row(0, named=True)
+
+
+def test_a_limit_is_a_margin_from_the_picture_against_itself():
+    values = np.random.default_rng(0).uniform(0.9, 1.0, 60)
+    row = limited(values, 0.93)
+    base = np.ones(60)
+    same = gate(scores(base), scores(values), GatePlan({}, 0.07)).table.row(0, named=True)
+    for name in ("verdict", "new", "difference", "low", "high", "prompts", "needed"):
+        assert row[name] == pytest.approx(same[name]) if name != "verdict" else row[name] == same[name]
+    assert (row["verdict"], row["limit"], row["identical"]) == ("not worse", 0.93, 0)
+    assert row["beyond"] == pytest.approx(np.mean(values < 0.93))
+    assert limited(values, 0.99)["verdict"] == "worse" and limited(values[:3], 0.5)["verdict"] == "cannot say"
+
+
+def test_equal_files_pass_by_identity_and_are_counted():
+    row = limited(np.ones(12), 0.999)
+    assert (row["verdict"], row["identical"], row["beyond"]) == ("not worse", 12, 0.0)
+    row = limited(np.full(12, math.inf), 60.0, "psnr")
+    assert (row["verdict"], row["identical"], row["new"]) == ("not worse", 12, None)
+
+
+def test_psnr_is_held_as_mean_squared_error():
+    """So pictures that did not change, whose PSNR is infinite, have a mean with the others."""
+    values = np.concatenate([np.full(30, math.inf), np.full(30, 40.0)])
+    row = limited(values, 40.0, "psnr")
+    error = 255**2 / 10**4
+    assert row["new"] == pytest.approx(10 * math.log10(255**2 / (error / 2))) and row["difference"] == pytest.approx(-error / 2)
+    assert (row["verdict"], row["base"], row["identical"]) == ("not worse", None, 30)
+    assert limited(values, 45.0, "psnr")["verdict"] == "worse"
+
+
+def test_a_picture_that_could_not_be_measured_counts_as_the_worst():
+    values = np.random.default_rng(0).uniform(0.94, 0.96, 100)
+    values[:4] = math.nan
+    row = limited(values, 0.94)
+    assert (row["prompts"], row["unscored"], row["verdict"]) == (96, 4, "cannot say")
+    assert limited(values, 0.9)["verdict"] == "not worse" and limited(values[4:], 0.94)["verdict"] == "not worse"
+    broken = limited(np.concatenate([np.ones(99), [math.nan]]), 0.995)
+    assert (broken["verdict"], broken["identical"]) == ("cannot say", 99)
+
+
+@pytest.mark.parametrize(("measure", "rule"), [("ssim", {"lower": True}), ("lpips", {}), ("ssim", {"limit": 1.0})])
+def test_a_limit_on_the_wrong_side_is_refused(measure: str, rule: dict[str, object]):
+    plan = GatePlan({measure: MeasureRule(None, **({"limit": 0.5} | rule))})
+    with pytest.raises(InputError, match=f"measures.{measure}.*needs at_"):
+        gate(frame_of([]), frame_of([]), plan, against=against(np.ones(9), measure))
+
+
+def battles(new_wins: int, ties: int, base_wins: int) -> pl.DataFrame:
+    outcomes = ["model_b"] * new_wins + ["tie"] * ties + ["model_a"] * base_wins
+    return pl.DataFrame(
+        {"prompt_id": [f"p{k}" for k in range(len(outcomes))], "model_a": "base", "model_b": "new", "winner": outcomes}
+    )
+
+
+def test_battles_between_the_builds_are_a_measure():
+    nothing, plan = frame_of([]), GatePlan({"preferred": MeasureRule(0.15)})
+
+    def held(rows: pl.DataFrame) -> dict[str, object]:
+        return gate(nothing, nothing, plan, battles=rows).table.row(0, named=True)
+
+    rows = battles(60, 60, 60)
+    row = held(rows)
+    assert (row["verdict"], row["new"], row["base"], row["prompts"]) == ("not worse", 0.0, 0.0, 180)
+    turned = rows.select("prompt_id", "winner", model_a="model_b", model_b="model_a").with_columns(
+        winner=pl.col("winner").replace({"model_a": "model_b", "model_b": "model_a"})
+    )
+    assert held(turned.sample(fraction=1.0, shuffle=True, seed=0)) == row
+    weighed = pl.concat([rows.with_columns(weight=1.0), rows.with_columns(winner=pl.lit("model_a"), weight=0.0)])
+    assert held(weighed) == row
+    assert held(battles(20, 60, 100))["verdict"] == "worse" and held(battles(100, 60, 20))["verdict"] == "better"
+    with pytest.raises(InputError, match="between the two builds"):
+        held(rows.with_columns(model_a=pl.lit("other")))
+    with pytest.raises(InputError, match=r"measures\.preferred"):
+        gate(nothing, nothing, GatePlan({"ssim": MeasureRule(None, limit=0.1)}), against=against(np.ones(9)), battles=rows)
+
+
+def test_one_primary_measure_decides_and_the_others_are_shown():
+    values = np.random.default_rng(0).normal(size=(60, 1))
+    base = pl.concat([scores(values), scores(values, "truth")])
+    new = pl.concat([scores(values), scores(values - 3.0, "truth")])
+    rules = {"beauty": MeasureRule(0.5), "truth": MeasureRule(0.5)}
+    assert not gate(base, new, GatePlan(rules)).passed
+    found = gate(base, new, GatePlan(rules, primary="beauty"))
+    assert found.passed and found.table["verdict"].to_list() == ["not worse", "worse"]
+    assert 'failures="0"' in found.junit() and gate(base, new, GatePlan(rules, primary="truth")).passed is False
 
 
 def test_the_command_exits_by_the_verdict_and_writes_reports(tmp_path: Path):

@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 from test_gate import scores
 
 from salon_bench.analysis.gate import GatePlan, MeasureRule, gate
-from salon_bench.analysis.gate_history import gate_rows, keep_gate, read_gates
+from salon_bench.analysis.gate.history import gate_rows, keep_gate, read_gates
+from salon_bench.runs.score_rows import frame_of
 from salon_console import main
 from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
@@ -94,6 +95,28 @@ def test_measures_that_nothing_can_be_said_of_are_kept_with_nulls(tmp_path: Path
     assert (keep_gate(rows, tmp_path / "results"), keep_gate(rows, tmp_path / "nowhere")) == (1, None)
     history = read_gates(tmp_path / "results")
     assert "–" in history.cells(history.table).rows[0] and history.chart().svg()
+
+
+def test_measures_of_pictures_and_battles_are_kept_without_scores(tmp_path: Path):
+    none = frame_of([])
+    against = pl.DataFrame(
+        {"prompt_id": [f"p{k}" for k in range(60)], "measure": "ssim", "value": 0.99, "identical": [k < 50 for k in range(60)]}
+    )
+    battles = against.select("prompt_id", model_a=pl.lit("new"), model_b=pl.lit("base"), winner=pl.lit("tie"), labels=[["x"]])
+    plan = GatePlan({"ssim": MeasureRule(None, limit=0.9), "preferred": MeasureRule(0.2)})
+    found = gate(none, none, plan, against=against, battles=battles)
+    rows = gate_rows(found, none, none, plan, further=[against, battles])
+    keep_gate(rows, tmp_path / "nowhere")
+    ResultStore.open(tmp_path / "results")
+    assert keep_gate(rows, tmp_path / "results") == 2
+    kept = ResultStore.open(tmp_path / "results").read("gates").sort("measure").collect()
+    assert kept.select("measure", "limit", "model", "suite").rows() == [
+        ("preferred", None, None, None),
+        ("ssim", 0.9, None, None),
+    ]
+    assert kept["margin"].to_list() == pytest.approx([0.2, 0.1])
+    changed = gate_rows(found, none, none, plan, further=[against.with_columns(value=pl.lit(0.98)), battles])
+    assert changed["gate_id"][0] != rows["gate_id"][0]
 
 
 def test_the_last_gates_are_shown_oldest_first_in_margins(tmp_path: Path):

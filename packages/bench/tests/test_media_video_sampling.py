@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from salon_bench.report.thumbnails import JudgedFile, NoThumbnail, Thumbnail, thumbnails
+from salon_bench.report.thumbnails import NoThumbnail, Thumbnail, thumbnails
+from salon_bench.runs.judged_files import JudgedFile
 from salon_console import main
 from salon_judges.media import PictureCache, PicturePolicy, VideoLimits, VideoPolicy, prepare_video, sample_video
 from salon_judges.media.contact_sheet import contact_sheet

@@ -374,11 +374,11 @@ class GateRow(Record):
 
     key = ("gate_id", "measure")
 
-    gate_id: Key = Field(description="digest of both builds' scores and of the plan")
+    gate_id: Key = Field(description="digest of both builds' scores, measured pictures and battles, and of the plan")
     gated_at: AwareDatetime
-    base: Name = Field(description="the base: a run, or a table's file")
-    new: Name = Field(description="the new build: a run, or a table's file")
-    model: Name = Field(description="subject_model of the new build's scores")
+    base: Name = Field(description="the base: a run, a table's file, or a folder")
+    new: Name = Field(description="the new build: a run, a table's file, or a folder")
+    model: Name | None = Field(default=None, description="subject_model of the new build's scores; None: there were none")
     plan_id: Key = Field(description="digest of the measures, margins and level")
     suite: Name | None = None
     measure: Name
@@ -389,6 +389,10 @@ class GateRow(Record):
     low: Finite | None = Field(default=None, description="the one-sided lower end of the difference")
     high: Finite | None = None
     margin: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    limit: Finite | None = Field(
+        default=None,
+        description="of a measure against the base's pictures; its margin is from equal ones to here",
+    )
     level: Annotated[float, Field(gt=0, lt=0.5)]
     prompts: Count
     unscored: Count = Field(default=0, description="prompts without a verdict on some side; in no mean")

@@ -18,6 +18,11 @@ from salon_taxonomy.store_address import StoreAddress
 @click.option(
     "--plan", type=InputPath(dir_okay=False), help="A TOML file with a margin for each measure, in place of --margin."
 )
+@click.option(
+    "--battles",
+    type=InputPath(tables=True),
+    help="Battles between the two, for the measure preferred: a table or a store as for `salon votes rank`.",
+)
 @click.option("--allow-unclear", is_flag=True, help="Exit with 0 also where a measure cannot be decided.")
 @STORE
 @output_option((*RESULT_ENDINGS, ".xml"))
@@ -29,6 +34,7 @@ def gate(
     new: str,
     margin: float | None,
     plan: Path | None,
+    battles: Path | None,
     allow_unclear: bool,
     store: StoreAddress,
     output: Path | None,
@@ -39,23 +45,34 @@ def gate(
     Exits with 0 when no measure is worse, with 1 when one is, with 3 when none is but one may be (cannot say), and with 2 when
     the builds cannot be compared or the answer cannot be written.
 
-    BASE and NEW are runs of one suite and judge over the same prompts, or tables of their scores. Each dimension is better, not
-    worse, worse, or cannot say (then `needed` is how many prompts an equal build would take to pass with 80%). A plan names
-    measures: [measures.NAME] with margin = 0.02 and, where less is better, better = "lower"; level = 0.05 above them. The
-    file of --output is a page, a table or, as .xml, a JUnit report. Where --store is a result store, the answer is kept in its
-    table gates, also that of tables; no store is made for it.
+    BASE and NEW are runs of one suite and judge over the same prompts, tables of their scores, or folders of pictures named by
+    prompt. Each measure is better, not worse, worse, or cannot say (then `needed` is how many prompts an equal build would take
+    to pass with 80%). A plan names measures in [measures.NAME]:
+
+    \b
+      a dimension of the scores       margin = 0.2, and better = "lower" where less is better
+      psnr, ssim, ms_ssim             at_least = 0.95: the new picture against the base's
+      colour_difference, flicker      at_most = 2.0: the same
+      preferred                       margin = 0.1: wins less losses in --battles
+
+    and above them level = 0.05, and primary = NAME where one of them alone decides. The file of --output is a page (with the
+    pictures that fell most), a table or, as .xml, a JUnit report. Where --store is a result store, the answer is kept in its
+    table gates; no store is made for it.
 
     \b
     Example:
       salon results gate RUN_BASE RUN_NEW --margin 0.2
-      salon results gate base.parquet new.parquet --plan gate.toml --output gate.xml
+      salon results gate base/ new/ --plan gate.toml --output gate.html
     """
     context.meta[FAILS_WITH] = 2  # 1 means that the build is worse
     from salon_bench.analysis.gate import GatePlan
     from salon_bench.analysis.gate import gate as held
-    from salon_bench.analysis.gate_history import gate_rows, keep_gate
-    from salon_bench.runs.score_rows import read_scores
+    from salon_bench.analysis.gate.history import gate_rows, keep_gate
+    from salon_bench.analysis.gate.pictures import BuildPictures, pictures_of
+    from salon_bench.report.gate_page import gate_page
+    from salon_bench.runs.score_rows import frame_of, read_scores
     from salon_console.numbers import counted
+    from salon_ranking.battles import Battles
     from salon_ranking.cli.other_table import OtherTable, show_table
     from salon_taxonomy.errors import InputError, SalonError
 
@@ -64,21 +81,28 @@ def gate(
     if (margin is None) == (plan is None):
         raise InputError("give either --margin or --plan")
     asked = GatePlan({}, margin) if plan is None else GatePlan.read(plan)
-    sides = read_scores([base], store), read_scores([new], store)
-    found = held(*sides, asked, names=(base, new))
+    sides = [frame_of([]) if Path(each).is_dir() else read_scores([each], store) for each in (base, new)]
+    files, against = [BuildPictures(), BuildPictures()], None
+    if asked.of_pictures or (output is not None and output.suffix.lower() == ".html"):
+        files = [pictures_of(each, side, store) for each, side in zip((base, new), sides, strict=True)]
+    if asked.of_pictures:
+        against = None
+    rows = None if battles is None else Battles.read(battles).frame.collect()
+    found = held(sides[0], sides[1], asked, names=(base, new), against=against, battles=rows)
     made = {"passed": found.passed, "level": found.level}
     further = {"worst": found.worst} if found.worst.height else {}
-    table = OtherTable(found.header, found.table, made, further, {**found.view().makers(), ".xml": found.junit}, found.cells)
-    show_table(table, form, output)
+    files_made = {**found.view().makers(), ".html": lambda: gate_page(found, files[0], files[1]), ".xml": found.junit}
+    show_table(OtherTable(found.header, found.table, made, further, files_made, found.cells), form, output)
     sys.stdout.flush()  # what cannot be written is no verdict
+    further_inputs = [each for each in (against, rows) if each is not None]
     try:
-        added = keep_gate(gate_rows(found, *sides, asked), store)
+        added = keep_gate(gate_rows(found, sides[0], sides[1], asked, further=further_inputs), store)
     except (SalonError, OSError) as error:
         click.echo(f"Warning: the verdict is not in the table gates of {store}: {error}", err=True)
     else:
         if added is not None:
             click.echo(f"Added {counted(added, 'row')} to gates in {store}", err=True)
-    if "worse" in found.table["verdict"]:
+    if "worse" in found.deciding["verdict"]:
         context.exit(1)
     if not found.passed and not allow_unclear:
         context.exit(3)

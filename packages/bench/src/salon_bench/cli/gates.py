@@ -26,7 +26,7 @@ def gates(measures: tuple[str, ...], last: int, store: StoreAddress, output: Pat
       salon results gates --measure beauty --last 20
       salon results gates --output drift.svg
     """
-    from salon_bench.analysis.gate_history import read_gates
+    from salon_bench.analysis.gate.history import read_gates
     from salon_ranking.cli.other_table import OtherTable, show_table
 
     history = read_gates(store, measures=measures, last=last)

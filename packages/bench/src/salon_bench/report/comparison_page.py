@@ -7,7 +7,8 @@ import polars as pl
 
 from salon_bench.analysis.comparison import GAP_COLUMNS, ChangedPrompt, Comparison, Gap, gap_cells
 from salon_bench.report.gallery import plain, value_text
-from salon_bench.report.thumbnails import SIDE, JudgedFile, NoThumbnail, Thumbnail, folders_of, thumbnails
+from salon_bench.report.thumbnails import SIDE, NoThumbnail, Thumbnail, thumbnails
+from salon_bench.runs.judged_files import JudgedFile, folders_of
 from salon_bench.runs.view import RunView
 from salon_console.page import Block, Fragment, PageSection, render_page
 from salon_console.templates import page_template, read_text

@@ -8,7 +8,8 @@ from typing import Any, Final, TypedDict
 
 import polars as pl
 
-from salon_bench.report.thumbnails import SIDE, JudgedFile, NoThumbnail, Thumbnail, folders_of, thumbnails
+from salon_bench.report.thumbnails import SIDE, NoThumbnail, Thumbnail, thumbnails
+from salon_bench.runs.judged_files import JudgedFile, folders_of
 from salon_bench.runs.status import RunStatus, run_status
 from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.suite import Suite, whole_case_id

@@ -1,21 +1,20 @@
 """Small copies of judged pictures and videos for a page: bounded, encoded once, and only of the very bytes judged."""
 
 import base64
-import hashlib
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from salon_bench.runs.judged_files import JudgedFile
 from salon_judges.media.contact_sheet import contact_sheet
-from salon_judges.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
+from salon_judges.media.policy import Encoding, PicturePolicy
 from salon_judges.media.preparing import prepare_bytes
 from salon_judges.media.video_container import container_of
 from salon_judges.media.video_policy import VideoPolicy
 from salon_judges.media.video_sampling import sample_video
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.verdict import Unscored
 
 SIDE: Final = 320
@@ -23,14 +22,6 @@ SIDE: Final = 320
 _QUALITY: Final = 80
 _THREADS: Final = 4
 _SHEET_FRAMES: Final = 9
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedFile:
-    """A judged file: where it lay, and the hash of what was judged (``generations.uri``, ``generations.sha256``)."""
-
-    uri: str
-    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +54,7 @@ def thumbnails(
         folders: where relative paths may start, besides the working directory.
 
     Example:
-        >>> import tempfile
+        >>> import hashlib, tempfile
         >>> from PIL import Image
         >>> path = Path(tempfile.mkdtemp()) / "cat.png"
         >>> Image.new("RGB", (800, 400)).save(path)
@@ -81,11 +72,6 @@ def thumbnails(
     with ThreadPoolExecutor(_THREADS) as pool:
         copies = dict(zip(first, pool.map(lambda source: _thumbnail(source, policy, bases), first.values()), strict=True))
     return {source: copies[source.sha256] for source in wanted}
-
-
-def folders_of(generations: Iterable[Path]) -> list[Path]:
-    """Return the base folders for relative paths of judged files: these folders and all above them."""
-    return [folder for each in generations for folder in (each, *each.parents)]
 
 
 def _thumbnail(source: JudgedFile, policy: PicturePolicy, bases: Sequence[Path]) -> Thumbnail | NoThumbnail:
@@ -113,8 +99,8 @@ def small_copy(source: JudgedFile, policy: PicturePolicy, bases: Sequence[Path])
         policy: how large, and how encoded.
         bases: where a relative path may start.
     """
-    content = judged_bytes(source, bases)
-    return content if isinstance(content, NoThumbnail) else small_copy_of(content, policy, source.sha256)
+    content = source.read(bases)
+    return NoThumbnail(content) if isinstance(content, str) else small_copy_of(content, policy, source.sha256)
 
 
 def small_copy_of(content: bytes, policy: PicturePolicy, sha256: str) -> SmallCopy | NoThumbnail:
@@ -142,19 +128,3 @@ def _sheet(content: bytes) -> bytes | NoThumbnail:
     except InputError as error:  # PyAV is not installed
         return NoThumbnail(error.problem)
     return NoThumbnail(sampled.detail) if isinstance(sampled, Unscored) else contact_sheet(sampled.film, columns=3)
-
-
-def judged_bytes(source: JudgedFile, bases: Sequence[Path]) -> bytes | NoThumbnail:
-    """Return the very bytes that were judged, or why they cannot be had."""
-    if "://" in source.uri:
-        return NoThumbnail("the file is not on this machine")
-    problem = NoThumbnail("there is no such file")
-    for path in dict.fromkeys(base / source.uri for base in bases):  # an absolute path stays what it is
-        content = read_inside(path, Path(path.anchor), DEFAULT_LIMITS.most_bytes)
-        if isinstance(content, Unscored):
-            problem = problem if content.detail is None else NoThumbnail(content.detail)
-        elif hashlib.sha256(content).hexdigest() == source.sha256:
-            return content
-        else:
-            problem = NoThumbnail("the file has changed since it was judged")
-    return problem

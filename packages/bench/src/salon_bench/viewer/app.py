@@ -14,7 +14,8 @@ from typing import Final, cast
 import polars as pl
 from aiohttp import web
 
-from salon_bench.report.thumbnails import JudgedFile, NoThumbnail, folders_of
+from salon_bench.report.thumbnails import NoThumbnail
+from salon_bench.runs.judged_files import JudgedFile, folders_of
 from salon_bench.runs.view import RunView
 from salon_bench.viewer import pages
 from salon_bench.viewer.battles import BattleView

@@ -6,7 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from salon_bench.report.thumbnails import JudgedFile, NoThumbnail, SmallCopy, small_copy, small_copy_of, small_policy
+from salon_bench.report.thumbnails import NoThumbnail, SmallCopy, small_copy, small_copy_of, small_policy
+from salon_bench.runs.judged_files import JudgedFile
 from salon_judges.media.policy import PicturePolicy
 from salon_taxonomy.errors import SalonError
 from salon_taxonomy.whole_files import write_whole

@@ -10,31 +10,42 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import polars as pl
+import polars.selectors as cs
 
-from salon_bench.analysis.gate import Gate, GatePlan
+from salon_bench.analysis.gate.gate import Gate
+from salon_bench.analysis.gate.plan import GatePlan
 from salon_console.line_chart import Curve, LegendEntry, LineChart, Threshold
 from salon_console.numbers import MISSING, counted
 from salon_console.page import Figure, PageSection, render_page
 from salon_console.table_files import Maker, Table
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.records import GateRow, Score
+from salon_taxonomy.records import GateRow
 from salon_taxonomy.store_address import StoreAddress
 
 _MEANS: Final = {"base": "base_mean", "new": "new_mean"}
 
 
-def gate_rows(gate: Gate, base: pl.DataFrame, new: pl.DataFrame, plan: GatePlan, *, at: datetime | None = None) -> pl.DataFrame:
+def gate_rows(
+    gate: Gate,
+    base: pl.DataFrame,
+    new: pl.DataFrame,
+    plan: GatePlan,
+    *,
+    further: Sequence[pl.DataFrame] = (),
+    at: datetime | None = None,
+) -> pl.DataFrame:
     """Return the rows of a gate for the table ``gates`` of a result store.
 
     Args:
         gate: the answer.
         base, new: the scores that it was made from.
         plan: the plan that they were held against.
+        further: what else it was made from: measures of pictures, battles.
         at: when, with a time zone; None: now.
 
     Example:
-        >>> from salon_bench.analysis.gate import gate
+        >>> from salon_bench.analysis.gate.gate import gate
         >>> common = {"run_id": "r", "suite": "s", "task": "t", "dimension": "beauty", "subject_model": "m", "judge": "j"}
         >>> common |= {"judge_version": "1", "generation_id": "g"}
         >>> scores = pl.DataFrame([{**common, "prompt_id": f"p{k}", "value": k % 3} for k in range(60)])
@@ -43,26 +54,25 @@ def gate_rows(gate: Gate, base: pl.DataFrame, new: pl.DataFrame, plan: GatePlan,
         [('m', 'beauty', 'not worse', 60)]
     """
     plan_id = digest("gate plan", asdict(plan))
-    sides = [_content(side) for side in (base, new)]
-    suites = new.group_by("dimension").agg(suite=pl.col("suite").sort().first()).rename({"dimension": "measure"})
-    columns = {
-        "gate_id": digest("gate", [*sides, plan_id]),
+    suites = new.group_by("dimension").agg(pl.col("suite").sort().first()).rename({"dimension": "measure"})
+    columns: dict[str, Any] = {
+        "gate_id": digest("gate", [*map(_content, (base, new, *further)), plan_id]),
         "gated_at": at or datetime.now(UTC),
         "base": gate.base,
         "new": gate.new,
-        "model": new["subject_model"][0],
+        "model": new["subject_model"].cast(pl.String).first(),
         "plan_id": plan_id,
         "level": gate.level,
     }
     table = gate.table.rename(_MEANS).join(suites, on="measure", how="left", maintain_order="left")
-    return table.with_columns(**{name: pl.lit(value) for name, value in columns.items()}).select(list(GateRow.model_fields))
+    constants = [pl.lit(value, pl.String if value is None else None).alias(name) for name, value in columns.items()]
+    return table.with_columns(constants).select(list(GateRow.model_fields))
 
 
-def _content(scores: pl.DataFrame) -> str:
-    """Return a digest of scores that does not depend on the order of rows."""
-    columns = [name for name in Score.model_fields if name in scores.columns]
-    text = scores.select(pl.col(columns).cast(pl.String)).sort(columns).write_csv()
-    return hashlib.sha256(text.encode()).hexdigest()
+def _content(rows: pl.DataFrame) -> str:
+    """Return a digest of rows that does not depend on their order, nor on that of the columns."""
+    text = rows.select((~cs.nested()).cast(pl.String))
+    return hashlib.sha256(text.select(sorted(text.columns)).sort(pl.all()).write_csv().encode()).hexdigest()
 
 
 def keep_gate(rows: pl.DataFrame, store: StoreAddress) -> int | None:

@@ -1,0 +1,194 @@
+"""Pair two builds by prompt: their scores, measures of the new pictures against the base's, and battles between the two."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from salon_bench.analysis.gate.plan import MeasureRule
+from salon_console.numbers import counted
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Winner
+
+PREFERRED: Final = "preferred"
+"""The measure of battles: the new build's wins less the base's, by prompt, from −1 to 1."""
+PSNR: Final = "psnr"
+PEAK: Final = 255.0
+"""The largest value of a colour channel."""
+IDENTITY: Final = {PSNR: math.inf, "ssim": 1.0, "ms_ssim": 1.0, "colour_difference": 0.0, "lpips": 0.0, "flicker": 0.0}
+"""Measures of two pictures, with their value where both are the same; the others are worse."""
+_FARTHEST: Final = {PSNR: PEAK**2, "ssim": 1.0, "ms_ssim": 1.0, "colour_difference": 100.0, "lpips": 1.0, "flicker": PEAK}
+"""How far a picture that cannot be measured counts from there; of PSNR in mean squared error."""
+_VERSION: Final = ("suite", "dimension", "task", "judge", "judge_version")
+_KEY: Final = (*_VERSION, "prompt_id")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PairedMeasure:
+    """One measure of both builds.
+
+    Attributes:
+        name: of the measure.
+        pairs: a row per prompt: ``prompt_id``, ``base``, ``new`` (null: a verdict is missing), ``silent`` (the new build alone
+            lacks one). PSNR is here as mean squared error: the mean of a prompt that did not change has no PSNR.
+        rule: of the plan.
+        margin: how far ``new`` may be from ``base``: the rule's, or the distance from the identity to its limit.
+        lower: whether less is better, of the columns of ``pairs``.
+        size: how much a prompt can fall at most.
+        silence: how far a prompt fell whose new picture has no value.
+        identical: of a measure with a limit, the prompts whose files are equal byte by byte.
+    """
+
+    name: str
+    pairs: pl.DataFrame
+    rule: MeasureRule
+    margin: float
+    lower: bool
+    size: float
+    silence: float
+    identical: int | None = None
+
+
+def of_scores(
+    base: pl.DataFrame, new: pl.DataFrame, rules: Mapping[str, MeasureRule], names: tuple[str, str]
+) -> list[PairedMeasure]:
+    """Return measures that are dimensions of both builds' scores.
+
+    Args:
+        base, new: rows with the columns of ``records.Score``.
+        rules: by dimension.
+        names: what to call the two.
+
+    Raises:
+        InputError: a side has several models, they were judged by different versions, or a side lacks prompts, samples or
+            pictures that the other has.
+    """
+    for side, name in ((base, names[0]), (new, names[1])):
+        models = side["subject_model"].unique().sort().to_list()
+        if len(models) != 1:
+            raise InputError("has scores of several models, or of none", source=name, value=", ".join(models))
+    own = pl.col("dimension").is_in(list(rules))
+    sides = [side.filter(own).with_columns(pl.col("value").cast(pl.Float64)) for side in (base, new)]
+    asked = [{*side.select(_VERSION).unique().rows()} for side in sides]
+    if asked[0] != asked[1]:
+        row = min(asked[0] ^ asked[1], key=repr)
+        other = names[0] if row in asked[1] else names[1]
+        hint = "Judge both builds with the same suite, judge and version."
+        raise InputError(
+            "the builds were not judged alike; no score of", source=other, value=" ".join(map(str, row)), hint=hint
+        )
+    pairs = _paired(sides[0], sides[1], names)
+    measures = []
+    for name, rule in rules.items():
+        values = pl.concat([side.filter(dimension=name)["value"].drop_nulls() for side in sides])
+        size = _size(values, 0.0, rule)
+        measures.append(
+            PairedMeasure(name, pairs.filter(dimension=name), rule, rule.margin or 0.0, rule.lower, size, silence=size)
+        )
+    return measures
+
+
+def _size(values: pl.Series, anchor: float, rule: MeasureRule) -> float:
+    """Return how much a prompt can fall at most: the measure's range, or that of the values and the anchor."""
+    if rule.range is not None:
+        return rule.range[1] - rule.range[0]
+    numbers = values.to_numpy()
+    return float(numbers.max(initial=anchor) - numbers.min(initial=anchor))
+
+
+def _paired(base: pl.DataFrame, new: pl.DataFrame, names: tuple[str, str]) -> pl.DataFrame:
+    """Return one row per dimension and prompt: ``base``, ``new`` (null: a verdict is missing)."""
+    sides = []
+    for side, name in ((base, names[0]), (new, names[1])):
+        loose = side.filter(pl.col("prompt_id").is_null())
+        if loose.height:
+            raise InputError("has scores without a prompt_id, which have no pair:", source=name, value=loose["dimension"][0])
+        twice = side.drop_nulls("generation_id").filter(pl.struct(*_KEY, "generation_id").is_duplicated())
+        if twice.height:
+            raise InputError("has two scores of one picture, such as of prompt", source=name, value=twice["prompt_id"][0])
+        has_ids = pl.col("generation_id").is_not_null().any().over("dimension")
+        found = pl.col("value").is_not_null() | pl.col("generation_id").is_not_null() | ~has_ids
+        grouped = side.with_columns(found=found).group_by(_KEY, maintain_order=True)
+        counts = {"rows": pl.len(), "unscored": pl.col("value").null_count(), "found": pl.col("found").sum()}
+        sides.append(grouped.agg(pl.col("value").sort().mean(), **counts))
+    both = sides[0].join(sides[1], on=_KEY, how="full", coalesce=True, suffix="_new", nulls_equal=True).sort(_KEY)
+    if not both.height:
+        raise InputError("has no score of a prompt", source=names[0])
+    for column, problem in (("rows", "lacks samples of"), ("found", "has no pictures for")):
+        for mine, other, name in ((column, f"{column}_new", names[0]), (f"{column}_new", column, names[1])):
+            gone = both.filter(pl.col(mine).fill_null(0) < pl.col(other).fill_null(0))
+            if gone.height:
+                lacking, prompts = gone["prompt_id"].n_unique(), counted(both["prompt_id"].n_unique(), "prompt")
+                hint = "Both builds need the same prompts and seeds."
+                where = f"{gone['prompt_id'][0]} ({gone['dimension'][0]})"
+                raise InputError(f"{problem} {lacking:,} of {prompts}, such as", source=name, value=where, hint=hint)
+    known = (pl.col("unscored") == 0) & (pl.col("unscored_new") == 0)
+    return both.group_by("dimension", "prompt_id", maintain_order=True).agg(
+        base=pl.when(known.all()).then(pl.col("value").mean()),
+        new=pl.when(known.all()).then(pl.col("value_new").mean()),
+        silent=((pl.col("unscored_new") > 0) & (pl.col("unscored") == 0)).any(),
+    )
+
+
+def of_pictures(against: pl.DataFrame, rules: Mapping[str, MeasureRule]) -> list[PairedMeasure]:
+    """Return the measures with a limit, from values of the new pictures against the base's.
+
+    Args:
+        against: a row per picture and measure: ``prompt_id``, ``measure``, ``value`` (null: it could not be taken) and
+            ``identical`` (the files are equal byte by byte).
+        rules: of the plan.
+
+    Raises:
+        InputError: a limit is on the wrong side, or the identity does not keep it.
+    """
+    measures = []
+    for name, rule in rules.items():
+        best, limit = IDENTITY[name], rule.limit or 0.0
+        if rule.lower is not (best == 0.0) or limit == best or (limit > best) is not rule.lower:
+            word = "at_most, above 0" if best == 0.0 else f"at_least{'' if best == math.inf else f', below {best:g}'}"
+            raise InputError(f"needs {word}, not", key=f"measures.{name}", value=limit)
+        rows = against.filter(measure=name)
+        value = pl.col("value").cast(pl.Float64)
+        if name == PSNR:
+            value, best, limit = PEAK**2 / 10.0 ** (value / 10.0), 0.0, PEAK**2 / 10.0 ** (limit / 10.0)
+        rows = rows.with_columns(value=value)
+        pairs = rows.group_by("prompt_id", maintain_order=True).agg(
+            base=pl.lit(best).first(),
+            new=pl.when(pl.col("value").is_not_null().all()).then(pl.col("value").sort().mean()),
+            silent=pl.col("value").is_null().any(),
+            same=pl.col("identical").all(),
+        )
+        size = _size(rows["value"].drop_nulls(), best, rule)
+        same, far = int(pairs["same"].sum()), max(size, _FARTHEST[name])
+        measures.append(PairedMeasure(name, pairs, rule, abs(limit - best), best == 0.0, size, silence=far, identical=same))
+    return measures
+
+
+def of_battles(battles: pl.DataFrame, rule: MeasureRule, base: str, new: str) -> PairedMeasure:
+    """Return how much more often the new build won than the base: a win is 1, a tie 0, a loss −1; means by prompt.
+
+    Args:
+        battles: rows with the columns of ``records.Battle``; judges and orders of a prompt are averaged.
+        rule: of the plan: its margin.
+        base, new: the names of the models.
+
+    Raises:
+        InputError: the battles are not between these two.
+    """
+    if rule.limit is not None or rule.lower:
+        raise InputError("takes a margin, and higher is better", key=f"measures.{PREFERRED}")
+    stray = ({*battles["model_a"]} | {*battles["model_b"]}) ^ {base, new}
+    if stray:
+        raise InputError("the battles must be between the two builds", value=min(stray), allowed=[base, new])
+    won = pl.when(pl.col("winner") == Winner.MODEL_A.value).then(1.0).when(pl.col("winner") == Winner.MODEL_B.value).then(-1.0)
+    gained = won.otherwise(0.0) * pl.when(pl.col("model_a") == new).then(1.0).otherwise(-1.0)
+    weight = pl.col("weight").fill_null(1.0) if "weight" in battles.columns else pl.lit(1.0)
+    rows = battles.select("prompt_id", gained=gained * weight, weight=weight).filter(pl.col("weight") > 0.0)
+    if rows["prompt_id"].null_count():
+        raise InputError("the battles need a prompt_id", column="prompt_id")
+    pairs = rows.group_by("prompt_id", maintain_order=True).agg(
+        base=pl.lit(0.0).first(), new=pl.col("gained").sum() / pl.col("weight").sum(), silent=pl.lit(False).first()
+    )
+    return PairedMeasure(PREFERRED, pairs.sort("prompt_id"), rule, rule.margin or 0.0, lower=False, size=2.0, silence=2.0)

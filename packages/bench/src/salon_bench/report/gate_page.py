@@ -1,0 +1,65 @@
+"""The page of a gate: each measure with its margin, and the prompts that fell most with the pictures of both builds."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from salon_bench.analysis.gate import Gate
+from salon_bench.analysis.gate.pictures import BuildPictures
+from salon_bench.report.gallery import plain, value_text
+from salon_bench.report.thumbnails import SIDE, NoThumbnail, Thumbnail, thumbnails
+from salon_bench.runs.judged_files import JudgedFile
+from salon_console.page import Figure, Fragment, PageSection, render_page
+from salon_console.templates import page_template, read_text
+
+_CHART: Final = "The new build less the base, in margins, with both ends; left of −1 is worse."
+
+
+def gate_page(found: Gate, base: BuildPictures, new: BuildPictures, *, side: int = SIDE) -> str:
+    """Return the page as one string of self-contained HTML.
+
+    Args:
+        found: what is shown.
+        base, new: the pictures of both builds; empty where there are none.
+        side: longest side of the small pictures, in pixels.
+    """
+    view = found.view()
+    blocks = (view.table,) if view.chart is None else (view.table, Figure(view.chart, _CHART))
+    sections = [PageSection("Measures", blocks)]
+    if found.worst.height:
+        sections.append(PageSection("Where it fell most", (_worst(found, base, new, side),)))
+    facts = [("Base", plain(found.base)), ("New", plain(found.new)), ("Level", f"{found.level:g}, one-sided")]
+    return render_page("Did this build get worse?", lead=plain(found.header), facts=facts, sections=sections)
+
+
+def _worst(found: Gate, base: BuildPictures, new: BuildPictures, side: int) -> Fragment:
+    rows: dict[str, list[Mapping[str, Any]]] = {}
+    for row in found.worst.iter_rows(named=True):
+        rows.setdefault(row["prompt_id"], []).append(row)
+    wanted = {name: (base.of(name), new.of(name)) for name in rows}
+    files = [file for sides in wanted.values() for each in sides for file in each]
+    small = thumbnails(files, side, [*base.folders, *new.folders])
+    prompts = [_prompt(name, rows[name], wanted[name], small, new.texts.get(name)) for name in rows]
+    html = page_template("salon_bench.report", "gate.html.jinja").module.worst(prompts)  # type: ignore[attr-defined]
+    style = "\n".join(read_text("salon_bench.report", name) for name in ("gallery.css", "gate.css"))
+    return Fragment(str(html), style=style)
+
+
+def _prompt(
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    files: tuple[Sequence[JudgedFile], Sequence[JudgedFile]],
+    small: Mapping[JudgedFile, Thumbnail | NoThumbnail],
+    text: str | None,
+) -> dict[str, Any]:
+    pairs = [[_picture(small[each]) for each in pair] for pair in zip(*files, strict=False)]
+    cells = [
+        (plain(row["measure"]), *("–" if row[key] is None else value_text(row[key]) for key in ("base", "new", "difference")))
+        for row in rows
+    ]
+    return {"id": plain(name), "text": None if text is None else plain(text), "pairs": pairs, "rows": cells}
+
+
+def _picture(small: Thumbnail | NoThumbnail) -> dict[str, Any]:
+    if isinstance(small, Thumbnail):
+        return {"url": small.url, "width": small.width, "height": small.height}
+    return {"url": None, "why": plain(small.why)}
