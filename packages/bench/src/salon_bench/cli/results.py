@@ -45,6 +45,10 @@ _COMMANDS = {
         "salon_bench.cli.publishing:log",
         "Log the suites' numbers of RUNs, with their intervals, as files of MLflow or Weights & Biases.",
     ),
+    "plan-gate": LazyCommand(
+        "salon_bench.cli.plan_gate:plan_gate",
+        "Plan a gate from a PILOT: how many prompts and seeds show that a build is not worse by a margin.",
+    ),
     "reliability": LazyCommand(
         "salon_bench.cli.reliability:reliability",
         "Are the differences between the models of some RUNs more than chance, and would fewer items rank them alike?",
