@@ -154,6 +154,13 @@ class Generation(Record):
     width: Annotated[int, Field(gt=0)] | None = None
     height: Annotated[int, Field(gt=0)] | None = None
     created_at: AwareDatetime | None = None
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="wall time of making it; where several were made at once, with its waiting"
+    )
+    memory_mb: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="peak memory until then in MiB: of the GPU, or of the process where there is none"
+    )
+    settings: str | None = Field(default=None, description="JSON text of what it was made with: steps, precision, build")
 
 
 class JudgeCall(Record):
@@ -394,6 +401,9 @@ class GateRow(Record):
         description="of a measure against the base's pictures; its margin is from equal ones to here",
     )
     level: Annotated[float, Field(gt=0, lt=0.5)]
+    faster: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="the base's median seconds per picture over the new build's"
+    )
     prompts: Count
     unscored: Count = Field(default=0, description="prompts without a verdict on some side; in no mean")
 

@@ -69,6 +69,7 @@ def gate(
     from salon_bench.analysis.gate import gate as held
     from salon_bench.analysis.gate.history import gate_rows, keep_gate
     from salon_bench.analysis.gate.pictures import BuildPictures, pictures_of
+    from salon_bench.analysis.gate.speed import picture_seconds, speed
     from salon_bench.report.gate_page import gate_page
     from salon_bench.runs.score_rows import frame_of, read_scores
     from salon_console.numbers import counted
@@ -90,13 +91,16 @@ def gate(
     rows = None if battles is None else Battles.read(battles).frame.collect()
     found = held(sides[0], sides[1], asked, names=(base, new), against=against, battles=rows)
     made = {"passed": found.passed, "level": found.level}
-    further = {"worst": found.worst} if found.worst.height else {}
+    times = [picture_seconds(each, side, store) for each, side in zip((base, new), sides, strict=True)]
+    faster = speed(times[0], times[1], asked.level)
+    further = {name: table for name, table in (("worst", found.worst), ("speed", faster)) if table.height}
     files_made = {**found.view().makers(), ".html": lambda: gate_page(found, files[0], files[1]), ".xml": found.junit}
     show_table(OtherTable(found.header, found.table, made, further, files_made, found.cells), form, output)
     sys.stdout.flush()  # what cannot be written is no verdict
-    further_inputs = [each for each in (against, rows) if each is not None]
+    inputs = [each for each in (against, rows) if each is not None]
     try:
-        added = keep_gate(gate_rows(found, sides[0], sides[1], asked, further=further_inputs), store)
+        kept = gate_rows(found, sides[0], sides[1], asked, further=inputs, faster=faster["faster"].first())
+        added = keep_gate(kept, store)
     except (SalonError, OSError) as error:
         click.echo(f"Warning: the verdict is not in the table gates of {store}: {error}", err=True)
     else:

@@ -23,6 +23,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import GateRow
 from salon_taxonomy.store_address import StoreAddress
 
+_NULLS: Final = {"model": pl.String, "faster": pl.Float64}
 _MEANS: Final = {"base": "base_mean", "new": "new_mean"}
 
 
@@ -33,6 +34,7 @@ def gate_rows(
     plan: GatePlan,
     *,
     further: Sequence[pl.DataFrame] = (),
+    faster: float | None = None,
     at: datetime | None = None,
 ) -> pl.DataFrame:
     """Return the rows of a gate for the table ``gates`` of a result store.
@@ -42,6 +44,7 @@ def gate_rows(
         base, new: the scores that it was made from.
         plan: the plan that they were held against.
         further: what else it was made from: measures of pictures, battles.
+        faster: how many times faster the new build is; None: unknown.
         at: when, with a time zone; None: now.
 
     Example:
@@ -63,9 +66,10 @@ def gate_rows(
         "model": new["subject_model"].cast(pl.String).first(),
         "plan_id": plan_id,
         "level": gate.level,
+        "faster": faster,
     }
     table = gate.table.rename(_MEANS).join(suites, on="measure", how="left", maintain_order="left")
-    constants = [pl.lit(value, pl.String if value is None else None).alias(name) for name, value in columns.items()]
+    constants = [pl.lit(value, _NULLS.get(name)).alias(name) for name, value in columns.items()]
     return table.with_columns(constants).select(list(GateRow.model_fields))
 
 

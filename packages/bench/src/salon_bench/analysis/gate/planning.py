@@ -40,7 +40,7 @@ MOST_PROMPTS: Final = 10_000
 _FEW_LEVELS: Final = 3
 _NEAR: Final = 0.02
 """How near the simulated power shall come to the one that is wanted."""
-_TRIES: Final = 6
+_TRIES: Final = 8
 _LEAST: Final = 8
 """Prompts of a pilot."""
 _GROUP: Final = ("suite", "task", "judge", "judge_version", "prompt_id")
@@ -232,20 +232,26 @@ def _planned(
     changed, fell = float(np.mean(sample != 0.0)), float(np.mean(sample < 0.0))
     count = prompts_needed(math.sqrt(variance), changed, fell, pilot.size, margin, level, power)
     least = max(FEW_CHANGES, least_units(1.0 - 2.0 * level, clustered=True))
-    reach, passing = NormalDist().inv_cdf(1.0 - level), 0.0
+    reach = NormalDist().inv_cdf(1.0 - level)
+    too_few = least - 1
     best: tuple[int, float] | None = None
     for _ in range(_TRIES):
         if count > MOST_PROMPTS:
             break
         prompts = max(least, math.ceil(count))
         passing = _passing(equal, prompts, seeds, pilot.size, margin, level, random)
-        if passing >= power - _NEAR and (best is None or prompts < best[0]):
+        if passing < power - _NEAR:
+            too_few = prompts
+        else:
             best = (prompts, passing)
-        if abs(passing - power) <= _NEAR or (prompts == least and passing > power):
+        if abs(passing - power) <= _NEAR or (best is not None and best[0] - too_few <= _NEAR * best[0]):
             break
         seen = NormalDist().inv_cdf(min(0.99, max(0.05, passing)))
-        ratio = ((reach + NormalDist().inv_cdf(power)) / max(reach + seen, 0.5)) ** 2
-        count = prompts * ratio if abs(ratio - 1.0) * prompts >= 1.0 else prompts + math.copysign(1.0, power - passing)
+        count = prompts * ((reach + NormalDist().inv_cdf(power)) / max(reach + seen, 0.5)) ** 2
+        if best is not None and not too_few < count < best[0]:
+            count = math.sqrt(max(too_few, 1) * best[0])
+        elif count <= too_few:
+            count = 1.2 * too_few
     if best is None:
         return nothing
     prompts, passing = best
