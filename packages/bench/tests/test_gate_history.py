@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 from test_gate import scores
+from verdict_store import VerdictStore
 
 from salon_bench.analysis.gate import GatePlan, MeasureRule, gate
 from salon_bench.analysis.gate.history import gate_rows, keep_gate, read_gates
@@ -152,3 +153,23 @@ def test_the_command_shows_drift_and_names_an_empty_store(builds: Path):
     assert "<svg" in (builds / "drift.html").read_text() and "beauty" in (builds / "drift.svg").read_text()
     row = json.loads(CliRunner().invoke(main, [*words, "--format", "json"]).stdout)["rows"][0]
     assert row["number"] == 1 and row["gated_at"].endswith("Z")
+
+
+def test_the_base_may_be_a_run_of_another_store(tmp_path: Path):
+    random = np.random.default_rng(0)
+    values = {("t", f"p{number}", "beauty"): float(random.normal(5, 1)) for number in range(30)}
+    pictures = {prompt: Path(__file__) for _, prompt, _ in values}
+    for name in ("release", "work"):
+        (tmp_path / name).mkdir()
+        VerdictStore(tmp_path / name).run(name, values, subject="app", pictures=pictures)
+    release, work = (str(tmp_path / name / "results") for name in ("release", "work"))
+    words = ["results", "gate", f"{release}#release", "work", "--margin", "0.5", "--store", work]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    assert ResultStore.open(work).read("gates").collect()["base"].to_list() == [f"{release}#release"]
+    assert not ResultStore.open(release).read("gates").collect().height
+    planned = CliRunner().invoke(main, ["results", "plan-gate", *words[2:]])
+    assert planned.exit_code == 0, planned.output
+    for wrong, problem in ((f"{release}#nothing", "no scores of the run 'nothing'"), ("nowhere#release", "nowhere#release")):
+        refused = CliRunner().invoke(main, [*words[:2], wrong, *words[3:]])
+        assert refused.exit_code == 2 and problem in refused.stderr, refused.stderr

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from salon_bench.analysis.gate.plan import LEVEL, MeasureRule
 from salon_bench.analysis.gate.verdicts import FEW_CHANGES, POWER, one_sided_ends, prompts_needed
-from salon_bench.runs.score_rows import read_scores
+from salon_bench.runs.score_rows import located_run, read_scores
 from salon_bench.runs.view import RunView
 from salon_console.numbers import MISSING
 from salon_console.shown_result import ResultView, ShownResult
@@ -166,7 +166,13 @@ def pilot_scores(source: str, store: StoreAddress) -> pl.DataFrame:
     rows = read_scores([source], store)
     if source.lower().endswith(TABLE_ENDINGS):
         return rows
-    samples = RunView(store, source).read("generations").select("generation_id", "sample").unique("generation_id").collect()
+    samples = (
+        RunView(*located_run(source, store))
+        .read("generations")
+        .select("generation_id", "sample")
+        .unique("generation_id")
+        .collect()
+    )
     return rows.join(samples, on="generation_id", how="left").sort("sample", maintain_order=True).drop("sample")
 
 

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from salon_bench.runs.score_rows import located_run
 from salon_bench.runs.view import RunView
 from salon_console.table_rows import TABLE_ENDINGS
 from salon_judges.formats.generation_tables import read_table
@@ -32,7 +33,7 @@ def picture_seconds(source: str, scores: pl.DataFrame, store: StoreAddress) -> p
     if scores.is_empty() or source.lower().endswith(TABLE_ENDINGS):
         return pl.DataFrame(schema=_SCHEMA)
     ids = scores["generation_id"].drop_nulls().unique()
-    rows_of = RunView(store, source).read("generations").filter(pl.col("generation_id").is_in(ids.implode()))
+    rows_of = RunView(*located_run(source, store)).read("generations").filter(pl.col("generation_id").is_in(ids.implode()))
     return rows_of.select("prompt_id", picture="generation_id", seconds="seconds").drop_nulls().collect()
 
 
