@@ -157,7 +157,7 @@ def test_the_command_shows_drift_and_names_an_empty_store(builds: Path):
 
 def test_the_base_may_be_a_run_of_another_store(tmp_path: Path):
     random = np.random.default_rng(0)
-    values = {("t", f"p{number}", "beauty"): float(random.normal(5, 1)) for number in range(30)}
+    values = {("t", f"p{number}", "beauty"): float(random.normal(5, 1)) for number in range(60)}
     pictures = {prompt: Path(__file__) for _, prompt, _ in values}
     for name in ("release", "work"):
         (tmp_path / name).mkdir()

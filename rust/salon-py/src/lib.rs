@@ -9,6 +9,7 @@ mod battles;
 mod duplicates;
 mod intervals;
 mod models;
+mod pictures;
 mod ratings;
 mod run_detached;
 mod scheduling;
@@ -59,5 +60,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(intervals::bootstrap_contextual, module)?)?;
     module.add_function(wrap_pyfunction!(scheduling::schedule, module)?)?;
     module.add_function(wrap_pyfunction!(duplicates::near_duplicates, module)?)?;
+    module.add_function(wrap_pyfunction!(pictures::squared_error, module)?)?;
+    module.add_function(wrap_pyfunction!(pictures::similarity, module)?)?;
+    module.add_function(wrap_pyfunction!(pictures::multiscale_similarity, module)?)?;
+    module.add_function(wrap_pyfunction!(pictures::colour_difference, module)?)?;
     Ok(())
 }

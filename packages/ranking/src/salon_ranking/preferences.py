@@ -28,11 +28,12 @@ class PreferencePairs:
     """Preference data from votes.
 
     Attributes:
-        table: one row per pair that more votes chose than rejected: ``prompt_id``, ``prompt`` (its text; null where it is not
-            known), ``chosen`` and ``rejected`` (where the pictures are, else their ids, else the models), ``chosen_model``,
-            ``rejected_model``, ``votes_chosen``, ``votes_rejected``, ``ties`` (sums of weights), ``margin`` ((votes_chosen -
-            votes_rejected) over all three, above 0 and at most 1) and ``split`` (train or test).
-        undecided: pairs with as many votes for the one as for the other, which are left out.
+        table: one row per pair that more votes chose than rejected, and of undecided ones if asked: ``prompt_id``, ``prompt``
+            (its text; null where it is not known), ``chosen`` and ``rejected`` (where pictures are, else their ids, else the
+            models), ``chosen_model``, ``rejected_model``, ``votes_chosen``, ``votes_rejected``, ``ties`` (sums of weights),
+            ``margin`` ((votes_chosen - votes_rejected) over all three, from 0, which is undecided, to 1) and ``split`` (train
+            or test).
+        undecided: pairs with as many votes for the one as for the other.
         battles: votes that were read.
     """
 
@@ -48,7 +49,7 @@ class PreferencePairs:
         pairs, undecided = counted(self.table.height, "pair"), counted(self.undecided, "undecided pair")
         return (
             f"{counted(self.battles, 'vote')}: {pairs}, {disputed:,} of them with votes for either, {held_out:,} for testing; "
-            f"{undecided} left out."
+            f"{undecided} {'kept' if self.table.filter(margin=0.0).height else 'left out'}."
         )
 
 
@@ -60,6 +61,7 @@ def preference_pairs(
     prompts: pl.DataFrame | None = None,
     held_out: Annotated[float, Range(0.0, 1.0)] = 0.0,
     seed: Seed = 0,
+    undecided: bool = False,
     sources: tuple[str, str] = ("generations", "prompts"),
 ) -> PreferencePairs:
     """Turn votes into pairs of a chosen and a rejected picture.
@@ -74,6 +76,7 @@ def preference_pairs(
             ``prompt`` of the votes.
         held_out: the share of prompts that is for testing, from 0 to 1.
         seed: of the split.
+        undecided: keep pairs with as many votes for the one as for the other, whose margin is 0: for losses with ties.
         sources: what errors call the generations and the prompts.
 
     Raises:
@@ -147,9 +150,9 @@ def preference_pairs(
         pl.col(facts).drop_nulls().first(), pl.col("first_wins", "second_wins", "ties").sort().sum()
     )
     gap = (pl.col("first_wins") - pl.col("second_wins")).abs()
-    decided = counts.filter(gap > _EQUAL * (pl.col("first_wins") + pl.col("second_wins")))
+    is_decided = gap > _EQUAL * (pl.col("first_wins") + pl.col("second_wins"))
     won = pl.col("first_wins") > pl.col("second_wins")
-    table = decided.select(
+    table = (counts if undecided else counts.filter(is_decided)).select(
         *_OF_A_PROMPT,
         chosen=pl.when(won).then("first").otherwise("second"),
         rejected=pl.when(won).then("second").otherwise("first"),
@@ -171,8 +174,8 @@ def preference_pairs(
         raise BattleError("a share of prompts cannot be held out of votes without prompts", source=battles.source, hint=hint)
     parts = {name: _part(name or "", held_out, seed) for name in table.select(text).to_series().unique()}
     table = table.with_columns(split=text.replace_strict(parts, return_dtype=pl.String) if parts else pl.lit("train"))
-    undecided = counts.height - decided.height
-    return PreferencePairs(table.select(_COLUMNS).sort("prompt_id", "chosen", "rejected"), undecided, votes.height)
+    even = counts.height - int(counts.select(is_decided.sum()).item())
+    return PreferencePairs(table.select(_COLUMNS).sort("prompt_id", "chosen", "rejected"), even, votes.height)
 
 
 def _with_places(table: pl.DataFrame, generations: pl.DataFrame, source: str) -> pl.DataFrame:

@@ -45,6 +45,7 @@ _COMMANDS = {
         "salon_train.report.cli:report",
         "Write one self-contained page about a training run: how it went, its curves, its monitors, what the policy wrote.",
     ),
+    "reward-model": LazyCommand("salon_train.reward_model.cli:reward_model", "Train a reward model of pictures on votes."),
     "sft": LazyCommand("salon_train.assessor.cli:sft", "SFT warm-up (cold start): train on annotated answers."),
     "tiny": LazyCommand(
         "salon_train.assessor.cli:tiny",

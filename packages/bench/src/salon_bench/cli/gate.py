@@ -46,8 +46,8 @@ def gate(
     the builds cannot be compared or the answer cannot be written.
 
     BASE and NEW are runs of one suite and judge over the same prompts, tables of their scores, or folders of pictures named by
-    prompt; a run of another store is STORE#RUN. Each measure is better, not worse, worse, or cannot say (then `needed` is how many prompts an equal build would take
-    to pass with 80%). A plan names measures in [measures.NAME]:
+    prompt; a run of another store is STORE#RUN. Each measure is better, not worse, worse, or cannot say (then `needed` is how
+    many prompts an equal build would take to pass with 80%). A plan names measures in [measures.NAME]:
 
     \b
       a dimension of the scores       margin = 0.2, and better = "lower" where less is better

@@ -69,17 +69,28 @@ def _refuse_another(picture: Generated, prepared: PreparedPicture | Unscored) ->
         )
 
 
-def _row(picture: Generated, prepared: PreparedPicture) -> Generation:
-    """Return the row of a file; its key is a digest of prompt, model, sample and the file's own bytes."""
-    sha256 = prepared.original_sha256
+def generation_id(picture: Generated, sha256: str) -> str:
+    """Return the key of a file's rows: a digest of prompt, model, sample and the file's own bytes.
+
+    Example:
+        >>> from pathlib import Path
+        >>> generation_id(Generated("cat", "our-model", 0, Path("cat.png"), Path()), "0" * 64)[:12]
+        '07c10e85fc89'
+    """
     name: dict[str, Digestible] = {
         "prompt": picture.prompt_id,
         "model": picture.model,
         "sample": picture.sample,
         "sha256": sha256,
     }
+    return digest("generation", name)
+
+
+def _row(picture: Generated, prepared: PreparedPicture) -> Generation:
+    """Return the row of a file."""
+    sha256 = prepared.original_sha256
     return Generation(
-        generation_id=digest("generation", name),
+        generation_id=generation_id(picture, sha256),
         prompt_id=picture.prompt_id,
         model=picture.model,
         sample=picture.sample,

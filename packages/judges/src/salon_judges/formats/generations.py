@@ -154,6 +154,61 @@ def read_generations(
     return _read_table(source, model, known, absolute_paths=absolute_paths)
 
 
+def read_own_names(source: Path, model: str | None = None) -> tuple[Generated, ...]:
+    """Return all files of a folder, or all rows of a table, without a list of prompts: their own names say the prompts.
+
+    A table is read as by :func:`read_generations`. In a folder, a file's name without its extension is the prompt's id, with
+    the number of a sample after a dot or without; a folder in it is a prompt, and holds samples by number. Pictures and
+    videos count, by their extensions.
+
+    Args:
+        source: the folder or the table.
+        model: whose files of a table; None: the only model.
+
+    Raises:
+        InputError: as of :func:`read_generations`; or a table has several models and none is named.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> for name in ("cat.png", "dog.1.jpg", "dog.0.jpg", "notes.txt"):
+        ...     _ = (folder / name).write_bytes(b"")
+        >>> [(file.prompt_id, file.sample) for file in read_own_names(folder)]
+        [('cat', 0), ('dog', 0), ('dog', 1)]
+    """
+    suffixes = (*PICTURE_SUFFIXES, *VIDEO_SUFFIXES)
+    table = source / MANIFEST if (source / MANIFEST).is_file() else source
+    if source.is_dir() and table == source:
+        ids = _own_names(source, suffixes)
+        models = []
+    elif not source.exists():
+        raise missing_path(source, "file or folder", meaning=f"Give a folder, or a table ({', '.join(TABLE_ENDINGS)}).")
+    else:
+        rows = list(read_table(table))
+        ids = [row.prompt_id for row in rows]
+        models = sorted({row.model for row in rows if row.model is not None})
+    if model is None and len(models) > 1:
+        raise InputError("the table has several models; name one", source=table, column="model", allowed=models)
+    whose = model or (models[0] if models else source.stem)
+    files = read_generations(source, whose, ids, suffixes=suffixes)
+    return tuple(file for prompt_id in dict.fromkeys(ids) for file in files.of(prompt_id, whose))
+
+
+def _own_names(source: Path, suffixes: Collection[str]) -> list[str]:
+    """Return the prompts that the names of files and folders claim, by name."""
+    ids = []
+    for entry in _entries(source):
+        path = Path(entry.name)
+        if entry.is_dir(follow_symlinks=False):
+            ids.append(entry.name)
+        elif path.suffix.lower() in suffixes:
+            head, dot, tail = path.stem.rpartition(".")
+            ids.append(head if dot and head and _sample_of(head, tail) else path.stem)
+    if not ids:
+        raise InputError("the folder has no picture and no video", source=source, allowed=suffixes)
+    return ids
+
+
 def _read_folder(source: Path, model: str, known: frozenset[str], suffixes: frozenset[str]) -> Generations:
     files: list[Generated] = []
     left_out: list[Path] = []

@@ -66,7 +66,7 @@ def hpsv2(settings: Mapping[str, str]) -> Score:
     import open_clip
     import torch
 
-    device = _device(settings)
+    device = device_of(settings)
     options = {"precision": "fp32", "device": device, "output_dict": True, "image_resize_mode": "longest"}
     created = open_clip.create_model_and_transforms(settings["architecture"], **options)
     model, prepare = created[0], created[2]
@@ -98,7 +98,7 @@ class _Clip:
         processor = settings.get("processor") or model
         dtype = getattr(torch, settings["dtype"])
         try:
-            self.model: Any = models.from_pretrained(model, revision=revision, dtype=dtype).to(_device(settings)).eval()
+            self.model: Any = models.from_pretrained(model, revision=revision, dtype=dtype).to(device_of(settings)).eval()
             self._processor: Any = processors.from_pretrained(processor, revision=revision if processor == model else None)
         except (OSError, ValueError) as error:
             raise InputError(f"cannot be loaded ({str(error).splitlines()[0]})", value=model) from error
@@ -135,7 +135,7 @@ def _numbers(tensor: "torch.Tensor") -> list[float]:
     return numbers
 
 
-def _device(settings: Mapping[str, str]) -> str:
+def device_of(settings: Mapping[str, str]) -> str:
     import torch
 
     named = settings["device"]

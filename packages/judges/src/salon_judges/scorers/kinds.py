@@ -6,6 +6,7 @@
     hpsv2           cos, by open_clip            Wu et al. 2023, Human Preference Score v2
     hpsv3           the package ``hpsv3``        Ma et al. 2025, HPSv3
     image-reward    the package ``ImageReward``  Xu et al. 2023, ImageReward
+    reward-model    your own, of votes           ``salon train reward-model`` (``reward_network.py``)
     vqa-score       P("yes") of a judge          Lin et al. 2024, VQAScore (``vqa_score.py``)
 
 Settings stand after the colon: one value alone, or ``key=value,key=value``.
@@ -194,6 +195,13 @@ PUBLISHED: Final[Mapping[str, Published]] = {
             {"name": "ImageReward-v1.0", "med_config": None},
             {"ImageReward": "pip install image-reward"},
         ),
+        Published(
+            "reward-model",
+            "model",
+            "salon_judges.scorers.reward_network:reward_model",
+            {"model": ""},
+            _TRANSFORMERS,
+        ),
     )
 }
 """The published scorers that load a model, by name."""
@@ -204,3 +212,4 @@ aesthetic: Final = _kind("aesthetic")
 hpsv2: Final = _kind("hpsv2")
 hpsv3: Final = _kind("hpsv3")
 image_reward: Final = _kind("image-reward")
+reward_model: Final = _kind("reward-model")

@@ -20,6 +20,7 @@ from salon_ranking.cli.vote_options import row_options
 )
 @click.option("--prompts", type=InputPath(tables=True), help="Texts: prompt_id, text. Default: the store's.")
 @click.option("--held-out", type=FiniteRange(0, 1), default=0.1, show_default=True, help="Share of prompts for testing.")
+@click.option("--undecided", is_flag=True, help="Keep pairs with as many votes for either, for losses with ties.")
 @click.option("--exclude-flagged", is_flag=True, help="Leave out the votes of raters that `salon votes raters` flags.")
 @seed_option("split")
 @output_option(VALUE_ENDINGS, what="The pairs")
@@ -29,6 +30,7 @@ def pairs(
     generations: Path | None,
     prompts: Path | None,
     held_out: float,
+    undecided: bool,
     exclude_flagged: bool,
     seed: int,
     output: Path | None,
@@ -37,8 +39,8 @@ def pairs(
     """Turn votes into preference data: one row per pair of pictures, chosen and rejected.
 
     INPUT is what `salon votes rank` reads: votes of people, verdicts of judges, or both. All votes on one pair are one row,
-    with their counts and the margin; pairs with as many votes for either are left out and counted. Prompts of one text are in
-    one split. Without --output, CSV is printed.
+    with their counts and the margin; pairs with as many votes for either are left out and counted (--undecided keeps them).
+    Prompts of one text are in one split. Without --output, CSV is printed.
 
     \b
     Example:
@@ -67,6 +69,7 @@ def pairs(
         prompts=texts if prompts is not None or (texts is not None and texts.height) else None,
         held_out=held_out,
         seed=seed,
+        undecided=undecided,
         sources=(str(generations or store), str(prompts or store)),
     )
     if output is None:

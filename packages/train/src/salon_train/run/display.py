@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 HELD_OUT: Final = (
     *("f1_macro", "f1_micro", "f1_binary", "normal", "helpful", "verdict", "matches", "illusory", "invalid"),
     *("reward", "unscored", "diversity"),
+    *("accuracy", "accuracy_low", "accuracy_high", "ece", "log_loss"),
 )
 """Numbers of an evaluation that fit on a line, of assessors, refiners and image policies."""
 _SHOWN = {
-    "learned": ("loss", "reward", "unscored", "diversity", "answers/invalid", "answers/normal", "answers/matches"),
+    "learned": ("loss", "accuracy", "reward", "unscored", "diversity", "answers/invalid", "answers/normal", "answers/matches"),
     "evaluated": HELD_OUT,
     "warned": ("monitor", "verdict", "value", "detail"),
     "degenerated": ("reason",),

@@ -1,6 +1,6 @@
 """Where the files of one stage of a run lie, and who may write there.
 
-FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/, FOLDER/image/
+FOLDER/sft/          and FOLDER/grpo/, FOLDER/refine/, FOLDER/image/, FOLDER/reward-model/
   configuration.json   what the stage was told; a second call with another one is refused
   begun.json           when it was begun: which run this is, in a store
   changeable.json      what the latest call was told besides: it may be another thing in the next
@@ -32,12 +32,18 @@ from salon_train.configuration.reading import dotted
 from salon_train.configuration.schema import CHANGEABLE, RunConfiguration
 from salon_train.run.checkpoints import Checkpoint, whole_checkpoints
 
-Stage: TypeAlias = Literal["sft", "grpo", "refine", "image"]
+Stage: TypeAlias = Literal["sft", "grpo", "refine", "image", "reward-model"]
 Row = TypeVar("Row")
 FINISHED: Final = "finished.json"
 """The file of a finished stage."""
 _BEGUN: Final = "begun.json"
-_OTHER_STAGES: Final = {"sft": ("grpo", "refine", "editor"), "grpo": ("sft",), "refine": ("sft",), "image": ()}
+_OTHER_STAGES: Final = {
+    "sft": ("grpo", "refine", "editor"),
+    "grpo": ("sft",),
+    "refine": ("sft",),
+    "image": (),
+    "reward-model": (),
+}
 """Sections of other stages, which may change between two calls of this one."""
 
 

@@ -1,0 +1,250 @@
+"""Train a reward model of pictures on votes: ``salon train reward-model``.
+
+FOLDER/reward-model/
+  log.jsonl, configuration.json, checkpoint-N/, finished.json   as in every stage (:mod:`~salon_train.run.folder`)
+  held_out.jsonl   both rewards of every pair held out, and the chances of its votes
+  model/           the result: the scorer ``reward-model:FOLDER/reward-model/model``
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from salon_judges.media.policy import PicturePolicy
+from salon_judges.scorers.reward_network import RewardNetwork
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.whole_files import write_whole
+from salon_train.configuration.reward_model import BackboneSection, RewardModelConfiguration
+from salon_train.image_policy.training import one_thread
+from salon_train.reward_model.held_out import held_out_numbers
+from salon_train.reward_model.losses import VoteModel
+from salon_train.reward_model.preferences import Preference, picture, read_preferences
+from salon_train.run.callbacks import quiet
+from salon_train.run.checkpoints import Checkpoint, declare_whole, remove_unfinished, writing
+from salon_train.run.early_abort import check_finite
+from salon_train.run.events import NO_WATCHER, Fact, LogFile, TrainingEvent, TrainingWatcher, TrainingWatchers
+from salon_train.run.folder import RunFolder, StageRows
+from salon_train.run.processes import Processes
+from salon_train.run.stage import Trained, begun, first_and_last, logged_end
+
+_STAGE: Final = "reward-model"
+_STATE: Final = "state.pt"
+_LONGEST: Final = 1_000_003
+_RISING: Final = 0.1
+"""Share of the updates over which the learning rate rises."""
+_PICTURES: Final = PicturePolicy()
+_TARGETS: Final = r".*\.(q_proj|k_proj|v_proj|out_proj|o_proj|qkv|proj)"
+
+
+def train_reward_model(
+    configuration: RewardModelConfiguration, *, watcher: TrainingWatcher = NO_WATCHER, again: bool = False
+) -> Trained:
+    """Train a reward model, from the beginning or the last checkpoint to the end.
+
+    On the processor everything runs on one thread, and a resumed run ends with the bytes of one that was not interrupted.
+
+    Args:
+        configuration: of the run (:func:`~salon_train.configuration.reward_model.configured`).
+        watcher: receives the events, beside the log file.
+        again: remove what the run has done before, and begin again.
+
+    Raises:
+        InputError: a setting, the backbone, a pair or the folder cannot be used.
+        IncompleteError: training ended early; the folder keeps what was whole.
+    """
+    folder = RunFolder.of(configuration, _STAGE)
+    with ExitStack() as kept, quiet():
+        stands = begun(kept, folder, configuration, Processes.of({}), again)
+        if stands.finished is not None:
+            facts = stands.finished
+            return Trained(folder.model, facts["steps"], None, facts["evaluation"], True, *first_and_last(folder))
+        kept.enter_context(one_thread() if configuration.backbone.device == "cpu" else nullcontext())
+        run = _RewardModelRun(configuration, folder, TrainingWatchers([LogFile(folder.log), watcher]))
+        return run.train(stands.checkpoint, stands.passed)
+
+
+class _RewardModelRun:
+    """One run: its network, its pairs and its folder.
+
+    Args:
+        configuration: of the run.
+        folder: held by this process.
+        watchers: receive the events.
+    """
+
+    def __init__(self, configuration: RewardModelConfiguration, folder: RunFolder, watchers: TrainingWatchers) -> None:
+        self._configuration, self._folder, self._watchers = configuration, folder, watchers
+        learning = configuration.learning
+        pairs = read_preferences(Path(configuration.preferences.file))
+        if learning.loss not in ("davidson", "rao-kupper") and not any(pair.votes[0] != pair.votes[1] for pair in pairs):
+            raise InputError("no pair is decided, from which this loss learns:", source="--loss", value=learning.loss)
+        self._pairs = [pair for pair in pairs if pair.split == "train"]
+        self._held_out = [pair for pair in pairs if pair.split == "test"]
+        folder.learn_from(StageRows(tuple(self._pairs), (), identity=_identity))
+        self._updates_of_epoch = math.ceil(len(self._pairs) / learning.batch)
+        self._steps = learning.epochs * self._updates_of_epoch
+        torch.manual_seed(configuration.run.seed)
+        self._network, self._adapted = _network(configuration.backbone, unsure=learning.loss == "unsure")
+        self._votes = VoteModel(learning.loss, learning.rater_noise).to(configuration.backbone.device)
+        self._parameters = [each for part in (self._network, self._votes) for each in part.parameters() if each.requires_grad]
+        self._optimizer = torch.optim.AdamW(self._parameters, learning.learning_rate, weight_decay=learning.weight_decay)
+        self._step = 0
+
+    def train(self, checkpoint: Checkpoint | None, passed: Sequence[str]) -> Trained:
+        """Train to the end."""
+        configuration, folder, steps = self._configuration, self._folder, self._steps
+        if checkpoint is not None:
+            self._restore(torch.load(checkpoint.folder / _STATE, weights_only=True))
+            self._step = checkpoint.step
+        folder.begin(configuration)
+        for note in passed:
+            self._tell("noted", {"note": note})
+        self._tell("started" if checkpoint is None else "resumed")
+        numbers: Mapping[str, float | None] = {}
+        with logged_end(
+            self._watchers,
+            lambda: (self._step, steps),
+            memory="Lower --batch, or learn with adapters (--rank 16); then give the command again.",
+            unreadable="What was whole before stays; the same command continues.",
+        ):
+            if checkpoint is None:
+                numbers = self._evaluated()
+            for number in range(self._step, steps):
+                facts = self._learned(number)
+                self._step = number + 1
+                self._tell("learned", facts)
+                if self._step % configuration.evaluation.every == 0 or self._step == steps:
+                    numbers = self._evaluated()
+                if self._step % configuration.checkpoints.every == 0 and self._step < steps:
+                    self._save()
+            with writing(folder.model):
+                folder.model.mkdir(exist_ok=True)
+                self._merged().save(folder.model, self._about(numbers))
+                folder.finish({"steps": steps, "evaluation": dict(numbers)})
+            self._tell("finished")
+        resumed = None if checkpoint is None else checkpoint.step
+        return Trained(folder.model, steps, resumed, numbers, False, *first_and_last(folder))
+
+    def _learned(self, number: int) -> dict[str, float]:
+        """Update once; the pairs of an update depend on the seed and its number alone."""
+        learning, seed = self._configuration.learning, self._configuration.run.seed
+        epoch, place = divmod(number, self._updates_of_epoch)
+        chance = torch.Generator().manual_seed(seed * _LONGEST + epoch)
+        order = torch.randperm(len(self._pairs), generator=chance)[place * learning.batch : (place + 1) * learning.batch]
+        pairs = [self._pairs[int(each)] for each in order]
+        torch.manual_seed(seed * _LONGEST + number)
+        self._network.train()
+        for group in self._optimizer.param_groups:
+            group["lr"] = learning.learning_rate * _share(number, self._steps)
+        gap, deviation = self._gaps(pairs)
+        votes = torch.tensor([pair.votes for pair in pairs], device=gap.device)
+        loss = self._votes(gap, votes, deviation)
+        self._optimizer.zero_grad()
+        loss.backward()
+        norm = float(nn.utils.clip_grad_norm_(self._parameters, 1.0))
+        check_finite("gradient", norm, step=number, hint="Lower the learning rate, or compute in float32.")
+        self._optimizer.step()
+        return {"loss": float(loss), "grad_norm": norm, "accuracy": float((gap > 0).float().mean())}
+
+    def _gaps(self, pairs: Sequence[Preference]) -> tuple[Tensor, Tensor | None]:
+        """Return the reward of the chosen less that of the rejected, and the deviation of the gap."""
+        files = [file for pair in pairs for file in (pair.chosen, pair.rejected)]
+        prompts = [pair.prompt for pair in pairs for _ in range(2)]
+        inputs = self._network.prepared([picture(file, _PICTURES) for file in files], prompts)
+        reward, deviation = self._network(inputs)
+        unsure = None if deviation is None else (deviation.reshape(-1, 2) ** 2).sum(1).sqrt()
+        return reward[0::2] - reward[1::2], unsure
+
+    def _evaluated(self) -> Mapping[str, float | None]:
+        if not self._held_out:
+            return {}
+        self._network.eval()
+        gaps, chances, batch = [], [], self._configuration.learning.batch
+        with torch.no_grad():
+            for start in range(0, len(self._held_out), batch):
+                gap, deviation = self._gaps(self._held_out[start : start + batch])
+                gaps += gap.tolist()
+                chances += self._votes.chances(gap, deviation).tolist()
+        rows = [
+            {"prompt": pair.prompt, "chosen": str(pair.chosen), "rejected": str(pair.rejected), "gap": gap, "chances": told}
+            for pair, gap, told in zip(self._held_out, gaps, chances, strict=True)
+        ]
+        write_whole(self._folder.path / "held_out.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        numbers = held_out_numbers(self._held_out, gaps, chances)
+        self._tell("evaluated", numbers)
+        return numbers
+
+    def _save(self) -> None:
+        path = self._folder.path / f"checkpoint-{self._step}"
+        with writing(path):
+            remove_unfinished(self._folder.path)
+            path.mkdir()
+            learned = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
+            state = {"network": learned, "votes": self._votes.state_dict(), "optimizer": self._optimizer.state_dict()}
+            torch.save(state, path / _STATE)
+            declare_whole(path, self._step, keep=self._configuration.checkpoints.keep)
+        self._tell("saved")
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self._network.load_state_dict(state["network"], strict=False)
+        self._votes.load_state_dict(state["votes"])
+        self._optimizer.load_state_dict(state["optimizer"])
+
+    def _merged(self) -> RewardNetwork:
+        if self._adapted:
+            self._network.backbone = self._network.backbone.merge_and_unload()
+        return self._network
+
+    def _about(self, numbers: Mapping[str, float | None]) -> dict[str, Any]:
+        learning = self._configuration.learning
+        tie = None if self._votes.tie is None else float(self._votes.tie.detach().exp())
+        return {
+            "backbone": self._configuration.backbone.name,
+            "loss": learning.loss,
+            "rater_noise": learning.rater_noise,
+            "tie": tie,
+            "pairs": len(self._pairs),
+            "held_out": dict(numbers),
+        }
+
+    def _tell(self, what: str, facts: Mapping[str, Any] | None = None) -> None:
+        numbers: dict[str, Fact] = {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in (facts or {}).items()
+        }
+        self._watchers.happened(TrainingEvent(what, self._step, self._steps, numbers))
+
+
+def _identity(pair: Preference) -> list[object]:
+    return [pair.prompt, str(pair.chosen), str(pair.rejected), *pair.votes]
+
+
+def _network(section: BackboneSection, *, unsure: bool) -> tuple[RewardNetwork, bool]:
+    """Return the network with its weights that learn, and whether it has adapters."""
+    frozen = section.rank is not None
+    dtype = section.dtype if frozen else "float32"
+    network = RewardNetwork.begin(section.name, revision=section.revision, dtype=dtype, device=section.device, unsure=unsure)
+    if section.rank is None:
+        return network, False
+    network.backbone.requires_grad_(False)
+    if section.rank == 0:
+        return network, False
+    from peft import LoraConfig, get_peft_model
+
+    adapters = LoraConfig(r=section.rank, lora_alpha=section.alpha or 2 * section.rank, target_modules=_TARGETS)
+    network.backbone = get_peft_model(network.backbone, adapters)
+    return network, True
+
+
+def _share(number: int, steps: int) -> float:
+    """Return the learning rate of an update, as a share of its highest."""
+    rising = max(1, round(_RISING * steps))
+    if number < rising:
+        return (number + 1) / rising
+    return 0.5 * (1.0 + math.cos(math.pi * (number - rising) / max(1, steps - rising)))

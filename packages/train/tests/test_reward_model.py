@@ -1,0 +1,274 @@
+"""``salon train reward-model``: losses, preference files, learning in a drawn world, kills, and the result as a scorer."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from click.testing import CliRunner
+from PIL import Image
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import norm
+from tiny_clip import save_tiny_clip
+from tiny_llava import save_tiny_llava
+
+from salon_console import main
+from salon_rewards import make_reward
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.scorers import open_scorer
+from salon_train.configuration.reward_model import RewardModelConfiguration, configured
+from salon_train.reward_model.held_out import held_out_numbers
+from salon_train.reward_model.losses import VoteModel
+from salon_train.reward_model.preferences import Preference, read_preferences
+from salon_train.reward_model.stage import train_reward_model
+from salon_train.run.events import TrainingEvent
+
+COLOURS = {"red": 1.0, "blue": -1.0}
+GAPS = torch.linspace(-4, 4, 9)
+
+
+def drawn_world(folder: Path, pairs: int, *, strength: float = 4.0, ties: float = 0.0, seed: int = 0) -> pl.DataFrame:
+    """Squares between blue and red; which is better follows from the prompt. Votes by Davidson, with the true gap beside."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for number in range(pairs):
+        prompt = ("red", "blue")[number % 2]
+        shades, names = random.random(2), []
+        for side, shade in enumerate(shades):
+            names.append(f"{number}-{side}.png")
+            colour = (int(255 * shade), int(255 * random.random()), int(255 * (1 - shade)))
+            Image.new("RGB", (16, 16), colour).save(folder / names[-1])
+        gap = strength * COLOURS[prompt] * float(shades[0] - shades[1])
+        chances = np.array([np.exp(gap / 2), np.exp(-gap / 2), ties])
+        won = int(random.choice(3, p=chances / chances.sum()))
+        first, second = names if won != 1 else reversed(names)
+        rows.append(
+            {
+                "prompt": f"{prompt} {number // 10 * 10}",
+                "chosen": first,
+                "rejected": second,
+                "votes_chosen": float(won != 2),
+                "votes_rejected": 0.0,
+                "ties": float(won == 2),
+                "split": "test" if number % 100 >= 80 else "train",
+                "gap": gap if won != 1 else -gap,
+            }
+        )
+    table = pl.DataFrame(rows)
+    table.write_parquet(folder / "pairs.parquet")
+    return table
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame]:
+    folder = tmp_path_factory.mktemp("world")
+    save_tiny_clip(folder / "clip")
+    return folder, drawn_world(folder, 600)
+
+
+def asked(
+    world: Path, output: Path, pairs: str = "pairs.parquet", backbone: Any = None, **learning: Any
+) -> RewardModelConfiguration:
+    return configured(
+        {
+            "run": {"folder": str(output)},
+            "backbone": {"name": str(world / "clip"), **(backbone or {})},
+            "preferences": {"file": str(world / pairs)},
+            "learning": {"epochs": 3, "learning_rate": 5e-3, **learning},
+            "evaluation": {"every": 1000},
+            "checkpoints": {"every": 20},
+        }
+    )
+
+
+def test_it_learns_what_people_chose_and_is_a_scorer_and_a_reward(world: tuple[Path, pl.DataFrame], tmp_path: Path):
+    folder, table = world
+    held_out = table.filter(split="test")
+    best = (held_out["gap"] > 0).mean()
+    trained = train_reward_model(asked(folder, tmp_path))
+    assert trained.evaluation["accuracy"] >= best - 0.05, (trained.evaluation, best)
+    assert trained.evaluation["accuracy_low"] < trained.evaluation["accuracy"] < trained.evaluation["accuracy_high"]
+    assert trained.evaluation["ece"] < 0.12 and trained.evaluation["pairs"] == held_out.height
+    rows = [json.loads(line) for line in (tmp_path / "reward-model" / "held_out.jsonl").read_text().splitlines()]
+    assert np.corrcoef([row["gap"] for row in rows], held_out["gap"])[0, 1] > 0.9
+
+    scorer = open_scorer(f"reward-model:{trained.model}")
+    pictures = [
+        Image.open(folder / name) for row in rows[:5] for name in (Path(row["chosen"]).name, Path(row["rejected"]).name)
+    ]
+    prompts = [row["prompt"] for row in rows[:5] for _ in range(2)]
+    scores = np.array([each.value for each in asyncio.run(scorer.score(pictures, prompts))])
+    assert scores[0::2] - scores[1::2] == pytest.approx([row["gap"] for row in rows[:5]], abs=1e-4)
+    reward = make_reward(f"scorer:reward-model:{trained.model}")
+    files = [str(folder / Path(row["chosen"]).name) for row in rows[:5]]
+    paid = asyncio.run(reward([""] * 5, images=files, prompts=[row["prompt"] for row in rows[:5]]))
+    assert paid == pytest.approx(scores[0::2].tolist(), abs=1e-4)
+    assert train_reward_model(asked(folder, tmp_path)).already
+
+
+def test_shuffled_votes_teach_nothing(world: tuple[Path, pl.DataFrame], tmp_path: Path):
+    folder, table = world
+    swapped = np.random.default_rng(1).random(table.height) < 0.5
+    swap = pl.Series(swapped) & (pl.col("split") == "train")
+    sides = {
+        "chosen": pl.when(swap).then("rejected").otherwise("chosen"),
+        "rejected": pl.when(swap).then("chosen").otherwise("rejected"),
+    }
+    table.with_columns(**sides).write_parquet(folder / "shuffled.parquet")
+    trained = train_reward_model(asked(folder, tmp_path, "shuffled.parquet"))
+    assert 0.35 < trained.evaluation["accuracy"] < 0.65
+
+
+class _Stopping:
+    """Stops a run after so many updates, as Ctrl-C does."""
+
+    def __init__(self, after: int) -> None:
+        self._after = after
+
+    def happened(self, event: TrainingEvent) -> None:
+        if event.what == "learned" and event.step == self._after:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("loss", "backbone"), [("davidson", {}), ("unsure", {"rank": 2}), ("rao-kupper", {"rank": 0})])
+def test_a_run_that_was_stopped_ends_with_the_same_bytes(
+    loss: str, backbone: Mapping[str, Any], world: tuple[Path, pl.DataFrame], tmp_path: Path
+):
+    folder, table = world
+    table.head(240).write_parquet(folder / "few.parquet")
+    whole = train_reward_model(asked(folder, tmp_path / "whole", "few.parquet", backbone, loss=loss)).model
+    for after in (1, 25, 33):
+        with pytest.raises(KeyboardInterrupt):
+            train_reward_model(asked(folder, tmp_path / "cut", "few.parquet", backbone, loss=loss), watcher=_Stopping(after))
+    cut = train_reward_model(asked(folder, tmp_path / "cut", "few.parquet", backbone, loss=loss)).model
+    for name in ("model.safetensors", "head.safetensors", "reward_model.json"):
+        assert (cut / name).read_bytes() == (whole / name).read_bytes(), name
+    about = json.loads((whole / "reward_model.json").read_text())
+    assert about["loss"] == loss and (about["tie"] is None) == (loss == "unsure")
+
+
+def test_a_vision_language_model_is_a_backbone(world: tuple[Path, pl.DataFrame], tmp_path: Path):
+    folder, table = world
+    table.head(60).write_parquet(folder / "very-few.parquet")
+    llava = save_tiny_llava(tmp_path / "llava")
+    trained = train_reward_model(asked(folder, tmp_path / "run", "very-few.parquet", {"name": str(llava)}, epochs=1))
+    scorer = open_scorer(f"reward-model:{trained.model}")
+    pictures = [Image.open(folder / f"{number}-0.png") for number in range(3)]
+    together = asyncio.run(scorer.score(pictures, ["red", "blue and a longer text", "red"]))
+    alone = [
+        asyncio.run(scorer.score([picture], [text]))[0]
+        for picture, text in zip(pictures, ("red", "blue and a longer text", "red"), strict=True)
+    ]
+    assert [each.value for each in together] == pytest.approx([each.value for each in alone], abs=1e-4)
+
+
+def test_bradley_terry_and_davidson_are_their_formulas():
+    gap = GAPS.numpy().astype(np.float64)
+    assert VoteModel("bradley-terry").chances(GAPS)[:, 0].numpy() == pytest.approx(expit(gap), abs=1e-6)
+    model = VoteModel("davidson")
+    model.tie.data.fill_(np.log(0.7))  # type: ignore[union-attr]
+    strong, weak = np.exp(gap), np.ones(9)
+    whole = strong + weak + 0.7 * np.sqrt(strong * weak)
+    wanted = np.column_stack([strong, weak, 0.7 * np.sqrt(strong * weak)]) / whole[:, None]
+    assert model.chances(GAPS).detach().numpy() == pytest.approx(wanted, abs=1e-6)
+
+
+def test_rao_kupper_is_its_formula_and_ties_are_impossible_without_a_threshold():
+    model = VoteModel("rao-kupper")
+    model.tie.data.fill_(np.log(0.4))  # type: ignore[union-attr]
+    theta, strong = np.exp(0.4), np.exp(GAPS.numpy().astype(np.float64))
+    wanted = np.column_stack([strong / (strong + theta), 1 / (1 + theta * strong)])
+    found = model.chances(GAPS).detach().numpy()
+    assert found[:, :2] == pytest.approx(wanted, abs=1e-6) and found[:, 2] == pytest.approx(1 - wanted.sum(1), abs=1e-6)
+
+
+def test_an_unsure_reward_is_the_mean_over_its_normal_distribution():
+    for gap, deviation in ((0.5, 0.3), (-2.0, 1.5), (3.0, 4.0)):
+        wanted = quad(lambda x, g=gap, d=deviation: expit(x) * norm.pdf(x, g, d), gap - 9 * deviation, gap + 9 * deviation)[0]
+        found = VoteModel("unsure").chances(torch.tensor([gap]), torch.tensor([deviation]))[0, 0]
+        assert float(found) == pytest.approx(wanted, abs=2e-3)
+
+
+@pytest.mark.parametrize("loss", ["bradley-terry", "davidson", "rao-kupper", "unsure"])
+def test_chances_add_up_and_turn_with_the_sides(loss: Any):
+    deviation = torch.full((9,), 0.8)
+    model = VoteModel(loss, 0.1)
+    chances = model.chances(GAPS, deviation)
+    assert chances.sum(1).tolist() == pytest.approx([1.0] * 9, abs=1e-6) and float(chances.min()) >= 0.0
+    assert torch.allclose(chances[:, [1, 0, 2]], model.chances(-GAPS, deviation), atol=1e-6)
+    assert (chances[:, :2].detach() >= 0.1 * (1 - chances[:, 2:].detach()) - 1e-6).all()
+    votes = torch.tensor([[3.0, 1.0, 2.0]]).expand(9, 3)
+    assert torch.allclose(model(GAPS, votes, deviation), model(-GAPS, votes[:, [1, 0, 2]], deviation), atol=1e-6)
+    assert torch.allclose(model(GAPS, votes, deviation), model(GAPS, 7 * votes, deviation), atol=1e-6)
+
+
+def pair(prompt: str, *votes: float) -> Preference:
+    return Preference(prompt, Path("a.png"), Path("b.png"), (votes[0], votes[1], votes[2]), "test")
+
+
+def test_held_out_numbers_are_counted_by_hand():
+    pairs = [pair("p", 3, 0, 0), pair("p", 1, 3, 0), pair("q", 2, 1, 1), pair("q", 1, 1, 0), pair("r", 0, 0, 2)]
+    chances = [[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], [0.4, 0.4, 0.2], [0.3, 0.7, 0.0], [0.1, 0.1, 0.8]]
+    found = held_out_numbers(pairs, [2.0, 1.0, 0.0, -1.0, 0.0], chances)
+    assert (found["pairs"], found["accuracy"], found["accuracy_clear"]) == (2.0, pytest.approx(1.5 / 2), 1.0)
+    # bins of the chance of the preferred: .9 (3 votes, share 1), .8 (4, .25), .5 (3, .5), .7 (2, .5)
+    assert found["ece"] == pytest.approx((3 * 0.1 + 4 * 0.55 + 0.0 + 2 * 0.2) / 12)
+    wanted = -np.log([0.9, 0.8, 0.4, 0.3, 0.8])
+    wanted[1] = -(np.log(0.8) + 3 * np.log(0.2)) / 4
+    wanted[2] = -(3 * np.log(0.4) + np.log(0.2)) / 4
+    wanted[3] = -(np.log(0.3) + np.log(0.7)) / 2
+    assert found["log_loss"] == pytest.approx(wanted.mean())
+    assert held_out_numbers([], [], [])["accuracy"] is None
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"chosen": "none.png"}, "column 'chosen'.*no such file"),
+        ({"rejected": "a.png"}, "column 'rejected'.*is the picture that was chosen"),
+        ({"prompt": " "}, "column 'prompt'"),
+        ({"votes_chosen": "-1"}, "column 'votes_chosen'.*number of votes"),
+        ({"votes_chosen": "nan"}, "column 'votes_chosen'.*number of votes"),
+        ({"votes_chosen": "0"}, "needs votes"),
+        ({"split": "validation"}, "column 'split'.*train, test"),
+        ({"split": "test"}, "no pair is to learn from"),
+    ],
+)
+def test_a_wrong_pair_is_named_with_its_place(change: dict[str, str], problem: str, tmp_path: Path):
+    for name in ("a.png", "b.png"):
+        Image.new("RGB", (8, 8)).save(tmp_path / name)
+    row = {"prompt": "cat", "chosen": "a.png", "rejected": "b.png", "votes_chosen": "1", "split": "train"} | change
+    pl.DataFrame([row]).write_csv(tmp_path / "pairs.csv")
+    with pytest.raises(InputError, match=problem):
+        read_preferences(tmp_path / "pairs.csv")
+
+
+def test_a_prompt_in_both_splits_is_refused_and_a_plain_table_is_one_vote_each(tmp_path: Path):
+    for name in ("a.png", "b.png"):
+        Image.new("RGB", (8, 8)).save(tmp_path / name)
+    rows = [{"prompt": "cat", "chosen": "a.png", "rejected": "b.png"}]
+    pl.DataFrame(rows).write_csv(tmp_path / "plain.csv")
+    assert read_preferences(tmp_path / "plain.csv")[0].votes == (1.0, 0.0, 0.0)
+    pl.DataFrame([row | {"split": split} for row in rows for split in ("train", "test")]).write_csv(tmp_path / "leak.csv")
+    with pytest.raises(InputError, match=r"in both splits: '?cat"):
+        read_preferences(tmp_path / "leak.csv")
+
+
+def test_the_command_trains_and_its_refusals_name_the_option(world: tuple[Path, pl.DataFrame], tmp_path: Path):
+    folder, table = world
+    table.head(100).write_parquet(folder / "hundred.parquet")
+    words = ["train", "reward-model", str(folder / "hundred.parquet"), "--backbone", str(folder / "clip"), "--epochs", "1"]
+    result = CliRunner().invoke(main, [*words, "--output", str(tmp_path / "run"), "--format", "json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["evaluation"]["pairs"] == 20
+    refused = CliRunner().invoke(main, [*words, "--rater-noise", "0.5", "--output", str(tmp_path / "never")])
+    assert refused.exit_code != 0 and "--rater-noise" in refused.stderr and not (tmp_path / "never").exists()
+    (tmp_path / "none").mkdir()
+    refused = CliRunner().invoke(main, [*words[:4], str(tmp_path / "none"), "--output", str(tmp_path / "never")])
+    assert refused.exit_code != 0 and "cannot be loaded" in refused.stderr
