@@ -183,11 +183,8 @@ def main() -> None:
         shares = ", ".join(f"{found[name]:.1%}" for name in ("power", "equal", "worse"))
         click.echo(f"{kind}, {found['margin']:g}, {found['prompts']}, {shares}")
     judged = pictures(wanted.pictures)
-    for row in judged.group_by("build", maintain_order=True).agg(pl.col("right").mean()).iter_rows(named=True):
-        click.echo(f"{row['build']}: {row['right']:.1%} of pictures right")
-    click.echo(
-        "of 100 draws of 200 prompts: build, passes; its share of right pictures is better, not worse, cannot say, worse"
-    )
+    click.echo(", ".join(f"{build}: {judged[build].mean():.1%} of pictures right" for build in judged.columns[1:]))
+    click.echo("of 100 draws of 200 prompts: build; passes, better, not worse, cannot say, worse")
     for row in caught(judged, 100).iter_rows():
         click.echo(f"{row[0]}, {', '.join(f'{share:.0%}' for share in row[1:])}")
     click.echo(refusal(judged))

@@ -41,7 +41,8 @@ NONE_OF_ITS_OWN = {
 """Public functions whose texts speak of intervals, and have none."""
 SOURCES = {
     "bench/src/salon_bench/analysis/compare.py": "paired_bootstrap",
-    "bench/src/salon_bench/analysis/gate.py": "mean_with_interval",
+    "bench/src/salon_bench/analysis/gate/speed.py": "paired_bootstrap",
+    "bench/src/salon_bench/analysis/gate/verdicts.py": "mean_with_interval",
     "bench/src/salon_bench/analysis/reliability/comparing.py": "compare_all",
     "arena/src/salon_arena/quality.py": "wilson_interval",
     "bench/src/salon_bench/suites/artifact_bench/accuracy.py": "wilson_interval",
@@ -96,6 +97,7 @@ OTHERS = {
     "ranking/src/salon_ranking/opinion/stability.py": "how often a model would differ from itself",
     "ranking/src/salon_ranking/agreement/stability.py": "the middle of rounds, not an interval of a truth",
     "ranking/src/salon_ranking/raters": "bounds that flag a rater, by Wilson's interval or the sign test",
+    "bench/src/salon_bench/analysis/gate/planning.py": "plans gates; studies/gate.py shows how the plans hold",
     "ranking/src/salon_ranking/scheduling": "plans how wide intervals will be",
 }
 """Files that use the same functions for something else: where, and what."""

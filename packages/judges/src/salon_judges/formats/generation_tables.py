@@ -62,9 +62,9 @@ def read_table(source: Path, *, absolute_paths: bool = False) -> Iterator[Genera
         text = _text(row, "path", where)
         path, root = located(text, source, record.number, "path", absolute_paths=absolute_paths)
         model = _text(row, "model", where) if "model" in row else None
-        numbers = [_positive(row, name, where) for name in ("seconds", "memory_mb")]
+        seconds, memory_mb = (_positive(row, name, where) for name in ("seconds", "memory_mb"))
         settings = None if row.get("settings") in (None, "") else _text(row, "settings", where)
-        yield GeneratedRow(prompt_id, path, root, model, _sample(row, where), *numbers, settings)
+        yield GeneratedRow(prompt_id, path, root, model, _sample(row, where), seconds, memory_mb, settings)
 
 
 @dataclass(frozen=True, slots=True)
