@@ -88,22 +88,22 @@ def scores(values: Floats) -> pl.DataFrame:
 def errors(kind: str, studies: int, power: float = 0.8) -> dict[str, float]:
     """Return the prompts and power that a plan promises, and how often equal builds and ones worse by the margin pass."""
     draw, margin = KINDS[kind]
-    sides = draw(np.random.default_rng(0), PILOT, 0.0)
-    [*_, row] = plan_gate(*map(scores, sides), [("measure", MeasureRule(margin))], power=power).table.rows(named=True)
+    base, new = draw(np.random.default_rng(0), PILOT, 0.0)
+    [*_, row] = plan_gate(scores(base), scores(new), [("measure", MeasureRule(margin))], power=power).table.rows(named=True)
     plan = GatePlan({}, margin)
     passed = {}
     for name, worse in (("equal", 0.0), ("worse", margin)):
         builds = [draw(np.random.default_rng([seed, 1]), row["prompts"], worse) for seed in range(studies)]
-        passed[name] = sum(gate(*map(scores, build), plan).passed for build in builds) / studies
+        passed[name] = sum(gate(scores(one), scores(other), plan).passed for one, other in builds) / studies
     return {"margin": margin, "prompts": row["prompts"], "power": row["power"], **passed}
 
 
 def pictures(prompts: int, seed: int = 0) -> pl.DataFrame:
-    """Draw pictures of prompts with three builds, and judge each from its pixels.
+    """Draw pictures of prompts with four builds, and judge each from its pixels.
 
     Returns:
-        A row per prompt: ``prompt_id``, and for each build (``base``; ``quantised``; ``better``, which mends half of the
-        pictures) 1 where nothing is wrong with the picture, else 0.
+        A row per prompt: ``prompt_id``, and for each build (``base``; ``noise`` alone; ``quantised``; ``better``, which mends
+        half of the pictures) 1 where nothing is wrong with the picture, else 0.
     """
     random = np.random.default_rng(seed)
     rows = []
@@ -111,8 +111,9 @@ def pictures(prompts: int, seed: int = 0) -> pl.DataFrame:
         scene = imagine(item.prompt, seed=seed)
         slipped = _slipped(scene, random) if random.random() < 0.1 else scene
         mended = imagine(item.prompt, seed=seed, slips=0.0) if random.random() < 0.5 else scene
-        noisy = np.asarray(drawn(slipped)) + random.normal(0.0, NOISE, (CANVAS, CANVAS, 3))
-        builds = {"base": drawn(scene), "quantised": _picture(noisy), "better": drawn(mended)}
+        noise = random.normal(0.0, NOISE, (CANVAS, CANVAS, 3))
+        noisy = {name: _picture(np.asarray(drawn(shown)) + noise) for name, shown in (("noise", scene), ("quantised", slipped))}
+        builds = {"base": drawn(scene), **noisy, "better": drawn(mended)}
         claims = read_prompt(item.prompt) or ()
         right = {name: float(not findings(claims, perceive(picture))) for name, picture in builds.items()}
         rows.append({"prompt_id": f"p{number}", **right})
@@ -185,8 +186,8 @@ def main() -> None:
     judged = pictures(wanted.pictures)
     click.echo(", ".join(f"{build}: {judged[build].mean():.1%} of pictures right" for build in judged.columns[1:]))
     click.echo("of 100 draws of 200 prompts: build; passes, better, not worse, cannot say, worse")
-    for row in caught(judged, 100).iter_rows():
-        click.echo(f"{row[0]}, {', '.join(f'{share:.0%}' for share in row[1:])}")
+    for build, *of_draws in caught(judged, 100).iter_rows():
+        click.echo(f"{build}, {', '.join(f'{share:.0%}' for share in of_draws)}")
     click.echo(refusal(judged))
 
 

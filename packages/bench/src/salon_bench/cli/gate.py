@@ -99,7 +99,7 @@ def gate(
     sys.stdout.flush()  # what cannot be written is no verdict
     inputs = [each for each in (against, rows) if each is not None]
     try:
-        kept = gate_rows(found, sides[0], sides[1], asked, further=inputs, faster=faster["faster"].first())
+        kept = gate_rows(found, sides[0], sides[1], asked, further=inputs, faster=next(iter(faster["faster"].to_list()), None))
         added = keep_gate(kept, store)
     except (SalonError, OSError) as error:
         click.echo(f"Warning: the verdict is not in the table gates of {store}: {error}", err=True)
