@@ -61,14 +61,28 @@ def judged(measure: PairedMeasure, level: float) -> dict[str, Any]:
         tail = 0.5 * float(two_sided_tail(np.array(min(abs(ratio), 1e100)), degrees))
         result["p_worse"] = tail if ratio < 0.0 else 1.0 - tail
     low -= measure.silence * float(pairs["silent"].sum()) / pairs.height
-    reaches = (NormalDist().inv_cdf(1.0 - level) + NormalDist().inv_cdf(POWER)) * spread / margin
-    enough = min(FEW_CHANGES / (changed / count) if changed else math.inf, _exact_needed(fell / count, size, margin, level))
-    needed = max(math.ceil(min(reaches, 1e9) ** 2), enough)
-    result |= {"low": low, "high": high, "needed": math.ceil(needed) if needed < MOST_NEEDED else None}
+    shares = (int(changed) / count, fell / count)
+    result |= {"low": low, "high": high, "needed": _needed(measure, result["difference"], spread, shares, level)}
     if unscored > MOST_UNSCORED * pairs.height:
         return result
     result["verdict"] = "better" if low > 0.0 else "not worse" if low > -margin else "worse" if high < -margin else "cannot say"
     return result
+
+
+def _needed(measure: PairedMeasure, difference: float, spread: float, shares: tuple[float, float], level: float) -> int | None:
+    """Return how many prompts an equal build would need, and of a limit how many this one: to pass with the power."""
+    limited = measure.rule.limit is not None
+    apart = measure.margin + difference if limited else measure.margin
+    if apart <= 0.0:
+        return None
+    reaches = (NormalDist().inv_cdf(1.0 - level) + NormalDist().inv_cdf(POWER)) * spread / apart
+    enough = least_units(1.0 - 2.0 * level, clustered=True) if limited else math.inf
+    if not limited:
+        changed, fell = shares
+        few = FEW_CHANGES / changed if changed else math.inf
+        enough = min(few, _exact_needed(fell, measure.size, measure.margin, level))
+    needed = max(math.ceil(min(reaches, 1e9) ** 2), enough)
+    return math.ceil(needed) if needed < MOST_NEEDED else None
 
 
 def _hall(gaps: NDArray[np.float64], spread: float, reach: float) -> tuple[float, float]:
