@@ -214,10 +214,14 @@ def test_a_plan_of_measures_is_read(tmp_path: Path):
 
 def against(values: np.ndarray, measure: str = "ssim") -> pl.DataFrame:
     """Values of the new pictures against the base's, one for each prompt; NaN: it could not be taken."""
-    column = pl.Series(values, dtype=pl.Float64).fill_nan(None)
-    perfect = math.inf if measure == "psnr" else 1.0
-    rows = {"prompt_id": [f"p{number}" for number in range(len(values))], "measure": measure, "value": column}
-    return pl.DataFrame(rows).with_columns(identical=(pl.col("value") == perfect).fill_null(value=False))
+    column, perfect = pl.Series(values, dtype=pl.Float64), math.inf if measure == "psnr" else 1.0
+    rows = {"prompt_id": [f"p{number}" for number in range(len(values))], "measure": measure}
+    cells = {
+        "value": column.fill_nan(None).replace(math.inf, None),
+        "identical": column == perfect,
+        "reason": pl.select(pl.when(column.is_nan()).then(pl.lit("bad_media"))).to_series(),
+    }
+    return pl.DataFrame(rows).with_columns(**cells)
 
 
 def limited(values: np.ndarray, limit: float, measure: str = "ssim") -> dict[str, object]:
@@ -231,11 +235,20 @@ def test_a_limit_is_a_margin_from_the_picture_against_itself():
     row = limited(values, 0.93)
     base = np.ones(60)
     same = gate(scores(base), scores(values), GatePlan({}, 0.07)).table.row(0, named=True)
-    for name in ("verdict", "new", "difference", "low", "high", "prompts", "needed"):
+    for name in ("verdict", "new", "difference", "low", "high", "prompts"):
         assert row[name] == pytest.approx(same[name]) if name != "verdict" else row[name] == same[name]
     assert (row["verdict"], row["limit"], row["identical"]) == ("not worse", 0.93, 0)
     assert row["beyond"] == pytest.approx(np.mean(values < 0.93))
     assert limited(values, 0.99)["verdict"] == "worse" and limited(values[:3], 0.5)["verdict"] == "cannot say"
+
+
+def test_of_a_limit_needed_is_how_many_prompts_would_show_that_this_build_keeps_it():
+    draw, passed = np.random.default_rng(0), 0
+    needed = limited(draw.normal(0.95, 0.03, 400), 0.94)["needed"]
+    for seed in range(200):
+        passed += limited(np.random.default_rng(seed).normal(0.95, 0.03, needed), 0.94)["verdict"] == "not worse"
+    assert 0.7 <= passed / 200 <= 0.9, (needed, passed)
+    assert limited(draw.normal(0.9, 0.03, 400), 0.94)["needed"] is None
 
 
 def test_equal_files_pass_by_identity_and_are_counted():
@@ -265,7 +278,7 @@ def test_a_picture_that_could_not_be_measured_counts_as_the_worst():
     assert (broken["verdict"], broken["identical"]) == ("cannot say", 99)
 
 
-@pytest.mark.parametrize(("measure", "rule"), [("ssim", {"lower": True}), ("lpips", {}), ("ssim", {"limit": 1.0})])
+@pytest.mark.parametrize(("measure", "rule"), [("ssim", {"lower": True}), ("colour_difference", {}), ("ssim", {"limit": 1.0})])
 def test_a_limit_on_the_wrong_side_is_refused(measure: str, rule: dict[str, object]):
     plan = GatePlan({measure: MeasureRule(None, **({"limit": 0.5} | rule))})
     with pytest.raises(InputError, match=f"measures.{measure}.*needs at_"):

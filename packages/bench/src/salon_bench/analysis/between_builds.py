@@ -103,7 +103,8 @@ def between(
     """Measure each picture or video of the new build against the base's of the same prompt and sample.
 
     Args:
-        base, new: the files of each build, as ``salon_judges.formats.generations`` reads them.
+        base, new: the files of each build, as ``salon_judges.formats.generations`` reads them. Of one with a ``sha256`` only
+            those very bytes are measured.
         measures: names of `MEASURES` and `FLICKER`, or measures of your own by name.
         names: what errors and details call the builds.
         frames: which frames of a video are compared, one by one; the value is their mean (of PSNR: that of the mean error).
@@ -183,6 +184,13 @@ def _pairs(base: Iterable[Generated], new: Iterable[Generated], names: tuple[str
     return [(sides[0][key], sides[1][key]) for key in sorted(sides[0])]
 
 
+def _bytes_of(file: Generated, most_bytes: int) -> bytes | Unscored:
+    content = read_inside(file.path, file.root, most_bytes)
+    if file.sha256 is None or isinstance(content, Unscored) or hashlib.sha256(content).hexdigest() == file.sha256:
+        return content
+    return bad_media("the file has changed since it was judged")
+
+
 @dataclass(slots=True)
 class _Values:
     """The values of a pair, frame by frame."""
@@ -207,7 +215,7 @@ class _Work:
         """Return the rows of a pair, one per measure."""
         is_video = [file.path.suffix.lower() in VIDEO_SUFFIXES for file in pair]
         most = [self.video_limits.most_bytes if video else self.limits.most_bytes for video in is_video]
-        base, new = (read_inside(file.path, file.root, bytes_) for file, bytes_ in zip(pair, most, strict=True))
+        base, new = (_bytes_of(file, bytes_) for file, bytes_ in zip(pair, most, strict=True))
         key = None if isinstance(new, Unscored) else generation_id(pair[1], hashlib.sha256(new).hexdigest())
         values = self._compared(base, new, is_video)
         of_pair = (pair[1].prompt_id, pair[1].sample, key)

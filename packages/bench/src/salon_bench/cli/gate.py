@@ -65,11 +65,16 @@ def gate(
       salon results gate base/ new/ --plan gate.toml --output gate.html
     """
     context.meta[FAILS_WITH] = 2  # 1 means that the build is worse
+    from rich.console import Console
+
+    from salon_bench.analysis.between_builds import between
     from salon_bench.analysis.gate import GatePlan
     from salon_bench.analysis.gate import gate as held
     from salon_bench.analysis.gate.history import gate_rows, keep_gate
+    from salon_bench.analysis.gate.pairing import IDENTITY
     from salon_bench.analysis.gate.pictures import BuildPictures, pictures_of
     from salon_bench.analysis.gate.speed import picture_seconds, speed
+    from salon_bench.cli.progress_bar import Bar
     from salon_bench.report.gate_page import gate_page
     from salon_bench.runs.score_rows import frame_of, read_scores
     from salon_console.numbers import counted
@@ -87,7 +92,13 @@ def gate(
     if asked.of_pictures or (output is not None and output.suffix.lower() == ".html"):
         files = [pictures_of(each, side, store) for each, side in zip((base, new), sides, strict=True)]
     if asked.of_pictures:
-        against = None
+        for each, side in zip((base, new), files, strict=True):
+            if not side.files:
+                hint = "Give runs, or folders of pictures."
+                raise InputError("has no pictures, which measures with a limit need", source=each, hint=hint)
+        measures = [name for name in asked.of_pictures if name in IDENTITY]
+        with Bar(Console(stderr=True), "pictures") as bar:
+            against = between(files[0].files, files[1].files, measures, names=(base, new), progress=bar.counted)
     rows = None if battles is None else Battles.read(battles).frame.collect()
     found = held(sides[0], sides[1], asked, names=(base, new), against=against, battles=rows)
     made = {"passed": found.passed, "level": found.level}

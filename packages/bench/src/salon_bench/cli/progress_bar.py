@@ -36,6 +36,10 @@ class Bar:
         done = progress.done + progress.open
         self._drawn.update(self._task, completed=done, total=progress.total, facts=facts_of(progress))
 
+    def counted(self, done: int, total: int) -> None:
+        """Draw how many of something are done."""
+        self._drawn.update(self._task, completed=done, total=total)
+
     def happened(self, event: RunEvent) -> None:
         """Ignore the event: a bar does not draw it."""
 

@@ -37,7 +37,7 @@ def _worst(found: Gate, base: BuildPictures, new: BuildPictures, side: int) -> F
         rows.setdefault(row["prompt_id"], []).append(row)
     wanted = {name: (base.of(name), new.of(name)) for name in rows}
     files = [file for sides in wanted.values() for each in sides for file in each]
-    small = thumbnails(files, side, [*base.folders, *new.folders])
+    small = thumbnails(files, side)
     prompts = [_prompt(name, rows[name], wanted[name], small, new.texts.get(name)) for name in rows]
     html = page_template("salon_bench.report", "gate.html.jinja").module.worst(prompts)  # type: ignore[attr-defined]
     style = "\n".join(read_text("salon_bench.report", name) for name in ("gallery.css", "gate.css"))

@@ -53,10 +53,11 @@ class Gate(ShownResult):
             base, in the good direction), ``low`` and ``high`` (one-sided ends; null where nothing varies or prompts are too
             few), ``margin``, ``prompts``, ``unscored`` (prompts without a verdict on some side; in no mean), ``p_worse``
             (of the claim that it is worse by the margin, with Holm's correction over the measures; null where few prompts
-            changed), ``needed`` (prompts with which a build that is equal to the base would pass with 80%). Of measures with
-            a limit, else null: ``limit``, ``beyond`` (the share of prompts beyond it) and ``identical`` (prompts whose files
-            are equal byte by byte); ``base`` is the base's picture against itself, and the margin is from there to the limit.
-            PSNR's ``new`` is that of the mean squared error, and its differences are of that error.
+            changed), ``needed`` (prompts with which a build that is equal to the base would pass with 80%; of a measure with
+            a limit, with which this build would). Of measures with a limit, else null: ``limit``, ``beyond`` (the share of
+            prompts beyond it) and ``identical`` (prompts whose pictures are equal); ``base`` is the base's picture against
+            itself, and the margin is from there to the limit. PSNR's ``new`` is that of the mean squared error, and its
+            differences are of that error.
         worst: the prompts that fell most: ``measure``, ``prompt_id``, ``base``, ``new``, ``difference``.
         base, new: what was compared, in words.
         level: of each end.
@@ -156,7 +157,8 @@ def gate(
             empty where the plan has no measure of scores.
         plan: measures, margins and the level.
         names: what to call the two.
-        against: the new pictures against the base's (:func:`of_pictures`), for measures with a limit.
+        against: the new pictures against the base's (:func:`~salon_bench.analysis.between_builds.between`), for measures with
+            a limit.
         battles: between models of these names, for the measure ``preferred`` (:func:`of_battles`).
 
     Raises:
@@ -183,7 +185,8 @@ def gate(
             raise InputError("battles need a measure of the plan:", value=f"[measures.{PREFERRED}]")
         measures.append(of_battles(battles, plan.measures[PREFERRED], *names))
     if not measures:
-        raise InputError("has no score", source=names[0])
+        hint = "Judge both builds (`salon bench run`); of pictures alone a plan needs limits."
+        raise InputError("has no score", source=names[0], hint=hint)
     return Gate(_table(measures, plan), _worst(measures), *names, plan.level, plan.primary)
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 
+from salon_bench.analysis.between_builds import FLICKER, MEASURES
 from salon_bench.analysis.gate.plan import MeasureRule
 from salon_console.numbers import counted
 from salon_taxonomy.errors import InputError
@@ -17,9 +18,9 @@ PREFERRED: Final = "preferred"
 PSNR: Final = "psnr"
 PEAK: Final = 255.0
 """The largest value of a colour channel."""
-IDENTITY: Final = {PSNR: math.inf, "ssim": 1.0, "ms_ssim": 1.0, "colour_difference": 0.0, "lpips": 0.0, "flicker": 0.0}
+IDENTITY: Final = {name: measure.equal for name, measure in MEASURES.items()} | {FLICKER: 0.0}
 """Measures of two pictures, with their value where both are the same; the others are worse."""
-_FARTHEST: Final = {PSNR: PEAK**2, "ssim": 1.0, "ms_ssim": 1.0, "colour_difference": 100.0, "lpips": 1.0, "flicker": PEAK}
+_FARTHEST: Final = {PSNR: PEAK**2, "ssim": 1.0, "ms_ssim": 1.0, "colour_difference": 100.0, FLICKER: PEAK}
 """How far a picture that cannot be measured counts from there; of PSNR in mean squared error."""
 _VERSION: Final = ("suite", "dimension", "task", "judge", "judge_version")
 _KEY: Final = (*_VERSION, "prompt_id")
@@ -38,7 +39,7 @@ class PairedMeasure:
         lower: whether less is better, of the columns of ``pairs``.
         size: how much a prompt can fall at most.
         silence: how far a prompt fell whose new picture has no value.
-        identical: of a measure with a limit, the prompts whose files are equal byte by byte.
+        identical: of a measure with a limit, the prompts whose pictures are equal.
     """
 
     name: str
@@ -136,21 +137,23 @@ def of_pictures(against: pl.DataFrame, rules: Mapping[str, MeasureRule]) -> list
     """Return the measures with a limit, from values of the new pictures against the base's.
 
     Args:
-        against: a row per picture and measure: ``prompt_id``, ``measure``, ``value`` (null: it could not be taken) and
-            ``identical`` (the files are equal byte by byte).
+        against: of :func:`~salon_bench.analysis.between_builds.between`.
         rules: of the plan.
 
     Raises:
-        InputError: a limit is on the wrong side, or the identity does not keep it.
+        InputError: there is no such measure, a limit is on the wrong side, or the identity does not keep it.
     """
     measures = []
     for name, rule in rules.items():
+        if name not in IDENTITY:
+            raise InputError("is no measure of two pictures:", key=f"measures.{name}", value=name, allowed=[*IDENTITY])
         best, limit = IDENTITY[name], rule.limit or 0.0
         if rule.lower is not (best == 0.0) or limit == best or (limit > best) is not rule.lower:
             word = "at_most, above 0" if best == 0.0 else f"at_least{'' if best == math.inf else f', below {best:g}'}"
             raise InputError(f"needs {word}, not", key=f"measures.{name}", value=limit)
-        rows = against.filter(measure=name)
-        value = pl.col("value").cast(pl.Float64)
+        is_same = pl.col("identical") & pl.col("reason").is_null()
+        rows = against.filter(measure=name).with_columns(identical=is_same)
+        value = pl.when(is_same).then(best).otherwise(pl.col("value"))
         if name == PSNR:
             value, best, limit = PEAK**2 / 10.0 ** (value / 10.0), 0.0, PEAK**2 / 10.0 ** (limit / 10.0)
         rows = rows.with_columns(value=value)
