@@ -102,7 +102,7 @@ def test_measures_of_pictures_and_battles_are_kept_without_scores(tmp_path: Path
     none = frame_of([])
     against = pl.DataFrame(
         {"prompt_id": [f"p{k}" for k in range(60)], "measure": "ssim", "value": 0.99, "identical": [k < 50 for k in range(60)]}
-    )
+    ).with_columns(reason=pl.lit(None, pl.String))
     battles = against.select("prompt_id", model_a=pl.lit("new"), model_b=pl.lit("base"), winner=pl.lit("tie"), labels=[["x"]])
     plan = GatePlan({"ssim": MeasureRule(None, limit=0.9), "preferred": MeasureRule(0.2)})
     found = gate(none, none, plan, against=against, battles=battles)

@@ -50,6 +50,12 @@ def test_seconds_go_from_generate_through_the_store_to_the_gate(tmp_path: Path, 
     assert store.sql("SELECT DISTINCT faster FROM gates").rows() == [(2.0,)]
     kept = store.sql("SELECT seconds, memory_mb, settings FROM generations ORDER BY seconds").rows()
     assert kept[0] == (1.5, 7.5, '{"build": "new"}') and len(kept) == 8
+    Path("gate.toml").write_text("[measures.ssim]\nat_least = 0.1\n")
+    [row] = json.loads(salon("results", "gate", "base", "new", "--plan", "gate.toml", "--format", "json").stdout)["speed"]
+    assert row["faster"] == 2.0
+    assert store.sql("SELECT measure, \"limit\", model, faster FROM gates WHERE base = 'base'").rows() == [
+        ("ssim", 0.1, None, 2.0)
+    ]
     assert picture_seconds("new", pl.DataFrame(), "results")["seconds"].to_list() == [1.5] * 4
 
 
