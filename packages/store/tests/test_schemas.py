@@ -87,6 +87,8 @@ VALID: dict[str, dict[str, object]] = {
     "leaderboards": LINE | {"win_rate": 0.5, "solver": "s"},
     "rater_flags": {"report_id": "r", "rater_id": "a", "reason": "too_fast", "battles": 3},
     "rewards": {"run_id": "r", "step": 0, "completion_id": "c", "reward": "w", "value": 1.0},
+    "gates": {"gate_id": "g", "gated_at": NOON, "base": "b", "new": "n", "model": "m", "plan_id": "p", "measure": "beauty"}
+    | {"verdict": "worse", "low": -1.0, "high": 0.0, "margin": 0.5, "level": 0.05, "prompts": 99},
 }
 
 EDGES: dict[Any, list[object]] = {

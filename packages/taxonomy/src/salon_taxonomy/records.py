@@ -154,6 +154,13 @@ class Generation(Record):
     width: Annotated[int, Field(gt=0)] | None = None
     height: Annotated[int, Field(gt=0)] | None = None
     created_at: AwareDatetime | None = None
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="wall time of making it; where several were made at once, with its waiting"
+    )
+    memory_mb: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="peak memory until then in MiB: of the GPU, or of the process where there is none"
+    )
+    settings: str | None = Field(default=None, description="JSON text of what it was made with: steps, precision, build")
 
 
 class JudgeCall(Record):
@@ -366,6 +373,41 @@ class Reward(Record):
     weight: Finite = 1.0
 
 
+class GateRow(Record):
+    """One measure of one gate: a new build held against a base.
+
+    The same scores held against the same plan have the same ``gate_id``, so that a gate that runs again adds nothing.
+    """
+
+    key = ("gate_id", "measure")
+
+    gate_id: Key = Field(description="digest of both builds' scores, measured pictures and battles, and of the plan")
+    gated_at: AwareDatetime
+    base: Name = Field(description="the base: a run, a table's file, or a folder")
+    new: Name = Field(description="the new build: a run, a table's file, or a folder")
+    model: Name | None = Field(default=None, description="subject_model of the new build's scores; None: there were none")
+    plan_id: Key = Field(description="digest of the measures, margins and level")
+    suite: Name | None = None
+    measure: Name
+    verdict: Name = Field(description="better, not worse, worse, or cannot say")
+    base_mean: Finite | None = None
+    new_mean: Finite | None = None
+    difference: Finite | None = Field(default=None, description="new less base in the good direction: below 0 is worse")
+    low: Finite | None = Field(default=None, description="the one-sided lower end of the difference")
+    high: Finite | None = None
+    margin: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    limit: Finite | None = Field(
+        default=None,
+        description="of a measure against the base's pictures; its margin is from equal ones to here",
+    )
+    level: Annotated[float, Field(gt=0, lt=0.5)]
+    faster: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="the base's median seconds per picture over the new build's"
+    )
+    prompts: Count
+    unscored: Count = Field(default=0, description="prompts without a verdict on some side; in no mean")
+
+
 TABLES: dict[str, type[Record]] = {
     "runs": Run,
     "run_events": RunEvent,
@@ -381,5 +423,6 @@ TABLES: dict[str, type[Record]] = {
     "leaderboards": LeaderboardRow,
     "rater_flags": RaterFlag,
     "rewards": Reward,
+    "gates": GateRow,
 }
 """Every table of the result store and the record that is one row of it."""

@@ -46,8 +46,8 @@ def gate(
     the builds cannot be compared or the answer cannot be written.
 
     BASE and NEW are runs of one suite and judge over the same prompts, tables of their scores, or folders of pictures named by
-    prompt. Each measure is better, not worse, worse, or cannot say (then `needed` is how many prompts an equal build would take
-    to pass with 80%). A plan names measures in [measures.NAME]:
+    prompt; a run of another store is STORE#RUN. Each measure is better, not worse, worse, or cannot say (then `needed` is how
+    many prompts an equal build would take to pass with 80%). A plan names measures in [measures.NAME]:
 
     \b
       a dimension of the scores       margin = 0.2, and better = "lower" where less is better
@@ -56,7 +56,8 @@ def gate(
       preferred                       margin = 0.1: wins less losses in --battles
 
     and above them level = 0.05, and primary = NAME where one of them alone decides. The file of --output is a page (with the
-    pictures that fell most), a table or, as .xml, a JUnit report.
+    pictures that fell most), a table or, as .xml, a JUnit report. Where --store is a result store, the answer is kept in its
+    table gates; no store is made for it.
 
     \b
     Example:
@@ -69,14 +70,17 @@ def gate(
     from salon_bench.analysis.between_builds import between
     from salon_bench.analysis.gate import GatePlan
     from salon_bench.analysis.gate import gate as held
+    from salon_bench.analysis.gate.history import gate_rows, keep_gate
     from salon_bench.analysis.gate.pairing import IDENTITY
     from salon_bench.analysis.gate.pictures import BuildPictures, pictures_of
+    from salon_bench.analysis.gate.speed import picture_seconds, speed
     from salon_bench.cli.progress_bar import Bar
     from salon_bench.report.gate_page import gate_page
     from salon_bench.runs.score_rows import frame_of, read_scores
+    from salon_console.numbers import counted
     from salon_ranking.battles import Battles
     from salon_ranking.cli.other_table import OtherTable, show_table
-    from salon_taxonomy.errors import InputError
+    from salon_taxonomy.errors import InputError, SalonError
 
     if base == new:
         raise InputError("BASE and NEW are one and the same", value=new)
@@ -98,10 +102,21 @@ def gate(
     rows = None if battles is None else Battles.read(battles).frame.collect()
     found = held(sides[0], sides[1], asked, names=(base, new), against=against, battles=rows)
     made = {"passed": found.passed, "level": found.level}
-    further = {"worst": found.worst} if found.worst.height else {}
+    times = [picture_seconds(each, side, store) for each, side in zip((base, new), sides, strict=True)]
+    faster = speed(times[0], times[1], asked.level)
+    further = {name: table for name, table in (("worst", found.worst), ("speed", faster)) if table.height}
     files_made = {**found.view().makers(), ".html": lambda: gate_page(found, files[0], files[1]), ".xml": found.junit}
     show_table(OtherTable(found.header, found.table, made, further, files_made, found.cells), form, output)
     sys.stdout.flush()  # what cannot be written is no verdict
+    inputs = [each for each in (against, rows) if each is not None]
+    try:
+        kept = gate_rows(found, sides[0], sides[1], asked, further=inputs, faster=next(iter(faster["faster"].to_list()), None))
+        added = keep_gate(kept, store)
+    except (SalonError, OSError) as error:
+        click.echo(f"Warning: the verdict is not in the table gates of {store}: {error}", err=True)
+    else:
+        if added is not None:
+            click.echo(f"Added {counted(added, 'row')} to gates in {store}", err=True)
     if "worse" in found.deciding["verdict"]:
         context.exit(1)
     if not found.passed and not allow_unclear:

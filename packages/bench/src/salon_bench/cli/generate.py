@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     help="An argument of the pipeline's call or a field of the request: num_inference_steps=20, size=1024x1024.",
 )
 @click.option("--dtype", metavar="NAME", help="Of a pipeline on this machine: bfloat16.")
+@click.option("--build", metavar="NAME", help="What made the pictures, such as a commit; kept with each of them.")
 @click.option("--concurrency", type=click.IntRange(1, 4096), help="Pictures at once. Default: 8 for a server, else 1.")
 @watch_options
 @FORMAT
@@ -67,6 +68,7 @@ def generate(
     limit: int | None,
     settings: tuple[str, ...],
     dtype: str | None,
+    build: str | None,
     concurrency: int | None,
     form: str,
     **work: Any,
@@ -103,6 +105,7 @@ def generate(
     for words in getattr(suite_prompts, "remarks", tuple)():
         click.echo(words, err=True)
     limits = getattr(getattr(chosen, "settings", None), "limits", None)
+    given = {"dtype": dtype, "build": build}
     at_once = concurrency or int(getattr(limits, "concurrency", 1))
     with watching(work, "generating") as watcher:
         job = generate_pictures(
@@ -112,6 +115,7 @@ def generate(
             samples=samples,
             seed=seed,
             concurrency=at_once,
+            settings=dict(map(_setting, settings)) | {name: text for name, text in given.items() if text is not None},
             watcher=watcher,
             on_start=lambda kept, wanted: print_continues(kept, wanted, "pictures", folder) if kept else None,
         )

@@ -29,6 +29,10 @@ _COMMANDS = {
         "salon_bench.cli.gate:gate",
         "Hold the build NEW against BASE: fail when a measure is worse by more than its margin, or may be.",
     ),
+    "gates": LazyCommand(
+        "salon_bench.cli.gates:gates",
+        "Show the last gates of a result store: differences in margins over builds, as a table and a chart.",
+    ),
     "import": LazyCommand(
         "salon_bench.cli.importing:import_logs",
         "Import results of inspect_ai, lmms-eval or evalscope: scores, replies and pictures of every sample.",
@@ -40,6 +44,10 @@ _COMMANDS = {
     "log": LazyCommand(
         "salon_bench.cli.publishing:log",
         "Log the suites' numbers of RUNs, with their intervals, as files of MLflow or Weights & Biases.",
+    ),
+    "plan-gate": LazyCommand(
+        "salon_bench.cli.plan_gate:plan_gate",
+        "Plan a gate from a PILOT: how many prompts and seeds show that a build is not worse by a margin.",
     ),
     "reliability": LazyCommand(
         "salon_bench.cli.reliability:reliability",

@@ -10,8 +10,10 @@ import asyncio
 import hashlib
 import json
 import re
+import resource
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -35,6 +37,7 @@ MOST_FAILURES_IN_A_ROW: Final = 20
 _LONGEST_LINE: Final = 1 << 20
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MOST_PROBLEMS: Final = 5
+_MIB: Final = 1 << 20
 _SAME: Final = ("prompt", "seed", "generator", "generator_version")
 
 
@@ -75,10 +78,10 @@ class _Wanted:
     generator: str
     generator_version: str
 
-    def line(self, path: str, content: bytes) -> dict[str, object]:
+    def line(self, path: str, content: bytes, costs: Mapping[str, object]) -> dict[str, object]:
         """Return the line of the manifest."""
         own: dict[str, object] = {name: getattr(self, name) for name in self.__slots__}
-        return {"prompt_id": own.pop("prompt_id"), "path": path, **own, "sha256": hashlib.sha256(content).hexdigest()}
+        return {"prompt_id": own.pop("prompt_id"), "path": path, **own, "sha256": hashlib.sha256(content).hexdigest(), **costs}
 
 
 @dataclass(slots=True)
@@ -97,6 +100,7 @@ async def generate_pictures(
     samples: int = 1,
     seed: int = 0,
     concurrency: int = 1,
+    settings: Mapping[str, object] | None = None,
     watcher: Watcher | None = None,
     on_start: Callable[[int, int], None] | None = None,
 ) -> GenerationReport:
@@ -109,6 +113,7 @@ async def generate_pictures(
         samples: pictures per prompt.
         seed: of the first sample.
         concurrency: pictures at once.
+        settings: what the generator was set to, for the manifest: steps, precision, build.
         watcher: receives the progress.
         on_start: receives how many pictures the folder has, and how many are wanted.
 
@@ -131,7 +136,7 @@ async def generate_pictures(
         missing = [each for each in wanted if not _is_there(each, known, manifest)]
         if on_start is not None:
             on_start(len(wanted) - len(missing), len(wanted))
-        counts = await _Job(generator, folder, file, wanted, watcher or NoWatcher()).run(missing, concurrency)
+        counts = await _Job(generator, folder, file, wanted, settings or {}, watcher or NoWatcher()).run(missing, concurrency)
     finally:
         file.close()
     tried = counts.made + counts.failed.total()
@@ -195,12 +200,19 @@ class _Job:
     """Workers that share one iterator of wanted pictures."""
 
     def __init__(
-        self, generator: PictureGenerator, folder: Path, file: LineFile, wanted: Sequence[_Wanted], watcher: Watcher
+        self,
+        generator: PictureGenerator,
+        folder: Path,
+        file: LineFile,
+        wanted: Sequence[_Wanted],
+        settings: Mapping[str, object],
+        watcher: Watcher,
     ) -> None:
         self._generator = generator
         self._folder = folder
         self._file = file
         self._total = len(wanted)
+        self._settings = json.dumps(settings, sort_keys=True, ensure_ascii=False) if settings else None
         ids = Counter(name.casefold() for name in {each.prompt_id for each in wanted})
         self._alike = {name for name, count in ids.items() if count > 1}
         self._watcher = watcher
@@ -223,8 +235,11 @@ class _Job:
 
     async def _work(self, waiting: Iterator[_Wanted], kept: int) -> None:
         for wanted in waiting:
+            began = perf_counter()
             edit = await self._generator.generate(wanted.prompt, seed=wanted.seed)
-            problem = await asyncio.to_thread(self._keep, wanted, edit)
+            costs = {"seconds": round(perf_counter() - began, 6), "memory_mb": _peak_memory(), "settings": self._settings}
+            known = {name: value for name, value in costs.items() if value is not None}
+            problem = await asyncio.to_thread(self._keep, wanted, edit, known)
             counts = self._counts
             if problem is None:
                 counts.made += 1
@@ -238,7 +253,7 @@ class _Job:
             if counts.in_a_row >= MOST_FAILURES_IN_A_ROW:
                 return
 
-    def _keep(self, wanted: _Wanted, edit: Edit) -> Unscored | None:
+    def _keep(self, wanted: _Wanted, edit: Edit, costs: Mapping[str, object]) -> Unscored | None:
         """Write a picture and its line; returns the reason of a failure."""
         if edit.image is None:
             return edit.problem()
@@ -253,7 +268,7 @@ class _Job:
         stem = wanted.prompt_id if plain else digest("prompt file", wanted.prompt_id)
         path = f"{stem}.{wanted.sample}.{ending}"
         write_whole(self._folder / path, content, flushed=True)
-        self._file.append(json.dumps(wanted.line(path, content), ensure_ascii=False).encode())
+        self._file.append(json.dumps(wanted.line(path, content, costs), ensure_ascii=False).encode())
         return None
 
     def _report(self, kept: int) -> None:
@@ -264,6 +279,17 @@ class _Job:
         self._watcher.progressed(
             RunProgress(done=done, open=failed, total=self._total, calls=calls, seconds=seconds, reasons=counts.failed)
         )
+
+
+def _peak_memory() -> float | None:
+    """Return the peak memory in MiB until now: of the GPU, without one of this process; None where no model runs in it."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        return None
+    if torch.cuda.is_available():
+        return round(float(torch.cuda.max_memory_allocated()) / _MIB, 1)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (_MIB if sys.platform == "darwin" else 1024), 1)
 
 
 def _data(image: Media) -> bytes:

@@ -99,6 +99,9 @@ def _row(picture: Generated, prepared: PreparedPicture) -> Generation:
         width=prepared.original_width,
         height=prepared.original_height,
         kind=prepared.media.kind,
+        seconds=picture.seconds,
+        memory_mb=picture.memory_mb,
+        settings=picture.settings,
     )
 
 

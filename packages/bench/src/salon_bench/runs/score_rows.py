@@ -17,7 +17,8 @@ def read_scores(sources: Sequence[str], store: StoreAddress) -> pl.DataFrame:
     """Return the rows that sources name, each source once.
 
     Args:
-        sources: runs' ids, or tables (CSV, JSON, JSON Lines, Parquet) with the columns of the store's ``scores``.
+        sources: runs' ids, runs of other stores (:func:`located_run`), or tables (CSV, JSON, JSON Lines, Parquet) with the
+            columns of the store's ``scores``.
         store: where runs are looked for.
 
     Raises:
@@ -32,12 +33,30 @@ def _of_source(source: str, store: StoreAddress) -> pl.DataFrame:
         if not rows:
             raise InputError("there is no score", source=source)
         return frame_of(rows)
-    view = RunView(store, source)
+    store, run = located_run(source, store)
+    view = RunView(store, run)
     if view.scores.is_empty():
         allowed = view.read("scores").select(pl.col("run_id").unique()).collect()["run_id"].sort().to_list()
         hint = f"Give a run that has scores, or a table ({', '.join(TABLE_ENDINGS)})."
-        raise InputError("the store has no scores of the run", source=store, value=source, allowed=allowed, hint=hint)
+        raise InputError("the store has no scores of the run", source=store, value=run, allowed=allowed, hint=hint)
     return view.scores
+
+
+def located_run(source: str, store: StoreAddress) -> tuple[StoreAddress, str]:
+    """Return the store and the id of a run: those of ``STORE#RUN``, where STORE is a URL or a store's directory.
+
+    Args:
+        source: a run's id, or ``STORE#RUN``.
+        store: of a run without one.
+
+    Example:
+        >>> located_run("s3://releases/results#prism-1a2b", "results"), located_run("prism#2", "results")
+        (('s3://releases/results', 'prism-1a2b'), ('results', 'prism#2'))
+    """
+    address, _, run = source.rpartition("#")
+    if run and (is_url(address) or (address and (Path(address) / "store.json").is_file())):
+        return address, run
+    return store, source
 
 
 def frame_of(scores: Sequence[Score]) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """Tables that say which file was made for which prompt: CSV, JSON lines or Parquet, checked cell by cell."""
 
 import csv
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -29,6 +30,7 @@ class GeneratedRow:
         root: the folder that the file must lie in.
         model: None when the table has no such column.
         sample: from 0.
+        seconds, memory_mb, settings: as of ``records.Generation``; None where the table has none.
     """
 
     prompt_id: str
@@ -36,6 +38,9 @@ class GeneratedRow:
     root: Path
     model: str | None
     sample: int
+    seconds: float | None = None
+    memory_mb: float | None = None
+    settings: str | None = None
 
 
 def read_table(source: Path, *, absolute_paths: bool = False) -> Iterator[GeneratedRow]:
@@ -56,7 +61,10 @@ def read_table(source: Path, *, absolute_paths: bool = False) -> Iterator[Genera
             raise where.wrong(f"an id has at most {_LONGEST_ID} characters", "prompt_id", prompt_id)
         text = _text(row, "path", where)
         path, root = located(text, source, record.number, "path", absolute_paths=absolute_paths)
-        yield GeneratedRow(prompt_id, path, root, _text(row, "model", where) if "model" in row else None, _sample(row, where))
+        model = _text(row, "model", where) if "model" in row else None
+        numbers = [_positive(row, name, where) for name in ("seconds", "memory_mb")]
+        settings = None if row.get("settings") in (None, "") else _text(row, "settings", where)
+        yield GeneratedRow(prompt_id, path, root, model, _sample(row, where), *numbers, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,20 @@ def _text(row: Row, column: str, where: _Where) -> str:
     if _IMPOSSIBLE.search(value):
         raise where.wrong("holds a character that no file name or id can have", column, value)
     return value
+
+
+def _positive(row: Row, column: str, where: _Where) -> float | None:
+    """Return a number from 0; None for an empty cell."""
+    value = row.get(column)
+    if value is None or value == "":
+        return None
+    try:
+        number = math.nan if isinstance(value, bool) else float(str(value))
+    except ValueError:
+        number = math.nan
+    if not 0.0 <= number < math.inf:
+        raise where.wrong("must be a number from 0", column, value)
+    return number
 
 
 def _sample(row: Row, where: _Where) -> int:

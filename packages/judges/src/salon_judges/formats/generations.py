@@ -41,6 +41,7 @@ class Generated:
         path: where the file lies.
         root: the folder it must not lead out of.
         sha256: of the file when the run was planned, empty for one that could not be read; None: unknown.
+        seconds, memory_mb, settings: as of ``records.Generation``; None: unknown.
     """
 
     prompt_id: str
@@ -49,6 +50,9 @@ class Generated:
     path: Path
     root: Path
     sha256: str | None = None
+    seconds: float | None = None
+    memory_mb: float | None = None
+    settings: str | None = None
 
 
 class Generations:
@@ -113,8 +117,9 @@ def read_generations(
     table.
 
     In a table (``.csv`` with a header, ``.jsonl``, ``.parquet``) the columns ``prompt_id`` and ``path`` must be there;
-    ``sample`` (0 when absent) and ``model`` may. Where there is a column ``model``, only the rows of the model asked for are
-    taken. Other columns mean nothing here. Paths start at the table's folder and stay in it.
+    ``sample`` (0 when absent), ``model``, ``seconds``, ``memory_mb`` and ``settings`` may. Where there is a column ``model``,
+    only the rows of the model asked for are taken. Other columns mean nothing here. Paths start at the table's folder and stay
+    in it.
 
     Args:
         source: the folder or the table.
@@ -265,7 +270,20 @@ def _read_table(source: Path, model: str, known: frozenset[str], *, absolute_pat
         raise InputError("the table has no rows of the model", source=source, column="model", value=model, allowed=models)
     mine = [row for row in rows if row.model in (None, model)]
     unknown = dict.fromkeys(row.prompt_id for row in mine if row.prompt_id not in known)
-    files = [Generated(row.prompt_id, model, row.sample, row.path, row.root) for row in mine if row.prompt_id in known]
+    files = [
+        Generated(
+            row.prompt_id,
+            model,
+            row.sample,
+            row.path,
+            row.root,
+            seconds=row.seconds,
+            memory_mb=row.memory_mb,
+            settings=row.settings,
+        )
+        for row in mine
+        if row.prompt_id in known
+    ]
     if not files:
         raise InputError(
             f"none of the {len(mine):,} rows belongs to a prompt of the suite",

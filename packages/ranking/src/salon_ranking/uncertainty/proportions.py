@@ -1,6 +1,7 @@
 """Shares of yes among yes and no: Wilson's interval, and the exact test that it is one half. NumPy alone."""
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -50,6 +51,7 @@ def sign_test(heads: ArrayLike, tosses: ArrayLike) -> Floats:
     return p_values
 
 
+@lru_cache(maxsize=1024)  # of few changes the same counts come again and again
 def highest_share(count: int, trials: int, level: float) -> float:
     """Return the largest share of which as few as ``count`` of ``trials`` are no rarer than ``level``.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from salon_bench.runs.judged_files import JudgedFile, folders_of
 from salon_bench.runs.picture_digests import PictureDigests
+from salon_bench.runs.score_rows import located_run
 from salon_bench.runs.view import RunView
 from salon_console.table_rows import TABLE_ENDINGS
 from salon_judges.formats.generations import Generated, read_own_names
@@ -47,7 +48,7 @@ def pictures_of(source: str, scores: "pl.DataFrame", store: StoreAddress) -> Bui
     """
     if Path(source).is_dir():
         return _of_folder(Path(source))
-    return BuildPictures() if source.lower().endswith(TABLE_ENDINGS) else _of_run(RunView(store, source), scores)
+    return BuildPictures() if source.lower().endswith(TABLE_ENDINGS) else _of_run(RunView(*located_run(source, store)), scores)
 
 
 def _of_run(view: RunView, scores: "pl.DataFrame") -> BuildPictures:

@@ -46,43 +46,82 @@ def judged(measure: PairedMeasure, level: float) -> dict[str, Any]:
     least = least_units(1.0 - 2.0 * level, clustered=True)
     if count < least:
         return result
-    largest = float(np.abs(gaps).max())
-    spread = largest * float(np.std(gaps / largest, ddof=1)) if largest else 0.0  # of tiny values squares would vanish
-    error, degrees = spread / math.sqrt(count), count - 1.0
-    reach = two_sided_quantile(2.0 * level, degrees)
-    below, above = _hall(gaps, spread, reach)
-    low, high = result["difference"] - error * max(reach, below), result["difference"] + error * max(reach, above)
-    changed, fell = np.count_nonzero(gaps), int(np.count_nonzero(gaps < 0.0))
-    if changed < FEW_CHANGES:
-        rose = int(changed) - fell
-        low, high = min(low, -size * highest_share(fell, count, level)), max(high, size * highest_share(rose, count, level))
-    elif error > 0.0:
-        ratio = (result["difference"] + margin) / error
-        tail = 0.5 * float(two_sided_tail(np.array(min(abs(ratio), 1e100)), degrees))
+    spread, changed, fell = spread_of(gaps), int(np.count_nonzero(gaps)), int(np.count_nonzero(gaps < 0.0))
+    low, high = one_sided_ends(gaps, size, level)
+    if changed >= FEW_CHANGES and spread > 0.0:
+        ratio = (result["difference"] + margin) / (spread / math.sqrt(count))
+        tail = 0.5 * float(two_sided_tail(np.array(min(abs(ratio), 1e100)), count - 1.0))
         result["p_worse"] = tail if ratio < 0.0 else 1.0 - tail
     low -= measure.silence * float(pairs["silent"].sum()) / pairs.height
-    shares = (int(changed) / count, fell / count)
-    result |= {"low": low, "high": high, "needed": _needed(measure, result["difference"], spread, shares, level)}
+    if measure.rule.limit is None:
+        needed = prompts_needed(spread, changed / count, fell / count, size, margin, level)
+    else:
+        needed = _reached(spread, margin + result["difference"], level)
+    result |= {"low": low, "high": high, "needed": math.ceil(needed) if needed < MOST_NEEDED else None}
     if unscored > MOST_UNSCORED * pairs.height:
         return result
     result["verdict"] = "better" if low > 0.0 else "not worse" if low > -margin else "worse" if high < -margin else "cannot say"
     return result
 
 
-def _needed(measure: PairedMeasure, difference: float, spread: float, shares: tuple[float, float], level: float) -> int | None:
-    """Return how many prompts an equal build would need, and of a limit how many this one: to pass with the power."""
-    limited = measure.rule.limit is not None
-    apart = measure.margin + difference if limited else measure.margin
+def one_sided_ends(gaps: NDArray[np.float64], size: float, level: float) -> tuple[float, float]:
+    """Return the ends of the mean of differences, each one-sided at the level.
+
+    Args:
+        gaps: a difference for each prompt, at least 2.
+        size: how much a prompt can change at most.
+        level: the chance that an end misses.
+
+    Example:
+        >>> low, high = one_sided_ends(np.tile([-1.0, 1.0], 50), 1.0, 0.05)
+        >>> round(low, 4), round(high, 4)
+        (-0.1669, 0.1669)
+    """
+    count = len(gaps)
+    difference, spread = math.fsum(gaps) / count, spread_of(gaps)
+    error, reach = spread / math.sqrt(count), two_sided_quantile(2.0 * level, count - 1.0)
+    below, above = _hall(gaps, spread, reach)
+    low, high = difference - error * max(reach, below), difference + error * max(reach, above)
+    changed, fell = int(np.count_nonzero(gaps)), int(np.count_nonzero(gaps < 0.0))
+    if changed < FEW_CHANGES:
+        rose = changed - fell
+        low, high = min(low, -size * highest_share(fell, count, level)), max(high, size * highest_share(rose, count, level))
+    return low, high
+
+
+def spread_of(gaps: NDArray[np.float64]) -> float:
+    """Return the standard deviation of differences, also of tiny ones, whose squares would vanish."""
+    largest = float(np.abs(gaps).max())
+    return largest * float(np.std(gaps / largest, ddof=1)) if largest else 0.0
+
+
+def prompts_needed(
+    spread: float, changed: float, fell: float, size: float, margin: float, level: float, power: float = POWER
+) -> float:
+    """Return how many prompts an equal build takes to pass with the power; infinite where no number does.
+
+    Args:
+        spread: the standard deviation of differences.
+        changed, fell: the shares of prompts that changed and that fell.
+        size: how much a prompt can change at most.
+        margin: how much worse is allowed.
+        level: of an end.
+        power: between 0.5 and 1.
+
+    Example:
+        >>> prompts_needed(1.0, 1.0, 0.5, 5.0, 0.5, 0.05)
+        25
+    """
+    enough = min(FEW_CHANGES / changed if changed else math.inf, _exact_needed(fell, size, margin, level, power))
+    return max(_reached(spread, margin, level, power), enough)
+
+
+def _reached(spread: float, apart: float, level: float, power: float = POWER) -> float:
+    """Return how many prompts show, with the power, that a mean lies on its side of a value so far apart."""
     if apart <= 0.0:
-        return None
-    reaches = (NormalDist().inv_cdf(1.0 - level) + NormalDist().inv_cdf(POWER)) * spread / apart
-    enough = least_units(1.0 - 2.0 * level, clustered=True) if limited else math.inf
-    if not limited:
-        changed, fell = shares
-        few = FEW_CHANGES / changed if changed else math.inf
-        enough = min(few, _exact_needed(fell, measure.size, measure.margin, level))
-    needed = max(math.ceil(min(reaches, 1e9) ** 2), enough)
-    return math.ceil(needed) if needed < MOST_NEEDED else None
+        return math.inf
+    reaches = (NormalDist().inv_cdf(1.0 - level) + NormalDist().inv_cdf(power)) * spread / apart
+    return max(least_units(1.0 - 2.0 * level, clustered=True), math.ceil(min(reaches, 1e9) ** 2))
 
 
 def _hall(gaps: NDArray[np.float64], spread: float, reach: float) -> tuple[float, float]:
@@ -101,12 +140,12 @@ def _hall(gaps: NDArray[np.float64], spread: float, reach: float) -> tuple[float
     return turned(reach), -turned(-reach)
 
 
-def _exact_needed(fall: float, size: float, margin: float, level: float) -> float:
+def _exact_needed(fall: float, size: float, margin: float, level: float, power: float) -> float:
     """Return how many prompts bring the exact low end above -margin; infinite if no number does."""
     if fall * size >= margin:
         return math.inf
     count = FEW_CHANGES
-    reach = NormalDist().inv_cdf(POWER)
+    reach = NormalDist().inv_cdf(power)
     while count < MOST_NEEDED:
         fallen = fall * count + reach * math.sqrt(fall * count)  # no more of them fall with the power
         if size * highest_share(math.ceil(fallen), count, level) < margin:

@@ -1,0 +1,128 @@
+"""Plans of gates: what they promise, held against the gate itself and against the formula of normal changes."""
+
+import json
+import math
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from test_gate import Draw, flips, scores, shifts, verdict
+from verdict_store import VerdictStore
+
+from salon_bench.analysis.gate import MeasureRule, planning
+from salon_bench.analysis.gate.planning import GateSizes, pilot_scores, plan_gate
+from salon_console import main
+from salon_taxonomy.errors import InputError
+
+PASSING = ("better", "not worse")
+
+
+def planned(draw: Draw, margin: float, **options: float) -> GateSizes:
+    base, new = draw(np.random.default_rng(1))
+    return plan_gate(scores(base), scores(new), [("beauty", MeasureRule(margin))], **options)
+
+
+def test_prompts_and_seeds_are_those_of_the_formula_where_changes_are_normal():
+    """Changes of prompts have variance 0.25, each seed of a difference 2."""
+    found = planned(shifts(0.3, 4_000, samples=4), 0.2, power=0.9)
+    between, within = found.components.select("between", "within").row(0)
+    assert between == pytest.approx(0.25, abs=0.06) and within == pytest.approx(2.0, rel=0.05)
+    assert found.table["seeds"].to_list() == [1, 2, 4]
+    reach = NormalDist().inv_cdf(0.95) + NormalDist().inv_cdf(0.9)
+    for row in found.table.iter_rows(named=True):
+        expected = reach**2 * (0.25 + 2.0 / row["seeds"]) / 0.2**2
+        assert row["prompts"] == pytest.approx(expected, rel=0.12) and row["pictures"] == row["prompts"] * row["seeds"]
+        assert abs(row["power"] - 0.9) <= 0.05 and row["type_one"] <= 0.07
+
+
+@pytest.mark.parametrize(
+    ("draw", "of", "margin"),
+    [
+        (shifts(0.0, 2_000), lambda prompts: shifts(0.0, prompts), 0.4),
+        (flips(0.1, 0.1, 3_000), lambda prompts: flips(0.1, 0.1, prompts), 0.1),
+        (flips(0.01, 0.01, 3_000), lambda prompts: flips(0.01, 0.01, prompts), 0.05),
+    ],
+)
+def test_the_gate_itself_has_the_power_that_a_plan_promises(draw: Draw, of, margin: float):
+    [row] = planned(draw, margin).table.rows(named=True)
+    draws = [of(row["prompts"])(np.random.default_rng(seed)) for seed in range(100)]
+    passed = sum(verdict(*sides, margin) in PASSING for sides in draws) / 100
+    assert row["power"] >= 0.78 and abs(passed - row["power"]) <= 0.12  # three standard errors of 100 studies
+    assert row["type_one"] <= 0.07
+
+
+def test_one_build_with_several_seeds_is_planned_for_seeds_of_its_own():
+    base, _ = shifts(0.0, 3_000, samples=4)(np.random.default_rng(2))
+    found = plan_gate(scores(base), None, [("beauty", MeasureRule(0.2))])
+    row = found.components.row(0, named=True)
+    assert row["seeds"] == 2 and row["within"] == pytest.approx(2.0, rel=0.06) and row["between"] < 0.06
+    with pytest.raises(InputError, match="two or more seeds"):
+        plan_gate(scores(base[:, :1]), None, [("beauty", MeasureRule(0.2))])
+
+
+def test_smaller_margins_and_more_power_take_more_prompts_and_too_many_are_no_number(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(planning, "STUDIES", 200)
+    base, new = (scores(side) for side in shifts(0.0, 200)(np.random.default_rng(0)))
+    rules = [("beauty", MeasureRule(margin)) for margin in (0.8, 0.4, 0.2, 0.001)]
+    prompts = plan_gate(base, new, rules).table["prompts"].to_list()
+    assert prompts[:3] == sorted(prompts[:3]) and prompts[3] is None
+    more = plan_gate(base, new, rules[:3], power=0.95).table["prompts"].to_list()
+    assert all(many > few for many, few in zip(more, prompts, strict=False))
+    assert plan_gate(base, new, rules[:2], seed=3).table.equals(plan_gate(base, new, rules[:2], seed=3).table)
+    assert "–" in str(plan_gate(base, new, rules[3:]))
+
+
+def test_a_margin_beyond_the_worst_value_has_no_worse_build_and_lower_is_better_turns_the_values():
+    base, new = (scores(side) for side in flips(0.0, 0.0, 200)(np.random.default_rng(0)))
+    [row] = plan_gate(base, new, [("beauty", MeasureRule(0.9))]).table.rows(named=True)
+    assert row["type_one"] is None and row["power"] == 1.0
+    higher, lower = (plan_gate(base, new, [("beauty", MeasureRule(0.1, lower=side))]).table for side in (False, True))
+    assert abs(higher["prompts"][0] - lower["prompts"][0]) <= 5
+
+
+def test_a_pilot_that_says_nothing_is_refused():
+    base, new = (scores(side) for side in shifts(0.0, 20)(np.random.default_rng(0)))
+    rules = [("beauty", MeasureRule(0.2))]
+    with pytest.raises(InputError, match=r"no such measure: 'x' \(allowed: beauty\)"):
+        plan_gate(base, new, [("x", MeasureRule(0.2))])
+    with pytest.raises(InputError, match="a pilot needs 8 prompts or more"):
+        plan_gate(base.head(7), new, rules)
+    with pytest.raises(InputError, match="a pilot needs 8 prompts or more"):
+        plan_gate(base, new.with_columns(value=pl.lit(None, pl.Float64)), rules)
+    for power in (0.5, 1.0, math.nan):
+        with pytest.raises(InputError, match=r"between 0\.5 and 1"):
+            plan_gate(base, new, rules, power=power)
+
+
+def test_the_command_plans_from_runs_by_sample_and_from_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(planning, "STUDIES", 200)
+    store = VerdictStore(tmp_path)
+    random = np.random.default_rng(0)
+    prompts = [f"p{number}" for number in range(40)]
+    level = {name: random.normal(5, 3, 3) for name in prompts}  # of each seed: without pairs it would be noise
+    for run, shift in (("base", 0.0), ("new", 0.1)):
+        values = {("t", name, "beauty"): [*(level[name] + shift + random.normal(0, 0.1, 3))] for name in prompts}
+        store.run(run, values, subject=run, pictures=dict.fromkeys(prompts, Path(__file__)))
+    words = ["results", "plan-gate", "base", "new", "--store", str(store.path), "--format", "json"]
+    result = CliRunner().invoke(main, [*words, "--margin", "0.1", "--margin", "0.05"])
+    document = json.loads(result.stdout)
+    assert [row["seeds"] for row in document["rows"]] == [1, 2, 3] * 2
+    assert document["variances"][0]["within"] == pytest.approx(0.02, rel=0.5)
+    assert pilot_scores("base", store.path)["prompt_id"].unique().len() == 40
+    for name, side in zip(("base", "new"), shifts(0.0, 40)(random), strict=True):
+        scores(side).write_csv(tmp_path / f"{name}.csv")
+    tables = ["results", "plan-gate", str(tmp_path / "base.csv"), str(tmp_path / "new.csv")]
+    (tmp_path / "gate.toml").write_text("level = 0.1\n[measures.beauty]\nmargin = 0.5\n[measures.ssim]\nat_least = 0.9\n")
+    result = CliRunner().invoke(main, [*tables, "--plan", str(tmp_path / "gate.toml"), "--output", str(tmp_path / "plan.csv")])
+    assert result.exit_code == 0 and "one-sided at 10%" in result.output
+    assert pl.read_csv(tmp_path / "plan.csv")["margin"].to_list() == [0.5]
+    for wrong, problem in (
+        ([], "either --margin or --plan"),
+        (["--margin", "1", "--measure", "x"], "no such measure"),
+        (["--margin", "0"], "0.0 is not in the range"),
+    ):
+        result = CliRunner().invoke(main, [*tables, *wrong])
+        assert result.exit_code != 0 and problem in result.output
