@@ -287,7 +287,7 @@ def _peak_memory() -> float | None:
     if torch is None:
         return None
     if torch.cuda.is_available():
-        return float(round(torch.cuda.max_memory_allocated() / _MIB, 1))
+        return round(float(torch.cuda.max_memory_allocated()) / _MIB, 1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (_MIB if sys.platform == "darwin" else 1024), 1)
 

@@ -297,8 +297,7 @@ def _pilot(base: pl.DataFrame, new: pl.DataFrame | None, name: str, rule: Measur
         means = numbered.group_by("prompt_id", "sample").agg(pl.col("value").mean(), pl.col("known").all())
         sides.append(means.filter("known").drop("known"))
     both = sides[0] if new is None else sides[0].join(sides[1], on=["prompt_id", "sample"], suffix="_new")
-    counts = both.group_by("prompt_id").len()["len"].to_numpy()
-    seeds = int(np.median(counts)) if len(counts) else 0
+    seeds = int(np.median(both.group_by("prompt_id").len()["len"].to_numpy())) if both.height else 0
     whole = both.filter(pl.len().over("prompt_id") >= seeds).sort("prompt_id", "sample")
     whole = whole.filter(pl.int_range(pl.len()).over("prompt_id") < seeds)
     prompts = whole["prompt_id"].n_unique()

@@ -53,25 +53,15 @@ def judged(measure: PairedMeasure, level: float) -> dict[str, Any]:
         tail = 0.5 * float(two_sided_tail(np.array(min(abs(ratio), 1e100)), count - 1.0))
         result["p_worse"] = tail if ratio < 0.0 else 1.0 - tail
     low -= measure.silence * float(pairs["silent"].sum()) / pairs.height
-    shares = (changed / count, fell / count)
-    result |= {"low": low, "high": high, "needed": _needed(measure, result["difference"], spread, shares, level)}
+    if measure.rule.limit is None:
+        needed = prompts_needed(spread, changed / count, fell / count, size, margin, level)
+    else:
+        needed = _reached(spread, margin + result["difference"], level)
+    result |= {"low": low, "high": high, "needed": math.ceil(needed) if needed < MOST_NEEDED else None}
     if unscored > MOST_UNSCORED * pairs.height:
         return result
     result["verdict"] = "better" if low > 0.0 else "not worse" if low > -margin else "worse" if high < -margin else "cannot say"
     return result
-
-
-def _needed(measure: PairedMeasure, difference: float, spread: float, shares: tuple[float, float], level: float) -> int | None:
-    """Return how many prompts an equal build would need, and of a limit how many this one: to pass with the power."""
-    if measure.rule.limit is None:
-        needed = prompts_needed(spread, *shares, measure.size, measure.margin, level)
-    elif measure.margin + difference <= 0.0:
-        return None
-    else:
-        needed = max(
-            _reaching(spread, measure.margin + difference, level, POWER), least_units(1.0 - 2.0 * level, clustered=True)
-        )
-    return math.ceil(needed) if needed < MOST_NEEDED else None
 
 
 def one_sided_ends(gaps: NDArray[np.float64], size: float, level: float) -> tuple[float, float]:
@@ -123,13 +113,15 @@ def prompts_needed(
         25
     """
     enough = min(FEW_CHANGES / changed if changed else math.inf, _exact_needed(fell, size, margin, level, power))
-    return max(_reaching(spread, margin, level, power), enough)
+    return max(_reached(spread, margin, level, power), enough)
 
 
-def _reaching(spread: float, apart: float, level: float, power: float) -> int:
-    """Return how many normal differences bring an end that far from their mean, with the power."""
+def _reached(spread: float, apart: float, level: float, power: float = POWER) -> float:
+    """Return how many prompts show, with the power, that a mean lies on its side of a value so far apart."""
+    if apart <= 0.0:
+        return math.inf
     reaches = (NormalDist().inv_cdf(1.0 - level) + NormalDist().inv_cdf(power)) * spread / apart
-    return math.ceil(min(reaches, 1e9) ** 2)
+    return max(least_units(1.0 - 2.0 * level, clustered=True), math.ceil(min(reaches, 1e9) ** 2))
 
 
 def _hall(gaps: NDArray[np.float64], spread: float, reach: float) -> tuple[float, float]:
