@@ -541,3 +541,62 @@ def test_the_gitlab_job_runs_the_same_commands():
         assert words[:3] == ["salon", "results", "gate"]
         assert {word.partition("=")[0] for word in words if word.startswith("--") and word != "--"} <= options
     assert job["artifacts"]["reports"]["junit"] == "gate.xml"
+
+
+# --- Folders of pictures
+
+
+@pytest.fixture
+def two_builds(tmp_path: Path) -> Path:
+    from PIL import Image
+
+    random = np.random.default_rng(0)
+    for build in ("old", "new"):
+        (tmp_path / build).mkdir()
+    for number in range(12):
+        picture = random.integers(0, 255, (32, 32, 3)).astype(np.uint8)
+        Image.fromarray(picture).save(tmp_path / "old" / f"{number}.png")
+        noise = random.normal(0, 4 if number % 3 else 0, picture.shape)
+        Image.fromarray((picture + noise).clip(0, 255).astype(np.uint8)).save(tmp_path / "new" / f"{number}.png")
+    (tmp_path / "gate.toml").write_text("[measures.psnr]\nat_least = 30\n[measures.ssim]\nat_least = 0.9\n")
+    return tmp_path
+
+
+def folders(within: Path, *words: str) -> object:
+    command = ["results", "gate", str(within / "old"), str(within / "new"), "--plan", str(within / "gate.toml")]
+    return CliRunner().invoke(main, [*command, "--store", str(within / "none"), *words])
+
+
+def test_folders_of_pictures_are_held_to_limits_and_shown(two_builds: Path):
+    page = two_builds / "gate.html"
+    result = folders(two_builds, "--format", "json", "--output", str(page))
+    rows = {row["measure"]: row for row in json.loads(result.stdout)["rows"]}
+    assert result.exit_code == 0 and {row["verdict"] for row in rows.values()} == {"not worse"}
+    assert rows["ssim"]["identical"] == 4 and 30 < rows["psnr"]["new"] < 45
+    html = page.read_text()
+    assert html.count("data:image/webp") == 2 * 8 and 'class="apart"' in html  # 12 falls of 8 prompts
+    (two_builds / "gate.toml").write_text("[measures.psnr]\nat_least = 60\n")
+    assert folders(two_builds).exit_code == 1
+
+
+def test_folders_that_do_not_fit_are_refused_and_a_broken_picture_is_not_passed_over(two_builds: Path):
+    (two_builds / "new" / "3.png").write_bytes(b"no picture")
+    result = folders(two_builds)
+    assert result.exit_code == 3 and "cannot say" in result.stdout
+    (two_builds / "new" / "3.png").unlink()
+    result = folders(two_builds)
+    assert result.exit_code == 2 and "lacks 1 of 12 pictures" in result.stderr and "3" in result.stderr
+    (two_builds / "gate.toml").write_text("[measures.lpips]\nat_most = 0.1\n")
+    assert "there is no such measure: 'lpips'" in folders(two_builds).stderr
+    (two_builds / "gate.toml").write_text("[measures.beauty]\nmargin = 0.1\n")
+    assert folders(two_builds).exit_code == 2
+
+
+def test_battles_name_the_builds_as_their_folders(two_builds: Path):
+    (two_builds / "gate.toml").write_text("[measures.preferred]\nmargin = 0.2\n")
+    named = battles(60, 60, 60).with_columns(model_a=pl.lit("old"), model_b=pl.lit("new"))
+    named.write_csv(two_builds / "battles.csv")
+    assert folders(two_builds, "--battles", str(two_builds / "battles.csv")).exit_code == 0
+    named.with_columns(model_a=pl.lit("other")).write_csv(two_builds / "battles.csv")
+    result = folders(two_builds, "--battles", str(two_builds / "battles.csv"))
+    assert result.exit_code == 2 and "not between the two builds" in result.stderr

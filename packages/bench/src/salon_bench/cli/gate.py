@@ -1,7 +1,10 @@
 """``salon results gate``: did a new build get worse than the base by more than a margin?"""
 
 import sys
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
@@ -9,6 +12,9 @@ from salon_console.file_options import InputPath, RunOrFile
 from salon_console.options import FAILS_WITH, FORMAT, STORE, FiniteRange, output_option
 from salon_console.table_files import RESULT_ENDINGS
 from salon_taxonomy.store_address import StoreAddress
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -71,7 +77,6 @@ def gate(
     from salon_bench.analysis.gate import GatePlan
     from salon_bench.analysis.gate import gate as held
     from salon_bench.analysis.gate.history import gate_rows, keep_gate
-    from salon_bench.analysis.gate.pairing import IDENTITY
     from salon_bench.analysis.gate.pictures import BuildPictures, pictures_of
     from salon_bench.analysis.gate.speed import picture_seconds, speed
     from salon_bench.cli.progress_bar import Bar
@@ -96,11 +101,11 @@ def gate(
             if not side.files:
                 hint = "Give runs, or folders of pictures."
                 raise InputError("has no pictures, which measures with a limit need", source=each, hint=hint)
-        measures = [name for name in asked.of_pictures if name in IDENTITY]
         with Bar(Console(stderr=True), "pictures") as bar:
-            against = between(files[0].files, files[1].files, measures, names=(base, new), progress=bar.counted)
+            against = between(files[0].files, files[1].files, [*asked.of_pictures], names=(base, new), progress=bar.counted)
     rows = None if battles is None else Battles.read(battles).frame.collect()
-    found = held(sides[0], sides[1], asked, names=(base, new), against=against, battles=rows)
+    models = None if rows is None else _models(rows, (base, new), sides)
+    found = held(sides[0], sides[1], asked, names=(base, new), against=against, battles=rows, models=models)
     made = {"passed": found.passed, "level": found.level}
     times = [picture_seconds(each, side, store) for each, side in zip((base, new), sides, strict=True)]
     faster = speed(times[0], times[1], asked.level)
@@ -121,3 +126,19 @@ def gate(
         context.exit(1)
     if not found.passed and not allow_unclear:
         context.exit(3)
+
+
+def _models(battles: "pl.DataFrame", names: tuple[str, str], sides: "Sequence[pl.DataFrame]") -> tuple[str, str]:
+    """Return what battles call the base and the new build: the name of the file or folder, its model's, or base and new."""
+    from salon_taxonomy.errors import InputError
+
+    called = [
+        [name, Path(name).name, Path(name).stem, *side["subject_model"].unique().sort(), word]
+        for name, side, word in zip(names, sides, ("base", "new"), strict=True)
+    ]
+    there = {*battles["model_a"]} | {*battles["model_b"]}
+    for pair in product(*called):
+        if {*pair} == there and pair[0] != pair[1]:
+            return pair[0], pair[1]
+    hint = "Call them as the files, folders or models of BASE and NEW, or base and new."
+    raise InputError("the battles are not between the two builds:", source="--battles", value=sorted(there), hint=hint)

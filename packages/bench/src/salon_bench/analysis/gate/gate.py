@@ -38,7 +38,10 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 
 _WORST: Final = 12
-_COLUMNS: Final = (*("measure", "verdict", "base", "new", "difference"), "ends", "margin", "prompts", "unscored", "needed")
+_FIRST: Final = ("measure", "verdict", "base", "new")
+_COLUMNS: Final = (*_FIRST, "difference", "ends", "margin", "prompts", "unscored", "needed")
+_LIMITED: Final = (*_FIRST, "ends", "margin", "beyond", "identical", "prompts", "unscored", "needed")
+_WHOLE: Final = ("prompts", "unscored", "needed", "identical")
 _ENDS: Final = ("difference", "low", "high")
 _FLOATS: Final = (*_ENDS, "base", "new", "p_worse", "limit", "beyond")
 _COUNTS: Final = ("needed", "identical")
@@ -94,18 +97,20 @@ class Gate(ShownResult):
     def cells(self, frame: pl.DataFrame) -> Table:
         """Return rows of the table as people read them."""
         limited = frame["limit"].is_not_null().any()
-        columns = (*_COLUMNS, "beyond", "identical") if limited else _COLUMNS
+        columns = _LIMITED if limited else _COLUMNS
         rows = []
         for row in frame.iter_rows(named=True):
-            ends = MISSING if row["low"] is None else f"{row['low']:+.4g} – {row['high']:+.4g}"
-            means = [MISSING if row[name] is None else f"{row[name]:.4g}" for name in ("base", "new")]
-            difference = MISSING if row["difference"] is None else f"{row['difference']:+.4g}"
-            needed = MISSING if row["needed"] is None else f"{row['needed']:,}"
-            counts = (f"{row['prompts']:,}", f"{row['unscored']:,}", needed)
-            cells = (row["measure"], row["verdict"], *means, difference, ends, _allowed(row), *counts)
-            beyond = MISSING if row["beyond"] is None else f"{row['beyond']:.1%}"
-            same = MISSING if row["identical"] is None else f"{row['identical']:,}"
-            rows.append((*cells, beyond, same) if limited else cells)
+            cells = {name: MISSING if row.get(name) is None else f"{row[name]:,}" for name in _WHOLE}
+            cells |= {name: MISSING if row[name] is None else f"{row[name]:.4g}" for name in ("base", "new")}
+            cells |= {
+                "measure": row["measure"],
+                "verdict": row["verdict"],
+                "difference": MISSING if row["difference"] is None else f"{row['difference']:+.4g}",
+                "ends": MISSING if row["low"] is None else f"{row['low']:+.4g} – {row['high']:+.4g}",
+                "margin": _allowed(row),
+                "beyond": MISSING if row["beyond"] is None else f"{row['beyond']:.1%}",
+            }
+            rows.append(tuple(cells[name] for name in columns))
         return Table(columns, rows, frozenset(columns[2:]))
 
     def view(self) -> ResultView:
@@ -149,6 +154,7 @@ def gate(
     names: tuple[str, str] = ("base", "new"),
     against: pl.DataFrame | None = None,
     battles: pl.DataFrame | None = None,
+    models: tuple[str, str] | None = None,
 ) -> Gate:
     """Hold a new build against the base, prompt by prompt.
 
@@ -159,7 +165,8 @@ def gate(
         names: what to call the two.
         against: the new pictures against the base's (:func:`~salon_bench.analysis.between_builds.between`), for measures with
             a limit.
-        battles: between models of these names, for the measure ``preferred`` (:func:`of_battles`).
+        battles: between the two, for the measure ``preferred`` (:func:`of_battles`).
+        models: what the battles call them; None: as ``names``.
 
     Raises:
         InputError: a side has several models, they were judged by different versions, a measure is missing, or a side lacks
@@ -183,7 +190,7 @@ def gate(
     if battles is not None:
         if PREFERRED not in plan.measures:
             raise InputError("battles need a measure of the plan:", value=f"[measures.{PREFERRED}]")
-        measures.append(of_battles(battles, plan.measures[PREFERRED], *names))
+        measures.append(of_battles(battles, plan.measures[PREFERRED], *(models or names)))
     if not measures:
         hint = "Judge both builds (`salon bench run`); of pictures alone a plan needs limits."
         raise InputError("has no score", source=names[0], hint=hint)

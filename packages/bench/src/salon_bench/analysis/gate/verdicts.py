@@ -47,7 +47,7 @@ def judged(measure: PairedMeasure, level: float) -> dict[str, Any]:
     if count < least:
         return result
     spread, changed, fell = spread_of(gaps), int(np.count_nonzero(gaps)), int(np.count_nonzero(gaps < 0.0))
-    low, high = one_sided_ends(gaps, size, level)
+    low, high = one_sided_ends(gaps, size, level, may_rise=measure.rule.limit is None)
     if changed >= FEW_CHANGES and spread > 0.0:
         ratio = (result["difference"] + margin) / (spread / math.sqrt(count))
         tail = 0.5 * float(two_sided_tail(np.array(min(abs(ratio), 1e100)), count - 1.0))
@@ -64,13 +64,14 @@ def judged(measure: PairedMeasure, level: float) -> dict[str, Any]:
     return result
 
 
-def one_sided_ends(gaps: NDArray[np.float64], size: float, level: float) -> tuple[float, float]:
+def one_sided_ends(gaps: NDArray[np.float64], size: float, level: float, *, may_rise: bool = True) -> tuple[float, float]:
     """Return the ends of the mean of differences, each one-sided at the level.
 
     Args:
         gaps: a difference for each prompt, at least 2.
         size: how much a prompt can change at most.
         level: the chance that an end misses.
+        may_rise: whether a difference can be above 0.
 
     Example:
         >>> low, high = one_sided_ends(np.tile([-1.0, 1.0], 50), 1.0, 0.05)
@@ -85,7 +86,8 @@ def one_sided_ends(gaps: NDArray[np.float64], size: float, level: float) -> tupl
     changed, fell = int(np.count_nonzero(gaps)), int(np.count_nonzero(gaps < 0.0))
     if changed < FEW_CHANGES:
         rose = changed - fell
-        low, high = min(low, -size * highest_share(fell, count, level)), max(high, size * highest_share(rose, count, level))
+        low = min(low, -size * highest_share(fell, count, level))
+        high = max(high, size * highest_share(rose, count, level)) if may_rise else min(high, 0.0)
     return low, high
 
 
