@@ -19,7 +19,8 @@ and by the generic forms, for questions of one's own:
     a mark of a scale  parse_scale              –                     int
     a JSON object      parse_object             –                     what the caller makes of it
 
-``answer_probabilities`` reads the log-probabilities of a reply's first tokens instead of its text.
+``answer_probabilities`` reads the log-probabilities of a reply's first tokens instead of its text, ``value_probabilities``
+those behind a key of a JSON object.
 
 Example:
     >>> parse_prism('{"justification": "One finger too many.", "score": 7}')
@@ -48,7 +49,7 @@ from salon_taxonomy.answers.magicmirror import (
 )
 from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
 from salon_taxonomy.answers.prism import PrismAnswer, parse_prism, render_prism
-from salon_taxonomy.answers.probabilities import AnswerProbabilities, answer_probabilities
+from salon_taxonomy.answers.probabilities import AnswerProbabilities, answer_probabilities, value_probabilities
 from salon_taxonomy.answers.r3 import R3Answer, parse_r3, render_r3
 from salon_taxonomy.answers.reading import Fidelity
 
@@ -84,4 +85,5 @@ __all__ = [
     "render_magicmirror",
     "render_prism",
     "render_r3",
+    "value_probabilities",
 ]

@@ -48,6 +48,8 @@ BETTER: Final = "a is better"
 """The dimension of a verdict: 1 picture a, ½ a tie, 0 picture b."""
 GOOD: Final = "both good"
 """The dimension that says which kind of tie it is: 1 both good, 0 both bad."""
+VERDICT: Final = "verdict"
+"""The key of a reply's verdict."""
 SCORE: Final = "score"
 """The dimension of a picture's score, in the scorer's unit; of a scorer whose lower values are better, with the other sign."""
 ORDERS: Final = ("a left", "a right")
@@ -210,4 +212,4 @@ def _question(case: Case, *, a_left: bool) -> Question:
     before: list[str | Media] = ["Before:", case.media[2]] if len(case.media) > 2 else []
     video = left.kind == MediaKind.VIDEO
     text = _TEMPLATES.render("pair", prompt=case.prompt.text, source=bool(before), video=video)
-    return asked((*before, "Left:", left, "Right:", right, text), "verdict", {"enum": [str(each) for each in Shown]})
+    return asked((*before, "Left:", left, "Right:", right, text), VERDICT, {"enum": [str(each) for each in Shown]})
