@@ -42,7 +42,8 @@ def audit(
     In place of verdict, score_a and score_b of a scorer. Or PAIRS are votes of people and --judged the judges' verdicts, both
     as `salon votes rank` reads them. Or PAIRS is the file of a released set, known by its columns (GenAI-Bench, MMRB2,
     ImageRewardDB, MJ-Bench, VideoGen-RewardBench, EditReward-Bench, HPDv2, Pick-a-Pic), and the accuracy by its own rule is
-    printed too; --judged then has battle_id with verdict (or score_a, score_b), or picture with score.
+    printed too; --judged then has battle_id with verdict (or score_a, score_b, or side_a_shown with a judge's reply or chat
+    messages), or picture with score.
 
     \b
     Example:

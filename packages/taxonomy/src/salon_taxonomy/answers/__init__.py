@@ -18,6 +18,8 @@ and by the generic forms, for questions of one's own:
     a label of a menu  parse_choice             –                     str
     a mark of a scale  parse_scale              –                     int
     a JSON object      parse_object             –                     what the caller makes of it
+    … one of its keys  parse_value              –                     what the caller makes of it
+    one of two         parse_pair_verdict       –                     SideVerdict
 
 ``answer_probabilities`` reads the log-probabilities of a reply's first tokens instead of its text, ``value_probabilities``
 those behind a key of a JSON object.
@@ -37,7 +39,14 @@ from salon_taxonomy.answers.artifact_bench import (
     parse_video_choice,
     parse_yes_no,
 )
-from salon_taxonomy.answers.forms import OffMenuError, parse_choice, parse_object, parse_scale, parse_yes_or_no
+from salon_taxonomy.answers.forms import (
+    OffMenuError,
+    parse_choice,
+    parse_object,
+    parse_scale,
+    parse_value,
+    parse_yes_or_no,
+)
 from salon_taxonomy.answers.magicmirror import (
     MAGICMIRROR_MENU,
     Artifact,
@@ -48,6 +57,7 @@ from salon_taxonomy.answers.magicmirror import (
     render_magicmirror,
 )
 from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
+from salon_taxonomy.answers.pair_verdict import SideVerdict, parse_pair_verdict
 from salon_taxonomy.answers.prism import PrismAnswer, parse_prism, render_prism
 from salon_taxonomy.answers.probabilities import AnswerProbabilities, answer_probabilities, value_probabilities
 from salon_taxonomy.answers.r3 import R3Answer, parse_r3, render_r3
@@ -66,6 +76,7 @@ __all__ = [
     "Parsed",
     "PrismAnswer",
     "R3Answer",
+    "SideVerdict",
     "Unparsed",
     "VideoChoiceAnswer",
     "YesNoAnswer",
@@ -76,9 +87,11 @@ __all__ = [
     "parse_magicmirror_json",
     "parse_object",
     "parse_option_letters",
+    "parse_pair_verdict",
     "parse_prism",
     "parse_r3",
     "parse_scale",
+    "parse_value",
     "parse_video_choice",
     "parse_yes_no",
     "parse_yes_or_no",
