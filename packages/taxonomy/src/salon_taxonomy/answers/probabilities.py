@@ -106,8 +106,10 @@ def value_probabilities(tokens: Sequence[Token], key: str, menu: Mapping[str, Se
     behind = [match.end() for match in re.finditer(rf'"{re.escape(key)}"\s*:', "".join(token.text for token in tokens))]
     if not behind:
         return None
-    ends = accumulate(len(token.text) for token in tokens)
+    ends = [*accumulate(len(token.text) for token in tokens)]
     value = next((place for place, end in enumerate(ends) if end > behind[-1]), len(tokens))
+    if value < len(tokens) and ends[value] - len(tokens[value].text) < behind[-1]:  # it begins within the key
+        value += not _word(tokens[value].text[behind[-1] - ends[value] :])
     return answer_probabilities(tokens[value:], menu)
 
 
