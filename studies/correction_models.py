@@ -9,13 +9,16 @@ import polars as pl
 
 from salon_ranking import Battles, correct_ratings
 from salon_ranking.errors import UnratableError
+from salon_ranking.models.options import Ties
 
 MODELS, BATTLES, VOTES = 6, 3_000, 400
 TIE, SIDE = 0.55, 0.4
-"""Davidson's ν, with which a fifth of the battles are ties, and the log-odds by which people prefer the left picture."""
+"""Davidson's ν, and the log-odds by which people prefer the left picture. With ν, and with κ = 1 + ν of Rao and Kupper, a fifth
+of the battles are ties."""
 POINTS = 400 / math.log(10)
-GUESSES = {"davidson": (0.2,), "side_a_shown": (0.2,), "three judges": (0.2, 0.35, 0.5)}
-"""The part of the battles that each judge guesses; a fifth, so that it agrees with people on eight of ten."""
+TIE_MODELS: dict[str, Ties] = {"davidson": "davidson", "rao-kupper": "rao-kupper"}
+GUESSES = {"davidson": (0.2,), "rao-kupper": (0.1,), "side_a_shown": (0.2,), "three judges": (0.2, 0.35, 0.5)}
+"""The part of the battles that each judge guesses, so that it (of three, the first) agrees with people on eight of ten."""
 
 
 def league(kind: str, seed: int) -> tuple[pl.DataFrame, pl.DataFrame, np.ndarray]:
@@ -34,6 +37,9 @@ def league(kind: str, seed: int) -> tuple[pl.DataFrame, pl.DataFrame, np.ndarray
     noise = random.gumbel(size=(3, BATTLES))  # the difference of two of these is logistic
 
     def seen(lean: np.ndarray) -> np.ndarray:
+        if kind == "rao-kupper":
+            felt = gap + lean + noise[0] - noise[1]
+            return np.where(np.abs(felt) < math.log(1 + TIE), 2, np.where(felt > 0, 0, 1))
         half = (gap + lean) / 2
         best: np.ndarray = np.argmax(np.stack([half, -half, tie]) + noise, axis=0)
         return best
@@ -62,18 +68,16 @@ def coverage(kind: str, leagues: int) -> tuple[list[float], int]:
 
     NaN is the parameter of a model without one.
     """
-    truth = TIE if kind == "davidson" else SIDE
+    truth = {"davidson": TIE, "rao-kupper": 1 + TIE}.get(kind, SIDE)
     rows: list[tuple[float, ...]] = []
     for seed in range(leagues):
         people, judged, strength = league(kind, seed)
         drawn = people[np.random.default_rng((seed, 1)).choice(BATTLES, VOTES, replace=False)]
         votes, verdicts = Battles.from_frame(drawn), Battles.from_frame(judged, ids=None)
         try:
-            if kind == "davidson":
-                board = correct_ratings(votes, verdicts, baseline="m0", ties="davidson")
-            else:
-                covariates = [kind] if kind == "side_a_shown" else []
-                board = correct_ratings(votes, verdicts, baseline="m0", covariates=covariates)
+            covariates = [kind] if kind == "side_a_shown" else []
+            ties = TIE_MODELS.get(kind, "half")
+            board = correct_ratings(votes, verdicts, baseline="m0", ties=ties, covariates=covariates)
         except UnratableError:
             continue
         agreed = (people["winner"] == judged["winner"][:BATTLES]).to_numpy().mean()

@@ -15,7 +15,7 @@ from browsing import Served, context, opened
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 from small_arena import MODELS, PROMPTS, Clock, write_material, write_prompts
 from test_arena_over_http import Visitor, visitors
 from test_arena_pages import faults
@@ -267,4 +267,90 @@ def test_four_are_ranked_by_keys_and_by_clicks(
             for letter in "ABCD":
                 assert page.get_by_role("group", name=f"{letter}: Place").get_by_role("radio").count() == 4
             assert heard == []
+        served.close()
+
+
+def dragged(page: Page, file: int | str, to: str, *, drop: bool = True) -> None:
+    """Drag a picture (by number) or its letter in the places to what a selector names, by mouse."""
+    source = (
+        page.locator("figure .view").nth(file) if isinstance(file, int) else page.locator(f'#places .chip:text-is("{file}")')
+    )
+    (one, other) = (each.bounding_box() for each in (source, page.locator(to)))
+    assert one is not None and other is not None
+    page.mouse.move(one["x"] + one["width"] / 2, one["y"] + one["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(one["x"] + one["width"] / 2 + 9, one["y"] + one["height"] / 2)
+    page.mouse.move(other["x"] + other["width"] / 2, other["y"] + other["height"] / 2, steps=4)
+    if drop:
+        page.mouse.up()
+
+
+def in_places(page: Page) -> list[str]:
+    return page.locator("#places li").evaluate_all("all => all.map((one) => one.textContent.slice(1))")  # type: ignore[no-any-return]
+
+
+@pytest.mark.browser
+def test_pictures_are_dragged_into_places_and_onto_another_for_a_tie(browser: Browser, tmp_path: Path) -> None:
+    material = read_material(*write_material(tmp_path, models=SIX, samples=1, size=96))
+    with ArenaDatabase.open(tmp_path / "rankings.db") as database:
+        served = Served(tmp_path, service=WorkService(database, ranking_task(material)))
+        with context(browser, served, 1400) as (rater, heard):
+            page = opened(rater, served, ready="#stage figure")
+            dragged(page, 0, '[data-place="3"]')
+            dragged(page, 1, "figure:nth-of-type(3)")  # it has no place yet: nothing is shared
+            dragged(page, 2, '[data-place="1"]')
+            dragged(page, 1, "figure:nth-of-type(3)")
+            assert in_places(page) == ["BC", "", "A", ""] and page.locator("#left").text_content() == "1 to answer"
+            dragged(page, 3, '[data-place="4"]', drop=False)
+            assert page.locator(".ghost").count() == 1 and page.locator(".over").count() == 1
+            page.keyboard.press("Escape")
+            page.mouse.up()
+            assert in_places(page) == ["BC", "", "A", ""] and page.locator(".ghost, .over").count() == 0
+            dragged(page, 3, "#prompt")  # onto no place
+            dragged(page, 3, '[data-place="4"]')
+            dragged(page, "A", '[data-place="2"]')
+            assert in_places(page) == ["BC", "A", "", "D"] and not page.locator("dialog[open]").count()
+            assert [page.get_by_role("radio", checked=True).nth(n).get_attribute("value") for n in range(4)] == list("2114")
+            page.locator("figure .view").nth(1).click()  # a click is no drag
+            assert page.locator("dialog[open]").count() == 1
+            page.get_by_role("button", name="Close").click()
+            page.get_by_role("button", name="Done").click()
+            assert json.loads(served.wait_for_answers(1)[0][1]) == [[2], [1], [1], [3]]
+            page.wait_for_selector("#stage figure")
+            assert in_places(page) == [""] * 4
+            for key in "1223":  # keys fill the same places
+                page.keyboard.press(key)
+            assert in_places(page) == ["A", "BC", "D", ""] and faults(page) == [] and heard == []
+        served.close()
+
+
+@pytest.mark.browser
+def test_a_finger_drags_letters_and_still_scrolls_on_pictures(browser: Browser, tmp_path: Path) -> None:
+    material = read_material(*write_material(tmp_path, models=SIX, samples=1, size=96))
+    with ArenaDatabase.open(tmp_path / "rankings.db") as database:
+        served = Served(tmp_path, service=WorkService(database, ranking_task(material)))
+        with context(browser, served, 360, has_touch=True) as (rater, heard):
+            page = opened(rater, served, ready="#stage figure")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360
+            finger = rater.new_cdp_session(page)
+
+            def drag(source: str, to: str) -> None:
+                boxes = [page.locator(each).bounding_box() for each in (source, to)]
+                (x, y), (to_x, to_y) = ((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in boxes if box)
+                points = [(x + (to_x - x) * part / 5, y + (to_y - y) * part / 5) for part in range(6)]
+                for kind, places in (("Start", points[:1]), ("Move", points[1:]), ("End", [None])):
+                    for place in places:
+                        touches = [] if place is None else [{"x": place[0], "y": place[1]}]
+                        finger.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": touches})
+
+            for number, place in ((1, 4), (2, 1), (3, 1), (4, 2)):
+                page.locator(f"figure:nth-of-type({number})").scroll_into_view_if_needed()
+                drag(f"figure:nth-of-type({number}) figcaption", f'[data-place="{place}"]')
+            assert in_places(page) == ["BC", "D", "", "A"]
+            drag("#places .chip:text-is('D')", '[data-place="3"]')
+            page.evaluate("scrollTo(0, 0)")
+            drag("figure:nth-of-type(3) .view", "#prompt")
+            assert in_places(page) == ["BC", "", "D", "A"] and page.locator(".ghost").count() == 0
+            page.get_by_role("button", name="Done").tap()
+            assert json.loads(served.wait_for_answers(1)[0][1]) == [[3], [1], [1], [2]] and heard == []
         served.close()

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from for_each import for_each
-from salon_bench.suites.magic_bench_377.replies import Shown, parse_battle, parse_check, parse_mark
-from salon_taxonomy.answers import Note, Parsed, Unparsed
+from salon_bench.suites.magic_bench_377.replies import parse_check, parse_mark
+from salon_taxonomy.answers import Note, Parsed, SideVerdict, Unparsed, parse_pair_verdict
 from salon_taxonomy.testing import HOSTILE_REPLIES, spoiled
 from salon_taxonomy.verdict import Reason
 
-PARSERS = {"satisfied": parse_check, "score": parse_mark, "verdict": parse_battle}
-ANSWERS = {"satisfied": [True, False], "score": [1, 2, 3, 4, 5], "verdict": [str(each) for each in Shown]}
+PARSERS = {"satisfied": parse_check, "score": parse_mark, "verdict": parse_pair_verdict}
+ANSWERS = {"satisfied": [True, False], "score": [1, 2, 3, 4, 5], "verdict": [str(each) for each in SideVerdict]}
 
 
 @pytest.mark.parametrize("key", PARSERS)
@@ -56,7 +56,7 @@ def test_every_verdict_on_the_menu_is_read_wherever_it_stands(key, frame):
 
 
 def test_a_battles_verdict_may_be_spelled_with_underscores_and_capitals():
-    assert parse_battle('{"reason": "", "verdict": "Both_Bad "}').answer is Shown.BOTH_BAD
+    assert parse_pair_verdict('{"reason": "", "verdict": "Both_Bad "}').answer is SideVerdict.BOTH_BAD
 
 
 def test_keys_that_nobody_asked_for_are_noted():

@@ -15,7 +15,7 @@ from salon_bench.suites import dry_run, suite_named
 from salon_bench.suites.contract.dry_run import shape
 from salon_bench.suites.contract.suite import Case
 from salon_console import main
-from salon_judges.testing.mock_server import Asked, Script, fixed, serving
+from salon_judges.testing.mock_server import Asked, Script, ScriptLine, fixed, serving
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import MediaKind, Prompt, Score
 from salon_taxonomy.testing import HOSTILE_REPLIES
@@ -280,3 +280,65 @@ def test_pairs_that_people_left_open_and_a_judge_named_twice_are_refused(world: 
     assert "the same judge was named twice" in salon("bench", "audit", judge, judge, "--pairs", "pairs.csv").stderr
     write(world / "pairs.csv", [{**row, "winner": ""} for row in rows_of(world / "pairs.csv")])
     assert "people answered about none of the pairs" in salon("bench", "audit", judge, "--pairs", "pairs.csv").stderr
+
+
+LONG = ({'{"reason": "': 1.0}, *({f" word{number}": 1.0} for number in range(60)), {'", "verdict":': 1.0}, {' "': 1.0})
+LEANS_LEFT = (*LONG, {"left": 0.5, "right": 0.3, "both": 0.2}, {'"}': 1.0})
+SAYS_BOTH = (*LONG, {"both": 0.7, "left": 0.1, "right": 0.1, "and": 0.1}, {" bad": 0.6, " good": 0.4}, {'"}': 1.0}, {"\n": 1.0})
+
+
+def judge_file(folder: Path, url: str, top: int = 5) -> str:
+    (folder / "judge.toml").write_text(f'kind = "vllm"\nmodel = "m"\nbase_url = "{url}"\n[decoding]\ntop_logprobs = {top}\n')
+    return "judge.toml"
+
+
+def test_chances_are_those_of_the_verdict_s_tokens_and_their_mean_over_both_orders_has_no_side(world: Path) -> None:
+    with serving(Script((ScriptLine(tokens=LEANS_LEFT),))) as server:
+        judge = judge_file(world, server.url)
+        words = ("bench", "audit", judge, "--pairs", "pairs.csv", "--wrong", "wrong.csv", "--output", "audit.html")
+        document = json.loads(salon(*words, "--format", "json").stdout)
+        asked = server.stats.requests
+        assert audited(judge)["rows"] == document["rows"]
+        assert server.stats.requests == asked, "the stored tokens are those of the live reply"
+    [row] = document["rows"]
+    assert (row["brier"], row["ece"], row["first"]) == (pytest.approx(0.25), pytest.approx(0.0), 1.0)
+    assert [(each["pairs"], each["chance"], each["share"]) for each in document["calibration"]] == [
+        (12, pytest.approx(0.5), 0.5)
+    ]
+    wrong = pl.read_csv(world / "wrong.csv")
+    for side, chance in wrong.select("side_a_shown", "chance_a").iter_rows():
+        assert chance == pytest.approx(0.5 if side == "left" else 0.3)
+    assert wrong["chance_tie"].to_list() == pytest.approx([0.2] * 12)
+    page = (world / "audit.html").read_text()
+    assert "Calibration" in page and "p3" in page and "<svg" in page
+
+
+def test_a_tie_of_the_judge_is_a_chance_of_a_half_and_its_menu_is_renormalised(world: Path) -> None:
+    with serving(Script((ScriptLine(tokens=SAYS_BOTH),))) as server:
+        words = ("bench", "audit", judge_file(world, server.url), "--pairs", "pairs.csv", "--format", "json")
+        result = salon(*words, "--wrong", "wrong.csv")
+    [row] = json.loads(result.stdout)["rows"]
+    assert (row["accuracy"], row["brier"]) == (0.5, pytest.approx(0.25))
+
+
+@pytest.mark.parametrize("top", [0, 5])
+def test_without_log_probabilities_of_the_verdict_there_is_no_calibration(world: Path, top: int) -> None:
+    other = ({'{"reason": "", "verdict": "left"': 0.9, "x": 0.1}, {"}": 1.0})  # one token for all: nothing of its own
+    with serving(Script((ScriptLine(tokens=other),) if top else (), fixed('{"reason": "", "verdict": "left"}'))) as server:
+        document = audited(judge_file(world, server.url, top))
+    assert document["rows"][0]["brier"] is None and document["rows"][0]["accuracy"] == 0.5
+    assert "calibration" not in document
+
+
+def test_the_page_of_wrong_pairs_begins_where_most_people_agreed(world: Path) -> None:
+    votes = {f"p{number}": (3, 0) if number == 7 else (2, 1) for number in range(12)}
+    rows = [
+        {**row, **dict(zip(("votes_a", "votes_b"), votes[row["battle_id"]], strict=True))}
+        for row in rows_of(world / "pairs.csv")
+    ]
+    write(world / "pairs.csv", rows)
+    salon(
+        "bench", "audit", "scorer:./metrics.py:dark", "--pairs", "pairs.csv", "--wrong", "wrong.html", "--output", "audit.html"
+    )
+    page = (world / "wrong.html").read_text()
+    assert min((page.index(f">p{number}<"), number) for number in range(12))[1] == 7

@@ -13,16 +13,18 @@ from polars.testing import assert_frame_equal
 from salon_ranking import Battles, CorrectedRatings, correct_ratings, rank
 from salon_ranking.cli import votes as votes_commands
 from salon_ranking.correction.estimate import estimate, loss_rows, mixed
-from salon_ranking.correction.joint_fit import loss_at
+from salon_ranking.correction.joint_fit import loss_at, rao_kupper_terms
 from salon_ranking.correction.pairing import paired
 from salon_ranking.errors import CovariateCollinearityError, CovariateError, OptionError, UnratableError
 from salon_ranking.models.options import FitOptions
+from salon_ranking.models.ties import rao_kupper
 from studies.correction_models import coverage
 
 NAMES = np.array(["m0", "m1", "m2", "m3"])
 OUTCOMES = np.array(["model_a", "model_b", "tie"])
 KINDS: dict[str, dict[str, Any]] = {
     "davidson": {"ties": "davidson"},
+    "rao-kupper": {"ties": "rao-kupper"},
     "length": {"covariates": ("length_a,length_b",)},
     "side": {"covariates": ("side_a_shown",)},
     "style": {"covariates": ("style_a,style_b", "length_a,length_b")},
@@ -106,7 +108,11 @@ def test_without_the_judge_it_is_the_board_of_people(kind: str) -> None:
     for name in ("rating", "ci_low", "ci_high"):
         np.testing.assert_allclose(table[name], expected[name], atol=1e-5)
     np.testing.assert_allclose(table["rating"], table["people"], atol=1e-9)
-    if kind in ("davidson", "side"):  # standard deviations and the most frequent category are those of the verdicts
+    if kind in (
+        "davidson",
+        "rao-kupper",
+        "side",
+    ):  # standard deviations and the most frequent category are those of the verdicts
         columns = [name for name in plain.parameters.columns if name != "component"]
         assert_frame_equal(found.parameters.select(columns), plain.parameters.select(columns), abs_tol=1e-6)
     else:
@@ -147,6 +153,7 @@ def test_slopes_and_curvature_are_those_of_the_loss(kind: str) -> None:
     assert both.further is not None
     parts = loss_rows(both, both.further, 0.6)
     at = np.random.default_rng(2).normal(0, 0.5, 4 + max(len(both.further.terms), 1))
+    at[-1] = abs(at[-1])  # ln κ is above 0
     _, slopes, curvature = loss_at(parts, at)
     for number, step in enumerate(1e-5 * np.eye(len(at))):
         (up, slopes_up, _), (down, slopes_down, _) = (loss_at(parts, at + sign * step) for sign in (1, -1))
@@ -154,11 +161,27 @@ def test_slopes_and_curvature_are_those_of_the_loss(kind: str) -> None:
         np.testing.assert_allclose(curvature[number], (slopes_up - slopes_down) / 2e-5, atol=1e-8)
     one = estimate(both, 0.6)
     np.testing.assert_allclose(loss_at(parts, np.append(one.theta, one.further))[1], 0.0, atol=1e-9)
-    if kind != "side":  # with covariates alike in votes and verdicts the loss is convex everywhere
+    if kind not in ("side", "rao-kupper"):  # with covariates alike in votes and verdicts the loss is convex everywhere
         assert np.linalg.eigvalsh(curvature).min() > -1e-12
 
 
-@pytest.mark.parametrize("kind", ["davidson", "side"])
+def test_terms_of_rao_and_kupper_are_those_of_rank_s_likelihood() -> None:
+    """Of single outcomes; of several judges' shares their mean. Far from 0 they stay finite."""
+    rng = np.random.default_rng(4)
+    gap, outcome = rng.normal(0, 3, 60), rng.integers(0, 3, 60).astype(np.uint8)
+    score, ties = np.array([1.0, 0.0, 0.5])[outcome], (outcome == 2) * 1.0
+    for t in (0.01, 0.4, 3.0):
+        for mine, other in zip(rao_kupper_terms(gap, t, score, ties), rao_kupper(gap, t, outcome), strict=True):
+            np.testing.assert_allclose(mine, other, rtol=1e-6, atol=1e-9)
+        mixture = rao_kupper_terms(gap, t, np.full(60, 0.7), np.full(60, 0.2))
+        of_each = [rao_kupper(gap, t, np.full(60, number, dtype=np.uint8)) for number in range(3)]
+        for number, mine in enumerate(mixture):
+            np.testing.assert_allclose(mine, sum(w * one[number] for w, one in zip((0.6, 0.2, 0.2), of_each, strict=True)))
+    far = rao_kupper_terms(np.array([-60.0, 60.0]), 5.0, np.array([0.5, 0.5]), np.ones(2))
+    assert np.isfinite(far).all()
+
+
+@pytest.mark.parametrize("kind", ["davidson", "rao-kupper", "side"])
 def test_the_bootstrap_is_as_wide_as_the_sandwich(kind: str) -> None:
     votes, judged, _ = drawn()
     plain, resampled = (board(votes, judged, replicates=number, **KINDS[kind]) for number in (0, 100))
@@ -172,7 +195,7 @@ def test_the_bootstrap_is_as_wide_as_the_sandwich(kind: str) -> None:
 def test_several_judges_and_boards_by_category_keep_their_parameters() -> None:
     votes, judged, _ = drawn()
     twins = pl.concat([judged.with_columns(rater_id=pl.lit(name)) for name in ("one", "twin")])
-    for kind in ("davidson", "side"):
+    for kind in ("davidson", "rao-kupper", "side"):
         alone, twice = (board(votes, frame, by="category", **KINDS[kind]) for frame in (judged, twins))
         assert_frame_equal(alone.table.drop("verdicts"), twice.table.drop("verdicts"), abs_tol=1e-6)
         assert_frame_equal(alone.parameters, twice.parameters, abs_tol=1e-6)
@@ -189,25 +212,27 @@ def test_without_ties_the_tie_parameter_is_0_and_the_board_is_plain() -> None:
     votes, judged, _ = (frame.filter(pl.col("winner") != "tie") for frame in drawn())
     votes = votes.join(judged, on="battle_id", how="semi")
     found, plain = (board(votes, judged, ties=ties) for ties in ("davidson", "half"))
+    other = board(votes, judged, ties="rao-kupper")
     assert_frame_equal(found.table, plain.table)
+    assert_frame_equal(other.table, plain.table)
+    assert other.parameters.select("term", "estimate", "ci_low", "people", "judge").row(0) == ("κ", 1.0, None, 1.0, 1.0)
     assert found.parameters.select("term", "estimate", "ci_low", "people", "judge").row(0) == ("ν", 0.0, None, 0.0, 0.0)
     assert plain.parameters.is_empty()
     assert plain.parameters.columns == found.parameters.columns
 
 
-def test_a_judge_that_never_ties_is_used_and_its_own_tie_parameter_is_0() -> None:
+@pytest.mark.parametrize(("ties", "edge"), [("davidson", 0.0), ("rao-kupper", 1.0)])
+def test_a_judge_that_never_ties_is_used_and_its_own_tie_parameter_is_at_its_edge(ties: str, edge: float) -> None:
     votes, judged, _ = drawn()
     decided = judged.with_columns(winner=pl.col("winner").replace("tie", "model_a"))
-    found = board(votes, decided, ties="davidson")
+    found = board(votes, decided, ties=ties)
     assert found.factor > 0.0
-    assert found.parameters["judge"].to_list() == [0.0]
+    assert found.parameters["judge"].to_list() == [edge]
     assert found.parameters["estimate"][0] == pytest.approx(found.parameters["people"][0], abs=0.1)
 
 
 def test_what_cannot_be_fitted_is_refused_with_its_name() -> None:
     votes, judged, _ = drawn()
-    with pytest.raises(OptionError, match=r"curvature of Rao and Kupper's model depends on the outcomes.*rao-kupper"):
-        board(votes, judged, ties="rao-kupper")
     with pytest.raises(OptionError, match="cannot be combined"):
         board(votes, judged, ties="davidson", covariates=["side_a_shown"])
     for frames, covariate, words in (
@@ -248,11 +273,11 @@ def test_the_command_shows_the_parameters_after_the_board(tmp_path: Path) -> Non
     answer = json.loads(CliRunner().invoke(votes_commands, [*asked, "--ties", "davidson", "--format", "json"]).stdout)
     assert answer["parameters"] == board(votes, judged, ties="davidson").parameters.to_dicts()
     assert f"Davidson, ν = {answer['parameters'][0]['estimate']:.4g}" in answer["header"]
-    refused = CliRunner().invoke(votes_commands, [*asked, "--ties", "rao-kupper"])
-    assert refused.exit_code != 0
+    answer = json.loads(CliRunner().invoke(votes_commands, [*asked, "--ties", "rao-kupper", "--format", "json"]).stdout)
+    assert f"Rao-Kupper, κ = {answer['parameters'][0]['estimate']:.4g}" in answer["header"]
 
 
-@pytest.mark.parametrize("kind", ["davidson", "side_a_shown", "three judges"])
+@pytest.mark.parametrize("kind", ["davidson", "rao-kupper", "side_a_shown", "three judges"])
 def test_intervals_hold_the_truth_in_the_leagues_of_the_study(kind: str) -> None:
     (agreement, _, ratings, parameter, counts_for), failed = coverage(kind, 8)
     assert 0.75 < agreement < 0.85

@@ -152,6 +152,44 @@ def test_wrong_pairs_come_with_the_surest_first():
     assert audit_judges(rows, chance_of_a="p").wrong["battle_id"].to_list() == ["y", "x"]
 
 
+def test_wrong_pairs_begin_where_most_people_agreed():
+    rows = {
+        "battle_id": ["few", "torn", "many", "sure", "none"],
+        "winner": ["model_a"] * 5,
+        "verdict": ["model_b"] * 5,
+        "p": [0.2, 0.0, 0.2, 0.1, 0.0],
+        "votes_a": [1, 3, 5, 5, None],
+        "votes_b": [0, 2, 0, 0, None],
+    }
+    assert audit_judges(rows, chance_of_a="p").wrong["battle_id"].to_list() == ["sure", "many", "few", "torn", "none"]
+
+
+def test_the_chance_of_a_pair_is_the_mean_of_both_orders():
+    rows = {"battle_id": ["x", "x", "y"], "winner": ["model_a"] * 3, "verdict": ["model_a", "model_b", "model_a"]}
+    rows |= {"side_a_shown": ["left", "right", "left"], "p": [0.9, 0.3, 0.5]}
+    audit = audit_judges(rows, chance_of_a="p")
+    assert audit.table["brier"][0] == pytest.approx((0.4**2 + 0.5**2) / 2)
+    assert audit.calibration["pairs"].sum() == 2
+
+
+def test_the_pairs_that_are_needed_shrink_the_interval_as_said():
+    def drawn(count: int, seed: int) -> pl.DataFrame:
+        random = np.random.default_rng(seed)
+        right = {"good": random.random(count) < 0.8, "fair": random.random(count) < 0.7}
+        rows = {"battle_id": np.arange(count), "winner": ["model_a"] * count}
+        words = {judge: np.where(hit, "model_a", "model_b") for judge, hit in right.items()}
+        return pl.concat([pl.DataFrame({**rows, "judge": judge, "verdict": said}) for judge, said in words.items()])
+
+    audit = audit_judges(drawn(400, 0))
+    [difference] = audit.differences.to_dicts()
+    table = dict(audit.table.select("judge", "needed").iter_rows())
+    assert difference["difference"] == pytest.approx(audit.table["accuracy"][0] - audit.table["accuracy"][1])
+    row = audit_judges(drawn(table["good"], 1)).table.filter(judge="good").row(0, named=True)
+    assert (row["accuracy_high"] - row["accuracy_low"]) / 2 == pytest.approx(0.05, abs=0.006)
+    spread = 0.8 * 0.2 + 0.7 * 0.3
+    assert difference["needed"] == pytest.approx(spread * (1.96 + 0.842) ** 2 / difference["difference"] ** 2, rel=0.15)
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

@@ -23,6 +23,7 @@ from salon_ranking.agreement.pair_sets import FORMS, form_of
 from salon_ranking.agreement.released_rules import RULES
 from salon_ranking.errors import OptionError
 from salon_taxonomy.errors import SalonError
+from salon_taxonomy.testing import HOSTILE_REPLIES
 
 Row = dict[str, Any]
 RANKINGS = Path(__file__).with_name("data") / "imagerewarddb_rankings.txt"
@@ -498,3 +499,69 @@ def test_the_command_prints_the_released_rule_beside_ours(tmp_path: Path):
     assert "released rule" in result.output and "equal scores are wrong in theirs" in result.output
     document = json.loads(CliRunner().invoke(main, [*arguments, "--format", "json"]).output)
     assert [(row["released"], row["ours"]) for row in document["released_rule"]] == [(0.5, 0.75)]
+
+
+def replies(folder: Path, rows: list[Row]) -> Path:
+    path = folder / "replies.jsonl"
+    path.write_text("".join(json.dumps({"judge": "j", **row}) + "\n" for row in rows))
+    pl.DataFrame({"battle_id": [f"{n}" for n in range(9)], "winner": ["model_a"] * 9}).write_csv(folder / "pairs.csv")
+    return path
+
+
+def test_replies_and_messages_are_read_as_verdicts_by_the_side_of_picture_a(tmp_path: Path) -> None:
+    words = [
+        ("left", "left", "model_a"),
+        ("left", "right", "model_b"),
+        ("right", "both good", "both_good"),
+        ("right", "both_bad", "both_bad"),
+    ]
+    texts = [f'Well. {{"reason": "{side}", "verdict": "{word}"}}' for side, word, _ in words]
+    alone = [
+        {"battle_id": str(n), "side_a_shown": side, "reply": text}
+        for n, ((side, *_), text) in enumerate(zip(words, texts, strict=True))
+    ]
+    expected = {("0", "left"): "model_a", ("0", "right"): "model_b", ("2", "right"): "both_good", ("3", "right"): "both_bad"}
+    alone[1] |= {"battle_id": "0", "side_a_shown": "right", "reply": texts[0]}
+    for part in (str, lambda text: [{"type": "text", "text": text}]):
+        turns = [
+            {**{k: v for k, v in row.items() if k != "reply"}, "messages": [
+                {"role": "user", "content": part("Which?")}, {"role": "assistant", "content": part(row["reply"])},
+                {"role": "user", "content": part('{"verdict": "left"}')}]}
+            for row in alone
+        ]  # fmt: skip
+        for rows in (alone, turns):
+            found = read_pairs(tmp_path / "pairs.csv", judged=replies(tmp_path, rows)).filter(pl.col("verdict").is_not_null())
+            assert {tuple(row[:2]): row[2] for row in found.select("battle_id", "side_a_shown", "verdict").rows()} == expected
+    shown = CliRunner().invoke(
+        main, ["votes", "audit", str(tmp_path / "pairs.csv"), "--judged", str(tmp_path / "replies.jsonl"), "--format", "json"]
+    )
+    row = json.loads(shown.stdout)["rows"][0]
+    assert (row["pairs"], row["missing"]) == (9, 6)
+
+
+@for_each(
+    "reply",
+    [*(text for text in HOSTILE_REPLIES if "\ud800" not in text), '{"verdict": "a"}', '{"verdict": "left"', "left", None],
+)
+def test_a_reply_that_is_no_verdict_is_missing(tmp_path: Path, reply: str | None) -> None:
+    rows = [
+        {"battle_id": "0", "side_a_shown": "left", "reply": reply},
+        {"battle_id": "1", "side_a_shown": "left", "reply": '{"reason": "", "verdict": "left"}'},
+    ]
+    found = read_pairs(tmp_path / "pairs.csv", judged=replies(tmp_path, rows))
+    assert dict(found.select("battle_id", "verdict").rows())["0"] is None
+
+
+@for_each(
+    ("row", "words"),
+    [
+        ({"messages": []}, "missing column 'side_a_shown'"),
+        ({"messages": [{"content": "x"}], "side_a_shown": "left"}, "row 1, column 'messages'"),
+        ({"messages": "text", "side_a_shown": "left"}, "row 1, column 'messages'"),
+        ({"reply": "x", "side_a_shown": "top"}, "row 1, column 'side_a_shown'"),
+        ({"reply": 7.5, "side_a_shown": "left"}, "row 1, column 'reply'"),
+    ],
+)
+def test_a_wrong_cell_of_replies_is_named(tmp_path: Path, row: Row, words: str) -> None:
+    with pytest.raises(AgreementError, match=words):
+        read_pairs(tmp_path / "pairs.csv", judged=replies(tmp_path, [{"battle_id": "0", **row}]))

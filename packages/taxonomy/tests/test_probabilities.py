@@ -2,13 +2,14 @@
 
 import math
 import random
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from for_each import for_each
-from salon_taxonomy.answers import answer_probabilities
+from salon_taxonomy.answers import answer_probabilities, value_probabilities
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Token
 
@@ -108,3 +109,35 @@ def test_a_menu_in_which_one_answer_begins_another_is_refused():
     with pytest.raises(InputError, match="'six' from 'sixteen'"):
         answer_probabilities([], {"16": ["sixteen"], "6": ["six"]})
     assert answer_probabilities([], {"yes": ["y", "yes"], "no": ["n", "no"]}).other == 1
+
+
+SIDES = {"left": ["left"], "right": ["right"], "tie": ["both"]}
+OBJECT = '{"reason": "The \\"verdict\\": left.", "verdict": "left"}'
+
+
+@given(st.sets(st.integers(1, len(OBJECT) - 1)), st.sampled_from(["", "Here:\n```json\n"]), st.sampled_from(["", "\n```"]))
+def test_a_value_is_found_however_the_reply_is_cut_into_tokens(cuts: set[int], before: str, behind: str) -> None:
+    """The token with the word has an alternative with another word; one that is cut within the word has none."""
+    ends = sorted(cuts | {0, len(OBJECT)})
+    texts = [OBJECT[start:end] for start, end in pairwise(ends)]
+    at = OBJECT.rindex("left")
+    place = next((number for number, start in enumerate(ends[:-1]) if start <= at and at + 4 <= ends[number + 1]), None)
+    tokens = [Token(text, 0.0, ((text, 0.0),)) for text in texts]
+    if place is not None:
+        other = texts[place][: at - ends[place]] + "right" + texts[place][at - ends[place] + 4 :]
+        one, two = (texts[place], math.log(0.7)), (other, math.log(0.3))
+        tokens[place] = Token(*one, (one, two))
+    reply = [*([Token(before, 0.0)] if before else []), *tokens, *([Token(behind, 0.0)] if behind else [])]
+    found = value_probabilities(reply, "verdict", SIDES)
+    assert found is not None
+    if place is not None and not texts[place][: at - ends[place]].strip(' ":'):
+        assert found.shares == {"left": pytest.approx(0.7), "right": pytest.approx(0.3), "tie": 0.0}
+        assert found.word == "left"
+    else:
+        assert math.fsum(found.shares.values()) == 0.0
+
+
+@for_each("text", ["", "left", "verdict: left", '{"verdict"', "[]", '{"verdict":'])
+def test_without_the_key_or_a_value_there_are_no_shares(text: str) -> None:
+    found = value_probabilities([Token(text, -0.1)] if text else [], "verdict", SIDES)
+    assert found is None or math.fsum(found.shares.values()) == 0.0

@@ -189,7 +189,7 @@ class JudgeCall(Record):
     parse_status: Name | None = Field(default=None, description="'parsed', or the reason why not")
     error: str | None = None
     tokens: str | None = Field(
-        default=None, description="log-probabilities of the first tokens as JSON, for questions that ask for them"
+        default=None, description="log-probabilities of the first and the last tokens as JSON, where they were asked for"
     )
 
 

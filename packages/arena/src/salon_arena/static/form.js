@@ -1,9 +1,14 @@
 // The page on which questions about one or several files are answered: opinion scores of a panel, places, or yes/no checks.
 import { find, make } from "./elements.js";
+import { Places } from "./places.js";
 import { Work } from "./work.js";
 
-const stage = find("stage"), large = find("large");
-let task = null;
+const stage = find("stage"), large = find("large"), strip = find("places");
+let task = null, pictures = [];
+const places = strip && new Places(stage, strip, (file, place) => {
+  [...stage.elements[`q-${file}-0`]].find((each) => Number(each.value) === place).checked = true;
+  left();
+});
 
 // One question: a group of radio buttons with the words of each value.
 function question([name, text], file, number, letter) {
@@ -29,6 +34,7 @@ function choice() {
 function left() {
   const open = [...stage.querySelectorAll("fieldset")].filter((set) => !set.querySelector(":checked"));
   find("left").textContent = open.length ? `${open.length} to answer` : "";
+  places?.draw(task.options, choice().map(([place]) => place), pictures);
   return open;
 }
 
@@ -40,9 +46,10 @@ const work = new Work({
     find("done").disabled = !canAnswer;
     find("undo").disabled = !canUndo;
   },
-  clear() { stage.replaceChildren(); find("left").textContent = ""; },
+  clear() { stage.replaceChildren(); strip?.replaceChildren(); places?.end(); find("left").textContent = ""; },
   show(shown, { elements }) {
     task = shown;
+    pictures = elements;
     find("prompt").textContent = task.prompt;
     find("prompt").lang = task.language;
     const figures = elements.map((element, place) => {

@@ -1,12 +1,23 @@
 """Hold the runs of ``pairs`` and ``pair-scores`` against what people answered about the same pairs."""
 
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
 import polars as pl
 
-from salon_bench.suites.pairs.suite import BETTER, GOOD, ORDERS, SCORE, SIDES
+from salon_bench.suites.contract.suite import whole_case_id
+from salon_bench.suites.pairs.suite import BETTER, GOOD, ORDERS, SCORE, SIDES, VERDICT
+from salon_judges.asking.stored_tokens import tokens_of
 from salon_ranking.agreement.pair_rows import PLAIN
+from salon_taxonomy.answers import value_probabilities
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Side, Winner
 
+_MENU: Final[Mapping[str, Sequence[str]]] = {"left": ("left",), "right": ("right",), "tie": ("both",)}
+_ON_MENU: Final = 0.5
+"""The least probability of the menu; with less, the log-probabilities are not about the verdict."""
+_CHANCES: Final = dict.fromkeys(("chance_a", "chance_b", "chance_tie", "chance_of_a"), pl.Float64)
 _VERDICTS = {1.0: Winner.MODEL_A.value, 0.0: Winner.MODEL_B.value, 0.5: Winner.TIE.value}
 
 
@@ -34,16 +45,64 @@ def answered_pairs(pairs: pl.DataFrame, by: str | None = None) -> pl.DataFrame:
     return answered
 
 
-def judged_pairs(answered: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
+def verdict_chances(scores: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Return how probable the judge's verdicts were, by the log-probabilities of its replies.
+
+    Args:
+        scores: rows of runs of the suite ``pairs``.
+        calls: their rows of ``judge_calls``.
+
+    Returns:
+        One row per verdict with log-probabilities: ``judge``, ``battle_id``, ``side_a_shown``; ``chance_a``, ``chance_b`` and
+        ``chance_tie``, which add up to 1; ``chance_of_a``, with half of the tie. None of replies whose tokens do not contain
+        the verdict, or have less than half of the probability on the menu.
+
+    Example:
+        >>> from salon_judges.asking.stored_tokens import tokens_text
+        >>> from salon_taxonomy.protocols import Token
+        >>> score = {"run_id": "r", "suite": "pairs", "subject_model": "set", "judge": "j", "prompt_id": "1", "task": "a left"}
+        >>> call = {"run_id": "r", "case_id": whole_case_id("pairs", "1", "set"), "step": "a left", "parse_status": "parsed"}
+        >>> left, both = ("left", math.log(0.6)), ("both", math.log(0.4))
+        >>> tokens = tokens_text([Token('{"verdict":', 0.0), Token("left", left[1], (left, both))])
+        >>> scores = pl.DataFrame({**score, "dimension": BETTER, "value": [1.0]})
+        >>> found = verdict_chances(scores, pl.DataFrame({**call, "tokens": [tokens]}))
+        >>> found.select(pl.col("chance_a", "chance_b", "chance_tie", "chance_of_a").round(3)).row(0)
+        (0.6, 0.0, 0.4, 0.8)
+    """
+    read = calls.filter((pl.col("parse_status") == "parsed") & pl.col("tokens").is_not_null())
+    replies = {
+        (run, case, str(step).partition("#")[0]): tokens
+        for run, case, step, tokens in read.select("run_id", "case_id", "step", "tokens").iter_rows()
+    }
+    rows = []
+    verdicts = scores.filter((pl.col("dimension") == BETTER) & pl.col("task").is_in(ORDERS) & pl.col("value").is_not_null())
+    for row in verdicts.iter_rows(named=True):
+        case = whole_case_id(row["suite"], row["prompt_id"], row["subject_model"])
+        found = value_probabilities(tokens_of(replies.get((row["run_id"], case, row["task"]))), VERDICT, _MENU)
+        a_left = row["task"] == ORDERS[0]
+        word = {0.5: "both", float(a_left): "left"}.get(row["value"], "right")
+        whole = 0.0 if found is None else math.fsum(found.shares.values())
+        if found is None or found.word != word or whole < _ON_MENU:
+            continue
+        left, right, tie = (found.shares[answer] / whole for answer in _MENU)
+        a, b = (left, right) if a_left else (right, left)
+        side = Side.LEFT.value if a_left else Side.RIGHT.value
+        rows.append((row["judge"], row["prompt_id"], side, a, b, tie, a + tie / 2.0))
+    names = dict.fromkeys(("judge", "battle_id", "side_a_shown"), pl.String)
+    return pl.DataFrame(rows, schema={**names, **_CHANCES}, orient="row")
+
+
+def judged_pairs(answered: pl.DataFrame, scores: pl.DataFrame, chances: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return people's pairs with the verdicts of judges: the argument of ``audit_judges``.
 
     Args:
         answered: of :func:`answered_pairs`.
         scores: rows of runs of the suites ``pairs`` or ``pair-scores``.
+        chances: of :func:`verdict_chances`.
 
     Returns:
         One row per pair, judge and order (a scorer has none): the columns of ``answered`` with ``judge``, ``side_a_shown`` and
-        ``verdict``, null where it is missing; a scorer's with ``score_a`` and ``score_b``.
+        ``verdict``, null where it is missing; a scorer's with ``score_a`` and ``score_b``; where there are chances, these.
 
     Raises:
         InputError: the runs judged none of the pairs.
@@ -94,7 +153,10 @@ def judged_pairs(answered: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
     judged = answered.join(pl.concat(verdicts, how="diagonal"), on="battle_id", how="inner", maintain_order="left")
     if judged.is_empty():
         raise InputError("the runs judged none of the pairs that people answered about")
-    return judged
+    if chances is None or chances.is_empty():
+        return judged
+    key = ["judge", "battle_id", "side_a_shown"]
+    return judged.drop(*_CHANCES, strict=False).join(chances, on=key, how="left", maintain_order="left")
 
 
 def said_about(judged: pl.DataFrame) -> dict[str, str]:

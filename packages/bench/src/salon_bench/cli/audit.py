@@ -44,7 +44,8 @@ def audit(
     """Ask judges and scorers about pairs that people have answered: accuracy, position bias, missing verdicts, cost.
 
     JUDGE is as for `salon bench run --judge`; a scorer is scorer:SPEC. A judge sees every pair in both orders; of a scorer's
-    two numbers the higher one wins. PAIRS has one row per pair: battle_id, prompt, picture_a, picture_b (beside the file),
+    two numbers the higher one wins. A judge whose TOML file has top_logprobs under [decoding] gives chances, too: Brier
+    score, ECE and a calibration curve. PAIRS has one row per pair: battle_id, prompt, picture_a, picture_b (beside the file),
     winner (what people chose: model_a, model_b, tie, both_good, both_bad) and, where known, source (the picture before an
     edit), prompt_id, category. The same command goes on where it stopped; every reply is kept in the store.
 
@@ -55,7 +56,14 @@ def audit(
     """
     import polars as pl
 
-    from salon_bench.analysis.pair_audit import answered_pairs, call_costs, judged_pairs, missing_verdicts, said_about
+    from salon_bench.analysis.pair_audit import (
+        answered_pairs,
+        call_costs,
+        judged_pairs,
+        missing_verdicts,
+        said_about,
+        verdict_chances,
+    )
     from salon_bench.cli.run import judge_all, refuse_incomplete
     from salon_bench.report.run_page import run_page
     from salon_bench.runs.picture_digests import PictureDigests
@@ -69,6 +77,7 @@ def audit(
     from salon_ranking.agreement.pair_sets import form_of
     from salon_ranking.cli.audit import audit_tables
     from salon_ranking.cli.other_table import OtherTable, show_table
+    from salon_ranking.report.audit_page import audit_page
     from salon_taxonomy.errors import InputError
     from salon_taxonomy.whole_files import write_whole
 
@@ -91,16 +100,20 @@ def audit(
     reports = judge_all(plans, store, work=work)
     refuse_incomplete(plans, reports, store, allowed=work["allow_incomplete"])
     views = [RunView(store, plan.plan.run_id) for plan, _, _ in plans]
-    scores = pl.concat([view.scores for view in views])
-    table = judged_pairs(people, scores)
-    found = audit_judges(table, split=by, confidence=confidence, source=str(pairs))
+    scores, calls = pl.concat([view.scores for view in views]), pl.concat([view.calls for view in views])
+    chances = verdict_chances(scores, calls)
+    table = judged_pairs(people, scores, chances)
+    chance = "chance_of_a" if chances.height else None
+    found = audit_judges(table, split=by, chance_of_a=chance, confidence=confidence, source=str(pairs))
     if wrong is not None and wrong.suffix.lower() == ".html":
-        remarks = said_about(table.filter(pl.col("battle_id").is_in(found.wrong["battle_id"].implode())))
+        order = found.wrong.select("battle_id").unique(maintain_order=True)
+        remarks = said_about(order.join(table, on="battle_id", how="left", maintain_order="left"))
         title = f"Where people chose otherwise: {pairs.name}"
         write_whole(wrong, run_page(store, [view.run_id for view in views], only=remarks, title=title))
     elif wrong is not None:
         write_table(wrong, lambda: frame_cells(found.wrong), found.wrong)
     further = audit_tables(found, table, form_of(pairs))
-    further["cost"] = pl.concat([call_costs(view.calls) for view in views])
-    charts, reasons = found.view().makers(), tuple(missing_verdicts(scores))
+    further["cost"] = call_costs(calls)
+    reasons = tuple(missing_verdicts(scores))
+    charts = {**found.view().makers(), ".html": lambda: audit_page(found, further, reasons)}
     show_table(OtherTable(found.header, found.table, {}, further, charts, found.cells, reasons), form, output)

@@ -136,10 +136,10 @@ def gather(
     Args:
         store: the results' directory.
         run_ids: which runs; each counts once.
-        most_pictures: of each suite; whole prompts are taken in the order of their ids until there are so many.
+        most_pictures: of each suite; whole prompts are taken in order until there are so many.
         longest_reply: characters of a reply; the rest is cut off and counted.
         side: longest side of the small pictures.
-        only: show no other prompts, by id, each with a remark; None: all.
+        only: show no other prompts, in this order, by id, each with a remark; None: all, in the order of their ids.
 
     Raises:
         InputError: no run is named, or one is not there or has no scores yet.
@@ -167,7 +167,10 @@ def _gallery(
     key = ["prompt_id", "run_id", "subject_model", "generation_id"]
     cards = rows.group_by(key).agg(pl.struct("task", "dimension", "value", "unscored_reason").alias("numbers"))
     cards = cards.sort(key, nulls_last=True)
-    wanted = cards if only is None else cards.filter(pl.col("prompt_id").is_in([*only]))
+    wanted = cards
+    if only is not None:
+        place = pl.DataFrame({"prompt_id": [*only]}, schema={"prompt_id": pl.String})
+        wanted = place.join(cards, on="prompt_id", maintain_order="left_right")
     kept = _first_prompts(wanted, most)
     maker = _CardMaker(runs, kept, cards, longest_reply, side, suite)
     groups: dict[str, list[Card]] = {}

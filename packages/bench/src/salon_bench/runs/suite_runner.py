@@ -191,7 +191,7 @@ def call_row(
         response_text=reply.text if reply.answered or reply.text else None,
         parse_status="parsed" if isinstance(outcome, Parsed) else outcome.reason.value,
         error=reply.error,
-        tokens=tokens_text(reply.tokens) if call.question.decoding.top_logprobs else None,
+        tokens=tokens_text(reply.tokens),
     )
 
 

@@ -350,7 +350,7 @@ async def parse_reply(parse: Callable[[str], T], text: str) -> T:
 
 
 def storable(reply: Reply) -> Reply:
-    """Return the reply as it can be stored: without lone surrogates and impossible counts, with 16 tokens at most."""
+    """Return the reply as it can be stored: without lone surrogates and impossible counts, with 32 tokens at most."""
     if reply.earlier:
         reply = replace(reply, earlier=tuple(storable(each) for each in reply.earlier))
     if not reply.text.isascii() and _SURROGATES.search(reply.text):

@@ -13,14 +13,17 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 def stored_tokens(tokens: Sequence[Token]) -> tuple[Token, ...]:
-    """Return the tokens that are kept: the first 16, without non-finite numbers and lone surrogates.
+    """Return the tokens that are kept: the first 16 and the last 16, without non-finite numbers and lone surrogates.
+
+    An answer is read from the first ones, the verdict behind a reason from the last.
 
     Example:
         >>> stored_tokens([Token("a", float("nan")), Token("b", -1.0, (("b", -1.0), ("c", -math.inf)))])
         (Token(text='b', logprob=-1.0, alternatives=(('b', -1.0),)),)
     """
-    finite = [each for each in tokens if math.isfinite(each.logprob)][:MOST_TOKENS]
-    return tuple(Token(_writable(each.text), each.logprob, _finite(each.alternatives)) for each in finite)
+    finite = [each for each in tokens if math.isfinite(each.logprob)]
+    kept = finite if len(finite) <= 2 * MOST_TOKENS else finite[:MOST_TOKENS] + finite[-MOST_TOKENS:]
+    return tuple(Token(_writable(each.text), each.logprob, _finite(each.alternatives)) for each in kept)
 
 
 def tokens_text(tokens: Sequence[Token]) -> str | None:

@@ -5,15 +5,18 @@ answered (``accuracy``), and over all pairs with the kind of tie, a missing verd
 By the second a judge that always decides cannot be right more often than people decide (``decided``).
 """
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from salon_console.forest_plot import ForestPlot, PlotRow
-from salon_console.numbers import MISSING, counted
+from salon_console.numbers import MISSING, count, counted
 from salon_console.shown_result import ResultView, ShownResult
 from salon_console.table_files import Table
 from salon_ranking.agreement.cluster_bootstrap import Floats, cluster_interval
@@ -32,6 +35,11 @@ _A, _B = Winner.MODEL_A.value, Winner.MODEL_B.value
 TIES: Final = (Winner.TIE.value, Winner.BOTH_GOOD.value, Winner.BOTH_BAD.value)
 _WORDS: Final = (_A, _B, *TIES)
 _BINS: Final = 10
+_REACH: Final = 0.05
+"""Of the interval of an accuracy, for ``needed``."""
+_POWER: Final = 0.8
+"""The chance that an audit with ``needed`` pairs tells two judges apart."""
+_NORMAL: Final = NormalDist()
 CLUSTER, _CHANCE = "__cluster", "__chance"
 """Columns of our own, beside those of the user."""
 _OF_ORIENTED: Final = ("first", "second", "score", "first_generation", "second_generation")
@@ -48,13 +56,18 @@ class JudgeAudit(ShownResult):
             ``accuracy`` (among decided pairs with a verdict; a tie of the judge is half), ``exact`` (over all pairs: the same
             of first, second and the kind of tie; a missing verdict is wrong), ``first`` (share of the judge's decisions for
             the side it saw first; ½: no bias), ``same_in_both_orders`` (share of pairs judged in both orders with one
-            verdict), ``brier`` and ``ece`` (of the chance that the judge gave, among decided pairs; 0 is best). Each but
-            ``ece`` has ``…_low`` and ``…_high``. Null where nothing is known.
+            verdict), ``brier`` and ``ece`` (of the chance that the judge gave, among decided pairs; 0 is best; of a pair
+            judged in both orders the mean chance). Each but ``ece`` has ``…_low`` and ``…_high``. ``needed``: the pairs with
+            which the interval of ``accuracy`` would be ± 0.05. Null where nothing is known.
         agreement: how far judges agree with each other, as :func:`label_statistics`, with intervals by a
             bootstrap of clusters; empty for a single judge.
         calibration: one row per judge and tenth of its chance: ``judge``, ``from``, ``to``, ``pairs``, ``chance`` (mean),
             ``share`` (of pairs in which people chose the first). Empty without chances.
-        wrong: pairs that people decided the other way, one row per verdict, the judge surest first.
+        wrong: pairs that people decided the other way, one row per verdict: first where most people agreed (``votes_a``,
+            ``votes_b``), and among those where the judge was surest.
+        differences: one row per two judges: ``judge``, ``other``, ``pairs`` (decided, with a verdict of both), ``difference``
+            of their accuracy on these, ``low``, ``high``, and ``needed``: the pairs with which four of five audits tell them
+            apart, if the difference is as large as found. Empty for a single judge.
         confidence: of the intervals.
     """
 
@@ -62,6 +75,7 @@ class JudgeAudit(ShownResult):
     agreement: pl.DataFrame
     calibration: pl.DataFrame
     wrong: pl.DataFrame
+    differences: pl.DataFrame
     source: str
     split: str | None
     clusters: str
@@ -90,11 +104,12 @@ class JudgeAudit(ShownResult):
         shown = [name for name in named if frame[name].null_count() < frame.height]
         columns = ["judge", *([] if self.split is None else [self.split]), "pairs", "missing", "decided"]
         columns += [named[name] for name in shown]
+        columns += ["pairs for ±5%"]
         rows = []
         for row in frame.iter_rows(named=True):
             part = [] if self.split is None else ["all" if row["part"] is None else row["part"]]
             counts = [f"{row['pairs']:,}", f"{row['missing']:,}", f"{100 * row['decided']:.1f}%"]
-            rows.append((row["judge"], *part, *counts, *(_cell(row, name) for name in shown)))
+            rows.append((row["judge"], *part, *counts, *(_cell(row, name) for name in shown), count(row["needed"])))
         return Table(tuple(columns), rows, frozenset(columns) - {"judge", self.split or ""})
 
     def view(self) -> ResultView:
@@ -163,8 +178,8 @@ def audit_judges(
         for part in [None, *parts]:
             chosen = own if part is None else own.filter(pl.col(split or "").cast(pl.String).fill_null(NOT_GIVEN) == part)
             rows.append({"judge": judge, "part": part, **_measured(chosen, confidence)})
-    numbers = {name: pl.Float64 for name in rows[0] if name not in ("judge", "part", "pairs", "missing")}
-    table = pl.DataFrame(rows, schema_overrides={"part": pl.String, **numbers})
+    numbers = {name: pl.Float64 for name in rows[0] if name not in ("judge", "part", "pairs", "missing", "needed")}
+    table = pl.DataFrame(rows, schema_overrides={"part": pl.String, "needed": pl.Int64, **numbers})
     agreement, said = pl.DataFrame(), frame.filter(pl.col("verdict").is_not_null())
     if len(judges) > 1 and said.height:
         sides = said.select(pl.col("side_a_shown").unique().drop_nulls())
@@ -175,12 +190,47 @@ def audit_judges(
         found = label_statistics(said, thing="thing", rater="judge", label="verdict", confidence=confidence, replicates=0)
         agreement = _with_intervals(found.table.filter(pl.col("rater_a").is_not_null()), said, confidence)
     decided = frame.filter(pl.col("winner").is_in([_A, _B]) & pl.col("verdict").is_in([_A, _B]))
-    sure = (pl.col(_CHANCE) - 0.5).abs()
-    wrong = decided.filter(pl.col("winner") != pl.col("verdict")).sort(
-        sure, descending=True, nulls_last=True, maintain_order=True
-    )
+    surest = [*_clearness(frame), (pl.col(_CHANCE) - 0.5).abs()]
+    wrong = decided.filter(pl.col("winner") != pl.col("verdict"))
+    wrong = wrong.sort(surest, descending=True, nulls_last=True, maintain_order=True)
     calibration = pl.concat([_tenths(decided_by, judge) for judge, decided_by in _with_chances(frame)] or [pl.DataFrame()])
-    return JudgeAudit(table, agreement, calibration, wrong.drop(CLUSTER, _CHANCE), source, split, cluster, confidence)
+    differences = _differences(frame, judges, confidence)
+    wrong = wrong.drop(CLUSTER, _CHANCE)
+    return JudgeAudit(table, agreement, calibration, wrong, differences, source, split, cluster, confidence)
+
+
+def _clearness(frame: pl.DataFrame) -> list[pl.Expr]:
+    """Return how far people agreed about a pair, and how many they were; nothing where votes are not known."""
+    if not {"votes_a", "votes_b"} <= {*frame.columns}:
+        return []
+    a, b = (pl.col(name).cast(pl.Float64, strict=False) for name in ("votes_a", "votes_b"))
+    return [(pl.max_horizontal(a, b) / (a + b)).fill_nan(None), a + b]
+
+
+def _differences(frame: pl.DataFrame, judges: Sequence[str], confidence: float) -> pl.DataFrame:
+    """Return the differences of two judges' accuracy on pairs that both judged."""
+    of_judge = {
+        judge: credits_of(frame.filter(judge=judge))["accuracy"].group_by("battle_id", CLUSTER).agg(pl.col("value").mean())
+        for judge in judges
+    }
+    power = 1.0 + _NORMAL.inv_cdf(_POWER) / max(_NORMAL.inv_cdf(0.5 + confidence / 2.0), 1e-9)
+    rows = []
+    for judge, other in combinations(judges, 2):
+        both = of_judge[judge].join(of_judge[other].select("battle_id", less="value"), on="battle_id")
+        both = both.select(CLUSTER, value=pl.col("value") - pl.col("less"))
+        difference, ends = mean_of_credits(both, confidence, within=(-1.0, 1.0))
+        needed = None if not difference else _needed(both.height, difference, ends, abs(difference) / power)
+        rows.append((judge, other, both.height, difference, *ends, needed))
+    numbers = {"pairs": pl.Int64, "difference": pl.Float64, "low": pl.Float64, "high": pl.Float64, "needed": pl.Int64}
+    return pl.DataFrame(rows, schema={"judge": pl.String, "other": pl.String, **numbers}, orient="row")
+
+
+def _needed(pairs: int, value: float | None, ends: Ends, reach: float) -> int | None:
+    """Return with how many pairs an interval would reach so far, as widths shrink with the root of the pairs."""
+    low, high = ends
+    if value is None or low is None or high is None:
+        return None
+    return max(1, math.ceil(pairs * (max(value - low, high - value) / reach) ** 2))
 
 
 def clustered(frame: pl.DataFrame, cluster: str | None = None) -> tuple[pl.DataFrame, str]:
@@ -265,7 +315,7 @@ def _refuse(frame: pl.DataFrame, name: str, right: pl.Expr, source: str, allowed
 
 def credits_of(own: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Return the cluster and the value of every observation of each share, of the pairs of one judge."""
-    first, tie = pl.col("winner") == _A, pl.col("verdict").is_in(TIES)
+    tie = pl.col("verdict").is_in(TIES)
     is_decided, said = pl.col("winner").is_in([_A, _B]), pl.col("verdict").is_not_null()
     any_tie = (pl.col("winner").is_in(TIES) & (pl.col("verdict") == TIES[0])) | (tie & (pl.col("winner") == TIES[0]))
     exact = ((pl.col("winner") == pl.col("verdict")) | any_tie).fill_null(False)
@@ -279,21 +329,23 @@ def credits_of(own: pl.DataFrame) -> dict[str, pl.DataFrame]:
         .agg(value=(pl.col("verdict").n_unique() == 1).cast(pl.Float64), orders=pl.len())
         .filter(pl.col("orders") == 2)
     )
-    squared = (pl.col(_CHANCE) - first.cast(pl.Float64)).pow(2)
+    squared = (pl.col("chance") - pl.col("chosen")).pow(2)
     return {
-        "accuracy": own.filter(is_decided & said).select(CLUSTER, value=right),
+        "accuracy": own.filter(is_decided & said).select("battle_id", CLUSTER, value=right),
         "exact": own.select(CLUSTER, value=exact.cast(pl.Float64)),
         "first": own.filter(has_order).select(CLUSTER, value=chosen_first),
         "same_in_both_orders": both,
-        "brier": own.filter(is_decided & pl.col(_CHANCE).is_not_null()).select(CLUSTER, value=squared),
+        "brier": _chances(own).select(CLUSTER, value=squared),
     }
 
 
-def mean_of_credits(observed: pl.DataFrame, confidence: float) -> tuple[float | None, Ends]:
+def mean_of_credits(
+    observed: pl.DataFrame, confidence: float, within: tuple[float, float] = (0.0, 1.0)
+) -> tuple[float | None, Ends]:
     """Return the mean of ``value``, with its interval by Student's t over clusters."""
     sums = observed.group_by(CLUSTER).agg(pl.col("value").sum(), pl.len().alias("rows")).sort(CLUSTER)
     numbers = sums.select("value", "rows").cast(pl.Float64).to_numpy()
-    return ratio_with_interval(numbers, confidence=confidence, within=(0.0, 1.0))
+    return ratio_with_interval(numbers, confidence=confidence, within=within)
 
 
 def _measured(own: pl.DataFrame, confidence: float) -> dict[str, Any]:
@@ -307,7 +359,9 @@ def _measured(own: pl.DataFrame, confidence: float) -> dict[str, Any]:
     for name, observed in credits_of(own).items():
         value, ends = mean_of_credits(observed, confidence)
         result |= {name: value, f"{name}_low": ends[0], f"{name}_high": ends[1]}
-    result["ece"] = _calibration_error(own.filter(is_decided & pl.col(_CHANCE).is_not_null()))
+    result["ece"] = _calibration_error(_chances(own))
+    ends = result["accuracy_low"], result["accuracy_high"]
+    result["needed"] = _needed(result["pairs"], result["accuracy"], ends, _REACH)
     return result
 
 
@@ -336,16 +390,22 @@ def _kappas(counts: Floats) -> Floats:
 
 
 def _with_chances(frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    known = frame.filter(pl.col(_CHANCE).is_not_null() & pl.col("winner").is_in([_A, _B]))
-    for judge in sorted(known["judge"].unique()):
-        yield judge, known.filter(judge=judge)
+    for judge in sorted(frame.filter(pl.col(_CHANCE).is_not_null())["judge"].unique()):
+        yield judge, _chances(frame.filter(judge=judge))
+
+
+def _chances(own: pl.DataFrame) -> pl.DataFrame:
+    """Return the chance of each decided pair, over its orders the mean, and 1 where people chose the first, else 0."""
+    known = own.filter(pl.col(_CHANCE).is_not_null() & pl.col("winner").is_in([_A, _B]))
+    chosen = (pl.col("winner").first() == _A).cast(pl.Float64)
+    return known.group_by("battle_id", CLUSTER, maintain_order=True).agg(chance=pl.col(_CHANCE).mean(), chosen=chosen)
 
 
 def _tenths(decided: pl.DataFrame, judge: str = "") -> pl.DataFrame:
     """Return chances and choices by tenths of the chance."""
-    number = (pl.col(_CHANCE) * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
+    number = (pl.col("chance") * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
     grouped = decided.group_by(number.alias("bin")).agg(
-        pairs=pl.len(), chance=pl.col(_CHANCE).mean(), share=(pl.col("winner") == _A).mean()
+        pairs=pl.len(), chance=pl.col("chance").mean(), share=pl.col("chosen").mean()
     )
     ends = {"judge": pl.lit(judge), "from": pl.col("bin") / _BINS, "to": (pl.col("bin") + 1) / _BINS}
     return grouped.sort("bin").select(**ends, pairs="pairs", chance="chance", share="share")
@@ -396,18 +456,25 @@ def pairs_of_votes(people: Battles, judged: Battles, *, chance_of_a: str | None 
         votes.with_columns(winner=turned.cast(pl.String))
         .group_by(*key, "winner", maintain_order=True)
         .agg(pl.len().alias("votes"), *(pl.col(name).first().alias(f"{name} of people") for name in kept))
-        .with_columns(most=pl.col("votes").max().over(key))
+        .with_columns(
+            most=pl.col("votes").max().over(key),
+            votes_a=pl.col("votes").filter(pl.col("winner") == _A).sum().over(key),
+            votes_b=pl.col("votes").filter(pl.col("winner") == _B).sum().over(key),
+        )
         .filter(pl.col("votes") == pl.col("most"))
         .group_by(key, maintain_order=True)
         .agg(
             pl.when(pl.len() == 1).then(pl.col("winner").first()).otherwise(pl.lit(TIES[0])).alias("choice"),
+            pl.col("votes_a", "votes_b").first(),
             *(pl.col(f"{name} of people").first() for name in kept),
         )
     )
     judge = pl.col("rater_id").cast(pl.String) if "rater_id" in verdicts.columns else pl.lit("judge")
     side = pl.col("side_a_shown").cast(pl.String) if "side_a_shown" in verdicts.columns else pl.lit(None, dtype=pl.String)
     flipped = side.replace({"left": "right", "right": "left"})
-    said = verdicts.with_columns(judge=judge.fill_null("judge"), verdict=turned.cast(pl.String))
+    said = verdicts.drop("votes_a", "votes_b", strict=False).with_columns(
+        judge=judge.fill_null("judge"), verdict=turned.cast(pl.String)
+    )
     if chance_of_a is not None and chance_of_a in said.columns:
         chance = pl.col(chance_of_a).cast(pl.Float64, strict=False)
         is_number = pl.col(chance_of_a).is_null() | chance.is_between(0.0, 1.0).fill_null(False)

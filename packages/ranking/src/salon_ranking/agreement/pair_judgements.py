@@ -8,11 +8,19 @@ import polars as pl
 from salon_ranking.agreement.errors import AgreementError
 from salon_ranking.agreement.pair_rows import JUDGED, PairRow, is_unicode, json_content, numbers_of, refuse_nested
 from salon_ranking.files import read_table
+from salon_taxonomy.answers import Parsed, SideVerdict, parse_pair_verdict
 from salon_taxonomy.enums import Winner
 
 CHOSEN: Final = {"A": Winner.MODEL_A.value, "B": Winner.MODEL_B.value}
 TURNED: Final = {Winner.MODEL_A.value: Winner.MODEL_B.value, Winner.MODEL_B.value: Winner.MODEL_A.value}
 """The choice with sides exchanged."""
+_WINNERS: Final = {
+    SideVerdict.LEFT: Winner.MODEL_A.value,
+    SideVerdict.RIGHT: Winner.MODEL_B.value,
+    SideVerdict.BOTH_GOOD: Winner.BOTH_GOOD.value,
+    SideVerdict.BOTH_BAD: Winner.BOTH_BAD.value,
+}
+"""Where picture a is on the left."""
 
 
 def with_judgements(pairs: pl.DataFrame, judged: str | Path, form: str) -> pl.DataFrame:
@@ -28,6 +36,7 @@ def with_judgements(pairs: pl.DataFrame, judged: str | Path, form: str) -> pl.Da
         verdicts = _mmrb2_judgements(Path(judged))
     else:
         verdicts = read_table(judged, "battles", AgreementError)
+    verdicts = _with_replies(verdicts, source)
     names = [name for name in ("battle_id", "picture", "score", *JUDGED) if name in verdicts.columns]
     refuse_nested(verdicts, names, source)
     judge = pl.col("judge").cast(pl.String).fill_null("judge") if "judge" in names else pl.lit(Path(judged).stem)
@@ -39,8 +48,49 @@ def with_judgements(pairs: pl.DataFrame, judged: str | Path, form: str) -> pl.Da
         return asked.join(verdicts, on=["battle_id", "judge"], how="left", maintain_order="left")
     if {"picture", "score"} <= {*names}:
         return _with_picture_scores(asked, verdicts, source)
-    hint = "Give battle_id with verdict or with score_a and score_b; or picture with score."
+    hint = "Give battle_id with verdict, with reply or messages, or with score_a and score_b; or picture with score."
     raise AgreementError("missing column", source=source, value="battle_id or picture", found=verdicts.columns, hint=hint)
+
+
+def _with_replies(verdicts: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Return replies of judges with the verdicts that they contain; null of one that cannot be read.
+
+    A reply is a text, ``reply``, or the last message of the assistant in ``messages``; it contains the JSON object of
+    ``parse_pair_verdict``, and ``side_a_shown`` says which of the two was on the left.
+
+    Raises:
+        AgreementError: ``side_a_shown`` is missing or wrong, or messages are not objects with role and content.
+    """
+    column = next((name for name in ("reply", "messages") if name in verdicts.columns), None)
+    if column is None or {"verdict", "score_a"} & {*verdicts.columns}:
+        return verdicts
+    if "side_a_shown" not in verdicts.columns:
+        hint = "left and right in a reply are sides: say for each whether picture a was left or right."
+        raise AgreementError("missing column", source=source, value="side_a_shown", found=verdicts.columns, hint=hint)
+    said = []
+    for number, row in enumerate(verdicts.iter_rows(named=True), 1):
+        cells = PairRow(source, number, row)
+        a_left = cells.word("side_a_shown", {"left": "left", "right": "right"}) == "left"
+        text = cells.text_or_none(column) if column == "reply" else _last_words(cells)
+        outcome = parse_pair_verdict(text or "")
+        verdict = _WINNERS[outcome.answer] if isinstance(outcome, Parsed) else None
+        said.append(verdict if a_left or verdict is None else TURNED.get(verdict, verdict))
+    return verdicts.with_columns(pl.Series("verdict", said, dtype=pl.String))
+
+
+def _last_words(row: PairRow) -> str | None:
+    """Return the text of the assistant's last message; None without one."""
+    messages, allowed = row.cells["messages"], ["a list of objects with role and content"]
+    if messages is None:
+        return None
+    if not isinstance(messages, list) or not all(isinstance(each, dict) and "role" in each for each in messages):
+        raise row.wrong("messages", allowed)
+    content = next((each.get("content") for each in reversed(messages) if each["role"] == "assistant"), None)
+    if isinstance(content, list) and all(isinstance(part, dict) for part in content):
+        return "".join(str(part.get("text") or "") for part in content)
+    if content is not None and not isinstance(content, str):
+        raise row.wrong("messages", allowed)
+    return content
 
 
 def _refuse_strangers(verdicts: pl.DataFrame, column: str, pairs: pl.Series, source: str) -> None:

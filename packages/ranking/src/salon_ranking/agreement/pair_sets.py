@@ -315,7 +315,9 @@ def read_pairs(path: str | Path, form: str | None = None, *, judged: str | Path 
         form: one of ``FORMS``; None: by its columns (:func:`form_of`).
         judged: verdicts of judges about these pairs, where they are a file of their own: a table with ``battle_id`` and
             ``verdict`` or ``score_a`` and ``score_b``; or with ``picture`` and ``score``; both may have ``judge``, the first
-            ``side_a_shown``. For ``mmrb2`` also its own JSON of judgements. A pair that it does not name is not judged.
+            ``side_a_shown``. In place of ``verdict`` a judge's ``reply``, or ``messages`` of which the assistant's last
+            counts: the JSON object of ``parse_pair_verdict``; what cannot be read is missing. For ``mmrb2`` also its own JSON
+            of judgements. A pair that it does not name is not judged.
 
     Raises:
         OptionError: the form is unknown.

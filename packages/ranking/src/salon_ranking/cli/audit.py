@@ -42,7 +42,8 @@ def audit(
     In place of verdict, score_a and score_b of a scorer. Or PAIRS are votes of people and --judged the judges' verdicts, both
     as `salon votes rank` reads them. Or PAIRS is the file of a released set, known by its columns (GenAI-Bench, MMRB2,
     ImageRewardDB, MJ-Bench, VideoGen-RewardBench, EditReward-Bench, HPDv2, Pick-a-Pic), and the accuracy by its own rule is
-    printed too; --judged then has battle_id with verdict (or score_a, score_b), or picture with score.
+    printed too; --judged then has battle_id with verdict (or score_a, score_b, or side_a_shown with a judge's reply or chat
+    messages), or picture with score.
 
     \b
     Example:
@@ -59,6 +60,7 @@ def audit(
     from salon_ranking.battles import Battles
     from salon_ranking.cli.other_table import OtherTable, show_table
     from salon_ranking.files import read_table
+    from salon_ranking.report.audit_page import audit_page
 
     form = form_of(pairs)
     if form != "plain" or (judged is not None and not is_table_of_votes(judged)):
@@ -74,15 +76,15 @@ def audit(
     if wrong is not None:
         write_table(wrong, lambda: frame_cells(found.wrong), found.wrong)
     further = audit_tables(found, table, form)
-    charts = found.view().makers()
+    charts = {**found.view().makers(), ".html": lambda: audit_page(found, further)}
     show_table(OtherTable(found.header, found.table, further=further, charts=charts, cells=found.cells), format_, output)
 
 
 def audit_tables(found: "JudgeAudit", pairs: "pl.DataFrame", form: str) -> "dict[str, pl.DataFrame]":
-    """Return the tables that follow an audit: agreement of judges, calibration, and the rules of the released set ``form``."""
+    """Return the tables that follow an audit: judges among each other, calibration, the rules of the released set ``form``."""
     from salon_ranking.agreement.released_rules import released_accuracy
 
-    tables = {name: frame for name in ("agreement", "calibration") if (frame := getattr(found, name)).height}
+    tables = {name: frame for name in ("differences", "agreement", "calibration") if (frame := getattr(found, name)).height}
     if form != "plain":
         released = released_accuracy(pairs, form, confidence=found.confidence, source=found.source)
         tables["released_rule"] = released.drop("why")

@@ -49,7 +49,7 @@ def correct(
     VOTES and --judged are what `salon votes rank` reads. A vote is matched with its verdict by battle_id where ids are shared,
     else by the two generations, else by prompt_id and pair. The votes are of a random part of the judged battles. Shown are
     the ratings by the judge corrected, by people alone and by the judge alone, and what one vote counts for. Several judges
-    (rater_id) are used as far as each helps. --ties davidson and --covariate are as of `salon votes rank`; the tie parameter or
+    (rater_id) are used as far as each helps. --ties and --covariate are as of `salon votes rank`; the tie parameter or
     the coefficients come after the board.
 
     \b

@@ -26,7 +26,7 @@ from salon_ranking.uncertainty.sandwich import Sandwich, clustered, inverse_of
 
 @dataclass(frozen=True, eq=False)
 class CorrectedStrengths:
-    """Log-strengths at a given λ, ln ν or the coefficients (none of the plain model), and the covariance of all."""
+    """Log-strengths at a given λ, ln ν, ln κ or the coefficients (none of the plain model), and the covariance of all."""
 
     theta: Floats
     sandwich: Sandwich
@@ -97,7 +97,7 @@ def _minimum(models: int, first: Codes, second: Codes, pull: Floats, weight: Flo
 
 
 def further_size(both: Paired, factor: float) -> int:
-    """Return how many further parameters a λ has: none of Davidson's model where nothing that counts is a tie (ν = 0)."""
+    """Return how many further parameters a λ has: none of a tie model where nothing that counts is a tie."""
     further = both.further
     if further is None or further.terms:
         return 0 if further is None else len(further.terms)
@@ -113,7 +113,7 @@ def loss_rows(both: Paired, further: Further, factor: float, times: Floats | Non
 
     def rows(battle: Indices, terms: Floats, score: Floats, ties: Floats, weight: Floats) -> LossRows:
         sides = both.first[battle], both.second[battle]
-        return LossRows(len(both.models), *sides, terms if further.terms else None, score, ties, weight)
+        return LossRows(len(both.models), *sides, terms if further.terms else None, score, ties, weight, further.model)
 
     votes = rows(both.battle, further.votes, both.people, (both.people == TIE) * 1.0, share)
     if factor == 0.0:

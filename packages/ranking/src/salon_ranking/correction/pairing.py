@@ -11,6 +11,7 @@ from salon_ranking.battles import Battles, cluster_columns
 from salon_ranking.correction.terms import Further, names_of, with_terms
 from salon_ranking.errors import CovariateError, OptionError
 from salon_ranking.models.options import FitOptions
+from salon_ranking.models.ties import TieModel
 from salon_ranking.options import refuse_rankings
 from salon_taxonomy.enums import Winner
 
@@ -161,7 +162,8 @@ def paired(
             np.array(frame.select(columns).to_numpy(), dtype=np.float64, order="C").reshape(frame.height, wide)
             for frame in (matched, verdicts)
         )
-        further = Further(terms, of_votes, of_verdicts, (scores.to_numpy() == TIE).mean(axis=1))
+        tie_model: TieModel = "rao-kupper" if model.ties == "rao-kupper" else "davidson"
+        further = Further(terms, of_votes, of_verdicts, (scores.to_numpy() == TIE).mean(axis=1), tie_model)
     return Paired(
         tuple(models),
         first,

@@ -26,6 +26,7 @@ from salon_ranking.correction.estimate import (
 from salon_ranking.correction.pairing import Floats, Paired, paired
 from salon_ranking.correction.parameters import NO_PARAMETERS, parameter_table
 from salon_ranking.errors import CovariateError, OptionError, UnratableError
+from salon_ranking.leaderboard.board import TIE_MODELS
 from salon_ranking.leaderboard.differences import difference_table
 from salon_ranking.leaderboard.ranking import NORMAL_DRAWS
 from salon_ranking.models.covariate_likelihood import AlikeBattles, check_determined
@@ -133,7 +134,7 @@ class CorrectionOptions(Options):
         replicates: of a bootstrap of battles, or of clusters that the verdicts have; 0: intervals by the sandwich.
         seed: of its draws.
         confidence: of the intervals.
-        ties: half a win for each model, or ``"davidson"``, with a parameter for ties. Rao and Kupper's model is refused.
+        ties: half a win for each model, or ``"davidson"`` or ``"rao-kupper"``, with a parameter for ties.
         covariates: columns of votes and verdicts, as of :class:`~salon_ranking.FitOptions`: ratings are at equal values.
             Votes have their own (``side_a_shown`` to the person), verdicts theirs. Numbers count in standard deviations of the
             verdicts.
@@ -159,16 +160,11 @@ class CorrectionOptions(Options):
         """Check the model.
 
         Raises:
-            OptionError: its loss cannot be corrected, or tie models and covariates are combined.
+            OptionError: tie models and covariates are combined.
             CovariateError: text that is neither one column nor a pair.
         """
         super().check()
         self.model.check()
-        if self.ties == "rao-kupper":
-            problem = (
-                "the curvature of Rao and Kupper's model depends on the outcomes, so its corrected loss may have no minimum:"
-            )
-            raise OptionError(problem, value=self.ties, allowed=["half", "davidson"])
 
 
 @with_options(CorrectionOptions)
@@ -176,12 +172,12 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
     """Rate models as people do, from a judge's verdicts on all battles and people's votes on a part of them.
 
     With H the mean loss of people's votes, J_N the judge's over all N verdicts and J_n over the n voted ones, the ratings
-    minimise H + λ (J_N - J_n) of the Bradley-Terry loss, a tie half a win; or of Davidson's, or with covariates, over strengths
-    and these parameters together. λ is the covariance of people's and the judge's scores over the judge's variance (their
-    traces in the metric of the ratings alone), between 0 and 1; so a judge that answers as people do gives people on all
-    battles, and one that answers at random gives people alone. The covariance is a sandwich of both parts' influences, added
-    within a cluster before they are squared, with CR2 and Satterthwaite's degrees of freedom as for other boards
-    (``docs/correction.md``).
+    minimise H + λ (J_N - J_n) of the Bradley-Terry loss, a tie half a win; or of a tie model, or with covariates, over
+    strengths and these parameters together. λ is the covariance of people's and the judge's scores over the judge's
+    variance (their traces in the metric of the ratings alone), between 0 and 1; so a judge that answers as people do gives
+    people on all battles, and one that answers at random gives people alone. The covariance is a sandwich of both parts'
+    influences, added within a cluster before they are squared, with CR2 and Satterthwaite's degrees of freedom as for other
+    boards (``docs/correction.md``).
 
     The voted battles must be a random part of the judged ones, or ``probability`` says with which chance each was shown.
 
@@ -196,7 +192,7 @@ def correct_ratings(people: Battles, judged: Battles, options: CorrectionOptions
 
     Raises:
         OptionError: fewer than 20 votes, a model without a vote, votes about no judged battle, an unknown baseline or column, a
-            bootstrap of raters, Rao and Kupper's model.
+            bootstrap of raters.
         CovariateError: a covariate is missing, incomplete or of no use in one of both, or the votes do not tell it apart.
         UnratableError: no finite ratings minimise it: some model won or lost everything, or the judge's bias is larger than so
             few votes can correct.
@@ -339,8 +335,9 @@ def _who(both: Paired) -> str:
 
 
 def _model(options: CorrectionOptions, parameters: pl.DataFrame) -> str:
-    if options.ties == "davidson":
-        return f"Davidson, ν = {parameters['estimate'][0]:.4g}"
+    if options.ties != "half":
+        term, estimate = parameters.select("term", "estimate").row(0)
+        return f"{TIE_MODELS[options.ties]}, {term} = {estimate:.4g}"
     names = ", ".join(covariate.name for covariate in options.model.parsed_covariates)
     scaled = " (numbers per standard deviation)" if (parameters["scale"] != 1.0).any() else ""
     return "Bradley-Terry, ties half a win" + (f", controlled for {names}{scaled}" if names else "")

@@ -10,25 +10,28 @@ from numpy.typing import NDArray
 from salon_ranking.battles.encoding import numbered
 from salon_ranking.errors import CovariateError
 from salon_ranking.models.covariates import Covariate, Term, terms_of
+from salon_ranking.models.ties import TieModel
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Further:
-    """Parameters beside strengths: one coefficient per term; without terms Davidson's tie parameter.
+    """Parameters beside strengths: one coefficient per term; without terms the parameter of a tie model.
 
     Attributes:
         terms: the columns of the design, with one standardisation for votes and verdicts.
         votes: their values in each vote, in favour of the first model, shape (n, k).
         verdicts: the same of each judged battle, shape (N, k).
         ties: the judge's share of ties in each judged battle, shape (N,): 1 or 0; of several judges their weighted mean.
+        model: the tie model, without terms.
     """
 
     terms: tuple[Term, ...]
     votes: Floats
     verdicts: Floats
     ties: Floats
+    model: TieModel = "davidson"
 
     def taken(self, votes: NDArray[np.bool_], verdicts: NDArray[np.bool_]) -> "Further":
         """Return the values of some votes and verdicts."""

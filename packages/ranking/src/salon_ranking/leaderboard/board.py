@@ -43,7 +43,7 @@ _MADE = (
     *("warnings", "header", "ci_method"),
 )
 """How a board was made, for JSON: the same names for every method."""
-_TIE_MODELS = {"half": "Bradley-Terry", "davidson": "Davidson", "rao-kupper": "Rao-Kupper"}
+TIE_MODELS = {"half": "Bradley-Terry", "davidson": "Davidson", "rao-kupper": "Rao-Kupper"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +207,7 @@ class Leaderboard(ShownResult):
             return "Plackett-Luce maximum likelihood, ties half a win, 400·log10 scale"
         how = "maximum likelihood" if self.options.estimator == "maximum-likelihood" else "with Firth's bias reduction"
         tie = "ties half a win" if self.options.ties == "half" else self._tie_parameter
-        return f"{_TIE_MODELS[self.options.ties]} {how}, {tie}, 400·log10 scale"
+        return f"{TIE_MODELS[self.options.ties]} {how}, {tie}, 400·log10 scale"
 
     @property
     def _tie_parameter(self) -> str:

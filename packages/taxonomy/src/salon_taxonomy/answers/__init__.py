@@ -18,8 +18,11 @@ and by the generic forms, for questions of one's own:
     a label of a menu  parse_choice             –                     str
     a mark of a scale  parse_scale              –                     int
     a JSON object      parse_object             –                     what the caller makes of it
+    … one of its keys  parse_value              –                     what the caller makes of it
+    one of two         parse_pair_verdict       –                     SideVerdict
 
-``answer_probabilities`` reads the log-probabilities of a reply's first tokens instead of its text.
+``answer_probabilities`` reads the log-probabilities of a reply's first tokens instead of its text, ``value_probabilities``
+those behind a key of a JSON object.
 
 Example:
     >>> parse_prism('{"justification": "One finger too many.", "score": 7}')
@@ -36,7 +39,14 @@ from salon_taxonomy.answers.artifact_bench import (
     parse_video_choice,
     parse_yes_no,
 )
-from salon_taxonomy.answers.forms import OffMenuError, parse_choice, parse_object, parse_scale, parse_yes_or_no
+from salon_taxonomy.answers.forms import (
+    OffMenuError,
+    parse_choice,
+    parse_object,
+    parse_scale,
+    parse_value,
+    parse_yes_or_no,
+)
 from salon_taxonomy.answers.magicmirror import (
     MAGICMIRROR_MENU,
     Artifact,
@@ -47,8 +57,9 @@ from salon_taxonomy.answers.magicmirror import (
     render_magicmirror,
 )
 from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
+from salon_taxonomy.answers.pair_verdict import SideVerdict, parse_pair_verdict
 from salon_taxonomy.answers.prism import PrismAnswer, parse_prism, render_prism
-from salon_taxonomy.answers.probabilities import AnswerProbabilities, answer_probabilities
+from salon_taxonomy.answers.probabilities import AnswerProbabilities, answer_probabilities, value_probabilities
 from salon_taxonomy.answers.r3 import R3Answer, parse_r3, render_r3
 from salon_taxonomy.answers.reading import Fidelity
 
@@ -65,6 +76,7 @@ __all__ = [
     "Parsed",
     "PrismAnswer",
     "R3Answer",
+    "SideVerdict",
     "Unparsed",
     "VideoChoiceAnswer",
     "YesNoAnswer",
@@ -75,13 +87,16 @@ __all__ = [
     "parse_magicmirror_json",
     "parse_object",
     "parse_option_letters",
+    "parse_pair_verdict",
     "parse_prism",
     "parse_r3",
     "parse_scale",
+    "parse_value",
     "parse_video_choice",
     "parse_yes_no",
     "parse_yes_or_no",
     "render_magicmirror",
     "render_prism",
     "render_r3",
+    "value_probabilities",
 ]

@@ -6,10 +6,11 @@ line is the answer, best behind "Answer:". Prose is not searched for words of th
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Final, TypeVar
 
-from salon_taxonomy.answers.outcome import Outcome, Parsed, Unparsed
+from salon_taxonomy.answers.outcome import Note, Outcome, Parsed, Unparsed
 from salon_taxonomy.answers.reading import SplitReply, is_refusal, last_object, rejected, split_object, split_reply
 from salon_taxonomy.answers.strict_json import Json, JsonError, strict_json
 from salon_taxonomy.errors import InputError
@@ -155,6 +156,35 @@ def parse_object(text: str, read: Callable[[dict[str, Json]], V]) -> Outcome[V]:
     if fragment.unfinished:
         return Unparsed(Reason.TRUNCATED, "another object was begun and never closed", heard.reasoning)
     return Parsed(answer, heard.reasoning, (*heard.notes, *fragment.notes))
+
+
+def parse_value(text: str, key: str, read: Callable[[Json], V]) -> Outcome[V]:
+    """Read the value of one key of the last JSON object of a reply.
+
+    A key beside it other than ``reason`` is noted.
+
+    Args:
+        text: the reply.
+        key: of the object.
+        read: makes the answer from the value; raises as for :func:`parse_object`.
+
+    Example:
+        >>> parse_value('{"reason": "Two of them.", "cats": 2}', "cats", int).answer
+        2
+        >>> parse_value('{"dogs": 2}', "cats", int).reason
+        <Reason.MALFORMED: 'malformed'>
+    """
+    extra: tuple[Note, ...] = ()
+
+    def of(members: dict[str, Json]) -> V:
+        nonlocal extra
+        if key not in members:
+            raise JsonError(f"the key {key!r} is missing")
+        extra = (Note.EXTRA_KEYS,) if members.keys() - {key, "reason"} else ()
+        return read(members[key])
+
+    outcome = parse_object(text, of)
+    return outcome if isinstance(outcome, Unparsed) else replace(outcome, notes=(*outcome.notes, *extra))
 
 
 def _lines(heard: SplitReply) -> list[str]:

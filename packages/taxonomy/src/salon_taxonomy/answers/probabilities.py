@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from salon_taxonomy.errors import InputError
@@ -80,6 +81,36 @@ def answer_probabilities(tokens: Sequence[Token], menu: Mapping[str, Sequence[st
         reach *= probabilities.get(token.text, 0.0)
     shares = {answer: round(min(math.fsum(some), 1.0), 12) for answer, some in masses.items()}
     return AnswerProbabilities(shares, max(0.0, round(1.0 - math.fsum(shares.values()), 12)), word)
+
+
+def value_probabilities(tokens: Sequence[Token], key: str, menu: Mapping[str, Sequence[str]]) -> AnswerProbabilities | None:
+    """Return the probability of each answer of a menu as the value of a key, of a reply that contains a JSON object.
+
+    Args:
+        tokens: of the reply; all, or its first and last ones (``stored_tokens``). Where the key occurs twice, the last counts.
+        key: of the object.
+        menu: as for :func:`answer_probabilities`.
+
+    Returns:
+        None where the tokens do not contain the key.
+
+    Raises:
+        InputError: a spelling of one answer begins one of another.
+
+    Example:
+        >>> left, right = ("left", math.log(0.9)), ("right", math.log(0.1))
+        >>> reply = [Token('{"verdict":', 0.0), Token(' "', 0.0), Token("left", left[1], (left, right)), Token('"}', 0.0)]
+        >>> value_probabilities(reply, "verdict", {"left": ["left"], "right": ["right"]}).shares
+        {'left': 0.9, 'right': 0.1}
+    """
+    behind = [match.end() for match in re.finditer(rf'"{re.escape(key)}"\s*:', "".join(token.text for token in tokens))]
+    if not behind:
+        return None
+    ends = [*accumulate(len(token.text) for token in tokens)]
+    value = next((place for place, end in enumerate(ends) if end > behind[-1]), len(tokens))
+    if value < len(tokens) and ends[value] - len(tokens[value].text) < behind[-1]:  # it begins within the key
+        value += not _word(tokens[value].text[behind[-1] - ends[value] :])
+    return answer_probabilities(tokens[value:], menu)
 
 
 def answers_by_spelling(menu: Mapping[str, Sequence[str]]) -> dict[str, str]:

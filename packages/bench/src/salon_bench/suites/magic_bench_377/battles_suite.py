@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from salon_bench.suites.contract.suite import Case, Examination, Inquiry, RewardSpec, SuitePrompt, Summary
 from salon_bench.suites.magic_bench_377.pairing import Pair, planned_pairs
 from salon_bench.suites.magic_bench_377.questions import SHOWINGS, WIN, OrderRule
-from salon_bench.suites.magic_bench_377.replies import Shown, parse_battle
 from salon_bench.suites.magic_bench_377.suite import PromptFileSuite, rater
 from salon_judges.formats.generations import Generated
 from salon_judges.formats.magic_bench_377_prompts import SUITE
+from salon_taxonomy.answers import SideVerdict, parse_pair_verdict
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
@@ -120,12 +120,12 @@ class MagicBench377Battles(PromptFileSuite):
     def examine(self, case: Case) -> Examination:
         """Show the two pictures both ways; which comes first is drawn from the case's name, the same on every machine."""
         media = case.media if len(case.media) == 2 else (_NO_PICTURE, _NO_PICTURE)
-        outcomes: list[Verdict[Shown]] = []
+        outcomes: list[Verdict[SideVerdict]] = []
         sides = _sides(case)
         for step, side in zip(SHOWINGS, sides, strict=True):
             left, right = media if side is Side.LEFT else reversed(media)
             question = self.questions.battle(left, right, prompt=case.prompt.text)
-            outcome: Verdict[Shown] = yield Inquiry(step, question, parse_battle)
+            outcome: Verdict[SideVerdict] = yield Inquiry(step, question, parse_pair_verdict)
             outcomes.append(outcome)
         winners = [winner_of(outcome, side) for outcome, side in zip(outcomes, sides, strict=True)]
         final = final_of(winners[0], winners[1], self.rule)
@@ -138,7 +138,7 @@ class MagicBench377Battles(PromptFileSuite):
         return summarize_battles(scores, self.rule)
 
     def _scores(
-        self, case: Case, verdicts: Sequence[Verdict[Shown]], winners: Sequence[Verdict[Winner]], final: Verdict[Winner]
+        self, case: Case, verdicts: Sequence[Verdict[SideVerdict]], winners: Sequence[Verdict[Winner]], final: Verdict[Winner]
     ) -> Iterator[Score]:
         """Yield three rows for each of the two models; what a showing brought the left picture stands with both."""
         won = _mean(winners) if self.rule is OrderRule.EACH else _points_of(final)
@@ -180,12 +180,12 @@ def _sides(case: Case) -> tuple[Side, Side]:
     return (Side.LEFT, Side.RIGHT) if left_first else (Side.RIGHT, Side.LEFT)
 
 
-def winner_of(verdict: Verdict[Shown], side: Side) -> Verdict[Winner]:
+def winner_of(verdict: Verdict[SideVerdict], side: Side) -> Verdict[Winner]:
     """Return the winner of a showing in which model a's picture is on ``side``."""
     if isinstance(verdict, Unscored):
         return verdict
-    if verdict.value in (Shown.BOTH_GOOD, Shown.BOTH_BAD):
-        return Scored(Winner.BOTH_GOOD if verdict.value is Shown.BOTH_GOOD else Winner.BOTH_BAD)
+    if verdict.value in (SideVerdict.BOTH_GOOD, SideVerdict.BOTH_BAD):
+        return Scored(Winner.BOTH_GOOD if verdict.value is SideVerdict.BOTH_GOOD else Winner.BOTH_BAD)
     return Scored(Winner.MODEL_A if verdict.value == str(side) else Winner.MODEL_B)
 
 
@@ -210,9 +210,9 @@ def _mean(winners: Sequence[Verdict[Winner]]) -> Verdict[float]:
     return Scored(sum(each.value for each in points if isinstance(each, Scored)) / len(points))
 
 
-def _left(verdict: Verdict[Shown]) -> Verdict[float]:
+def _left(verdict: Verdict[SideVerdict]) -> Verdict[float]:
     """Return what a showing brought the picture on the left."""
-    points: Mapping[Shown, float] = {Shown.LEFT: 1.0, Shown.RIGHT: 0.0}
+    points: Mapping[SideVerdict, float] = {SideVerdict.LEFT: 1.0, SideVerdict.RIGHT: 0.0}
     return Scored(points.get(verdict.value, 0.5)) if isinstance(verdict, Scored) else verdict
 
 

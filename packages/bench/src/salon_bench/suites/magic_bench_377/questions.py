@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST, Shown
+from salon_bench.suites.magic_bench_377.replies import HIGHEST, LOWEST
 from salon_judges.asking.templates import Templates
 from salon_judges.formats.magic_bench_377_labels import points
+from salon_taxonomy.answers import SideVerdict
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.protocols import Decoding, Media, Question
 
@@ -88,7 +89,7 @@ class Questions:
         """Ask which of two pictures is better."""
         text = self.templates.render("battle", prompt=prompt)
         parts = ("Left picture:", left, "Right picture:", right, text)
-        return asked(parts, "verdict", {"enum": [str(each) for each in Shown]})
+        return asked(parts, "verdict", {"enum": [str(each) for each in SideVerdict]})
 
 
 def asked(parts: tuple[str | Media, ...], key: str, verdict: Mapping[str, Digestible]) -> Question:

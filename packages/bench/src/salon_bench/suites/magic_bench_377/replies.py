@@ -2,30 +2,16 @@
 
 {"reason": "…", "satisfied": true}      a test point
 {"reason": "…", "score": 4}             a mark of 1 to 5
-{"reason": "…", "verdict": "left"}      a battle: left, right, both good, both bad
+{"reason": "…", "verdict": "left"}      a battle: salon_taxonomy.answers.parse_pair_verdict
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Final
 
-from salon_taxonomy.answers import Note, OffMenuError, Outcome, Unparsed, parse_object
+from salon_taxonomy.answers import OffMenuError, Outcome, parse_value
 from salon_taxonomy.answers.strict_json import Json, JsonError
 
 LOWEST: Final = 1
 HIGHEST: Final = 5
-
-V = TypeVar("V")
-
-
-class Shown(StrEnum):
-    """The outcome of one showing of two pictures, by the side of the screen."""
-
-    LEFT = "left"
-    RIGHT = "right"
-    BOTH_GOOD = "both good"
-    BOTH_BAD = "both bad"
 
 
 def parse_check(text: str) -> Outcome[bool]:
@@ -37,7 +23,7 @@ def parse_check(text: str) -> Outcome[bool]:
         >>> parse_check("It is satisfied.").reason
         <Reason.MALFORMED: 'malformed'>
     """
-    return _parsed(text, "satisfied", _truth)
+    return parse_value(text, "satisfied", _truth)
 
 
 def parse_mark(text: str) -> Outcome[int]:
@@ -49,33 +35,7 @@ def parse_mark(text: str) -> Outcome[int]:
         >>> parse_mark('{"reason": "", "score": 4.5}').reason
         <Reason.OFF_MENU: 'off_menu'>
     """
-    return _parsed(text, "score", _mark)
-
-
-def parse_battle(text: str) -> Outcome[Shown]:
-    """Read the reply to a battle.
-
-    Example:
-        >>> parse_battle('{"reason": "Both follow the text.", "verdict": "both_good"}').answer
-        <Shown.BOTH_GOOD: 'both good'>
-        >>> parse_battle('{"reason": "", "verdict": "tie"}').reason
-        <Reason.OFF_MENU: 'off_menu'>
-    """
-    return _parsed(text, "verdict", _shown)
-
-
-def _parsed(text: str, key: str, read: Callable[[Json], V]) -> Outcome[V]:
-    extra: tuple[Note, ...] = ()
-
-    def of(members: dict[str, Json]) -> V:
-        nonlocal extra
-        if key not in members:
-            raise JsonError(f"the key {key!r} is missing")
-        extra = (Note.EXTRA_KEYS,) if members.keys() - {key, "reason"} else ()
-        return read(members[key])
-
-    outcome = parse_object(text, of)
-    return outcome if isinstance(outcome, Unparsed) else replace(outcome, notes=(*outcome.notes, *extra))
+    return parse_value(text, "score", _mark)
 
 
 def _truth(value: Json) -> bool:
@@ -90,12 +50,3 @@ def _mark(value: Json) -> int:
     if value not in range(LOWEST, HIGHEST + 1):
         raise OffMenuError(f"the score {value:g} is no whole mark from {LOWEST} to {HIGHEST}")
     return int(value)
-
-
-def _shown(value: Json) -> Shown:
-    if not isinstance(value, str):
-        raise JsonError("the key 'verdict' is no text")
-    try:
-        return Shown(" ".join(value.lower().replace("_", " ").split()))
-    except ValueError:
-        raise OffMenuError(f"the verdict {value[:40]!r} was not offered") from None

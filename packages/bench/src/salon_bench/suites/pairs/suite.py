@@ -27,7 +27,6 @@ from salon_bench.suites.contract.suite import (
 )
 from salon_bench.suites.magic_bench_377.battles_suite import POINTS, final_of, winner_of
 from salon_bench.suites.magic_bench_377.questions import OrderRule, asked
-from salon_bench.suites.magic_bench_377.replies import Shown, parse_battle
 from salon_bench.suites.magic_bench_377.suite import rater
 from salon_bench.suites.scorer.suite import ask_for_score
 from salon_judges.asking.templates import Templates
@@ -35,6 +34,7 @@ from salon_judges.clients.scorer import ScoreAnswer
 from salon_judges.formats.generation_tables import located
 from salon_judges.formats.generations import Generated, Generations
 from salon_judges.media import PicturePolicy, VideoPolicy
+from salon_taxonomy.answers import SideVerdict, parse_pair_verdict
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media, Question
@@ -48,6 +48,8 @@ BETTER: Final = "a is better"
 """The dimension of a verdict: 1 picture a, ½ a tie, 0 picture b."""
 GOOD: Final = "both good"
 """The dimension that says which kind of tie it is: 1 both good, 0 both bad."""
+VERDICT: Final = "verdict"
+"""The key of a reply's verdict."""
 SCORE: Final = "score"
 """The dimension of a picture's score, in the scorer's unit; of a scorer whose lower values are better, with the other sign."""
 ORDERS: Final = ("a left", "a right")
@@ -156,12 +158,12 @@ class JudgedPairs(_Pairs):
         winners = []
         for step in ORDERS:
             a_left = step == ORDERS[0]
-            verdict: Verdict[Shown] = yield Inquiry(step, _question(case, a_left=a_left), parse_battle)
+            verdict: Verdict[SideVerdict] = yield Inquiry(step, _question(case, a_left=a_left), parse_pair_verdict)
             winner = winner_of(verdict, Side.LEFT if a_left else Side.RIGHT)
             winners.append(winner)
             rows.append(case.score(step, BETTER, Scored(POINTS[winner.value]) if isinstance(winner, Scored) else winner))
-            if isinstance(verdict, Scored) and verdict.value in (Shown.BOTH_GOOD, Shown.BOTH_BAD):
-                rows.append(case.score(step, GOOD, Scored(float(verdict.value is Shown.BOTH_GOOD))))
+            if isinstance(verdict, Scored) and verdict.value in (SideVerdict.BOTH_GOOD, SideVerdict.BOTH_BAD):
+                rows.append(case.score(step, GOOD, Scored(float(verdict.value is SideVerdict.BOTH_GOOD))))
         return [*rows, *self._battle(case, final_of(winners[0], winners[1], OrderRule.TIE))]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
@@ -210,4 +212,4 @@ def _question(case: Case, *, a_left: bool) -> Question:
     before: list[str | Media] = ["Before:", case.media[2]] if len(case.media) > 2 else []
     video = left.kind == MediaKind.VIDEO
     text = _TEMPLATES.render("pair", prompt=case.prompt.text, source=bool(before), video=video)
-    return asked((*before, "Left:", left, "Right:", right, text), "verdict", {"enum": [str(each) for each in Shown]})
+    return asked((*before, "Left:", left, "Right:", right, text), VERDICT, {"enum": [str(each) for each in SideVerdict]})
