@@ -224,7 +224,7 @@ def _frechet_infinity(sets: _Sets) -> Statistic:
 
 
 def _kernel(of_pairs: Callable[[Features, Features], Features], scale: float = 1.0) -> Callable[[_Sets], Statistic]:
-    """Return the squared maximum mean discrepancy of a kernel over pairs of rows of different prompts, which are independent."""
+    """Return the squared maximum mean discrepancy of a kernel over pairs of rows of different prompts."""
 
     def prepared(sets: _Sets) -> Statistic:
         sides = [list(zip(rows, codes, strict=True)) for rows, codes in zip((sets.base, sets.new), sets.prompts, strict=True)]
@@ -267,7 +267,8 @@ def _gaussian(one: Features, two: Features) -> Features:
 
 def _squared_distances(one: Features, two: Features) -> Features:
     squares = (one**2).sum(1)[:, None] + (two**2).sum(1)[None] - 2.0 * one @ two.T
-    return squares.clip(0.0)
+    distances: Features = squares.clip(0.0)
+    return distances
 
 
 def _neighbours(of: Callable[[Features, Features, Features], float]) -> Callable[[_Sets], Statistic]:
@@ -313,7 +314,10 @@ def _few(_: int) -> int:
     return 2 * (NEAREST + 1)
 
 
-_SHARE: Final = {"lower": False, "least": _few, "range": (0.0, 1.0)}
+def _share(of: Callable[[Features, Features, Features], float]) -> SetMeasure:
+    return SetMeasure(_neighbours(of), False, _few, range=(0.0, 1.0))
+
+
 _AT_LEAST_0: Final = (0.0, math.inf)
 
 SET_MEASURES: Final[Mapping[str, SetMeasure]] = {
@@ -321,12 +325,12 @@ SET_MEASURES: Final[Mapping[str, SetMeasure]] = {
     "fid_infinity": SetMeasure(_frechet_infinity, True, lambda width: 4 * width, LEAST_PROMPTS),
     "kid": SetMeasure(_kernel(_cubic), True, _few),
     "cmmd": SetMeasure(_kernel(_gaussian, _SCALE), True, _few),
-    "precision": SetMeasure(_neighbours(lambda d, base, _: (d < base[:, None]).any(0).mean()), **_SHARE),
-    "recall": SetMeasure(_neighbours(lambda d, _, new: (d < new[None]).any(1).mean()), **_SHARE),
+    "precision": _share(lambda d, base, _: (d < base[:, None]).any(0).mean()),
+    "recall": _share(lambda d, _, new: (d < new[None]).any(1).mean()),
     "density": SetMeasure(
         _neighbours(lambda d, base, _: (d < base[:, None]).sum(0).mean() / NEAREST), False, _few, range=_AT_LEAST_0
     ),
-    "coverage": SetMeasure(_neighbours(lambda d, base, _: (d.min(1) < base).mean()), **_SHARE),
+    "coverage": _share(lambda d, base, _: (d.min(1) < base).mean()),
     "vendi": SetMeasure(_vendi(lambda sets: sets.new), False, _few, range=(1.0, math.inf)),
     "vendi_base": SetMeasure(_vendi(lambda sets: sets.base), None, _few, range=(1.0, math.inf)),
 }
