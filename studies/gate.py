@@ -184,7 +184,7 @@ def main() -> None:
         shares = ", ".join(f"{found[name]:.1%}" for name in ("power", "equal", "worse"))
         click.echo(f"{kind}, {found['margin']:g}, {found['prompts']}, {shares}")
     judged = pictures(wanted.pictures)
-    click.echo(", ".join(f"{build}: {judged[build].mean():.1%} of pictures right" for build in judged.columns[1:]))
+    click.echo(", ".join(f"{build}: {np.mean(judged[build].to_numpy()):.1%} of pictures right" for build in judged.columns[1:]))
     click.echo("of 100 draws of 200 prompts: build; passes, better, not worse, cannot say, worse")
     for build, *of_draws in caught(judged, 100).iter_rows():
         click.echo(f"{build}, {', '.join(f'{share:.0%}' for share in of_draws)}")
