@@ -138,7 +138,7 @@ def test_ends_hold_about_as_often_as_they_should(name):
     truth = values(*sets(0, 4000, 4000, 3, 0.5), "kid")[0] if name == "kid" else found["value"].mean()
     if name == "fid_infinity":
         truth = 3 * 0.5**2 + 3 * 0.2**2
-    assert (found["low"] <= truth).mean() >= 0.88 and (found["high"] >= truth).mean() >= 0.88
+    assert (found["low"] <= truth).mean() >= 0.85 and (found["high"] >= truth).mean() >= 0.85
 
 
 def test_builds_of_the_same_prompts_have_narrower_ends_where_they_agree():

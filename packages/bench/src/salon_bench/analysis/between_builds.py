@@ -153,10 +153,10 @@ def between(
 
 def _measures(asked: Sequence[str] | Mapping[str, PairMeasure]) -> dict[str, PairMeasure | None]:
     """Return the measures by name; None for the one of successive frames."""
-    if isinstance(asked, Mapping):
-        return dict(asked)
     if isinstance(asked, str) or not asked:
         raise InputError("must be a list of names, not", key="measures", value=asked, allowed=[*MEASURES, FLICKER])
+    if isinstance(asked, Mapping):
+        return dict(asked)
     for name in asked:
         if name not in MEASURES and name != FLICKER:
             raise InputError("there is no such measure:", key="measures", value=name, allowed=[*MEASURES, FLICKER])
