@@ -43,6 +43,8 @@ SOURCES = {
     "bench/src/salon_bench/analysis/compare.py": "paired_bootstrap",
     "bench/src/salon_bench/analysis/gate/speed.py": "paired_bootstrap",
     "bench/src/salon_bench/analysis/gate/verdicts.py": "mean_with_interval",
+    "bench/src/salon_bench/analysis/set_measures.py": "mean_with_interval",
+    "train/src/salon_train/reward_model/held_out.py": "ratio_with_interval",
     "bench/src/salon_bench/analysis/reliability/comparing.py": "compare_all",
     "arena/src/salon_arena/quality.py": "wilson_interval",
     "bench/src/salon_bench/suites/artifact_bench/accuracy.py": "wilson_interval",

@@ -201,6 +201,7 @@ NO_TABLE = {
     "train grpo",
     "train image",
     "train refiner",
+    "train reward-model",
     "train sft",
     "train tiny",
 }

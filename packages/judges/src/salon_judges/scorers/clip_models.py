@@ -1,4 +1,4 @@
-"""Scorers that compare CLIP embeddings, with transformers or open_clip. The only file of this room that uses torch."""
+"""Scorers that compare CLIP embeddings, with transformers or open_clip."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

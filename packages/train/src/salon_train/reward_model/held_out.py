@@ -38,7 +38,8 @@ def held_out_numbers(pairs: Sequence[Preference], gaps: ArrayLike, chances: Arra
     right = np.where(gap == 0.0, 0.5, (gap > 0.0).astype(np.float64))
     decided, clear = votes[:, 0] > votes[:, 1], (votes[:, 1] == 0.0) & (votes[:, 0] > 0.0)
     prompts = np.unique([pair.prompt for pair in pairs], return_inverse=True)[1]
-    sums = np.column_stack([np.bincount(prompts[decided], each) for each in (right[decided], np.ones(decided.sum()))])
+    counted = (right[decided], np.ones(int(decided.sum())))
+    sums = np.column_stack([np.bincount(prompts[decided], each) for each in counted]).astype(np.float64)
     accuracy, (low, high) = (
         ratio_with_interval(sums[sums[:, 1] > 0], within=(0.0, 1.0)) if decided.any() else (None, (None, None))
     )

@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
-
-from PIL import Image
+from typing import TYPE_CHECKING, Final
 
 from salon_console.table_rows import TableRow, table_rows
-from salon_judges.media.policy import DEFAULT_LIMITS, PicturePolicy
-from salon_judges.media.preparing import prepare_bytes
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import read_inside
+from salon_taxonomy.picture_decoding import DEFAULT_LIMITS, decode
 from salon_taxonomy.verdict import Unscored
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 SPLITS: Final = ("train", "test")
 SIDES: Final = ("chosen", "rejected")
@@ -84,16 +84,14 @@ def _count(row: TableRow, name: str) -> float:
     return number
 
 
-def picture(path: Path, policy: PicturePolicy) -> Any:
-    """Return a picture as judges see it: upright, sRGB, RGB.
+def picture(path: Path) -> "Image":
+    """Return a picture as judges see it: upright, opaque, sRGB.
 
     Raises:
         InputError: the file is no picture.
     """
-    from io import BytesIO
-
     content = read_inside(path.absolute(), Path(path.absolute().anchor), DEFAULT_LIMITS.most_bytes)
-    prepared = content if isinstance(content, Unscored) else prepare_bytes(content, policy)
-    if isinstance(prepared, Unscored) or prepared.media.data is None:
-        raise InputError("cannot be read as a picture", source=path)
-    return Image.open(BytesIO(prepared.media.data)).convert("RGB")
+    decoded = content if isinstance(content, Unscored) else decode(content)
+    if isinstance(decoded, Unscored):
+        raise InputError(f"cannot be used as a picture ({decoded.detail})", source=path)
+    return decoded.image.convert("RGB")

@@ -16,7 +16,6 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from salon_judges.media.policy import PicturePolicy
 from salon_judges.scorers.reward_network import RewardNetwork
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
@@ -38,7 +37,6 @@ _STATE: Final = "state.pt"
 _LONGEST: Final = 1_000_003
 _RISING: Final = 0.1
 """Share of the updates over which the learning rate rises."""
-_PICTURES: Final = PicturePolicy()
 _TARGETS: Final = r".*\.(q_proj|k_proj|v_proj|out_proj|o_proj|qkv|proj)"
 
 
@@ -156,7 +154,7 @@ class _RewardModelRun:
         """Return the reward of the chosen less that of the rejected, and the deviation of the gap."""
         files = [file for pair in pairs for file in (pair.chosen, pair.rejected)]
         prompts = [pair.prompt for pair in pairs for _ in range(2)]
-        inputs = self._network.prepared([picture(file, _PICTURES) for file in files], prompts)
+        inputs = self._network.prepared([picture(file) for file in files], prompts)
         reward, deviation = self._network(inputs)
         unsure = None if deviation is None else (deviation.reshape(-1, 2) ** 2).sum(1).sqrt()
         return reward[0::2] - reward[1::2], unsure
