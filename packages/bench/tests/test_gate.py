@@ -587,9 +587,56 @@ def test_folders_that_do_not_fit_are_refused_and_a_broken_picture_is_not_passed_
     result = folders(two_builds)
     assert result.exit_code == 2 and "lacks 1 of 12 pictures" in result.stderr and "3" in result.stderr
     (two_builds / "gate.toml").write_text("[measures.lpips]\nat_most = 0.1\n")
-    assert "there is no such measure: 'lpips'" in folders(two_builds).stderr
+    assert "is no measure of pictures: 'lpips'" in folders(two_builds).stderr
     (two_builds / "gate.toml").write_text("[measures.beauty]\nmargin = 0.1\n")
     assert folders(two_builds).exit_code == 2
+
+
+def test_features_hold_pairs_and_whole_sets_to_limits(two_builds: Path):
+    mine = two_builds / "features.py"
+    mine.write_text(
+        "import numpy as np\ndef small(images): return [np.asarray(one.resize((2, 2)), float).ravel() / 255 for one in images]\n"
+    )
+    limits = "[measures.similarity]\nat_least = 0.9\n[measures.kid]\nat_most = 1.0\n[measures.fid]\nat_most = 1.0\n"
+    plan = two_builds / "gate.toml"
+    plan.write_text(f'features = "{mine}:small"\n{limits}')
+    assert "Warning: fid: " in folders(two_builds).stdout  # too few pictures for their features
+    result = folders(two_builds, "--format", "json")
+    rows = {row["measure"]: row for row in json.loads(result.stdout)["rows"]}
+    assert result.exit_code == 3
+    assert {name: row["verdict"] for name, row in rows.items()} == {
+        "similarity": "not worse",
+        "kid": "not worse",
+        "fid": "cannot say",
+    }
+    assert rows["similarity"]["identical"] == 4 and rows["similarity"]["new"] > 0.99 and rows["fid"]["new"] is None
+    (two_builds / "new" / "3.png").write_bytes(b"no picture")
+    result = folders(two_builds, "--format", "json")
+    assert [row["unscored"] for row in json.loads(result.stdout)["rows"]] == [1, 1, 1] and result.exit_code == 3
+    plan.write_text(limits)
+    assert "needs a function of features" in folders(two_builds).stderr
+    for text in ("def small(images): return [1.0]", "def small(images): return [[float('nan')]] * len(images)"):
+        mine.write_text(text)
+        plan.write_text(f'features = "{mine}:small"\n{limits}')
+        result = folders(two_builds)
+        assert result.exit_code == 2 and "must return finite numbers" in result.stderr
+    plan.write_text('features = "small"\n' + limits)
+    assert "names no function of features" in folders(two_builds).stderr
+
+
+def test_sets_that_are_alike_or_far_are_told_by_their_limits():
+    ends = {"value": 0.5, "low": 0.4, "high": 0.6, "reason": None, "prompts": 40, "unscored": 0}
+    rows = pl.DataFrame([{"measure": "fid", **ends}, {"measure": "recall", **ends}])
+
+    def verdicts(fid: float, recall: float) -> list[str]:
+        rules = {"fid": MeasureRule(None, lower=True, limit=fid), "recall": MeasureRule(None, limit=recall)}
+        nothing = frame_of([])
+        found: list[str] = gate(nothing, nothing, GatePlan(rules), sets=rows).table["verdict"].to_list()
+        return found
+
+    assert verdicts(0.7, 0.3) == ["not worse", "not worse"]
+    assert verdicts(0.5, 0.5) == ["cannot say", "cannot say"]
+    assert verdicts(0.3, 0.7) == ["worse", "worse"]
 
 
 def test_battles_name_the_builds_as_their_folders(two_builds: Path):

@@ -58,6 +58,23 @@ def test_clip_score_is_two_and_a_half_times_the_cosine_and_never_below_zero(clip
     assert (wanted > 0).any()
 
 
+def test_features_of_pictures_are_the_unit_embeddings_and_of_others_the_pooled_output(clip, tmp_path):
+    from transformers import BitImageProcessor, Dinov2Config, Dinov2Model
+
+    from salon_judges.scorers.features import open_features
+
+    shown, _, _ = embeddings(clip, PROMPTS)
+    found = open_features(f"transformers:{clip}")(PICTURES)
+    assert found == pytest.approx(shown / np.linalg.norm(shown, axis=1, keepdims=True), abs=1e-6)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 28}
+    Dinov2Model(Dinov2Config(**sizes)).save_pretrained(tmp_path)
+    side = {"height": 28, "width": 28}
+    BitImageProcessor(do_resize=True, size={"shortest_edge": 28}, crop_size=side).save_pretrained(tmp_path)
+    assert open_features(f"transformers:{tmp_path}")(PICTURES).shape == (3, 16)
+    with pytest.raises(InputError, match="cannot be loaded"):
+        open_features(f"transformers:{tmp_path / 'none'}")
+
+
 def test_pickscore_is_the_cosine_times_the_models_own_scale(clip):
     shown, said, model = embeddings(clip, PROMPTS)
     wanted = math.exp(model.logit_scale.item()) * cosines(shown, said)

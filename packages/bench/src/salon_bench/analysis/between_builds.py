@@ -138,7 +138,7 @@ def between(
         [('cat', 40.86, False), ('dog', None, True)]
     """
     work = _Work(_measures(measures), names, frames, limits, video_limits or VideoLimits())
-    pairs = _pairs(base, new, names)
+    pairs = paired_files(base, new, names)
     rows: list[tuple[Any, ...]] = []
     pool = ThreadPoolExecutor(workers(threads), thread_name_prefix="salon-pixels")
     try:
@@ -163,7 +163,14 @@ def _measures(asked: Sequence[str] | Mapping[str, PairMeasure]) -> dict[str, Pai
     return {name: MEASURES.get(name) for name in asked}
 
 
-def _pairs(base: Iterable[Generated], new: Iterable[Generated], names: tuple[str, str]) -> list[tuple[Generated, Generated]]:
+def paired_files(
+    base: Iterable[Generated], new: Iterable[Generated], names: tuple[str, str] = ("base", "new")
+) -> list[tuple[Generated, Generated]]:
+    """Return the files of each prompt and sample, by these.
+
+    Raises:
+        InputError: two files of one prompt and sample, or a side without a file that the other has.
+    """
     sides: list[dict[tuple[str, int], Generated]] = []
     for side, name in ((base, names[0]), (new, names[1])):
         files: dict[tuple[str, int], Generated] = {}
@@ -184,7 +191,8 @@ def _pairs(base: Iterable[Generated], new: Iterable[Generated], names: tuple[str
     return [(sides[0][key], sides[1][key]) for key in sorted(sides[0])]
 
 
-def _bytes_of(file: Generated, most_bytes: int) -> bytes | Unscored:
+def bytes_of(file: Generated, most_bytes: int) -> bytes | Unscored:
+    """Return the bytes of a file; of one with a ``sha256`` only those very bytes."""
     content = read_inside(file.path, file.root, most_bytes)
     if file.sha256 is None or isinstance(content, Unscored) or hashlib.sha256(content).hexdigest() == file.sha256:
         return content
@@ -215,7 +223,7 @@ class _Work:
         """Return the rows of a pair, one per measure."""
         is_video = [file.path.suffix.lower() in VIDEO_SUFFIXES for file in pair]
         most = [self.video_limits.most_bytes if video else self.limits.most_bytes for video in is_video]
-        base, new = (_bytes_of(file, bytes_) for file, bytes_ in zip(pair, most, strict=True))
+        base, new = (bytes_of(file, bytes_) for file, bytes_ in zip(pair, most, strict=True))
         key = None if isinstance(new, Unscored) else generation_id(pair[1], hashlib.sha256(new).hexdigest())
         values = self._compared(base, new, is_video)
         of_pair = (pair[1].prompt_id, pair[1].sample, key)

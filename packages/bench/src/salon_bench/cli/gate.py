@@ -59,9 +59,12 @@ def gate(
       a dimension of the scores       margin = 0.2, and better = "lower" where less is better
       psnr, ssim, ms_ssim             at_least = 0.95: the new picture against the base's
       colour_difference, flicker      at_most = 2.0: the same
+      similarity                      at_least = 0.98: the same, by features
+      fid, kid, cmmd, …               at_most = 5.0: whole sets, by features
       preferred                       margin = 0.1: wins less losses in --battles
 
-    and above them level = 0.05, and primary = NAME where one of them alone decides. The file of --output is a page (with the
+    and above them level = 0.05, primary = NAME where one of them alone decides, and features =
+    "transformers:NAME" or "./FILE.py:FUNCTION". The file of --output is a page (with the
     pictures that fell most), a table or, as .xml, a JUnit report. Where --store is a result store, the answer is kept in its
     table gates; no store is made for it.
 
@@ -73,10 +76,10 @@ def gate(
     context.meta[FAILS_WITH] = 2  # 1 means that the build is worse
     from rich.console import Console
 
-    from salon_bench.analysis.between_builds import between
     from salon_bench.analysis.gate import GatePlan
     from salon_bench.analysis.gate import gate as held
     from salon_bench.analysis.gate.history import gate_rows, keep_gate
+    from salon_bench.analysis.gate.measuring import measured
     from salon_bench.analysis.gate.pictures import BuildPictures, pictures_of
     from salon_bench.analysis.gate.speed import picture_seconds, speed
     from salon_bench.cli.progress_bar import Bar
@@ -93,7 +96,7 @@ def gate(
         raise InputError("give either --margin or --plan")
     asked = GatePlan({}, margin) if plan is None else GatePlan.read(plan)
     sides = [frame_of([]) if Path(each).is_dir() else read_scores([each], store) for each in (base, new)]
-    files, against = [BuildPictures(), BuildPictures()], None
+    files, against, sets = [BuildPictures(), BuildPictures()], None, None
     if asked.of_pictures or (output is not None and output.suffix.lower() == ".html"):
         files = [pictures_of(each, side, store) for each, side in zip((base, new), sides, strict=True)]
     if asked.of_pictures:
@@ -102,18 +105,20 @@ def gate(
                 hint = "Give runs, or folders of pictures."
                 raise InputError("has no pictures, which measures with a limit need", source=each, hint=hint)
         with Bar(Console(stderr=True), "pictures") as bar:
-            against = between(files[0].files, files[1].files, [*asked.of_pictures], names=(base, new), progress=bar.counted)
+            against, sets = measured(files[0].files, files[1].files, asked, names=(base, new), progress=bar.counted)
     rows = None if battles is None else Battles.read(battles).frame.collect()
     models = None if rows is None else _models(rows, (base, new), sides)
-    found = held(sides[0], sides[1], asked, names=(base, new), against=against, battles=rows, models=models)
+    found = held(sides[0], sides[1], asked, names=(base, new), against=against, battles=rows, models=models, sets=sets)
     made = {"passed": found.passed, "level": found.level}
     times = [picture_seconds(each, side, store) for each, side in zip((base, new), sides, strict=True)]
     faster = speed(times[0], times[1], asked.level)
     further = {name: table for name, table in (("worst", found.worst), ("speed", faster)) if table.height}
     files_made = {**found.view().makers(), ".html": lambda: gate_page(found, files[0], files[1]), ".xml": found.junit}
-    show_table(OtherTable(found.header, found.table, made, further, files_made, found.cells), form, output)
+    small = [] if sets is None or sets.is_empty() else sets.drop_nulls("reason").select("measure", "reason").rows()
+    warnings = tuple(f"{name}: {reason}." for name, reason in small)
+    show_table(OtherTable(found.header, found.table, made, further, files_made, found.cells, warnings), form, output)
     sys.stdout.flush()  # what cannot be written is no verdict
-    inputs = [each for each in (against, rows) if each is not None]
+    inputs = [each for each in (against, sets, rows) if each is not None]
     try:
         kept = gate_rows(found, sides[0], sides[1], asked, further=inputs, faster=next(iter(faster["faster"].to_list()), None))
         added = keep_gate(kept, store)

@@ -85,6 +85,30 @@ def hpsv2(settings: Mapping[str, str]) -> Score:
     return score
 
 
+def picture_features(model: str) -> Callable[[Sequence[Any]], Any]:
+    """Return the features of pictures: a CLIP model's unit vectors, or the pooled output of another model, such as DINOv2."""
+    import torch
+    import transformers
+
+    names: Any = transformers
+    device = device_of({"device": "auto"})
+    try:
+        network = names.AutoModel.from_pretrained(model, dtype=torch.float32).to(device).eval()
+        processor = names.AutoImageProcessor.from_pretrained(model)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be loaded ({str(error).splitlines()[0]})", value=model) from error
+    compares = callable(getattr(network, "get_image_features", None))
+
+    def features(images: Sequence[Any]) -> Any:
+        pixels = processor(images=list(images), return_tensors="pt")["pixel_values"].to(device)
+        with torch.inference_mode():
+            found = network.get_image_features(pixel_values=pixels) if compares else network(pixel_values=pixels)
+        vectors = getattr(found, "pooler_output", found).float()
+        return (vectors / vectors.norm(dim=-1, keepdim=True) if compares else vectors).cpu().numpy()
+
+    return features
+
+
 class _Clip:
     """A CLIP model of transformers with its processor."""
 

@@ -26,9 +26,19 @@ from xml.sax.saxutils import quoteattr
 
 import polars as pl
 
-from salon_bench.analysis.gate.pairing import IDENTITY, PEAK, PREFERRED, PSNR, PairedMeasure, of_battles, of_pictures, of_scores
-from salon_bench.analysis.gate.plan import GatePlan
-from salon_bench.analysis.gate.verdicts import PASSING, judged
+from salon_bench.analysis.gate.pairing import (
+    IDENTITY,
+    PEAK,
+    PREFERRED,
+    PSNR,
+    PairedMeasure,
+    limit_of,
+    of_battles,
+    of_pictures,
+    of_scores,
+)
+from salon_bench.analysis.gate.plan import GatePlan, MeasureRule
+from salon_bench.analysis.gate.verdicts import MOST_UNSCORED, PASSING, judged
 from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.numbers import MISSING
 from salon_console.shown_result import ResultView, ShownResult
@@ -138,7 +148,7 @@ def _allowed(row: Mapping[str, Any]) -> str:
     """Return the margin, or the limit."""
     if row["limit"] is None:
         return f"{row['margin']:.4g}"
-    return f"{'≤' if IDENTITY[row['measure']] == 0.0 else '≥'} {row['limit']:.4g}"
+    return f"{'≤' if row['measure'] != PSNR and row['base'] == 0.0 else '≥'} {row['limit']:.4g}"
 
 
 def _in_margins(row: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
@@ -155,6 +165,7 @@ def gate(
     against: pl.DataFrame | None = None,
     battles: pl.DataFrame | None = None,
     models: tuple[str, str] | None = None,
+    sets: pl.DataFrame | None = None,
 ) -> Gate:
     """Hold a new build against the base, prompt by prompt.
 
@@ -163,8 +174,8 @@ def gate(
             empty where the plan has no measure of scores.
         plan: measures, margins and the level.
         names: what to call the two.
-        against: the new pictures against the base's (:func:`~salon_bench.analysis.between_builds.between`), for measures with
-            a limit.
+        against, sets: the new pictures against the base's, for measures with a limit
+            (:func:`~salon_bench.analysis.gate.measuring.measured`).
         battles: between the two, for the measure ``preferred`` (:func:`of_battles`).
         models: what the battles call them; None: as ``names``.
 
@@ -183,24 +194,27 @@ def gate(
     """
     rules = plan.of_scores(sorted({*base["dimension"]}), None if battles is None else PREFERRED)
     measures = of_scores(base, new, rules, names) if rules else []
-    if plan.of_pictures:
-        if against is None:
-            raise InputError("measures with a limit need the pictures of both builds:", value=min(plan.of_pictures))
-        measures += of_pictures(against, plan.of_pictures)
+    taken = [] if against is None else [*against["measure"]]
+    taken += [] if sets is None or sets.is_empty() else [*sets["measure"]]
+    untaken = plan.of_pictures.keys() - {*taken}
+    if untaken:
+        raise InputError("measures with a limit need the pictures of both builds:", value=min(untaken))
+    if against is not None:
+        measures += of_pictures(against, {name: rule for name, rule in plan.of_pictures.items() if name in IDENTITY})
     if battles is not None:
         if PREFERRED not in plan.measures:
             raise InputError("battles need a measure of the plan:", value=f"[measures.{PREFERRED}]")
         measures.append(of_battles(battles, plan.measures[PREFERRED], *(models or names)))
-    if not measures:
+    if not measures and (sets is None or sets.is_empty()):
         hint = "Judge both builds (`salon bench run`); of pictures alone a plan needs limits."
         raise InputError("has no score", source=names[0], hint=hint)
-    return Gate(_table(measures, plan), _worst(measures), *names, plan.level, plan.primary)
+    return Gate(_table(measures, sets, plan), _worst(measures), *names, plan.level, plan.primary)
 
 
-def _table(measures: Sequence[PairedMeasure], plan: GatePlan) -> pl.DataFrame:
+def _table(measures: Sequence[PairedMeasure], sets: pl.DataFrame | None, plan: GatePlan) -> pl.DataFrame:
     order = {name: place for place, name in enumerate(plan.measures)}
-    rows = []
-    for each in sorted(measures, key=lambda one: order.get(one.name, 0)):
+    rows = [] if sets is None else [_of_sets(row, plan.measures[row["measure"]]) for row in sets.iter_rows(named=True)]
+    for each in measures:
         row = {"measure": each.name} | judged(each, plan.level)
         new = each.pairs["new"].drop_nulls()
         row |= {"limit": each.rule.limit, "identical": each.identical, "beyond": None}
@@ -209,8 +223,25 @@ def _table(measures: Sequence[PairedMeasure], plan: GatePlan) -> pl.DataFrame:
         if each.name == PSNR and each.rule.limit is not None:
             row |= {"base": None, "new": _decibels(row["new"])}
         rows.append(row)
+    rows.sort(key=lambda row: order.get(row["measure"], 0))
     table = pl.DataFrame(rows, schema_overrides=dict.fromkeys(_FLOATS, pl.Float64) | dict.fromkeys(_COUNTS, pl.Int64))
     return table.with_columns(p_worse=pl.Series(holm(table["p_worse"].to_numpy()), dtype=pl.Float64).fill_nan(None))
+
+
+def _of_sets(row: Mapping[str, Any], rule: MeasureRule) -> dict[str, Any]:
+    """Return the row of a measure of two sets: its ends are those of the sets, its margin is from sets that are alike."""
+    best, name = 0.0 if rule.lower else 1.0, row["measure"]
+    limit, sign = limit_of(name, rule, best), -1.0 if rule.lower else 1.0
+    ends = [None if row[end] is None else sign * (row[end] - best) for end in ("low", "high")]
+    low, high = reversed(ends) if rule.lower else ends
+    margin = abs(limit - best)
+    verdict = "cannot say"
+    if low is not None and high is not None and row["unscored"] <= MOST_UNSCORED * (row["prompts"] + row["unscored"]):
+        verdict = "not worse" if low > -margin else "worse" if high < -margin else verdict
+    numbers = {"base": best, "new": row["value"], "low": low, "high": high, "margin": margin, "limit": limit}
+    difference = None if row["value"] is None else sign * (row["value"] - best)
+    counts = {"prompts": row["prompts"], "unscored": row["unscored"]}
+    return {"measure": name, "verdict": verdict, "difference": difference, "p_worse": math.nan, **numbers, **counts}
 
 
 def _decibels(error: float | None) -> float | None:
@@ -221,7 +252,8 @@ def _decibels(error: float | None) -> float | None:
 def _worst(measures: Sequence[PairedMeasure]) -> pl.DataFrame:
     """Return the prompts that fell most, in margins."""
     columns = ("measure", "prompt_id", "base", "new", "difference")
-    parts = []
+    numbers = dict.fromkeys(("base", "new", "difference", "margins"), pl.Float64)
+    parts = [pl.DataFrame(schema={"measure": pl.String, "prompt_id": pl.String} | numbers)]
     for each in measures:
         difference = (pl.col("new") - pl.col("base")) * (-1.0 if each.lower else 1.0)
         fell = each.pairs.drop_nulls(["base", "new"]).with_columns(measure=pl.lit(each.name), difference=difference)

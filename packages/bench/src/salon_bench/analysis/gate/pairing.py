@@ -15,12 +15,14 @@ from salon_taxonomy.records import Winner
 
 PREFERRED: Final = "preferred"
 """The measure of battles: the new build's wins less the base's, by prompt, from −1 to 1."""
+SIMILARITY: Final = "similarity"
+"""The cosine of the features of the new picture and the base's."""
 PSNR: Final = "psnr"
 PEAK: Final = 255.0
 """The largest value of a colour channel."""
-IDENTITY: Final = {name: measure.equal for name, measure in MEASURES.items()} | {FLICKER: 0.0}
+IDENTITY: Final = {name: measure.equal for name, measure in MEASURES.items()} | {FLICKER: 0.0, SIMILARITY: 1.0}
 """Measures of two pictures, with their value where both are the same; the others are worse."""
-_FARTHEST: Final = {PSNR: PEAK**2, "ssim": 1.0, "ms_ssim": 1.0, "colour_difference": 100.0, FLICKER: PEAK}
+_FARTHEST: Final = {PSNR: PEAK**2, "ssim": 1.0, "ms_ssim": 1.0, "colour_difference": 100.0, FLICKER: PEAK, SIMILARITY: 2.0}
 """How far a picture that cannot be measured counts from there; of PSNR in mean squared error."""
 _VERSION: Final = ("suite", "dimension", "task", "judge", "judge_version")
 _KEY: Final = (*_VERSION, "prompt_id")
@@ -141,16 +143,11 @@ def of_pictures(against: pl.DataFrame, rules: Mapping[str, MeasureRule]) -> list
         rules: of the plan.
 
     Raises:
-        InputError: there is no such measure, a limit is on the wrong side, or the identity does not keep it.
+        InputError: a limit is on the wrong side, or the identity does not keep it.
     """
     measures = []
     for name, rule in rules.items():
-        if name not in IDENTITY:
-            raise InputError("is no measure of two pictures:", key=f"measures.{name}", value=name, allowed=[*IDENTITY])
-        best, limit = IDENTITY[name], rule.limit or 0.0
-        if rule.lower is not (best == 0.0) or limit == best or (limit > best) is not rule.lower:
-            word = "at_most, above 0" if best == 0.0 else f"at_least{'' if best == math.inf else f', below {best:g}'}"
-            raise InputError(f"needs {word}, not", key=f"measures.{name}", value=limit)
+        best, limit = IDENTITY[name], limit_of(name, rule, IDENTITY[name])
         is_same = pl.col("identical") & pl.col("reason").is_null()
         rows = against.filter(measure=name).with_columns(identical=is_same)
         value = pl.when(is_same).then(best).otherwise(pl.col("value"))
@@ -167,6 +164,24 @@ def of_pictures(against: pl.DataFrame, rules: Mapping[str, MeasureRule]) -> list
         same, far = int(pairs["same"].sum()), max(size, _FARTHEST[name])
         measures.append(PairedMeasure(name, pairs, rule, abs(limit - best), best == 0.0, size, silence=far, identical=same))
     return measures
+
+
+def limit_of(name: str, rule: MeasureRule, best: float) -> float:
+    """Return a measure's limit.
+
+    Args:
+        name: of the measure.
+        rule: of the plan.
+        best: its value where nothing changed; less is better where that is 0.
+
+    Raises:
+        InputError: the limit is on the wrong side.
+    """
+    limit = rule.limit or 0.0
+    if rule.lower is not (best == 0.0) or limit == best or (limit > best) is not rule.lower:
+        word = "at_most, above 0" if best == 0.0 else f"at_least{'' if best == math.inf else f', below {best:g}'}"
+        raise InputError(f"needs {word}, not", key=f"measures.{name}", value=limit)
+    return limit
 
 
 def of_battles(battles: pl.DataFrame, rule: MeasureRule, base: str, new: str) -> PairedMeasure:

@@ -49,12 +49,15 @@ class GatePlan:
         margin: of every dimension, where no measures are named.
         level: the chance with which a build that is worse by a margin may pass, between 0 and 0.5.
         primary: the one measure that decides; None: all do. Others are shown all the same.
+        features: names the function of features that ``similarity`` and measures of sets need
+            (:func:`~salon_judges.scorers.features.open_features`).
     """
 
     measures: Mapping[str, MeasureRule]
     margin: float | None = None
     level: float = LEVEL
     primary: str | None = None
+    features: str | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 0.5:
@@ -68,7 +71,7 @@ class GatePlan:
 
     @classmethod
     def read(cls, path: str | Path) -> "GatePlan":
-        """Read a plan: ``level`` and ``primary`` (both optional) and tables ``[measures.NAME]``.
+        """Read a plan: ``level``, ``primary`` and ``features`` (all optional) and tables ``[measures.NAME]``.
 
         A measure has ``margin`` and, optionally, ``better`` and ``range``; or ``at_least`` or ``at_most``, a limit, and
         optionally ``range``.
@@ -78,7 +81,7 @@ class GatePlan:
         """
         document = read_toml(path, "plan")
         try:
-            known = ["level", "primary", "measures"]
+            known = ["level", "primary", "features", "measures"]
             unknown = set(document) - {*known}
             if unknown:
                 raise InputError("unknown key", value=min(unknown), allowed=known)
@@ -86,10 +89,11 @@ class GatePlan:
             if not isinstance(measures, dict):
                 raise InputError("must be a table of measures", key="measures", value=measures)
             rules = {name: _rule(name, values) for name, values in measures.items()}
-            primary = document.get("primary")
-            if primary is not None and not isinstance(primary, str):
-                raise InputError("must be the name of a measure, not", key="primary", value=primary)
-            return cls(rules, level=_number("level", document.get("level", LEVEL)), primary=primary)
+            texts = {name: document.get(name) for name in ("primary", "features")}
+            for name, value in texts.items():
+                if value is not None and not isinstance(value, str):
+                    raise InputError("must be a name, not", key=name, value=value)
+            return cls(rules, level=_number("level", document.get("level", LEVEL)), **texts)
         except InputError as error:
             raise error.at(source=path) from error
 
