@@ -595,7 +595,7 @@ def test_folders_that_do_not_fit_are_refused_and_a_broken_picture_is_not_passed_
 def test_features_hold_pairs_and_whole_sets_to_limits(two_builds: Path):
     mine = two_builds / "features.py"
     mine.write_text(
-        "import numpy as np\ndef small(images): return [np.asarray(one.resize((2, 2)), float).ravel() / 255 for one in images]\n"
+        "import numpy as np\ndef small(images): return [np.asarray(each.resize((2, 2))).ravel() / 255 for each in images]\n"
     )
     limits = "[measures.similarity]\nat_least = 0.9\n[measures.kid]\nat_most = 1.0\n[measures.fid]\nat_most = 1.0\n"
     plan = two_builds / "gate.toml"
