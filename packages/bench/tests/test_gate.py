@@ -586,8 +586,8 @@ def test_folders_that_do_not_fit_are_refused_and_a_broken_picture_is_not_passed_
     (two_builds / "new" / "3.png").unlink()
     result = folders(two_builds)
     assert result.exit_code == 2 and "lacks 1 of 12 pictures" in result.stderr and "3" in result.stderr
-    (two_builds / "gate.toml").write_text("[measures.lpips]\nat_most = 0.1\n")
-    assert "is no measure of pictures: 'lpips'" in folders(two_builds).stderr
+    (two_builds / "gate.toml").write_text("[measures.dists]\nat_most = 0.1\n")
+    assert "is no measure of pictures: 'dists'" in folders(two_builds).stderr
     (two_builds / "gate.toml").write_text("[measures.beauty]\nmargin = 0.1\n")
     assert folders(two_builds).exit_code == 2
 

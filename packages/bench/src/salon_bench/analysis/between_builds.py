@@ -23,6 +23,7 @@ from salon_console.numbers import counted
 from salon_judges.formats.generations import VIDEO_SUFFIXES, Generated
 from salon_judges.media import VideoLimits, VideoPolicy, sample_video
 from salon_judges.media.video_container import container_of
+from salon_judges.scorers.lpips import lpips
 from salon_ranking.options import Progress, Threads, workers
 from salon_ranking.pixels import colour_difference, ms_ssim, psnr, ssim
 from salon_taxonomy.errors import InputError
@@ -67,6 +68,8 @@ MEASURES: Final[Mapping[str, PairMeasure]] = {
     "ssim": PairMeasure(partial(ssim, threads=1), 1.0),
     "ms_ssim": PairMeasure(partial(ms_ssim, threads=1), 1.0),
     "colour_difference": PairMeasure(partial(colour_difference, threads=1), 0.0, lower=True),
+    "lpips": PairMeasure(lpips, 0.0, lower=True),
+    "lpips_vgg": PairMeasure(partial(lpips, network="vgg"), 0.0, lower=True),
 }
 """By name; ``docs/pixels.md`` has their formulas."""
 

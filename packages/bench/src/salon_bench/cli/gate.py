@@ -58,7 +58,7 @@ def gate(
     \b
       a dimension of the scores       margin = 0.2, and better = "lower" where less is better
       psnr, ssim, ms_ssim             at_least = 0.95: the new picture against the base's
-      colour_difference, flicker      at_most = 2.0: the same
+      colour_difference, lpips, …     at_most = 2.0: the same
       similarity                      at_least = 0.98: the same, by features
       fid, kid, cmmd, …               at_most = 5.0: whole sets, by features
       preferred                       margin = 0.1: wins less losses in --battles
@@ -113,7 +113,7 @@ def gate(
     times = [picture_seconds(each, side, store) for each, side in zip((base, new), sides, strict=True)]
     faster = speed(times[0], times[1], asked.level)
     further = {name: table for name, table in (("worst", found.worst), ("speed", faster)) if table.height}
-    files_made = {**found.view().makers(), ".html": lambda: gate_page(found, files[0], files[1]), ".xml": found.junit}
+    files_made = {**found.view().makers(), ".html": lambda: gate_page(found, files[0], files[1], faster), ".xml": found.junit}
     small = [] if sets is None or sets.is_empty() else sets.drop_nulls("reason").select("measure", "reason").rows()
     warnings = tuple(f"{name}: {reason}." for name, reason in small)
     show_table(OtherTable(found.header, found.table, made, further, files_made, found.cells, warnings), form, output)

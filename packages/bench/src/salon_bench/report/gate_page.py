@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import polars as pl
+
 from salon_bench.analysis.gate import Gate
 from salon_bench.analysis.gate.pictures import BuildPictures
 from salon_bench.report.gallery import plain, value_text
@@ -14,12 +16,15 @@ from salon_console.templates import page_template, read_text
 _CHART: Final = "The new build less the base, in margins, with both ends; left of −1 is worse."
 
 
-def gate_page(found: Gate, base: BuildPictures, new: BuildPictures, *, side: int = SIDE) -> str:
+def gate_page(
+    found: Gate, base: BuildPictures, new: BuildPictures, speed: pl.DataFrame | None = None, *, side: int = SIDE
+) -> str:
     """Return the page as one string of self-contained HTML.
 
     Args:
         found: what is shown.
         base, new: the pictures of both builds; empty where there are none.
+        speed: of :func:`~salon_bench.analysis.gate.speed.speed`.
         side: longest side of the small pictures, in pixels.
     """
     view = found.view()
@@ -28,6 +33,10 @@ def gate_page(found: Gate, base: BuildPictures, new: BuildPictures, *, side: int
     if found.worst.height:
         sections.append(PageSection("Where it fell most", (_worst(found, base, new, side),)))
     facts = [("Base", plain(found.base)), ("New", plain(found.new)), ("Level", f"{found.level:g}, one-sided")]
+    if speed is not None and speed.height:
+        row = speed.row(0, named=True)
+        times = f"{row['base_seconds']:.3g} s to {row['new_seconds']:.3g} s per picture"
+        facts.append(("Speed", f"{row['faster']:.3g} times the base's ({row['low']:.3g} to {row['high']:.3g}); {times}"))
     return render_page("Did this build get worse?", lead=plain(found.header), facts=facts, sections=sections)
 
 

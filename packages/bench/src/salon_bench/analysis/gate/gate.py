@@ -253,7 +253,8 @@ def _worst(measures: Sequence[PairedMeasure]) -> pl.DataFrame:
     """Return the prompts that fell most, in margins."""
     columns = ("measure", "prompt_id", "base", "new", "difference")
     numbers = dict.fromkeys(("base", "new", "difference", "margins"), pl.Float64)
-    parts = [pl.DataFrame(schema={"measure": pl.String, "prompt_id": pl.String} | numbers)]
+    texts = dict.fromkeys(("measure", "prompt_id"), pl.String)
+    parts = [pl.DataFrame(schema={**texts, **numbers})]
     for each in measures:
         difference = (pl.col("new") - pl.col("base")) * (-1.0 if each.lower else 1.0)
         fell = each.pairs.drop_nulls(["base", "new"]).with_columns(measure=pl.lit(each.name), difference=difference)

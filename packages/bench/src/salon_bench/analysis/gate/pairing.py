@@ -22,7 +22,12 @@ PEAK: Final = 255.0
 """The largest value of a colour channel."""
 IDENTITY: Final = {name: measure.equal for name, measure in MEASURES.items()} | {FLICKER: 0.0, SIMILARITY: 1.0}
 """Measures of two pictures, with their value where both are the same; the others are worse."""
-_FARTHEST: Final = {PSNR: PEAK**2, "ssim": 1.0, "ms_ssim": 1.0, "colour_difference": 100.0, FLICKER: PEAK, SIMILARITY: 2.0}
+_FARTHEST: Final = dict.fromkeys(IDENTITY, 1.0) | {
+    PSNR: PEAK**2,
+    "colour_difference": 100.0,
+    FLICKER: PEAK,
+    SIMILARITY: 2.0,
+}
 """How far a picture that cannot be measured counts from there; of PSNR in mean squared error."""
 _VERSION: Final = ("suite", "dimension", "task", "judge", "judge_version")
 _KEY: Final = (*_VERSION, "prompt_id")
