@@ -118,10 +118,10 @@ def test_pictures_that_one_side_lacks_are_refused_by_name(builds):
         between([], [])
 
 
-@for_each("wrong", [("lpips",), (), "ssim"])
+@for_each("wrong", [("dists",), (), "ssim"])
 def test_unknown_measures_are_refused(builds, wrong):
     files = read_own_names(builds / "base")
-    with pytest.raises(InputError, match="psnr, ssim, ms_ssim, colour_difference, flicker"):
+    with pytest.raises(InputError, match="psnr, ssim, ms_ssim, colour_difference, lpips, lpips_vgg, flicker"):
         between(files, files, wrong)
 
 

@@ -190,7 +190,7 @@ def test_builds_of_other_judges_versions_or_models_are_refused():
         ("measures = 3", "must be a table"),
         ("level = 0.5\n[measures.beauty]\nmargin = 1", "between 0 and 0.5"),
         ("levels = 0.5", "unknown key"),
-        ("primary = 3\n[measures.beauty]\nmargin = 1", "name of a measure"),
+        ("primary = 3\n[measures.beauty]\nmargin = 1", "must be a name"),
         ('primary = "truth"\n[measures.beauty]\nmargin = 1', "no measure of the plan.*beauty"),
         ("[measures.ssim]\nat_least = 0.9\nat_most = 1", "one limit"),
         ("[measures.ssim]\nat_least = 0.9\nmargin = 1", "one limit"),
