@@ -21,7 +21,7 @@ FILE = Path(__file__).parents[3] / "examples/suites/longtext_bench.toml"
 ENGLISH = ["OPEN DAILY, 9 - 5", "Café & tea: don't miss it", "The bell rings twice, the bell rings", "No. 7 (seven)"]
 CHINESE = ["每日新鲜，8点开门", "清茶 A级", "请勿触摸！", "2026年 Salon 展"]
 RELEASED = {"en": 158 / 228, "zh": 194 / 324, "sign": 104 / 120}
-"""``match_score`` of ``textbench/summary_scores.py`` (X-Omni-Team/X-Omni at 2b8237b) for :func:`read`; of en, zh, en's signs."""
+"""``match_score`` of ``textbench/summary_scores.py`` (X-Omni-Team/X-Omni at 2b8237b) of :func:`read`; en, zh, en's signs."""
 
 
 def texts(bank: list[str], number: int) -> list[str]:

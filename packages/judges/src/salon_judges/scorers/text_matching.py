@@ -81,7 +81,7 @@ def longtext_share(expected: Sequence[str], lines: Sequence[str]) -> float | Non
     compared in lower case and Chinese as it is written, each unit that was read is found once, and order is free. Here a text
     with a Chinese character is Chinese. None: nothing that is expected counts.
 
-    Geng et al. 2025, X-Omni (arXiv 2507.22058); ``textbench/summary_scores.py`` of X-Omni-Team/X-Omni.
+    Geng et al. 2025, X-Omni (arXiv 2507.22058); the ``textbench`` of X-Omni-Team/X-Omni.
 
     Example:
         >>> longtext_share(["CENTRAL PARK - 2 BLOCKS"], ["central-park 2 blocks"]), longtext_share(["清茶 A"], ["清a"])
