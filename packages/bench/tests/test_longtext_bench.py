@@ -71,7 +71,9 @@ def numbers(folder: Path, unscored: str = "") -> dict[tuple[str, str | None], fl
                 return Unscored(Reason.BAD_MEDIA, "gone")
             return Scored(ScoreAnswer(scorer([None], [prompt])[0]))
 
-        rows += [row.model_dump() for row in drive(suite.examine(case), verdict)]
+        text, units = drive(suite.examine(case), verdict)
+        assert (suite.reward.of(text), suite.reward.of(units)) == (text.value, None), "a reward is the score, not its units"
+        rows += [text.model_dump(), units.model_dump()]
     table = suite.aggregate(pl.DataFrame(rows, infer_schema_length=None), pl.DataFrame()).table
     assert table.filter((pl.col("ci_low") > pl.col("value")) | (pl.col("ci_high") < pl.col("value"))).is_empty()
     return {(row["metric"], row["group"]): row["value"] for row in table.iter_rows(named=True)}
