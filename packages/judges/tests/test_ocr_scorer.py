@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
 from salon_judges.scorers.ocr import OcrScorer
-from salon_judges.scorers.text_matching import compare, edits_within, plain, quoted_texts
+from salon_judges.scorers.text_matching import compare, edits_within, longtext_share, plain, quoted_texts, similarity
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import open_scorer
 from salon_taxonomy.verdict import Reason, Scored, Unscored
@@ -50,17 +50,18 @@ def test_long_runs_of_marks_are_looked_through_quickly():
         assert quoted_texts(f"a {mark}b " * 3_000) is not None
 
 
+def distance(one, other):
+    """Levenshtein's, by the textbook."""
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        before, row[0] = row[0], i
+        for j, b in enumerate(other, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (a != b))
+    return row[-1]
+
+
 def edits_by_definition(pattern, text):
-    """The least Levenshtein distance to any stretch of the text, by the textbook."""
-
-    def distance(one, other):
-        row = list(range(len(other) + 1))
-        for i, a in enumerate(one, 1):
-            before, row[0] = row[0], i
-            for j, b in enumerate(other, 1):
-                before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (a != b))
-        return row[-1]
-
+    """The least distance to any stretch of the text."""
     return min(distance(pattern, text[start:end]) for start in range(len(text) + 1) for end in range(start, len(text) + 1))
 
 
@@ -77,6 +78,29 @@ def test_a_match_lies_between_0_and_1_and_is_whole_for_the_text_itself(expected,
     assert 0.0 <= match.characters <= 1.0
     assert 0.0 <= match.words <= 1.0
     assert compare(expected, expected).characters == 1.0
+
+
+@given(st.text("abc", max_size=7), st.text("abc", max_size=9))
+def test_similarity_is_one_less_the_normalised_edit_distance(expected, read):
+    wanted = 1 - distance(expected, read) / max(len(expected), len(read), 1)
+    assert similarity([expected], list(read)) == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("expected", "lines", "share"),
+    [  # found / expected, as preprocess_string and calculate_char_match_ratio of textbench/summary_scores.py give them
+        (["FRESH BREWS, EVERY MORNING", "Locally Roasted"], ["fresh brews every", "every roasted"], 4 / 6),
+        (["CENTRAL PARK - 2 BLOCKS"], ["CENTRAL PARK-2 BLOCKS"], 2 / 4),
+        (["Don't stop, don’t"], ["dont  dont\nstop!"], 3 / 3),
+        (["Café à Noël ñ"], ["café a noël"], 2 / 3),
+        (["每日新鲜", "清茶 A1"], ["日每鲜茶a1"], 5 / 8),
+        (["open"], [], 0.0),
+        (["Открыто"], ["Открыто"], None),
+        (["…"], [], None),
+    ],
+)
+def test_longtext_share_follows_the_released_rule(expected, lines, share):
+    assert longtext_share(expected, lines) == share
 
 
 def test_case_punctuation_spacing_and_other_text_cost_nothing():
@@ -102,8 +126,50 @@ def test_a_picture_is_scored_by_characters_or_by_words_and_a_prompt_without_text
         verdicts = scorer([drawn("x")] * 2, ['A sign "FRESH BREAD".', "A blank sign."])
         assert verdicts[0] == Scored(share)
         assert isinstance(verdicts[1], Unscored) and verdicts[1].reason is Reason.ABSTAINED
-    with pytest.raises(InputError, match="allowed: characters, words"):
+    with pytest.raises(InputError, match="allowed: characters, words, exact, similarity, longtext"):
         OcrScorer("letters")
+
+
+@pytest.mark.parametrize(
+    ("measure", "lines", "share"),
+    [
+        ("exact", ("since 1987", "fresh", "BREAD"), 1.0),
+        ("exact", ("fresh", "braed"), 0.0),
+        ("similarity", ("fresh", "bread"), 1.0),
+        ("similarity", ("fresh", "bread", "since 1987"), round(10 / 19, 9)),
+        ("longtext", ("since 1987", "fresh"), 0.5),
+    ],
+)
+def test_other_measures(measure, lines, share):
+    assert OcrScorer(measure, lambda image: lines, "1")([drawn("x")], ['A sign "FRESH BREAD".']) == [Scored(share)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "prompt", "lines", "verdict"),
+    [
+        (".+", "FRESH BREAD\nDAILY", ("fresh bread daily",), 1.0),
+        ("says: (.*)", "A sign. It says: OPEN", ("open",), 1.0),
+        ("<(.*?)>|\\[(.*?)\\]", "<A> over [B]", ("a",), 0.5),
+        ("<(.*?)>", "A sign 'OPEN'", ("open",), Reason.ABSTAINED),
+        (".+", "!!!", ("open",), Reason.ABSTAINED),
+    ],
+)
+def test_a_pattern_finds_what_is_expected(pattern, prompt, lines, verdict):
+    [found] = OcrScorer("characters", lambda image: lines, "1", pattern=pattern)([drawn("x")], [prompt])
+    assert (found.value if isinstance(found, Scored) else found.reason) == verdict
+
+
+@pytest.mark.parametrize("text", ["words,pattern=", "pattern=", "wordspattern=.+", "words;pattern=.+", "pattern=(", "words,.+"])
+def test_wrong_settings_are_refused(text):
+    pytest.importorskip("rapidocr", reason="runs with the extra ocr")
+    with pytest.raises(InputError):
+        open_scorer(f"ocr:{text}")
+
+
+def test_a_pattern_is_part_of_the_version():
+    pytest.importorskip("rapidocr", reason="runs with the extra ocr")
+    versions = {open_scorer(text).version for text in ("ocr", "ocr:pattern=.+", "ocr:pattern=.*", "ocr:words,pattern=.+")}
+    assert len(versions) == 4
 
 
 @pytest.fixture(scope="module")

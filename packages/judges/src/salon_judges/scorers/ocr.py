@@ -1,11 +1,15 @@
-"""The scorer ``ocr``: is the text in the picture the one that its prompt puts in quotation marks?
+"""The scorer ``ocr``: is the text in the picture the one that its prompt asks for?
 
-    quoted_texts(prompt) ──► what must be there ──┐
-    RapidOCR             ──► what is there ───────┴──► compare ──► share of the characters, or of the words (``ocr:words``)
+    quotation marks or a pattern in the prompt ──► what must be there ──┐
+    RapidOCR                                   ──► what is there ───────┴──► a measure ──► 0 to 1
+
+    ocr                     ocr:words                 a measure of the text in quotation marks
+    ocr:words,pattern=.+    ocr:pattern=says: (.*)    of what a regular expression finds: every line, or the rest of a line
 
 A second, objective score beside a judge's; needs the extra ``ocr``.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
@@ -13,53 +17,78 @@ from typing import Any, Final
 
 import numpy as np
 
-from salon_judges.scorers.text_matching import compare, quoted_texts
-from salon_taxonomy.digest import digest
+from salon_judges.scorers.text_matching import compare, longtext_share, quoted_texts, similarity, with_letters
+from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.extras import extra
 from salon_taxonomy.plugins import ScorerKind
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 _RULES_VERSION: Final = 1  # raised by hand when matching or quoting changes its meaning
-_MEASURES: Final = ("characters", "words")
+_MEASURES: Final[Mapping[str, Callable[[Sequence[str], Sequence[str]], float | None]]] = {
+    "characters": lambda expected, lines: compare(expected, lines).characters,
+    "words": lambda expected, lines: compare(expected, lines).words,
+    "exact": lambda expected, lines: float(compare(expected, lines).characters == 1),
+    "similarity": similarity,
+    "longtext": longtext_share,
+}
+_PATTERN: Final = "pattern="
 Read = Callable[[Any], Sequence[str]]
 """Returns the lines of text in a PIL image, in reading order."""
 
 
 class OcrScorer:
-    """Scores the share of the quoted text that is read, 0 to 1; none without quotes in the prompt.
+    """Scores how much of the text that a prompt asks for is read, 0 to 1; no score where it asks for none.
 
     Args:
-        measure: ``characters`` (one less the edits needed, by the characters expected) or ``words``.
+        measure: ``characters`` (one less the edits needed, by the characters expected), ``words``, ``exact`` (1 where every
+            text is read without an edit, else 0), ``similarity`` (one less the normalised edit distance: other text in the
+            picture costs) or ``longtext`` (the rule of LongText-Bench).
         read: reads the pictures; default: RapidOCR with the models that its wheel brings, on the processor.
         read_version: what the readings depend on; default: RapidOCR's version.
+        pattern: a regular expression that finds the texts in the prompt (its last group that matched, if it has groups);
+            empty: they stand in quotation marks.
 
     Raises:
-        InputError: the measure is unknown, or the extra ``ocr`` is not installed.
+        InputError: the measure is unknown, the pattern is wrong, or the extra ``ocr`` is not installed.
     """
 
     range = (0.0, 1.0)
     higher_is_better = True
 
-    def __init__(self, measure: str = "characters", read: Read | None = None, read_version: str = "") -> None:
+    def __init__(
+        self, measure: str = "characters", read: Read | None = None, read_version: str = "", pattern: str = ""
+    ) -> None:
         if measure not in _MEASURES:
-            raise InputError("is not measured:", source="ocr", value=measure, allowed=_MEASURES)
+            raise InputError("is not measured:", source="ocr", value=measure, allowed=tuple(_MEASURES))
+        try:
+            self._pattern = re.compile(pattern) if pattern else None
+        except re.error as error:
+            raise InputError(f"is no regular expression ({error}):", source="ocr", key="pattern", value=pattern) from error
         if read is None:
             extra("rapidocr", "ocr", "salon-judges")
             extra("onnxruntime", "ocr", "salon-judges")
             read_version = f"rapidocr-{version('rapidocr')}"
         self.name = "ocr" if measure == "characters" else f"ocr-{measure}"
-        self.version = digest("text check", {"reader": read_version, "rules": _RULES_VERSION})
-        self._measure, self._read = measure, read or self._rapidocr
+        shaping: dict[str, Digestible] = {"reader": read_version, "rules": _RULES_VERSION}
+        self.version = digest("text check", shaping | ({"pattern": pattern} if pattern else {}))
+        self._measure, self._read = _MEASURES[measure], read or self._rapidocr
 
     def __call__(self, images: Sequence[Any], prompts: Sequence[str]) -> list[Verdict[float]]:
-        """Return the share of each picture's expected text that was read, or the reason for a missing score."""
-        return [self._score(image, quoted_texts(prompt)) for image, prompt in zip(images, prompts, strict=True)]
+        """Return how much of each picture's expected text was read, or the reason for a missing score."""
+        return [self._score(image, self._expected(prompt)) for image, prompt in zip(images, prompts, strict=True)]
+
+    def _expected(self, prompt: str) -> tuple[str, ...]:
+        if self._pattern is None:
+            return quoted_texts(prompt)
+        return with_letters(match[match.lastindex or 0] for match in self._pattern.finditer(prompt))
 
     def _score(self, image: Any, expected: tuple[str, ...]) -> Verdict[float]:
-        if not expected:
-            return Unscored(Reason.ABSTAINED, "the prompt puts no text in quotation marks")
-        return Scored(round(getattr(compare(expected, self._read(image)), self._measure), 9))
+        share = self._measure(expected, self._read(image)) if expected else None
+        if share is None:
+            where = "puts no text in quotation marks" if self._pattern is None else "has no text where the pattern looks for it"
+            return Unscored(Reason.ABSTAINED, f"the prompt {where}")
+        return Scored(round(share, 9))
 
     def _rapidocr(self, image: Any) -> Sequence[str]:
         """Return the lines from top to bottom, and from left to right where they are side by side."""
@@ -88,8 +117,11 @@ def _position(box: Any) -> tuple[int, float]:
     return round(float(top / (height / 2))), float(left)
 
 
-def _open(text: str, _: Mapping[str, str]) -> OcrScorer:
-    return OcrScorer(text or "characters")
+def _open(text: str, environment: Mapping[str, str]) -> OcrScorer:
+    measure, named, pattern = text.partition(_PATTERN)
+    if named and (not pattern or not f",{measure}".endswith(",")):
+        raise InputError("is written MEASURE,pattern=EXPRESSION, not", source="ocr", value=text)
+    return OcrScorer(measure.removesuffix(",") or "characters", pattern=pattern)
 
 
 kind: Final = ScorerKind("ocr", _open)

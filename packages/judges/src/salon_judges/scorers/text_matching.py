@@ -1,15 +1,17 @@
-"""How much of an expected text was read: characters by edit distance, and whole words.
+"""How much of an expected text was read: characters by edit distance, whole words, and the rules of papers.
 
-Both ignore what OCR cannot be trusted with: case, punctuation, spacing, and forms of one character (Unicode NFKC).
+All but :func:`longtext_share` ignore what OCR cannot be trusted with: case, punctuation, spacing, and forms of one character
+(Unicode NFKC).
 """
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 _WORD = re.compile(r"[一-鿿㐀-䶿぀-ヿ]|[^\W_一-鿿㐀-䶿぀-ヿ]+")  # a Han or Kana character is a word of its own
 _LONGEST_EXPECTED = 2_000
@@ -59,6 +61,49 @@ def compare(expected: Sequence[str], lines: Sequence[str]) -> TextMatch:
     return TextMatch(1.0 - edits / length, (needed & there).total() / needed.total())
 
 
+def similarity(expected: Sequence[str], lines: Sequence[str]) -> float:
+    """Return 1 less the normalised edit distance of all that is expected and all that was read, from 0 to 1.
+
+    The distance is Levenshtein's over the longer of both, so other text in the picture and another order of the texts cost.
+
+    Example:
+        >>> similarity(["OPEN"], ["Open"]), similarity(["OPEN"], ["open", "late"]), similarity(["OPEN"], [])
+        (1.0, 0.5, 0.0)
+    """
+    wanted, read = (plain("".join(texts))[:_LONGEST_READ] for texts in (expected, lines))
+    return 1.0 - int(_edits(wanted, read)[-1]) / max(len(wanted), len(read), 1)
+
+
+def longtext_share(expected: Sequence[str], lines: Sequence[str]) -> float | None:
+    """Return the share of the expected words, or for Chinese characters, that were read, by LongText-Bench's rule.
+
+    As its script has it: only letters (Latin, French accents, Chinese) and digits count, words end at spaces alone, English is
+    compared in lower case and Chinese as it is written, each unit that was read is found once, and order is free. Here a text
+    with a Chinese character is Chinese. None: nothing that is expected counts.
+
+    Geng et al. 2025, X-Omni (arXiv 2507.22058); the ``textbench`` of X-Omni-Team/X-Omni.
+
+    Example:
+        >>> longtext_share(["CENTRAL PARK - 2 BLOCKS"], ["central-park 2 blocks"]), longtext_share(["清茶 A"], ["清a"])
+        (0.5, 0.3333333333333333)
+    """
+    wanted, read = (_NOT_IN_LONGTEXT.sub("", " ".join(texts)) for texts in (expected, lines))
+    units = _characters if any(character >= "一" for character in wanted) else _lower_words
+    needed, there = Counter(units(wanted)), Counter(units(read))
+    return (needed & there).total() / needed.total() if needed else None
+
+
+_NOT_IN_LONGTEXT = re.compile(r"[^一-龥a-zA-Z0-9\sàâäéèêëîïôöùûüçÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ]")
+
+
+def _characters(text: str) -> Sequence[str]:
+    return "".join(text.split())
+
+
+def _lower_words(text: str) -> Sequence[str]:
+    return text.lower().split()
+
+
 def plain(text: str) -> str:
     """Return letters and digits alone, in one case.
 
@@ -86,16 +131,23 @@ def edits_within(pattern: str, text: str) -> int:
         >>> edits_within("bread", "freshbraed"), edits_within("abc", "")
         (2, 3)
     """
-    if not text:
-        return len(pattern)
+    return int(_edits(pattern, text, anywhere=True).min())
+
+
+def _edits(pattern: str, text: str, *, anywhere: bool = False) -> npt.NDArray[np.int64]:
+    """Return the fewest edits from the pattern to the first 0, 1, … characters of the text, or to a stretch that ends there.
+
+    Returns:
+        Shape (characters of the text + 1,).
+    """
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     steps = np.arange(len(codes) + 1)
-    row = np.zeros(len(codes) + 1, dtype=np.int64)  # a stretch may begin anywhere
+    row = steps * (not anywhere)
     for code in np.frombuffer(pattern.encode("utf-32-le", "surrogatepass"), dtype=np.uint32):
         below = row + 1
         below[1:] = np.minimum(below[1:], row[:-1] + (codes != code))
         row = np.minimum.accumulate(below - steps) + steps  # and letters of the text may be left out
-    return int(row.min())
+    return row
 
 
 def _folded(text: str) -> str:
@@ -122,5 +174,14 @@ def quoted_texts(prompt: str) -> tuple[str, ...]:
         >>> quoted_texts("The baker's shop; it's closed.")
         ()
     """
-    quotes = ("".join(match.groups(default="")).strip() for match in _QUOTED.finditer(prompt))
-    return tuple(text for text in quotes if any(character.isalnum() for character in text))
+    return with_letters("".join(match.groups(default="")) for match in _QUOTED.finditer(prompt))
+
+
+def with_letters(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the texts that have a letter or digit, without the spaces around them.
+
+    Example:
+        >>> with_letters([" TEA ", "!"])
+        ('TEA',)
+    """
+    return tuple(text.strip() for text in texts if any(character.isalnum() for character in text))

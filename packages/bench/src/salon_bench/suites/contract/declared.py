@@ -16,13 +16,15 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.prompt_files import read_prompts
 from salon_bench.suites.contract.questions import (
+    UNITS,
+    AnyScore,
     Expected,
     Form,
     PictureQuestion,
@@ -50,6 +52,8 @@ OVERALL: Final = "overall"
 """The dimension of the number over all questions."""
 _RULES_VERSION: Final = 2  # raised by hand when instructions, parsers or rows change their meaning
 _QUESTION: Final = "question"
+_LATER_KEYS: Final = ("soft", "prompt", "units")
+"""Keys of a question without which a file keeps the version that it had before they existed."""
 _EACH: Final = "each"
 _ITEMS: Final = (
     "An item is a text, or a table of text, needs (numbers, from 1, of other items of a yes-or-no question) and answer (which "
@@ -72,6 +76,9 @@ class QuestionTable(BaseModel):
             table of ``text``, ``needs`` (numbers, from 1, of items that must be answered by yes) and ``answer``.
         needs: names of earlier yes-or-no questions: where one is answered by no, this one counts as no.
         weight: of its values in the overall mean.
+        prompt: of ``answer = "score"``: the column that scorers are given in place of the prompt; texts of a list are lines.
+        units: of ``answer = "score"``: the column with the number of units (words, objects) that a picture's score is the mean
+            of; means over pictures are over all their units.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -84,6 +91,8 @@ class QuestionTable(BaseModel):
     each: str | None = Field(default=None, min_length=1)
     needs: list[str] = []
     weight: float = Field(default=1.0, gt=0, le=1000)
+    prompt: str | None = Field(default=None, min_length=1)
+    units: str | None = Field(default=None, min_length=1)
 
 
 class SuiteTable(BaseModel):
@@ -143,7 +152,10 @@ class DeclaredSuite(SuiteBase):
         self.soft_steps = tuple(question.id for question, form in questions if form.weigh is not None)
         left_out = set() if table.soft else {"soft"}  # files without the key keep the version that they had
         whole: dict[str, Digestible] = {"table": table.model_dump(mode="json", exclude=left_out), "rules": _RULES_VERSION}
-        asked = [each.model_dump(mode="json", exclude={"soft"} if each.soft is None else None) for each, _ in questions]
+        asked = [
+            each.model_dump(mode="json", exclude={key for key in _LATER_KEYS if getattr(each, key) is None})
+            for each, _ in questions
+        ]
         self.version = digest("declared suite", {**whole, "questions": asked})
 
     @property
@@ -191,7 +203,7 @@ class DeclaredSuite(SuiteBase):
         wanted = {
             name: question.id
             for question, _ in self.questions
-            for name in (*placeholders(question.ask), *filter(None, [question.each]))
+            for name in (*placeholders(question.ask), *filter(None, [question.each, question.prompt, question.units]))
             if name != "prompt" and not (name == _EACH and question.each)
         }
         if self.table.group is not None:
@@ -203,6 +215,11 @@ class DeclaredSuite(SuiteBase):
                 )
                 known = ["prompt", *(name for name, value in item.facts.items() if value not in (None, "", []))]
                 raise InputError(problem, source=source, column=column, value=column, allowed=known)
+        for column in (question.units for question, _ in self.questions if question.units is not None):
+            units = item.facts[column]
+            if isinstance(units, bool) or not isinstance(units, int | float) or not 0 < units < math.inf:
+                problem = f"the prompt {item.prompt.prompt_id!r}: units are a number above 0, not"
+                raise InputError(problem, source=source, column=column, value=units)
         try:
             parents_first([each for _, each in self._asked(item.facts, item.prompt.text)])
         except InputError as error:
@@ -244,7 +261,7 @@ class DeclaredSuite(SuiteBase):
         if self.table.interval == "bootstrap":
             shares = set()
         metrics = {name: self._metric(name) for name in scores["dimension"].unique()}
-        scores = scores.with_columns(scores["dimension"].replace(metrics))
+        scores = _weighed(scores.with_columns(scores["dimension"].replace(metrics)), self._units)
         none = self.table.interval == "none"
         estimate = partial(interval_over_prompts, shares=shares, confidence=self.table.confidence, none=none)
         order = [OVERALL, *self._spans]
@@ -261,7 +278,13 @@ class DeclaredSuite(SuiteBase):
 
     @property
     def _means(self) -> set[str]:
-        return set(self._spans) - {each.id + name for each, form in self.questions for name in form.shares}
+        shares = {each.id + name for each, form in self.questions for name in form.shares}
+        return set(self._spans) - shares - set(self._units)
+
+    @property
+    def _units(self) -> dict[str, str]:
+        """The dimensions that count units, each with the one whose values they weigh."""
+        return {each.id + UNITS: each.id for each, _ in self.questions if each.units is not None}
 
     def _metric(self, dimension: str) -> str:
         """Return the number that a row counts in: ``detail`` for ``detail.3``, the third item of the question ``detail``."""
@@ -288,7 +311,9 @@ def _asked(table: QuestionTable, form: Form, facts: Mapping[str, Digestible], pr
     """
     words = {**facts, "prompt": prompt}
     if table.each is None:
-        return [PictureQuestion(table.id, filled(table.ask, words), form, tuple(table.needs))]
+        shown = None if table.prompt is None else _lines(facts[table.prompt])
+        own = form if table.units is None else AnyScore(cast("float", facts[table.units]))
+        return [PictureQuestion(table.id, filled(table.ask, words), own, tuple(table.needs), shown)]
     items = facts[table.each]
     asked = []
     for number, item in enumerate(items if isinstance(items, list) else [items], start=1):
@@ -305,6 +330,26 @@ def _asked(table: QuestionTable, form: Form, facts: Mapping[str, Digestible], pr
         own = form if table.answer != "expected" else _expecting(form, fields.get("answer"))
         asked.append(PictureQuestion(f"{table.id}.{number}", filled(table.ask, {**words, _EACH: text}), own, parents))
     return asked
+
+
+def _lines(cell: Digestible) -> str:
+    """Return a cell as text; each item of a list is a line."""
+    return "\n".join(map(str, cell)) if isinstance(cell, list) else str(cell)
+
+
+def _weighed(scores: "pl.DataFrame", units: Mapping[str, str]) -> "pl.DataFrame":
+    """Return the rows with a column ``weight``: their units, or 1.
+
+    Args:
+        scores: rows of one model.
+        units: the dimensions that count units, each with the one whose values they weigh.
+    """
+    import polars as pl
+
+    row = ("run_id", "prompt_id", "generation_id", "judge", "dimension")
+    counted = scores.filter(pl.col("dimension").is_in(list(units))).with_columns(pl.col("dimension").replace(units))
+    weights = counted.select(*row, weight="value")
+    return scores.join(weights, on=row, how="left", nulls_equal=True).with_columns(pl.col("weight").fill_null(1.0))
 
 
 def _expecting(form: Form, answer: object) -> Form:
@@ -345,6 +390,8 @@ def _questions(tables: object, places: Places, *, soft: bool) -> list[tuple[Ques
             if isinstance(form, Expected) and table.each is None:
                 problem = "the items of a column say what is expected; write each = COLUMN beside"
                 raise InputError(problem, key="answer", value="expected")
+            if table.units is not None or table.prompt is not None:
+                form = _for_scorers(table, form)
             if soft if table.soft is None else table.soft:
                 form = soft_form(form)
         except InputError as error:
@@ -361,6 +408,19 @@ def _questions(tables: object, places: Places, *, soft: bool) -> list[tuple[Ques
                 add(problem, key="needs", value=parent, allowed=yes_no)
         questions.append((table, form))
     return questions
+
+
+def _for_scorers(table: QuestionTable, form: Form) -> Form:
+    """Return the form of a question that names columns for scorers.
+
+    Raises:
+        InputError: it is not answered by a score, or is asked for each item of a column.
+    """
+    if not isinstance(form, AnyScore) or table.each is not None:
+        key = "prompt" if table.units is None else "units"
+        problem = 'belongs to answer = "score" without each, not to'
+        raise InputError(f"{key} {problem}", key="answer", value=table.answer)
+    return AnyScore(None if table.units is None else 1.0)
 
 
 def _check_together(table: SuiteTable, questions: Sequence[tuple[QuestionTable, Form]], places: Places) -> None:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 NUMBER_WORDS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+UNITS: Final = ".units"
+"""The number beside a score of a question with ``units``: how many units the score is the mean of."""
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 _SCALE: Final = re.compile(r"(-?[0-9]{1,3})-([0-9]{1,3})")
 _NUMBERS: Final = ("number", "integer", "boolean")
@@ -194,8 +196,13 @@ class Expected(Form):
 
 @dataclass(frozen=True)
 class AnyScore(Form):
-    """A scorer's score in its own unit, negated where lower is better; or a judge's mark from 0 to 10."""
+    """A scorer's score in its own unit, negated where lower is better; or a judge's mark from 0 to 10.
 
+    Attributes:
+        units: of how many units (words, objects) the score is the mean; None: pictures count alike.
+    """
+
+    units: float | None = None
     for_scorers = True
 
     @property
@@ -207,15 +214,17 @@ class AnyScore(Form):
     @property
     def spans(self) -> Mapping[str, tuple[float, float] | None]:
         """See :class:`Form`."""
-        return {"": None}
+        return {"": None} if self.units is None else {"": None, UNITS: None}
 
     def parse(self, text: str) -> Outcome[ScoreAnswer]:
         """Read a reply (``parse_score``)."""
         return parse_score(text)
 
     def values(self, answer: ScoreAnswer) -> Mapping[str, float | Verdict[float]]:
-        """Return the score, or the reason for a missing one."""
-        return {"": answer.verdict}
+        """Return the score, or the reason for a missing one, and the units of a score."""
+        if self.units is None:
+            return {"": answer.verdict}
+        return {"": answer.verdict, UNITS: self.units if isinstance(answer.verdict, Scored) else answer.verdict}
 
 
 @dataclass(frozen=True)
@@ -431,18 +440,20 @@ class PictureQuestion:
         text: the question without the sentence about the answer; ready to be sent.
         form: of the answer.
         needs: names of earlier yes-or-no questions: where one is answered by no, this one counts as no and is not asked.
+        prompt: what scorers are given as the picture's prompt; None: the prompt of the case.
     """
 
     step: str
     text: str
     form: Form
     needs: tuple[str, ...] = ()
+    prompt: str | None = None
 
     def inquiry(self, case: Case) -> Inquiry[Any]:
         """Return what the judge is asked about a case."""
         schema = None if self.form.schema is None else dict(self.form.schema)
         parts = (case.image, f"{self.text}\n{self.form.instruction}")
-        prompt = case.prompt.text if self.form.for_scorers else None
+        prompt = (self.prompt or case.prompt.text) if self.form.for_scorers else None
         question = Question(parts, response_schema=schema, decoding=self.form.decoding, prompt=prompt)
         return Inquiry(self.step, question, self.form.parse, self.form.weigh)
 

@@ -70,19 +70,22 @@ def interval_over_prompts(
 
     Args:
         dimension: of the rows.
-        known: its rows with a value; columns ``prompt_id``, ``value``.
+        known: its rows with a value; columns ``prompt_id``, ``value``, and maybe ``weight``: how often each counts.
         shares: the dimensions whose values are 0 or 1.
         confidence: of the interval.
         none: make no interval.
     """
     if not known.height:
         return None, (None, None)
-    by_prompt = known.group_by("prompt_id").agg(pl.col("value").sum(), pl.len().alias("rows")).sort("prompt_id")
+    weighed = known if "weight" in known.columns else known.with_columns(weight=pl.lit(1.0))
+    weighed = weighed.select("prompt_id", "weight", value=pl.col("value") * pl.col("weight"))
+    by_prompt = weighed.group_by("prompt_id").agg(pl.col("value", "weight").sum()).sort("prompt_id")
     if dimension in shares and by_prompt.height == known.height and not none:
         return share_with_wilson(round(known["value"].sum()), known.height, confidence)
-    sums, within = by_prompt.select("value", "rows").to_numpy().astype(np.float64), (0.0, 1.0) if dimension in shares else None
+    sums = by_prompt.select("value", "weight").to_numpy().astype(np.float64)
+    within = (0.0, 1.0) if dimension in shares else None
     ends = (None, None) if none else ratio_with_interval(sums, confidence=confidence, within=within)[1]
-    return math.fsum(known["value"]) / known.height, ends
+    return math.fsum(weighed["value"]) / math.fsum(weighed["weight"]), ends
 
 
 def words_of_intervals(scores: pl.DataFrame, shares: Collection[str], confidence: float = CONFIDENCE) -> list[str]:

