@@ -148,16 +148,16 @@ class DiffusersPolicy(FlowPolicy):
         )
         return (negative, texts, negative_pooled, pooled) if guided else (texts, pooled)
 
-    def velocity(self, x: Tensor, time: float, condition: Condition, *, reference: bool = False) -> Tensor:
+    def velocity(self, x: Tensor, time: float | Tensor, condition: Condition, *, reference: bool = False) -> Tensor:
         """Predict noise minus latents; see :meth:`FlowPolicy.velocity`."""
         guided = len(condition) == 4
         texts, pooled = (torch.cat(condition[:2]), torch.cat(condition[2:])) if guided else condition
         latents = torch.cat([x, x]) if guided else x
-        ticks = torch.full((len(latents),), time, device=x.device) * self.pipeline.scheduler.config.num_train_timesteps
+        ticks = torch.as_tensor(time, device=x.device).expand(len(x)) * self.pipeline.scheduler.config.num_train_timesteps
         with self._adapters(off=reference):
             predicted: Tensor = self.pipeline.transformer(
                 hidden_states=latents.to(self._dtype),
-                timestep=ticks,
+                timestep=torch.cat([ticks, ticks]) if guided else ticks,
                 encoder_hidden_states=texts,
                 pooled_projections=pooled,
                 return_dict=False,
@@ -173,6 +173,13 @@ class DiffusersPolicy(FlowPolicy):
         decoded = vae.decode(x / vae.config.scaling_factor + vae.config.shift_factor, return_dict=False)[0]
         pictures: Tensor = self.pipeline.image_processor.postprocess(decoded, output_type="pt")
         return pictures.float().cpu()
+
+    def encode_pictures(self, pictures: Tensor) -> Tensor:
+        """Return the means of the encoder's latents of pictures, in float32."""
+        vae = self.pipeline.vae
+        with torch.no_grad():
+            latents: Tensor = vae.encode(pictures.to(self.device) * 2 - 1).latent_dist.mode()
+        return ((latents - vae.config.shift_factor) * vae.config.scaling_factor).cpu()
 
     def state(self) -> dict[str, Tensor]:
         """Return the adapters' weights, by peft's names."""

@@ -46,12 +46,12 @@ class FlowPolicy(ABC):
         """Return the condition of each prompt."""
 
     @abstractmethod
-    def velocity(self, x: Tensor, time: float, condition: Condition, *, reference: bool = False) -> Tensor:
+    def velocity(self, x: Tensor, time: float | Tensor, condition: Condition, *, reference: bool = False) -> Tensor:
         """Predict noise minus picture, in float32 and of the shape of ``x``.
 
         Args:
             x: noisy pictures, shape (batch, channels, height, width).
-            time: of all of them, 0 (picture) to 1 (noise).
+            time: of all of them, or of each, shape (batch,): 0 (picture) to 1 (noise).
             condition: of their prompts.
             reference: predict with the weights that learning began with.
         """
@@ -59,6 +59,17 @@ class FlowPolicy(ABC):
     @abstractmethod
     def pictures(self, x: Tensor) -> Tensor:
         """Return the pictures at time 0: shape (batch, 3, height, width), values from 0 to 1, on the processor."""
+
+    @abstractmethod
+    def encode_pictures(self, pictures: Tensor) -> Tensor:
+        """Return pictures in the policy's space, at time 0: the inverse of :meth:`pictures`, as far as there is one.
+
+        Args:
+            pictures: shape (batch, 3, height, width), values from 0 to 1.
+
+        Returns:
+            On the processor, of the shape (batch, :attr:`shape`).
+        """
 
     @abstractmethod
     def state(self) -> dict[str, Tensor]:
@@ -105,7 +116,7 @@ class PromptedBatch:
         """Predict noise minus picture for all pictures."""
         return torch.cat([self.velocity_of(part, x[part], time) for part in self.parts])
 
-    def velocity_of(self, part: slice, x: Tensor, time: float, *, reference: bool = False) -> Tensor:
+    def velocity_of(self, part: slice, x: Tensor, time: float | Tensor, *, reference: bool = False) -> Tensor:
         """Predict noise minus picture for the pictures of a part; see :meth:`FlowPolicy.velocity`."""
         condition = tuple(each[self.owners[part]] for each in self.condition)
         return self.policy.velocity(x, time, condition, reference=reference)
