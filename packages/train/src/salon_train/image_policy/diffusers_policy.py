@@ -178,8 +178,9 @@ class DiffusersPolicy(FlowPolicy):
         """Return the means of the encoder's latents of pictures, in float32."""
         vae = self.pipeline.vae
         with torch.no_grad():
-            latents: Tensor = vae.encode(pictures.to(self.device) * 2 - 1).latent_dist.mode()
-        return ((latents - vae.config.shift_factor) * vae.config.scaling_factor).cpu()
+            means = vae.encode(pictures.to(self.device) * 2 - 1).latent_dist.mode()
+        latents: Tensor = ((means - vae.config.shift_factor) * vae.config.scaling_factor).cpu()
+        return latents
 
     def state(self) -> dict[str, Tensor]:
         """Return the adapters' weights, by peft's names."""
