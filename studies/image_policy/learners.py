@@ -68,7 +68,7 @@ class DrawnPolicy(FlowPolicy):
         """Return times of equal distance."""
         return even_times(steps)
 
-    def encode(self, prompts: Sequence[str]) -> Condition:
+    def encode(self, prompts: Sequence[str], *, guided: bool = True) -> Condition:
         """Return the places of colour and shape of each prompt."""
         return (words_of(prompts),)
 

@@ -38,7 +38,7 @@ class Affine(FlowPolicy):
     def times(self, steps: int) -> list[float]:
         return even_times(steps)
 
-    def encode(self, prompts: Sequence[str]) -> Condition:
+    def encode(self, prompts: Sequence[str], *, guided: bool = True) -> Condition:
         return (torch.tensor([float(len(prompt)) for prompt in prompts]),)
 
     def velocity(self, x: Tensor, time: float | Tensor, condition: Condition, *, reference: bool = False) -> Tensor:

@@ -117,6 +117,12 @@ class DiffusersPolicy(FlowPolicy):
         if section.activation_checkpointing:
             transformer.enable_gradient_checkpointing()
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of a picture, in pixels."""
+        scale: int = self.pipeline.vae_scale_factor
+        return self.shape[2] * scale, self.shape[1] * scale
+
     def parameters(self) -> list[nn.Parameter]:
         """Return the adapters' weights, float32."""
         return [each for each in self.pipeline.transformer.parameters() if each.requires_grad]
@@ -135,9 +141,9 @@ class DiffusersPolicy(FlowPolicy):
         times: list[float] = scheduler.sigmas.tolist()
         return times
 
-    def encode(self, prompts: Sequence[str]) -> Condition:
+    def encode(self, prompts: Sequence[str], *, guided: bool = True) -> Condition:
         """Return the text encoders' output for each prompt, with that of the negative prompt where there is guidance."""
-        guided = self._guidance > 1
+        guided = guided and self._guidance > 1
         texts, negative, pooled, negative_pooled = self.pipeline.encode_prompt(
             prompt=list(prompts),
             prompt_2=None,

@@ -42,8 +42,13 @@ class FlowPolicy(ABC):
         """Return the times of the steps from noise to picture, from 1 to 0: ``steps`` + 1 of them."""
 
     @abstractmethod
-    def encode(self, prompts: Sequence[str]) -> Condition:
-        """Return the condition of each prompt."""
+    def encode(self, prompts: Sequence[str], *, guided: bool = True) -> Condition:
+        """Return the condition of each prompt.
+
+        Args:
+            prompts: texts.
+            guided: with what classifier-free guidance needs, if the policy draws with guidance.
+        """
 
     @abstractmethod
     def velocity(self, x: Tensor, time: float | Tensor, condition: Condition, *, reference: bool = False) -> Tensor:
@@ -97,17 +102,20 @@ class PromptedBatch:
     parts: Sequence[slice]
 
     @classmethod
-    def of(cls, policy: FlowPolicy, prompts: Sequence[str], at_once: int | None = None) -> "PromptedBatch":
+    def of(
+        cls, policy: FlowPolicy, prompts: Sequence[str], at_once: int | None = None, *, guided: bool = True
+    ) -> "PromptedBatch":
         """Encode each different prompt once.
 
         Args:
             policy: draws the pictures.
             prompts: one for each picture.
             at_once: pictures that the network computes at once; None: all of them.
+            guided: predict velocities with the policy's guidance.
         """
         different = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompts))}
         with torch.no_grad():
-            condition = policy.encode(list(different))
+            condition = policy.encode(list(different), guided=guided)
         owners = torch.tensor([different[prompt] for prompt in prompts], device=policy.device)
         step = at_once or len(prompts)
         return cls(policy, condition, owners, [slice(first, first + step) for first in range(0, len(prompts), step)])

@@ -67,8 +67,8 @@ class PreferenceSettings:
 
     steps: int = 120
     pairs: int = 64
-    beta: float = 200.0
-    learning_rate: float = 3e-4
+    beta: float = 20.0
+    learning_rate: float = 1e-4
     shuffled: bool = False
     at_once: int | None = None
 
@@ -78,6 +78,7 @@ class DiffusionDPO(PolicyLearner):
 
     The logit of a pair is -β · (chosen's error of the policy - that of the reference - the same of rejected), with the same
     time and noise for both pictures; the loss is the cross-entropy of the votes, -log σ(logit) where all are for the chosen.
+    Velocities are predicted without guidance.
 
     Args:
         policy: begins with its weights, which are the reference, and is changed in place.
@@ -109,7 +110,7 @@ class DiffusionDPO(PolicyLearner):
         chosen, rejected = (torch.stack([getattr(pair, side) for pair in pairs]) for side in ("chosen", "rejected"))
         time, noise = torch.rand(count, generator=generator), torch.randn(chosen.shape, generator=generator)
         share = (torch.tensor([pair.share for pair in pairs]) - self._exchanged[places]).abs()
-        batch = PromptedBatch.of(self.policy, [pair.prompt for pair in pairs], self._settings.at_once)
+        batch = PromptedBatch.of(self.policy, [pair.prompt for pair in pairs], self._settings.at_once, guided=False)
         moved = (each.to(self.policy.device) for each in (chosen, rejected, time, noise, share))
         seen = _Seen()
         loss, norm = self._update(self._losses(batch, *moved, seen=seen), number)
