@@ -5,7 +5,8 @@ FlowPolicy     velocity, prompts to conditions, noisy pictures to pictures, the 
 PromptedBatch  pictures of some prompts, a few of which the network computes at once
 
 Noise, densities, advantages and the loss are in :mod:`~salon_train.image_policy.flow` and
-:mod:`~salon_train.image_policy.training`, once, for all policies.
+:mod:`~salon_train.image_policy.training`, once, for all policies; the loss of pairs is in
+:mod:`~salon_train.image_policy.preferences`.
 """
 
 from abc import ABC, abstractmethod

@@ -7,7 +7,7 @@ ones worse, than the model that learning began with.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -101,7 +101,7 @@ class DiffusionDPO(PolicyLearner):
         """Learn from the pairs whose turn it is, at times and with noise of the step's.
 
         Returns:
-            ``loss``; ``accuracy``, the share of pairs whose preferred picture has the higher logit, half for equal ones;
+            ``loss``; ``accuracy``, the share of pairs whose logit is on the side of the votes, half for equal ones;
             ``margin``, the mean logit; ``grad_norm``.
         """
         count, generator = self._settings.pairs, self._chance(number)
@@ -112,9 +112,9 @@ class DiffusionDPO(PolicyLearner):
         share = (torch.tensor([pair.share for pair in pairs]) - self._exchanged[places]).abs()
         batch = PromptedBatch.of(self.policy, [pair.prompt for pair in pairs], self._settings.at_once, guided=False)
         moved = (each.to(self.policy.device) for each in (chosen, rejected, time, noise, share))
-        seen = _Seen()
+        seen: list[Tensor] = []
         loss, norm = self._update(self._losses(batch, *moved, seen=seen), number)
-        logits, share = torch.cat(seen.logits), share.to(self.policy.device)
+        logits, share = torch.cat(seen), share.to(self.policy.device)
         right = (logits.sign() * (share - 0.5).sign() + 1) / 2
         return {"loss": loss, "accuracy": float(right.mean()), "margin": float(logits.mean()), "grad_norm": norm}
 
@@ -127,14 +127,15 @@ class DiffusionDPO(PolicyLearner):
         noise: Tensor,
         share: Tensor,
         *,
-        seen: "_Seen",
+        seen: list[Tensor],
     ) -> Iterator[Tensor]:
+        """Compute the loss of each part, and append the part's logits to ``seen``."""
         for part in batch.parts:
             better, worse = (
                 self._excess(batch, part, pictures[part], time[part], noise[part]) for pictures in (chosen, rejected)
             )
             logits = -self._settings.beta * (better - worse)
-            seen.logits.append(logits.detach())
+            seen.append(logits.detach())
             yield functional.binary_cross_entropy_with_logits(logits, share[part], reduction="sum") / len(share)
 
     def _excess(self, batch: PromptedBatch, part: slice, pictures: Tensor, time: Tensor, noise: Tensor) -> Tensor:
@@ -144,10 +145,3 @@ class DiffusionDPO(PolicyLearner):
             reference = batch.velocity_of(part, x, time, reference=True)
         velocity, wanted = batch.velocity_of(part, x, time), noise - pictures
         return ((velocity - wanted) ** 2 - (reference - wanted) ** 2).flatten(1).mean(1)
-
-
-@dataclass(slots=True)
-class _Seen:
-    """What the loss of a step came across: the logits of its pairs, part by part."""
-
-    logits: list[Tensor] = field(default_factory=list)

@@ -126,7 +126,7 @@ class _ImageRun:
             pairs=preferences.pairs,
             beta=preferences.beta,
             learning_rate=image.learning_rate,
-            at_once=image.at_once,
+            at_once=max(1, image.at_once // 2),
         )
         return DiffusionDPO(self._policy, PicturePairs(pairs, self._policy, self._policy.size), settings, seed=seed)
 
