@@ -23,13 +23,13 @@ from salon_rewards.callables.scorer import ScorerReward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import checked_scorer
 from salon_train.configuration.image import ImageConfiguration, ImageEvaluationSection, PolicySection, configured
+from salon_train.data.preferences import read_preferences
 from salon_train.image_policy.diffusers_policy import DiffusersPolicy, load_policy
 from salon_train.image_policy.picture_pairs import PicturePairs
 from salon_train.image_policy.policy import PromptedBatch, draw_with
 from salon_train.image_policy.preferences import DiffusionDPO, PreferenceSettings
 from salon_train.image_policy.stage import train_image_policy
 from salon_train.image_policy.training import FlowGRPO, RewardSettings
-from salon_train.reward_model.preferences import read_preferences
 from salon_train.run.early_abort import DegeneratedError
 from salon_train.run.events import TrainingEvent
 

@@ -8,9 +8,9 @@ import torch
 from PIL import Image, ImageOps
 
 from salon_judges.media.policy import PicturePolicy
+from salon_train.data.preferences import Preference, picture
 from salon_train.image_policy.policy import FlowPolicy
 from salon_train.image_policy.preferences import PreferredPair
-from salon_train.reward_model.preferences import Preference, picture
 
 _PICTURES: Final = PicturePolicy()
 

@@ -21,6 +21,7 @@ from salon_rewards.adapters import FlowGRPOReward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.image import ImageConfiguration, ImageSection, PairSection
+from salon_train.data.preferences import Preference, read_preferences
 from salon_train.image_policy.diffusers_policy import DiffusersPolicy, load_policy
 from salon_train.image_policy.picture_pairs import PicturePairs
 from salon_train.image_policy.policy import draw_with
@@ -34,7 +35,6 @@ from salon_train.image_policy.training import (
     mean_reward,
     one_thread,
 )
-from salon_train.reward_model.preferences import Preference, read_preferences
 from salon_train.run.callbacks import quiet
 from salon_train.run.checkpoints import Checkpoint, declare_whole, remove_unfinished, writing
 from salon_train.run.early_abort import DegenerationMonitor, Hints, SampledBatch
