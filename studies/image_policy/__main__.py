@@ -27,7 +27,7 @@ _ARMS = [arm.value for arm in PolicyArm][1:]
     type=click.Choice(_ARMS),
     help="To compare; repeat. Default: all.",
 )
-@click.option("--steps", type=click.IntRange(1), help="Of learning from the reward, and of its controls. Default: 120.")
+@click.option("--steps", type=click.IntRange(1), help="Of every arm after the start. Default: 120.")
 @click.option("--quick", is_flag=True, help="A tiny network and few steps: to see that everything works; it shows nothing.")
 def main(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...], steps: int | None, quick: bool) -> None:
     """Let an image policy learn from a reward of its pictures, on a processor, offline, beside its controls.
@@ -36,7 +36,8 @@ def main(folder: Path, seeds: int, first_seed: int, arms: tuple[str, ...], steps
     """
     settings = QUICK if quick else ImageStudySettings()
     if steps is not None:
-        settings = replace(settings, reward=replace(settings.reward, steps=steps), longer=replace(settings.longer, steps=steps))
+        lengths = {name: replace(getattr(settings, name), steps=steps) for name in ("reward", "longer", "preferences")}
+        settings = replace(settings, **lengths)
     with SeedBars(Console(stderr=True)) as bars:
         results = run_image_study(
             folder,

@@ -68,19 +68,23 @@ class DrawnPolicy(FlowPolicy):
         """Return times of equal distance."""
         return even_times(steps)
 
-    def encode(self, prompts: Sequence[str]) -> Condition:
+    def encode(self, prompts: Sequence[str], *, guided: bool = True) -> Condition:
         """Return the places of colour and shape of each prompt."""
         return (words_of(prompts),)
 
-    def velocity(self, x: Tensor, time: float, condition: Condition, *, reference: bool = False) -> Tensor:
+    def velocity(self, x: Tensor, time: float | Tensor, condition: Condition, *, reference: bool = False) -> Tensor:
         """Predict noise minus picture; see :meth:`FlowPolicy.velocity`."""
         network = self._reference if reference else self.network
-        velocity: Tensor = network(x, torch.full((len(x),), time), *condition)
+        velocity: Tensor = network(x, torch.as_tensor(time).expand(len(x)), *condition)
         return velocity
 
     def pictures(self, x: Tensor) -> Tensor:
         """Return pictures with values from -1 to 1 as adapters of rewards take them, from 0 to 1."""
         return x.clamp(-1, 1) / 2 + 0.5
+
+    def encode_pictures(self, pictures: Tensor) -> Tensor:
+        """Return pictures with values from -1 to 1."""
+        return pictures * 2 - 1
 
     def state(self) -> dict[str, Tensor]:
         """Return all weights."""

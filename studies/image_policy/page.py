@@ -7,7 +7,7 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any, Final
 
 from salon_train.image_policy.training import diversity
-from salon_train.over_seeds import curve_over_seeds
+from salon_train.over_seeds import SeedMean, curve_over_seeds
 from studies.image_policy.pictures import HELD_OUT, LEARNED, teach
 from studies.image_policy.study import ImageStudySettings, PolicyArm, PolicyPoint, PolicyResult
 
@@ -22,11 +22,19 @@ WORDS: Final = {
     PolicyArm.SHUFFLED: "control: shuffled rewards",
     PolicyArm.IMITATION: "control: longer imitation",
     PolicyArm.BEST: "rival: imitating the best of each group",
+    PolicyArm.DPO: "Diffusion-DPO on votes",
+    PolicyArm.DPO_SHUFFLED: "control: Diffusion-DPO on exchanged pairs",
 }
 """What charts call the arms."""
-COLUMNS: Final = ("Arm", "Obedience, learned", "Obedience, held out", "Diversity, learned", "Diversity, held out", "Seconds")
+COLUMNS: Final = (
+    *("Arm", "Obedience, learned", "Obedience, held out", "Diversity, learned", "Diversity, held out"),
+    *("Gain, learned", "Gain, held out", "Seconds"),
+)
 """Headings of :func:`arm_rows`."""
-CAPTION: Final = "Means over seeds at the last step; in brackets the lowest and the highest seed. Seconds of one processor."
+CAPTION: Final = (
+    "Means over seeds at the last step; in brackets the lowest and the highest seed. Gains are of obedience since the start, "
+    "with 95% intervals by Student's t over seeds. Seconds of one processor."
+)
 """How to read :func:`arm_rows`."""
 _CURVES: Final = {
     "learned": "Obedience, prompts with a reward",
@@ -44,8 +52,19 @@ def arm_rows(results: Sequence[PolicyResult]) -> list[list[str]]:
         ran = [each for each in results if each.arm is arm]
         if ran:
             numbers = [[getattr(each.points[-1], metric) for each in ran] for metric in list(_CURVES)[:4]]
-            rows.append([arm.value, *(_ranged(values) for values in numbers), f"{mean(each.cpu_s for each in ran):.0f}"])
+            gains = [str(_gain(ran, metric)) for metric in ("learned", "held_out")]
+            rows.append(
+                [arm.value, *(_ranged(values) for values in numbers), *gains, f"{mean(each.cpu_s for each in ran):.0f}"]
+            )
     return rows
+
+
+def _gain(ran: Sequence[PolicyResult], metric: str) -> SeedMean:
+    """Return the rise of an arm since the start; of no seed for the start itself."""
+    rises = [
+        getattr(each.points[-1], metric) - getattr(each.points[0], metric) for each in ran if each.arm is not PolicyArm.START
+    ]
+    return SeedMean.of(rises, differences=True)
 
 
 def _ranged(values: Sequence[float]) -> str:
@@ -70,6 +89,7 @@ def image_study_page(results: Sequence[PolicyResult], settings: ImageStudySettin
         ("Teacher", f"{settings.start.lessons:,} pictures, {settings.start.wrong:.0%} of them wrong"),
         ("Prompts", f"{len(LEARNED)} with a reward, {len(HELD_OUT)} held out: {', '.join(HELD_OUT)}"),
         ("Learning", f"{reward.steps} steps of {reward.group} pictures for each prompt, KL weight {reward.kl:g}"),
+        ("Votes", f"{settings.votes.count:,} pairs of the start's pictures, one vote each; β {settings.preferences.beta:g}"),
         ("Sampling", f"{reward.ways} steps, chance in {reward.window} of them; level {reward.level:g}"),
         ("Diversity of right pictures", f"{diversity(*teach(1024, seed=0, wrong=0.0)):.3f}, of a teacher who never errs"),
         ("Measured on", f"{settings.per_prompt} pictures of each prompt, drawn without chance after the first noise"),

@@ -3,6 +3,7 @@
 for each seed:  random weights ──► imitating a teacher who errs = start
                 start ──┬─► Flow-GRPO, by the SDE or coefficients-preserving; without KL; with shuffled rewards
                         ├─► more of the same imitation
+                        ├─► Diffusion-DPO on votes about pairs of the start's pictures; with exchanged pairs
                         └─► imitating the best picture of each group
 
     FOLDER/study.json               the settings; a folder contains one study
@@ -33,11 +34,13 @@ from salon_rewards.adapters import FlowGRPOReward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
 from salon_train.image_policy.policy import FlowPolicy, draw_with
+from salon_train.image_policy.preferences import DiffusionDPO, PreferenceSettings
 from salon_train.image_policy.training import FlowGRPO, PolicyLearner, RewardFunction, RewardSettings, diversity, one_thread
 from salon_train.over_seeds import SeedProgress, Tell
 from studies.image_policy.learners import BestOfGroup, DrawnPolicy, Imitation, ImitationSettings
 from studies.image_policy.network import TinyUNet
 from studies.image_policy.pictures import HELD_OUT, LEARNED, SIDE, Obedience, teach
+from studies.image_policy.votes import VoteSettings, voted_pairs
 
 REWARD: Final = f"scorer:{Obedience.__module__}:{Obedience.__name__}"
 """The name by which the reward is loaded, as a user names a scorer of their own."""
@@ -64,6 +67,10 @@ class PolicyArm(StrEnum):
     """Control: more imitation of the same teacher, for as many passes through the network."""
     BEST = "best-of-group"
     """Rival: rejection sampling. Imitate the best pictures of all groups so far, with as many pictures and passes."""
+    DPO = "dpo"
+    """Diffusion-DPO: votes about pairs of the start's pictures, and no reward."""
+    DPO_SHUFFLED = "dpo-shuffled"
+    """Control: as ``dpo``, with the pictures of half of the pairs exchanged at random."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,8 @@ class ImageStudySettings:
         start: imitation from random weights.
         reward: what the arms that learn from the reward share.
         longer: imitation of the control: 10 updates with 64 pictures cost as much as a step of Flow-GRPO.
+        votes: about pairs of the start's pictures.
+        preferences: what the arms that learn from the votes share.
         every: steps between two measurements, and three times those between two checkpoints.
         per_prompt: pictures of each prompt in a measurement.
     """
@@ -83,6 +92,8 @@ class ImageStudySettings:
     start: ImitationSettings = field(default_factory=ImitationSettings)
     reward: RewardSettings = field(default_factory=RewardSettings)
     longer: ImitationSettings = field(default_factory=lambda: ImitationSettings(120, updates=10, learning_rate=1e-3))
+    votes: VoteSettings = field(default_factory=VoteSettings)
+    preferences: PreferenceSettings = field(default_factory=PreferenceSettings)
     every: int = 30
     per_prompt: int = 32
 
@@ -92,6 +103,8 @@ QUICK: Final = ImageStudySettings(
     start=ImitationSettings(steps=10, batch=16, lessons=40),
     reward=RewardSettings(steps=4, group=2, ways=4, window=2),
     longer=ImitationSettings(steps=4, batch=16),
+    votes=VoteSettings(count=24),
+    preferences=PreferenceSettings(steps=4, pairs=4),
     every=2,
     per_prompt=2,
 )
@@ -214,6 +227,11 @@ def _learner(folder: Path, arm: PolicyArm, seed: int, settings: ImageStudySettin
         lessons = teach(settings.start.lessons, seed=seed, wrong=settings.start.wrong)
         every = settings.every * (10 if arm is PolicyArm.START else 1)
         return Imitation(network, lessons, imitation, seed=seed), imitation.steps, every
+    if arm in (PolicyArm.DPO, PolicyArm.DPO_SHUFFLED):
+        policy = DrawnPolicy(network)
+        pairs = voted_pairs(policy, adapted_reward(), settings.votes, steps=settings.reward.ways, seed=seed)
+        preferences = replace(settings.preferences, shuffled=arm is PolicyArm.DPO_SHUFFLED)
+        return DiffusionDPO(policy, pairs, preferences, seed=seed), preferences.steps, settings.every
     rewarded = replace(settings.reward, **_CHANGES[arm])
     kind = BestOfGroup if arm is PolicyArm.BEST else FlowGRPO
     learner = kind(DrawnPolicy(network), adapted_reward(), rewarded, prompts=LEARNED, seed=seed)

@@ -382,7 +382,7 @@ def test_a_study_that_is_killed_again_and_again_has_the_bytes_of_one_that_is_not
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(studies, "adapted_reward", lambda: adapted(Brightness))
-    arms = (PolicyArm.CPS, PolicyArm.IMITATION, PolicyArm.BEST)
+    arms = (PolicyArm.CPS, PolicyArm.IMITATION, PolicyArm.BEST, PolicyArm.DPO)
     run_image_study(tmp_path / "whole", arms=arms, settings=QUICK)
     killed: list[object] = []
 
@@ -394,7 +394,7 @@ def test_a_study_that_is_killed_again_and_again_has_the_bytes_of_one_that_is_not
 
     torch.set_num_threads(2)
     try:
-        for _ in range(4):
+        for _ in range(5):
             with pytest.raises(KeyboardInterrupt):
                 run_image_study(tmp_path / "killed", arms=arms, settings=QUICK, tell=kill)
         run_image_study(tmp_path / "killed", arms=arms, settings=QUICK, tell=kill)
@@ -403,8 +403,8 @@ def test_a_study_that_is_killed_again_and_again_has_the_bytes_of_one_that_is_not
         torch.set_num_threads(1)
     whole = files_of(tmp_path / "whole")
     assert files_of(tmp_path / "killed") == whole
-    assert len(killed) == 4
-    assert len({whole[f"{arm}.safetensors"] for arm in (PolicyArm.START, *arms)}) == 4  # type: ignore[type-var]
+    assert len(killed) == 5
+    assert len({whole[f"{arm}.safetensors"] for arm in (PolicyArm.START, *arms)}) == 5  # type: ignore[type-var]
     assert not list(tmp_path.rglob("*.checkpoint"))
 
 

@@ -1,6 +1,7 @@
 """``salon train image`` on Stable Diffusion 3 with random weights: sampling, densities, adapters, kills, learning."""
 
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ import diffusers
 import torch
 import transformers
 from click.testing import CliRunner
+from PIL import Image
 
 from salon_console import main
 from salon_rewards.adapters import FlowGRPOReward, UnscoredError
@@ -21,8 +23,11 @@ from salon_rewards.callables.scorer import ScorerReward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import checked_scorer
 from salon_train.configuration.image import ImageConfiguration, ImageEvaluationSection, PolicySection, configured
+from salon_train.data.preferences import read_preferences
 from salon_train.image_policy.diffusers_policy import DiffusersPolicy, load_policy
+from salon_train.image_policy.picture_pairs import PicturePairs
 from salon_train.image_policy.policy import PromptedBatch, draw_with
+from salon_train.image_policy.preferences import DiffusionDPO, PreferenceSettings
 from salon_train.image_policy.stage import train_image_policy
 from salon_train.image_policy.training import FlowGRPO, RewardSettings
 from salon_train.run.early_abort import DegeneratedError
@@ -325,6 +330,110 @@ def test_the_command_trains_resumes_and_reports_and_a_second_call_trains_nothing
     for words in ("Image policy (image)", "What the policy drew", "Mean difference between two pictures of a prompt"):
         assert words in page
     assert page.count("data:image/png;base64,") == 3
+
+
+# ---------------------------------------------------------------------------------------------------------- preferences
+
+
+def votes_in(folder: Path, *, count: int = 8) -> Path:
+    """Pairs in which red pictures are chosen and blue ones rejected; the first is for testing."""
+    (folder / "votes").mkdir()
+    rows = ["prompt,chosen,rejected,votes_chosen,votes_rejected,ties,split"]
+    for place in range(count):
+        for side, colour in (("chosen", (230 - place, 40, 40)), ("rejected", (40, 40, 230 - place))):
+            Image.new("RGB", (20, 30), colour).save(folder / "votes" / f"{place}-{side}.png")
+        prompt, split = ("a green star", "test") if place == 0 else (PROMPTS[place % 2], "train")
+        rows.append(f"{prompt},votes/{place}-chosen.png,votes/{place}-rejected.png,3,1,0,{split}")
+    (folder / "pairs.csv").write_text("\n".join(rows))
+    return folder / "pairs.csv"
+
+
+def preferring(model: Path, name: str) -> ImageConfiguration:
+    return configured(
+        {
+            "run": {"folder": name},
+            "policy": {"model": str(model), "device": "cpu", "rank": 4, "guidance": 3.0},
+            "preferences": {"file": "pairs.csv", "pairs": 4, "beta": 50.0},
+            "image": {"steps": 4, "sampling_steps": 5, "learning_rate": 5e-3},
+            "evaluation": {"held_out": "held_out.txt", "every": 2},
+            "checkpoints": {"every": 2},
+        }
+    )
+
+
+def test_pictures_are_cut_and_encoded_as_the_decoder_reads_them(model: Path, folder: Path) -> None:
+    policy = policy_of(model, guidance=3.0)
+    pairs = PicturePairs(read_preferences(votes_in(folder)), policy, policy.size)
+    assert (len(pairs), len(pairs[2:5]), policy.size) == (8, 3, (16, 16))
+    pair = pairs[3]
+    assert (pair.prompt, pair.share, tuple(pair.chosen.shape)) == (PROMPTS[1], 0.75, policy.shape)
+    pipeline = opened(model)
+    flat = torch.tensor([227, 40, 40]).reshape(1, 3, 1, 1).expand(1, 3, 16, 16) / 255
+    with torch.no_grad():
+        expected = pipeline.vae.encode(pipeline.image_processor.preprocess(flat)).latent_dist.mean
+    config = pipeline.vae.config
+    torch.testing.assert_close(pair.chosen[None] / config.scaling_factor + config.shift_factor, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_adapters_learn_which_pictures_are_preferred(model: Path, folder: Path) -> None:
+    policy = policy_of(model, guidance=3.0)
+    pairs = PicturePairs(read_preferences(votes_in(folder))[1:], policy, policy.size)
+    settings = PreferenceSettings(pairs=7, beta=50.0, learning_rate=5e-3, at_once=3)
+    learner = DiffusionDPO(policy, pairs, settings, seed=0)
+    facts = [learner.step(number) for number in range(16)]
+    assert facts[0]["margin"] == 0
+    assert facts[0]["loss"] == pytest.approx(math.log(2))
+    assert sum(each["accuracy"] or 0.0 for each in facts[-8:]) / 8 > 0.8
+
+
+@pytest.mark.slow
+def test_a_run_on_preferences_that_is_killed_has_the_bytes_of_one_that_is_not(model: Path, folder: Path) -> None:
+    (folder / "held_out.txt").write_text("a black star\n")
+    votes_in(folder)
+    assert train_image_policy(preferring(model, "whole")).evaluation == {}
+
+    def kill(event: TrainingEvent) -> None:
+        if event.what == "learned" and event.step == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_image_policy(preferring(model, "killed"), watcher=Watch(kill))
+    assert train_image_policy(preferring(model, "killed")).resumed_from == 2
+    whole, killed = folder / "whole" / "image", folder / "killed" / "image"
+    for name in ("model/pytorch_lora_weights.safetensors", *(f"pictures/step-00000{step}.png" for step in (0, 2, 4))):
+        assert (whole / name).read_bytes() == (killed / name).read_bytes()
+    assert (whole / "pictures/step-000000.png").read_bytes() != (whole / "pictures/step-000004.png").read_bytes()
+
+
+def test_the_command_says_what_is_missing_or_too_much_about_preferences(model: Path, folder: Path) -> None:
+    votes_in(folder)
+    needed = ["train", "image", "--model", str(model), "--device", "cpu", "--output", "run"]
+    for words, option, problem in (
+        ([], "--prompts", "is missing; without preferences"),
+        (["--prompts", "prompts.txt"], "--reward", "is missing; without preferences"),
+        (["--preferences", "pairs.csv", "--prompts", "prompts.txt"], "--prompts", "preferences have their own prompts"),
+        (["--preferences", "pairs.csv", "--beta", "0"], "--beta", "greater than 0"),
+        (["--preferences", "pairs.csv", "--parameter", "a=1"], "--reward", "is missing"),
+    ):
+        called = CliRunner().invoke(main, [*needed, *words])
+        assert called.exit_code == 2, called.output
+        assert f"Error: {option}: " in called.output, called.output
+        assert problem in " ".join(called.output.split()), called.output
+    (folder / "held_out.txt").write_text(PROMPTS[0])
+    called = CliRunner().invoke(main, [*needed, "--preferences", "pairs.csv", "--held-out", "held_out.txt"])
+    assert "A prompt that is learned from is not held out" in " ".join(called.output.split()), called.output
+    for text, problem in (
+        ("", "pairs.csv"),
+        ("a sentence about pictures\n", "pairs.csv"),
+        ("prompt,chosen\na,b\n", "rejected"),
+        ("prompt,chosen,rejected\na,votes/1-chosen.png,none.png\n", "there is no such file"),
+    ):
+        (folder / "pairs.csv").write_text(text)
+        called = CliRunner().invoke(main, [*needed, "--preferences", "pairs.csv"])
+        assert called.exit_code == 2, called.output
+        assert problem in called.output, called.output
+    assert not (folder / "run").exists()
 
 
 @pytest.mark.slow

@@ -23,9 +23,9 @@ from salon_rewards import make_reward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import open_scorer
 from salon_train.configuration.reward_model import RewardModelConfiguration, configured
+from salon_train.data.preferences import Preference, read_preferences
 from salon_train.reward_model.held_out import held_out_numbers
 from salon_train.reward_model.losses import VoteModel
-from salon_train.reward_model.preferences import Preference, read_preferences
 from salon_train.reward_model.stage import train_reward_model
 from salon_train.run.events import TrainingEvent
 

@@ -1,6 +1,6 @@
 """Every setting of ``salon train image``, section by section. Frozen; unknown keys are refused.
 
-[run]  [policy]  [prompts]  [paid]  [image]  [evaluation]  [checkpoints]  [degeneration]
+[run]  [policy]  [prompts]  [paid]  [preferences]  [image]  [evaluation]  [checkpoints]  [degeneration]
 """
 
 import math
@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, JsonValue, Tag, ValidationError, ValidationInfo, field_validator
 
+from salon_taxonomy.errors import InputError
 from salon_train.configuration.reading import explained
 from salon_train.configuration.schema import (
     ConfigurationTable,
@@ -88,6 +89,20 @@ class PaidSection(ConfigurationTable):
     ] = "nan"
 
 
+class PairSection(ConfigurationTable):
+    """Preferences, from which the policy learns in place of a reward: Diffusion-DPO.
+
+    Attributes:
+        file: of ``salon votes pairs``; relative paths of pictures start in its folder. Pairs for testing are not learned from.
+        beta: β of the loss: the larger, the nearer the policy stays to the model without adapters.
+        pairs: of a step.
+    """
+
+    file: Text
+    beta: Positive = 1000.0
+    pairs: Whole = 16
+
+
 class ImageSection(ConfigurationTable):
     """How the policy learns; ``docs/image-policy.md`` describes a step.
 
@@ -151,15 +166,17 @@ class ImageConfiguration(RunConfiguration):
 
     Attributes:
         policy: what learns.
-        prompts: what it draws.
-        paid: the reward.
+        prompts: what it draws; None with preferences, which have prompts of their own.
+        paid: the reward; with preferences it only measures the prompts held out, or is None.
+        preferences: in place of learning from the reward.
         image: how it learns.
         evaluation: on prompts held out.
     """
 
     policy: PolicySection
-    prompts: PromptSection
-    paid: PaidSection
+    prompts: PromptSection | None = None
+    paid: PaidSection | None = None
+    preferences: PairSection | None = None
     image: ImageSection = ImageSection()
     evaluation: ImageEvaluationSection = ImageEvaluationSection()
 
@@ -171,7 +188,8 @@ def configured(values: Mapping[str, Any]) -> ImageConfiguration:
         values: of the sections, by name; settings that are missing have their defaults.
 
     Raises:
-        InputError: a setting is unknown, missing or out of bounds; its ``key`` is ``section.name``.
+        InputError: a setting is unknown, missing or out of bounds; its ``key`` is ``section.name``. Prompts and a reward are
+            missing without preferences; prompts are given beside them.
 
     Example:
         >>> values = {"run": {"folder": "r"}, "policy": {"model": "m"}, "prompts": {"file": "p"}, "paid": {"reward": "s"}}
@@ -183,6 +201,13 @@ def configured(values: Mapping[str, Any]) -> ImageConfiguration:
         salon_taxonomy.errors.InputError: key 'image.kl': input should be greater than or equal to 0, not -1
     """
     try:
-        return ImageConfiguration.model_validate(values)
+        configuration = ImageConfiguration.model_validate(values)
     except ValidationError as error:
         raise explained(error, "", "", ImageConfiguration) from error
+    prompts = configuration.prompts
+    if configuration.preferences is not None and prompts is not None:
+        raise InputError("preferences have their own prompts; leave out", key="prompts.file", value=prompts.file)
+    for key, section in (("prompts.file", prompts), ("paid.reward", configuration.paid)):
+        if section is None and configuration.preferences is None:
+            raise InputError("is missing; without preferences the policy learns from a reward of prompts", key=key)
+    return configuration

@@ -1,1 +1,1 @@
-"""Train an image policy, a rectified flow, on rewards of its pictures (Flow-GRPO): ``salon train image``."""
+"""Train an image policy, a rectified flow, on rewards (Flow-GRPO) or votes (Diffusion-DPO): ``salon train image``."""

@@ -30,6 +30,11 @@ _OF_STEP = (
     ("--level", "image__level", float, "How much chance. Default: 0.7."),
 )
 """What a step is."""
+_OF_PREFERENCES = (
+    ("--pairs", "preferences__pairs", int, "Pairs of a step. Default: 16."),
+    ("--beta", "preferences__beta", float, "The larger, the nearer to the model as it was. Default: 1000."),
+)
+"""How it learns from preferences; options of a step but --steps and --sampling-steps, and --kl, play no part then."""
 _OF_RUN = (
     ("--learning-rate", "image__learning_rate", float, "Default: 3e-4."),
     ("--kl", "image__kl", float, "Weight of the divergence from the model as it was. Default: 0.03."),
@@ -51,13 +56,17 @@ def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
 @click.option(
     "--prompts",
     "prompts__file",
-    required=True,
     metavar="FILE",
     type=InputPath(),
     help="Prompts that earn a reward, one in a line; or a table.",
 )
+@click.option("--reward", "paid__reward", metavar="NAME", help="scorer:NAME, scorer:./metrics.py:FUNCTION, suite:NAME.")
 @click.option(
-    "--reward", "paid__reward", required=True, metavar="NAME", help="scorer:NAME, scorer:./metrics.py:FUNCTION, suite:NAME."
+    "--preferences",
+    "preferences__file",
+    metavar="PAIRS",
+    type=InputPath(tables=True),
+    help="Learn from pairs of `salon votes pairs` in place of a reward (Diffusion-DPO).",
 )
 @click.option("--output", "run__folder", required=True, type=InputPath(file_okay=False, made=True), help="Folder of the run.")
 @click.option("--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="Of the reward, as JSON or text; repeat.")
@@ -83,6 +92,7 @@ def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
 @click.option("--activation-checkpointing", "policy__activation_checkpointing", is_flag=True, help="Less memory, more time.")
 @_numbers(_OF_STEP)
 @click.option("--noise", "image__noise", metavar="KIND", help="cps (coefficients-preserving sampling) or sde. Default: cps.")
+@_numbers(_OF_PREFERENCES)
 @_numbers(_OF_RUN)
 @click.option("--seed", "run__seed", type=int, help="Of adapters, prompts, noise and windows. Default: 0.")
 @click.option("--again", is_flag=True, help="Remove what the run has done before, and begin again.")
@@ -90,6 +100,8 @@ def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
 @resumable
 def image(parameters: tuple[str, ...], judge: str | None, again: bool, form: str, **options: Any) -> None:
     """Train a text-to-image model of your own on a reward of its pictures: Flow-GRPO with adapters (LoRA).
+
+    With --preferences it learns from votes about pictures instead: Diffusion-DPO. A reward then only measures --held-out.
 
     A second call continues from the last checkpoint. The result is OUTPUT/image/model/pytorch_lora_weights.safetensors, for
     pipeline.load_lora_weights; `salon train report OUTPUT` draws the curves.
@@ -99,6 +111,7 @@ def image(parameters: tuple[str, ...], judge: str | None, again: bool, form: str
       salon train image --model stabilityai/stable-diffusion-3.5-medium --prompts prompts.txt --held-out held_out.txt \\
           --reward scorer:pickscore --device cuda --width 512 --height 512 --output run
       salon train image --model ./tiny-sd3 --prompts prompts.txt --reward scorer:./metrics.py:redness --device cpu --output run
+      salon train image --model ./tiny-sd3 --preferences pairs.parquet --device cpu --output run
     """
     from rich.console import Console
 
@@ -107,7 +120,9 @@ def image(parameters: tuple[str, ...], judge: str | None, again: bool, form: str
     from salon_train.run.display import ConsoleWatcher, said
 
     console = Console(stderr=True)
-    values: dict[str, dict[str, Any]] = {"paid": {"parameters": reward_parameters(parameters, judge)}}
+    values: dict[str, dict[str, Any]] = {}
+    if read := reward_parameters(parameters, judge):
+        values["paid"] = {"parameters": read}
     for name, value in options.items():
         section, _, setting = name.partition("__")
         if value is not None:

@@ -117,6 +117,12 @@ class DiffusersPolicy(FlowPolicy):
         if section.activation_checkpointing:
             transformer.enable_gradient_checkpointing()
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of a picture, in pixels."""
+        scale: int = self.pipeline.vae_scale_factor
+        return self.shape[2] * scale, self.shape[1] * scale
+
     def parameters(self) -> list[nn.Parameter]:
         """Return the adapters' weights, float32."""
         return [each for each in self.pipeline.transformer.parameters() if each.requires_grad]
@@ -135,9 +141,9 @@ class DiffusersPolicy(FlowPolicy):
         times: list[float] = scheduler.sigmas.tolist()
         return times
 
-    def encode(self, prompts: Sequence[str]) -> Condition:
+    def encode(self, prompts: Sequence[str], *, guided: bool = True) -> Condition:
         """Return the text encoders' output for each prompt, with that of the negative prompt where there is guidance."""
-        guided = self._guidance > 1
+        guided = guided and self._guidance > 1
         texts, negative, pooled, negative_pooled = self.pipeline.encode_prompt(
             prompt=list(prompts),
             prompt_2=None,
@@ -148,16 +154,16 @@ class DiffusersPolicy(FlowPolicy):
         )
         return (negative, texts, negative_pooled, pooled) if guided else (texts, pooled)
 
-    def velocity(self, x: Tensor, time: float, condition: Condition, *, reference: bool = False) -> Tensor:
+    def velocity(self, x: Tensor, time: float | Tensor, condition: Condition, *, reference: bool = False) -> Tensor:
         """Predict noise minus latents; see :meth:`FlowPolicy.velocity`."""
         guided = len(condition) == 4
         texts, pooled = (torch.cat(condition[:2]), torch.cat(condition[2:])) if guided else condition
         latents = torch.cat([x, x]) if guided else x
-        ticks = torch.full((len(latents),), time, device=x.device) * self.pipeline.scheduler.config.num_train_timesteps
+        ticks = torch.as_tensor(time, device=x.device).expand(len(x)) * self.pipeline.scheduler.config.num_train_timesteps
         with self._adapters(off=reference):
             predicted: Tensor = self.pipeline.transformer(
                 hidden_states=latents.to(self._dtype),
-                timestep=ticks,
+                timestep=torch.cat([ticks, ticks]) if guided else ticks,
                 encoder_hidden_states=texts,
                 pooled_projections=pooled,
                 return_dict=False,
@@ -173,6 +179,14 @@ class DiffusersPolicy(FlowPolicy):
         decoded = vae.decode(x / vae.config.scaling_factor + vae.config.shift_factor, return_dict=False)[0]
         pictures: Tensor = self.pipeline.image_processor.postprocess(decoded, output_type="pt")
         return pictures.float().cpu()
+
+    def encode_pictures(self, pictures: Tensor) -> Tensor:
+        """Return the means of the encoder's latents of pictures, in float32."""
+        vae = self.pipeline.vae
+        with torch.no_grad():
+            means = vae.encode(pictures.to(self.device) * 2 - 1).latent_dist.mode()
+        latents: Tensor = ((means - vae.config.shift_factor) * vae.config.scaling_factor).cpu()
+        return latents
 
     def state(self) -> dict[str, Tensor]:
         """Return the adapters' weights, by peft's names."""

@@ -5,7 +5,8 @@ FlowPolicy     velocity, prompts to conditions, noisy pictures to pictures, the 
 PromptedBatch  pictures of some prompts, a few of which the network computes at once
 
 Noise, densities, advantages and the loss are in :mod:`~salon_train.image_policy.flow` and
-:mod:`~salon_train.image_policy.training`, once, for all policies.
+:mod:`~salon_train.image_policy.training`, once, for all policies; the loss of pairs is in
+:mod:`~salon_train.image_policy.preferences`.
 """
 
 from abc import ABC, abstractmethod
@@ -42,16 +43,21 @@ class FlowPolicy(ABC):
         """Return the times of the steps from noise to picture, from 1 to 0: ``steps`` + 1 of them."""
 
     @abstractmethod
-    def encode(self, prompts: Sequence[str]) -> Condition:
-        """Return the condition of each prompt."""
+    def encode(self, prompts: Sequence[str], *, guided: bool = True) -> Condition:
+        """Return the condition of each prompt.
+
+        Args:
+            prompts: texts.
+            guided: with what classifier-free guidance needs, if the policy draws with guidance.
+        """
 
     @abstractmethod
-    def velocity(self, x: Tensor, time: float, condition: Condition, *, reference: bool = False) -> Tensor:
+    def velocity(self, x: Tensor, time: float | Tensor, condition: Condition, *, reference: bool = False) -> Tensor:
         """Predict noise minus picture, in float32 and of the shape of ``x``.
 
         Args:
             x: noisy pictures, shape (batch, channels, height, width).
-            time: of all of them, 0 (picture) to 1 (noise).
+            time: of all of them, or of each, shape (batch,): 0 (picture) to 1 (noise).
             condition: of their prompts.
             reference: predict with the weights that learning began with.
         """
@@ -59,6 +65,17 @@ class FlowPolicy(ABC):
     @abstractmethod
     def pictures(self, x: Tensor) -> Tensor:
         """Return the pictures at time 0: shape (batch, 3, height, width), values from 0 to 1, on the processor."""
+
+    @abstractmethod
+    def encode_pictures(self, pictures: Tensor) -> Tensor:
+        """Return pictures in the policy's space, at time 0: the inverse of :meth:`pictures`, as far as there is one.
+
+        Args:
+            pictures: shape (batch, 3, height, width), values from 0 to 1.
+
+        Returns:
+            On the processor, of the shape (batch, :attr:`shape`).
+        """
 
     @abstractmethod
     def state(self) -> dict[str, Tensor]:
@@ -86,17 +103,20 @@ class PromptedBatch:
     parts: Sequence[slice]
 
     @classmethod
-    def of(cls, policy: FlowPolicy, prompts: Sequence[str], at_once: int | None = None) -> "PromptedBatch":
+    def of(
+        cls, policy: FlowPolicy, prompts: Sequence[str], at_once: int | None = None, *, guided: bool = True
+    ) -> "PromptedBatch":
         """Encode each different prompt once.
 
         Args:
             policy: draws the pictures.
             prompts: one for each picture.
             at_once: pictures that the network computes at once; None: all of them.
+            guided: predict velocities with the policy's guidance.
         """
         different = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompts))}
         with torch.no_grad():
-            condition = policy.encode(list(different))
+            condition = policy.encode(list(different), guided=guided)
         owners = torch.tensor([different[prompt] for prompt in prompts], device=policy.device)
         step = at_once or len(prompts)
         return cls(policy, condition, owners, [slice(first, first + step) for first in range(0, len(prompts), step)])
@@ -105,7 +125,7 @@ class PromptedBatch:
         """Predict noise minus picture for all pictures."""
         return torch.cat([self.velocity_of(part, x[part], time) for part in self.parts])
 
-    def velocity_of(self, part: slice, x: Tensor, time: float, *, reference: bool = False) -> Tensor:
+    def velocity_of(self, part: slice, x: Tensor, time: float | Tensor, *, reference: bool = False) -> Tensor:
         """Predict noise minus picture for the pictures of a part; see :meth:`FlowPolicy.velocity`."""
         condition = tuple(each[self.owners[part]] for each in self.condition)
         return self.policy.velocity(x, time, condition, reference=reference)

@@ -1,4 +1,4 @@
-"""Train a text-to-image model of a user's own on a reward: ``salon train image``.
+"""Train a text-to-image model of a user's own on a reward, or on preferences: ``salon train image``.
 
 FOLDER/image/
   log.jsonl, configuration.json, checkpoint-N/, finished.json   as in every stage (:mod:`~salon_train.run.folder`)
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 
@@ -20,10 +20,21 @@ from salon_rewards import make_reward
 from salon_rewards.adapters import FlowGRPOReward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
-from salon_train.configuration.image import ImageConfiguration, ImageSection
+from salon_train.configuration.image import ImageConfiguration, ImageSection, PairSection
+from salon_train.data.preferences import Preference, read_preferences
 from salon_train.image_policy.diffusers_policy import DiffusersPolicy, load_policy
+from salon_train.image_policy.picture_pairs import PicturePairs
 from salon_train.image_policy.policy import draw_with
-from salon_train.image_policy.training import FlowGRPO, RewardFunction, RewardSettings, diversity, mean_reward, one_thread
+from salon_train.image_policy.preferences import DiffusionDPO, PreferenceSettings
+from salon_train.image_policy.training import (
+    FlowGRPO,
+    PolicyLearner,
+    RewardFunction,
+    RewardSettings,
+    diversity,
+    mean_reward,
+    one_thread,
+)
 from salon_train.run.callbacks import quiet
 from salon_train.run.checkpoints import Checkpoint, declare_whole, remove_unfinished, writing
 from salon_train.run.early_abort import DegenerationMonitor, Hints, SampledBatch
@@ -85,24 +96,39 @@ class _ImageRun:
 
     def __init__(self, configuration: ImageConfiguration, folder: RunFolder, watchers: TrainingWatchers) -> None:
         self._configuration, self._folder, self._watchers = configuration, folder, watchers
-        prompts, self._notes = _prompts(configuration.prompts.file)
+        pairs = () if configuration.preferences is None else _learned_from(configuration.preferences)
+        prompts, self._notes = _prompts_of(configuration, pairs)
         self._held_out: tuple[str, ...] = ()
         if configuration.evaluation.held_out is not None:
             self._held_out, notes = _prompts(configuration.evaluation.held_out)
             self._notes += notes
         if both := set(prompts) & set(self._held_out):
-            hint = "A prompt that earns a reward is not held out; take it out of one of the files."
+            hint = "A prompt that is learned from is not held out; take it out of one of the files."
             raise InputError("is in both files of prompts:", source="--held-out", value=min(both), hint=hint)
-        folder.learn_from(StageRows(prompts, (), identity=lambda prompt: [prompt]))
+        folder.learn_from(StageRows(pairs or prompts, (), identity=_identity))
         paid, seed = configuration.paid, configuration.run.seed
-        self._reward: RewardFunction = FlowGRPOReward(make_reward(paid.reward, **paid.parameters), paid.on_unscored)
+        self._reward: RewardFunction | None = None
+        if paid is not None:
+            self._reward = FlowGRPOReward(make_reward(paid.reward, **paid.parameters), paid.on_unscored)
         self._policy: DiffusersPolicy = load_policy(configuration.policy, seed=seed)
         self._monitor = DegenerationMonitor(configuration.degeneration, _HINTS)
-        self._learner = FlowGRPO(
-            self._policy, self._reward, _learning(configuration.image), prompts=prompts, seed=seed, sampled=self._sampled
-        )
+        self._learner = self._learner_of(prompts, pairs)
         self._shown = (self._held_out or prompts)[:_SHEET_PROMPTS]
         self._step = 0
+
+    def _learner_of(self, prompts: Sequence[str], pairs: Sequence[Preference]) -> PolicyLearner:
+        image, preferences, seed = self._configuration.image, self._configuration.preferences, self._configuration.run.seed
+        if preferences is None:
+            reward = cast("RewardFunction", self._reward)  # configured() requires one without preferences
+            return FlowGRPO(self._policy, reward, _learning(image), prompts=prompts, seed=seed, sampled=self._sampled)
+        settings = PreferenceSettings(
+            steps=image.steps,
+            pairs=preferences.pairs,
+            beta=preferences.beta,
+            learning_rate=image.learning_rate,
+            at_once=max(1, image.at_once // 2),
+        )
+        return DiffusionDPO(self._policy, PicturePairs(pairs, self._policy, self._policy.size), settings, seed=seed)
 
     def train(self, checkpoint: Checkpoint | None, passed: Sequence[str]) -> Trained:
         """Train to the end."""
@@ -154,7 +180,7 @@ class _ImageRun:
             _sheet(sheet_pictures, section.pictures),
             parents=True,
         )
-        if not self._held_out:
+        if not self._held_out or self._reward is None:
             return {}
         scores, _ = self._reward(pictures, asked, [{"prompt_id": prompt} for prompt in asked])
         paid = torch.tensor(list(scores["avg"]))
@@ -198,6 +224,22 @@ def _learning(section: ImageSection) -> RewardSettings:
         prompts=section.prompts_per_step,
         at_once=section.at_once,
     )
+
+
+def _learned_from(section: PairSection) -> tuple[Preference, ...]:
+    """Return the pairs that are not for testing."""
+    return tuple(pair for pair in read_preferences(Path(section.file)) if pair.split == "train")
+
+
+def _identity(row: str | Preference) -> list[object]:
+    return [row] if isinstance(row, str) else [row.prompt, str(row.chosen), str(row.rejected), *row.votes]
+
+
+def _prompts_of(configuration: ImageConfiguration, pairs: Sequence[Preference]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the different prompts that are learned from, and a sentence about each unused row."""
+    if configuration.prompts is None:
+        return tuple(dict.fromkeys(pair.prompt for pair in pairs)), ()
+    return _prompts(configuration.prompts.file)
 
 
 def _prompts(file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

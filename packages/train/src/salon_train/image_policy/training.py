@@ -100,6 +100,11 @@ class PolicyLearner(ABC):
     def _chance(self, number: int) -> torch.Generator:
         return torch.Generator().manual_seed(self._seed * _LONGEST + number)
 
+    def _turn(self, number: int, count: int) -> int:
+        """Return whose turn it is among ``count``; each pass over them has its own order."""
+        turn, within = divmod(number, count)
+        return int(torch.randperm(count, generator=self._chance(turn))[within])
+
     def _update(self, losses: Iterable[Tensor], number: int) -> tuple[float, float]:
         """Update once along the gradient of a sum; each loss is computed when it is needed, and then forgotten.
 
@@ -148,14 +153,9 @@ class RewardLearner(PolicyLearner):
         if count >= len(self._prompts):
             chosen = list(self._prompts)
         else:
-            chosen = [self._turn(place) for place in range(number * count, (number + 1) * count)]
+            turns = range(number * count, (number + 1) * count)
+            chosen = [self._prompts[self._turn(turn, len(self._prompts))] for turn in turns]
         return [prompt for prompt in chosen for _ in range(self._settings.group)]
-
-    def _turn(self, number: int) -> str:
-        """Return the prompt at a place; each pass over the prompts has its own order."""
-        turn, within = divmod(number, len(self._prompts))
-        order = torch.randperm(len(self._prompts), generator=torch.Generator().manual_seed(self._seed * _LONGEST + turn))
-        return self._prompts[int(order[within])]
 
     def _start(self, count: int, generator: torch.Generator) -> Tensor:
         return torch.randn((count, *self.policy.shape), generator=generator).to(self.policy.device)

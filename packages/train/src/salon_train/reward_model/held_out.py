@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from salon_ranking.uncertainty.means import ratio_with_interval
-from salon_train.reward_model.preferences import Preference
+from salon_train.data.preferences import Preference
 
 _BINS: Final = 10
 

@@ -20,10 +20,10 @@ from salon_judges.scorers.reward_network import RewardNetwork
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.reward_model import BackboneSection, RewardModelConfiguration
+from salon_train.data.preferences import Preference, picture, read_preferences
 from salon_train.image_policy.training import one_thread
 from salon_train.reward_model.held_out import held_out_numbers
 from salon_train.reward_model.losses import VoteModel
-from salon_train.reward_model.preferences import Preference, picture, read_preferences
 from salon_train.run.callbacks import quiet
 from salon_train.run.checkpoints import Checkpoint, declare_whole, remove_unfinished, writing
 from salon_train.run.early_abort import check_finite
