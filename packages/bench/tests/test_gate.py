@@ -308,6 +308,9 @@ def test_battles_between_the_builds_are_a_measure():
     assert held(turned.sample(fraction=1.0, shuffle=True, seed=0)) == row
     weighed = pl.concat([rows.with_columns(weight=1.0), rows.with_columns(winner=pl.lit("model_a"), weight=0.0)])
     assert held(weighed) == row
+    first = rows.with_columns(winner=pl.lit("model_a"))  # of a judge that prefers what it sees first, asked once and thrice
+    second = first.with_columns(model_a=pl.lit("new"), model_b=pl.lit("base"))
+    assert held(pl.concat([first, second, second, second]))["new"] == 0.0
     assert held(battles(20, 60, 100))["verdict"] == "worse" and held(battles(100, 60, 20))["verdict"] == "better"
     with pytest.raises(InputError, match="between the two builds"):
         held(rows.with_columns(model_a=pl.lit("other")))

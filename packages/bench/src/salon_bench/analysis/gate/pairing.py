@@ -85,14 +85,14 @@ def of_scores(
     measures = []
     for name, rule in rules.items():
         values = pl.concat([side.filter(dimension=name)["value"].drop_nulls() for side in sides])
-        size = _size(name, values, 0.0, rule)
+        size = most_fall(name, values, 0.0, rule)
         measures.append(
             PairedMeasure(name, pairs.filter(dimension=name), rule, rule.margin or 0.0, rule.lower, size, silence=size)
         )
     return measures
 
 
-def _size(name: str, values: pl.Series, anchor: float, rule: MeasureRule) -> float:
+def most_fall(name: str, values: pl.Series, anchor: float, rule: MeasureRule) -> float:
     """Return how much a prompt can fall at most: the measure's range, or that of the values and the anchor.
 
     Raises:
@@ -181,7 +181,7 @@ def of_pictures(against: pl.DataFrame, rules: Mapping[str, MeasureRule]) -> list
             silent=pl.col("value").is_null().any(),
             same=pl.col("identical").all(),
         )
-        size = _size(name, rows["value"].drop_nulls(), best, rule)
+        size = most_fall(name, rows["value"].drop_nulls(), best, rule)
         same, far = int(pairs["same"].sum()), max(size, _FARTHEST[name])
         measures.append(PairedMeasure(name, pairs, rule, abs(limit - best), best == 0.0, size, silence=far, identical=same))
     return measures
@@ -191,7 +191,8 @@ def of_battles(battles: pl.DataFrame, rule: MeasureRule, base: str, new: str) ->
     """Return how much more often the new build won than the base: a win is 1, a tie 0, a loss −1; means by prompt.
 
     Args:
-        battles: rows with the columns of ``records.Battle``; judges and orders of a prompt are averaged.
+        battles: rows with the columns of ``records.Battle``; of a prompt, judges are averaged in each order, and then
+            the orders.
         rule: of the plan: its margin.
         base, new: the names of the models.
 
@@ -206,10 +207,11 @@ def of_battles(battles: pl.DataFrame, rule: MeasureRule, base: str, new: str) ->
     won = pl.when(pl.col("winner") == Winner.MODEL_A.value).then(1.0).when(pl.col("winner") == Winner.MODEL_B.value).then(-1.0)
     gained = won.otherwise(0.0) * pl.when(pl.col("model_a") == new).then(1.0).otherwise(-1.0)
     weight = pl.col("weight").fill_null(1.0) if "weight" in battles.columns else pl.lit(1.0)
-    rows = battles.select("prompt_id", gained=gained * weight, weight=weight).filter(pl.col("weight") > 0.0)
+    rows = battles.select("prompt_id", "model_a", gained=gained * weight, weight=weight).filter(pl.col("weight") > 0.0)
     if rows["prompt_id"].null_count():
         raise InputError("the battles need a prompt_id", column="prompt_id")
-    pairs = rows.group_by("prompt_id", maintain_order=True).agg(
-        base=pl.lit(0.0).first(), new=pl.col("gained").sum() / pl.col("weight").sum(), silent=pl.lit(False).first()
+    orders = rows.group_by("prompt_id", "model_a").agg(new=pl.col("gained").sum() / pl.col("weight").sum())
+    pairs = orders.group_by("prompt_id", maintain_order=True).agg(
+        base=pl.lit(0.0).first(), new=pl.col("new").sort().mean(), silent=pl.lit(False).first()
     )
     return PairedMeasure(PREFERRED, pairs.sort("prompt_id"), rule, rule.margin or 0.0, lower=False, size=2.0, silence=2.0)
