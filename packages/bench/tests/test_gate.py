@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from polars.testing import assert_frame_equal
+from verdict_store import VerdictStore
 
 from salon_bench.analysis.gate import Gate, GatePlan, MeasureRule, gate
 from salon_bench.cli.gate import gate as gate_command
@@ -273,7 +274,7 @@ def test_a_picture_that_could_not_be_measured_counts_as_the_worst():
     values[:4] = math.nan
     row = limited(values, 0.94)
     assert (row["prompts"], row["unscored"], row["verdict"]) == (96, 4, "cannot say")
-    assert limited(values, 0.9)["verdict"] == "not worse" and limited(values[4:], 0.94)["verdict"] == "not worse"
+    assert limited(values, 0.85)["verdict"] == "not worse" and limited(values[4:], 0.94)["verdict"] == "not worse"
     broken = limited(np.concatenate([np.ones(99), [math.nan]]), 0.995)
     assert (broken["verdict"], broken["identical"]) == ("cannot say", 99)
 
@@ -307,6 +308,9 @@ def test_battles_between_the_builds_are_a_measure():
     assert held(turned.sample(fraction=1.0, shuffle=True, seed=0)) == row
     weighed = pl.concat([rows.with_columns(weight=1.0), rows.with_columns(winner=pl.lit("model_a"), weight=0.0)])
     assert held(weighed) == row
+    first = rows.with_columns(winner=pl.lit("model_a"))  # of a judge that prefers what it sees first, asked once and thrice
+    second = first.with_columns(model_a=pl.lit("new"), model_b=pl.lit("base"))
+    assert held(pl.concat([first, second, second, second]))["new"] == 0.0
     assert held(battles(20, 60, 100))["verdict"] == "worse" and held(battles(100, 60, 20))["verdict"] == "better"
     with pytest.raises(InputError, match="between the two builds"):
         held(rows.with_columns(model_a=pl.lit("other")))
@@ -428,6 +432,43 @@ def test_a_range_says_how_far_a_prompt_can_fall():
             MeasureRule(0.1, range=wrong)
 
 
+def test_a_range_that_the_values_leave_is_refused():
+    """Else a range of 0 to 1 makes falls of 4 points small, and the exact end, each by the range, near."""
+    values = np.tile([5.0, 6.0, 7.0, 8.0], 25)
+    narrow = GatePlan({"beauty": MeasureRule(0.3, range=(0.0, 1.0))})
+    with pytest.raises(InputError, match=r"measures\.beauty.*outside its range: 5.0 \(allowed: 0.0, 1.0\)"):
+        gate(scores(values), scores(values), narrow)
+    endless = scores(values).with_columns(value=pl.when(pl.int_range(pl.len()) == 3).then(math.inf).otherwise("value"))
+    with pytest.raises(InputError, match="outside its range: inf"):
+        gate(scores(values), endless, GatePlan({}, 0.1))
+    for measure, limit, span in (("psnr", 40.0, (0.0, 100.0)), ("ssim", 0.9, (0.0, 0.5))):
+        plan = GatePlan({measure: MeasureRule(None, measure == "flicker", span, limit)})
+        with pytest.raises(InputError, match=rf"measures\.{measure}\.range.*that of equal pictures"):
+            gate(frame_of([]), frame_of([]), plan, against=against(np.ones(9), measure))
+
+
+@pytest.mark.parametrize(
+    ("measure", "value", "limit"), [("ssim", 0.95, 0.88), ("colour_difference", 1.0, 6.5), ("flicker", 1.0, 20)]
+)
+def test_no_measurable_picture_is_farther_off_than_one_that_cannot_be_measured(measure: str, value: float, limit: float):
+    """SSIM goes down to -1, colours of sRGB are up to 119.5 apart, and a change of a difference is up to 510 levels."""
+    values = np.random.default_rng(0).normal(value, 0.001, 100)
+    values[:5] = math.nan
+    plan = GatePlan({measure: MeasureRule(None, measure != "ssim", limit=limit)})
+    row = gate(frame_of([]), frame_of([]), plan, against=against(values, measure)).table.row(0, named=True)
+    assert row["verdict"] == "cannot say" and row["low"] < row["difference"] - 0.05 * {"ssim": 2.0, "flicker": 510.0}.get(
+        measure, 119.5
+    )
+
+
+def test_seeds_that_the_new_build_lacks_beyond_the_base_s_count_as_a_fall():
+    values = np.random.default_rng(0).normal(5.0, 0.1, (100, 4))
+    base, new = values.copy(), values.copy()
+    base[:4, 0], new[:4] = math.nan, math.nan
+    assert gate(scores(base), scores(new), GatePlan({}, 0.2)).table["verdict"][0] == "cannot say"
+    assert gate(scores(new), scores(base), GatePlan({}, 0.2)).table["verdict"][0] == "not worse"
+
+
 @pytest.mark.parametrize("factor", [1e-200, 1.0, 1e200])
 @pytest.mark.parametrize("margin", [1e-320, 1e-12, 1.0, 1e199])
 def test_extreme_numbers_end_in_a_verdict(factor: float, margin: float):
@@ -541,6 +582,25 @@ def test_the_gitlab_job_runs_the_same_commands():
         assert words[:3] == ["salon", "results", "gate"]
         assert {word.partition("=")[0] for word in words if word.startswith("--") and word != "--"} <= options
     assert job["artifacts"]["reports"]["junit"] == "gate.xml"
+
+
+# --- Runs
+
+
+def test_runs_whose_prompts_have_other_texts_under_the_same_ids_are_refused(tmp_path: Path):
+    stores = []
+    for name, texts in (("one", "cat"), ("two", "dog")):
+        (tmp_path / name).mkdir()
+        store = VerdictStore(tmp_path / name)
+        store.prompts({f"p{number}": f"{texts if number == 7 else 'bird'} {number}" for number in range(20)})
+        store.run("app", {("t", f"p{number}", "beauty"): float(number) for number in range(20)})
+        stores.append(f"{store.path}#app")
+    result = CliRunner().invoke(main, ["results", "gate", *stores, "--margin", "5"])
+    assert result.exit_code == 2 and "has other texts of 1 prompt, such as of p7: 'dog 7'" in result.stderr
+    same = CliRunner().invoke(
+        main, ["results", "gate", stores[0], "app", "--margin", "5", "--store", stores[0][: -len("#app")]]
+    )
+    assert same.exit_code == 2 and "one and the same" in same.stderr
 
 
 # --- Folders of pictures

@@ -88,6 +88,16 @@ def test_the_id_of_a_gate_depends_on_scores_and_plan_and_on_no_order():
     assert len({same, *others}) == 7
 
 
+def test_builds_without_a_difference_are_gates_of_their_own(builds: Path):
+    ResultStore.open(builds / "results")
+    for name in ("new", "newer", "newer"):
+        (builds / f"{name}.parquet").write_bytes((builds / "new.parquet").read_bytes())
+        words = [str(builds / f"{each}.parquet") for each in ("base", name)]
+        command = ["results", "gate", *words, "--margin", "0.5", "--store", str(builds / "results")]
+        assert CliRunner().invoke(main, command).exit_code == 0
+    assert [Path(name).stem for name in read_gates(builds / "results").table["new"]] == ["new", "newer"]
+
+
 def test_measures_that_nothing_can_be_said_of_are_kept_with_nulls(tmp_path: Path):
     few = build(0.0).head(3)
     rows = gate_rows(gate(few, few, PLAN), few, few, PLAN)

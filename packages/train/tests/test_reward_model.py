@@ -12,6 +12,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 from PIL import Image
+from safetensors.torch import load_file, save_file
 from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
@@ -19,6 +20,7 @@ from tiny_clip import save_tiny_clip
 from tiny_llava import save_tiny_llava
 
 from salon_console import main
+from salon_judges.scorers.reward_network import RewardNetwork
 from salon_rewards import make_reward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import open_scorer
@@ -235,6 +237,7 @@ def test_held_out_numbers_are_counted_by_hand():
         ({"prompt": " "}, "column 'prompt'"),
         ({"votes_chosen": "-1"}, "column 'votes_chosen'.*number of votes"),
         ({"votes_chosen": "nan"}, "column 'votes_chosen'.*number of votes"),
+        ({"votes_chosen": "1e39"}, "column 'votes_chosen'.*at most 1e"),
         ({"votes_chosen": "0"}, "needs votes"),
         ({"split": "validation"}, "column 'split'.*train, test"),
         ({"split": "test"}, "no pair is to learn from"),
@@ -258,6 +261,47 @@ def test_a_prompt_in_both_splits_is_refused_and_a_plain_table_is_one_vote_each(t
     pl.DataFrame([row | {"split": split} for row in rows for split in ("train", "test")]).write_csv(tmp_path / "leak.csv")
     with pytest.raises(InputError, match=r"in both splits: '?cat"):
         read_preferences(tmp_path / "leak.csv")
+    for other, problem in ((" CAT", "a prompt is in both splits"), ("dog", "two pictures are in both splits")):
+        leak = [rows[0] | {"split": "train"}, {"prompt": other, "chosen": "b.png", "rejected": "a.png", "split": "test"}]
+        pl.DataFrame(leak).write_csv(tmp_path / "leak.csv")
+        with pytest.raises(InputError, match=problem):
+            read_preferences(tmp_path / "leak.csv")
+
+
+def test_a_loss_without_ties_counts_a_tie_as_half_a_vote_for_either_when_held_out_too():
+    found = held_out_numbers([pair("p", 3, 1, 2)], [1.0], [[0.7, 0.3, 0.0]])
+    assert found["log_loss"] == pytest.approx(-(4 * np.log(0.7) + 2 * np.log(0.3)) / 6)
+
+
+@pytest.mark.parametrize(("loss", "ties", "off"), [("davidson", 0.0, 0.02), ("rao-kupper", 0.0, 0.02), ("davidson", 1.5, 0.06)])
+def test_the_chance_of_ties_is_that_of_the_votes_at_the_default_learning_rate(
+    loss: str, ties: float, off: float, world: tuple[Path, pl.DataFrame], tmp_path: Path
+):
+    table = drawn_world(tmp_path, 300, ties=ties)
+    configuration = asked(world[0], tmp_path / "run", backbone={"rank": 0}, loss=loss, learning_rate=1e-4)
+    preferences = {"file": str(tmp_path / "pairs.parquet")}
+    configuration = configured(configuration.model_dump() | {"preferences": preferences})
+    train_reward_model(configuration)
+    rows = [json.loads(line) for line in (tmp_path / "run" / "reward-model" / "held_out.jsonl").read_text().splitlines()]
+    assert np.mean([row["chances"][2] for row in rows]) == pytest.approx(table["ties"].mean(), abs=off)
+
+
+def test_a_folder_whose_files_are_damaged_or_lack_weights_is_no_reward_model(world: tuple[Path, pl.DataFrame], tmp_path: Path):
+    """Weights that are missing would be drawn at random, and the reward with them."""
+    RewardNetwork.begin(str(world[0] / "clip")).save(tmp_path)
+    whole = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    weights = {name: value for name, value in load_file(tmp_path / "model.safetensors").items() if "text_model" not in name}
+    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(InputError, match=r"lacks weights of the model, such as text_model\."):
+        RewardNetwork.read(tmp_path)
+    for name in ("model.safetensors", "head.safetensors", "config.json", "reward_model.json"):
+        for content in (b"", b"no tensors", whole[name][:15], b'{"model_type": "clip", "text_config": 3}'):
+            (tmp_path / "model.safetensors").write_bytes(whole["model.safetensors"])
+            (tmp_path / name).write_bytes(content)
+            with pytest.raises(InputError):
+                RewardNetwork.read(tmp_path)
+            (tmp_path / name).write_bytes(whole[name])
+    assert RewardNetwork.read(tmp_path).unsure is False
 
 
 def test_the_command_trains_and_its_refusals_name_the_option(world: tuple[Path, pl.DataFrame], tmp_path: Path):
@@ -269,6 +313,8 @@ def test_the_command_trains_and_its_refusals_name_the_option(world: tuple[Path, 
     assert json.loads(result.stdout)["evaluation"]["pairs"] == 20
     refused = CliRunner().invoke(main, [*words, "--rater-noise", "0.5", "--output", str(tmp_path / "never")])
     assert refused.exit_code != 0 and "--rater-noise" in refused.stderr and not (tmp_path / "never").exists()
+    refused = CliRunner().invoke(main, [*words, "--device", "abacus", "--output", str(tmp_path / "never")])
+    assert refused.exit_code != 0 and "--device: unknown device 'abacus'" in refused.stderr
     (tmp_path / "none").mkdir()
     refused = CliRunner().invoke(main, [*words[:4], str(tmp_path / "none"), "--output", str(tmp_path / "never")])
     assert refused.exit_code != 0 and "cannot be loaded" in refused.stderr

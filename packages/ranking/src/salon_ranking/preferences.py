@@ -212,6 +212,15 @@ def _refuse_twice(rows: pl.DataFrame, key: Sequence[str], source: str) -> None:
 
 
 def _part(text: str, held_out: float, seed: int) -> str:
-    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    number = int.from_bytes(hashlib.sha256(f"{seed} {plain}".encode()).digest()[:8], "big")
+    number = int.from_bytes(hashlib.sha256(f"{seed} {comparable_text(text)}".encode()).digest()[:8], "big")
     return "test" if number < held_out * 2**64 else "train"
+
+
+def comparable_text(text: str) -> str:
+    """Return a prompt's text without what makes no other prompt: case, spaces and Unicode form.
+
+    Example:
+        >>> comparable_text(" A  red cat ") == comparable_text("a red CAT")
+        True
+    """
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

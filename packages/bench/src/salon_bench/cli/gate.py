@@ -80,22 +80,23 @@ def gate(
     from salon_bench.analysis.gate import gate as held
     from salon_bench.analysis.gate.history import gate_rows, keep_gate
     from salon_bench.analysis.gate.measuring import measured
-    from salon_bench.analysis.gate.pictures import BuildPictures, pictures_of
+    from salon_bench.analysis.gate.pictures import BuildPictures, pictures_of, refuse_other_prompts
     from salon_bench.analysis.gate.speed import picture_seconds, speed
     from salon_bench.cli.progress_bar import Bar
     from salon_bench.report.gate_page import gate_page
-    from salon_bench.runs.score_rows import frame_of, read_scores
+    from salon_bench.runs.score_rows import frame_of, is_same_source, read_scores
     from salon_console.numbers import counted
     from salon_ranking.battles import Battles
     from salon_ranking.cli.other_table import OtherTable, show_table
     from salon_taxonomy.errors import InputError, SalonError
 
-    if base == new:
+    if is_same_source(base, new, store):
         raise InputError("BASE and NEW are one and the same", value=new)
     if (margin is None) == (plan is None):
         raise InputError("give either --margin or --plan")
     asked = GatePlan({}, margin) if plan is None else GatePlan.read(plan)
     sides = [frame_of([]) if Path(each).is_dir() else read_scores([each], store) for each in (base, new)]
+    refuse_other_prompts(base, new, store)
     files, against, sets = [BuildPictures(), BuildPictures()], None, None
     if asked.of_pictures or (output is not None and output.suffix.lower() == ".html"):
         files = [pictures_of(each, side, store) for each, side in zip((base, new), sides, strict=True)]

@@ -59,6 +59,23 @@ def located_run(source: str, store: StoreAddress) -> tuple[StoreAddress, str]:
     return store, source
 
 
+def is_same_source(one: str, other: str, store: StoreAddress) -> bool:
+    """Return whether two names mean one run, table or folder.
+
+    Example:
+        >>> is_same_source("scores.csv", "./scores.csv", "results"), is_same_source("prism-1a", "prism-2b", "results")
+        (True, False)
+    """
+    places = []
+    for source in (one, other):
+        address, run = located_run(source, store)
+        is_file = source.lower().endswith(TABLE_ENDINGS) or Path(source).exists()
+        places.append(
+            (Path(source).resolve(), "") if is_file else (address if is_url(address) else Path(address).resolve(), run)
+        )
+    return places[0] == places[1]
+
+
 def frame_of(scores: Sequence[Score]) -> pl.DataFrame:
     """Return records as a frame with the columns of the store's ``scores``.
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -66,7 +68,7 @@ class RewardNetwork(nn.Module):
             unsure: whether the head also gives a standard deviation.
 
         Raises:
-            InputError: transformers cannot load it, or it is no model of pictures and texts.
+            InputError: transformers cannot load it, it lacks weights, or it is no model of pictures and texts.
         """
         import transformers
 
@@ -74,9 +76,12 @@ class RewardNetwork(nn.Module):
         options = {"revision": revision, "dtype": getattr(torch, dtype)}
         try:
             processor = names.AutoProcessor.from_pretrained(model, revision=revision)
-            backbone = names.AutoModel.from_pretrained(model, **options)
-        except (OSError, ValueError) as error:
+            backbone, loading = names.AutoModel.from_pretrained(model, output_loading_info=True, **options)
+        except (OSError, ValueError, SafetensorError, StrictDataclassError) as error:
             raise InputError(f"cannot be loaded ({str(error).splitlines()[0]})", value=model) from error
+        missing = sorted(loading["missing_keys"])
+        if missing:
+            raise InputError(f"lacks weights of the model, such as {missing[0]}:", value=model)
         return cls(backbone.to(device), processor, unsure=unsure)
 
     @classmethod
@@ -90,7 +95,7 @@ class RewardNetwork(nn.Module):
             about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
             network = cls.begin(str(folder), dtype=dtype, device=device, unsure=bool(about["unsure"]))
             network.head.load_state_dict(load_file(folder / _HEAD))
-        except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
             raise InputError(f"is no reward model ({type(error).__name__})", source=folder) from error
         return network.eval()
 

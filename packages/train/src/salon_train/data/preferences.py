@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from salon_console.table_rows import TableRow, table_rows
+from salon_ranking.preferences import comparable_text
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.picture_decoding import DEFAULT_LIMITS, decode
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 SPLITS: Final = ("train", "test")
 SIDES: Final = ("chosen", "rejected")
+_MOST_VOTES: Final = 1e12
 _VOTES: Final = ("votes_chosen", "votes_rejected", "ties")
 
 
@@ -45,16 +47,21 @@ def read_preferences(file: Path) -> list[Preference]:
             is no ``split``, all learn.
 
     Raises:
-        InputError: a cell is missing or wrong, a file is not there, no pair is to learn from, or a prompt is in both splits.
+        InputError: a cell is missing or wrong, a file is not there, no pair is to learn from, or a prompt (case, spaces and
+            Unicode form aside) or two pictures are in both splits.
     """
     pairs = [_preference(row, file.parent) for row in table_rows(file)]
-    learned = {pair.prompt for pair in pairs if pair.split == "train"}
+    learned, tested = ([pair for pair in pairs if pair.split == split] for split in SPLITS)
     if not learned:
         raise InputError("no pair is to learn from", source=file, column="split")
-    both = sorted(learned & {pair.prompt for pair in pairs if pair.split == "test"})
-    if both:
-        hint = "`salon votes pairs` splits by prompt."
-        raise InputError("a prompt is in both splits:", source=file, column="prompt", value=both[0], hint=hint)
+    prompts = {comparable_text(pair.prompt) for pair in learned}
+    pictures = {frozenset((pair.chosen, pair.rejected)) for pair in learned}
+    for pair in tested:
+        if comparable_text(pair.prompt) in prompts:
+            hint = "`salon votes pairs` splits by prompt."
+            raise InputError("a prompt is in both splits:", source=file, column="prompt", value=pair.prompt, hint=hint)
+        if frozenset((pair.chosen, pair.rejected)) in pictures:
+            raise InputError("two pictures are in both splits:", source=file, column="chosen", value=str(pair.chosen))
     return pairs
 
 
@@ -79,8 +86,8 @@ def _count(row: TableRow, name: str) -> float:
         number = float(str(value or 0.0))
     except ValueError:
         number = -1.0
-    if not 0.0 <= number < float("inf"):
-        raise row.problem("must be a number of votes, not", name, value=value)
+    if not 0.0 <= number <= _MOST_VOTES:
+        raise row.problem(f"must be a number of votes, at most {_MOST_VOTES:g}, not", name, value=value)
     return number
 
 

@@ -25,7 +25,7 @@ def held_out_numbers(pairs: Sequence[Preference], gaps: ArrayLike, chances: Arra
         reward, equal rewards one half, with ``accuracy_low`` and ``accuracy_high`` (95%, Student's t over prompts);
         ``accuracy_clear``, of those in which no vote was for the other; ``ece``, expected calibration error in ten bins of the
         chance of the picture that the model prefers, against the share of votes for it (Guo et al. 2017, arXiv 1706.04599);
-        ``log_loss``, the mean of -log of the chance of a pair's votes.
+        ``log_loss``, the mean of -log of the chance of a pair's votes; where a tie has no chance, it is half a vote for either.
 
     Example:
         >>> from pathlib import Path
@@ -44,6 +44,8 @@ def held_out_numbers(pairs: Sequence[Preference], gaps: ArrayLike, chances: Arra
         ratio_with_interval(sums[sums[:, 1] > 0], within=(0.0, 1.0)) if decided.any() else (None, (None, None))
     )
     decisive = votes[:, 0] + votes[:, 1]
+    halves = np.where(told[:, 2] > 0.0, 0.0, votes[:, 2] / 2.0)
+    learned = votes + np.column_stack([halves, halves, -2.0 * halves])
     return {
         "pairs": float(decided.sum()),
         "accuracy": accuracy,
@@ -51,7 +53,7 @@ def held_out_numbers(pairs: Sequence[Preference], gaps: ArrayLike, chances: Arra
         "accuracy_high": high,
         "accuracy_clear": float(right[clear].mean()) if clear.any() else None,
         "ece": _calibration_error(votes[decisive > 0], told[decisive > 0]) if (decisive > 0).any() else None,
-        "log_loss": float(-((votes * np.log(np.maximum(told, 1e-12))).sum(1) / votes.sum(1)).mean()) if len(votes) else None,
+        "log_loss": float(-((learned * np.log(np.maximum(told, 1e-12))).sum(1) / votes.sum(1)).mean()) if len(votes) else None,
     }
 
 

@@ -8,6 +8,8 @@
 Of every chance P of a vote for one picture, a share ``rater_noise`` is given to the other.
 """
 
+import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -18,6 +20,7 @@ from salon_train.configuration.reward_model import Loss
 
 _NODES: Final = 20
 _LEAST: Final = 1e-12
+_LEAST_TIES: Final = 1e-3
 
 
 class VoteModel(nn.Module):
@@ -37,6 +40,26 @@ class VoteModel(nn.Module):
         self.tie = nn.Parameter(torch.tensor(0.0)) if loss in ("davidson", "rao-kupper") else None
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         self._nodes, self._weights = torch.tensor(nodes).float(), torch.tensor(weights / weights.sum()).float()
+
+    def begin_tie(self, votes: Sequence[Sequence[float]]) -> None:
+        """Begin the parameter of ties as what gives equal pictures the share of ties among votes.
+
+        Args:
+            votes: for the first, the second and for neither, of each pair.
+
+        Example:
+            >>> model = VoteModel("davidson")
+            >>> model.begin_tie([(3.0, 1.0, 2.0), (2.0, 0.0, 0.0)])
+            >>> [round(each, 3) for each in model.chances(torch.tensor([0.0]))[0].tolist()]
+            [0.375, 0.375, 0.25]
+        """
+        if self.tie is None:
+            return
+        first, second, ties = np.asarray(votes, np.float64).sum(axis=0)
+        share = min(max(ties / (first + second + ties), _LEAST_TIES), 1.0 - _LEAST_TIES)
+        begin = 2.0 * share / (1.0 - share) if self._loss == "davidson" else math.log((1.0 + share) / (1.0 - share))
+        with torch.no_grad():
+            self.tie.fill_(math.log(begin))
 
     def chances(self, gap: Tensor, deviation: Tensor | None = None) -> Tensor:
         """Return the chances of the first, the second and a tie, shape (pairs, 3).

@@ -21,6 +21,7 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.reward_model import BackboneSection, RewardModelConfiguration
 from salon_train.data.preferences import Preference, picture, read_preferences
+from salon_train.image_policy.diffusers_policy import checked_device
 from salon_train.image_policy.training import one_thread
 from salon_train.reward_model.held_out import held_out_numbers
 from salon_train.reward_model.losses import VoteModel
@@ -37,6 +38,8 @@ _STATE: Final = "state.pt"
 _LONGEST: Final = 1_000_003
 _RISING: Final = 0.1
 """Share of the updates over which the learning rate rises."""
+_TIE_RATE: Final = 0.05
+"""Least learning rate of the parameter of ties: one number, which rates for a backbone's weights would hardly move."""
 _TARGETS: Final = r".*\.(q_proj|k_proj|v_proj|out_proj|o_proj|qkv|proj)"
 
 
@@ -56,6 +59,7 @@ def train_reward_model(
         InputError: a setting, the backbone, a pair or the folder cannot be used.
         IncompleteError: training ended early; the folder keeps what was whole.
     """
+    checked_device(configuration.backbone.device)
     folder = RunFolder.of(configuration, _STAGE)
     with ExitStack() as kept, quiet():
         stands = begun(kept, folder, configuration, Processes.of({}), again)
@@ -90,8 +94,14 @@ class _RewardModelRun:
         torch.manual_seed(configuration.run.seed)
         self._network, self._adapted = _network(configuration.backbone, unsure=learning.loss == "unsure")
         self._votes = VoteModel(learning.loss, learning.rater_noise).to(configuration.backbone.device)
-        self._parameters = [each for part in (self._network, self._votes) for each in part.parameters() if each.requires_grad]
-        self._optimizer = torch.optim.AdamW(self._parameters, learning.learning_rate, weight_decay=learning.weight_decay)
+        self._votes.begin_tie([pair.votes for pair in self._pairs])
+        weights = [each for each in self._network.parameters() if each.requires_grad]
+        ties = [*self._votes.parameters()]
+        self._parameters = weights + ties
+        groups = [{"params": weights, "highest": learning.learning_rate}]
+        if ties:
+            groups.append({"params": ties, "highest": max(_TIE_RATE, learning.learning_rate), "weight_decay": 0.0})
+        self._optimizer = torch.optim.AdamW(groups, learning.learning_rate, weight_decay=learning.weight_decay)
         self._step = 0
 
     def train(self, checkpoint: Checkpoint | None, passed: Sequence[str]) -> Trained:
@@ -139,7 +149,7 @@ class _RewardModelRun:
         torch.manual_seed(seed * _LONGEST + number)
         self._network.train()
         for group in self._optimizer.param_groups:
-            group["lr"] = learning.learning_rate * _share(number, self._steps)
+            group["lr"] = group["highest"] * _share(number, self._steps)
         gap, deviation = self._gaps(pairs)
         votes = torch.tensor([pair.votes for pair in pairs], device=gap.device)
         loss = self._votes(gap, votes, deviation)

@@ -59,7 +59,7 @@ def gate_rows(
     plan_id = digest("gate plan", asdict(plan))
     suites = new.group_by("dimension").agg(pl.col("suite").sort().first()).rename({"dimension": "measure"})
     columns: dict[str, Any] = {
-        "gate_id": digest("gate", [*map(_content, (base, new, *further)), plan_id]),
+        "gate_id": digest("gate", [gate.base, gate.new, *map(_content, (base, new, *further)), plan_id]),
         "gated_at": at or datetime.now(UTC),
         "base": gate.base,
         "new": gate.new,

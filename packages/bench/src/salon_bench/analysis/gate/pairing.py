@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from salon_bench.analysis.between_builds import FLICKER, MEASURES
@@ -24,11 +25,12 @@ IDENTITY: Final = {name: measure.equal for name, measure in MEASURES.items()} | 
 """Measures of two pictures, with their value where both are the same; the others are worse."""
 _FARTHEST: Final = dict.fromkeys(IDENTITY, 1.0) | {
     PSNR: PEAK**2,
-    "colour_difference": 100.0,
-    FLICKER: PEAK,
+    "ssim": 2.0,
+    "colour_difference": 120.0,
+    FLICKER: 2.0 * PEAK,
     SIMILARITY: 2.0,
 }
-"""How far a picture that cannot be measured counts from there; of PSNR in mean squared error."""
+"""How far a picture that cannot be measured counts from there; of PSNR in squared error. No sRGB colours are 120 apart."""
 _VERSION: Final = ("suite", "dimension", "task", "judge", "judge_version")
 _KEY: Final = (*_VERSION, "prompt_id")
 
@@ -39,8 +41,8 @@ class PairedMeasure:
 
     Attributes:
         name: of the measure.
-        pairs: a row per prompt: ``prompt_id``, ``base``, ``new`` (null: a verdict is missing), ``silent`` (the new build alone
-            lacks one). PSNR is here as mean squared error: the mean of a prompt that did not change has no PSNR.
+        pairs: a row per prompt: ``prompt_id``, ``base``, ``new`` (null: a verdict is missing), ``silent`` (the new build lacks
+            more of them). PSNR is here as mean squared error: the mean of a prompt that did not change has no PSNR.
         rule: of the plan.
         margin: how far ``new`` may be from ``base``: the rule's, or the distance from the identity to its limit.
         lower: whether less is better, of the columns of ``pairs``.
@@ -70,8 +72,8 @@ def of_scores(
         names: what to call the two.
 
     Raises:
-        InputError: a side has several models, they were judged by different versions, or a side lacks prompts, samples or
-            pictures that the other has.
+        InputError: a side has several models, they were judged by different versions, a side lacks prompts, samples or
+            pictures that the other has, or a value is outside the measure's range.
     """
     for side, name in ((base, names[0]), (new, names[1])):
         models = side["subject_model"].unique().sort().to_list()
@@ -91,18 +93,30 @@ def of_scores(
     measures = []
     for name, rule in rules.items():
         values = pl.concat([side.filter(dimension=name)["value"].drop_nulls() for side in sides])
-        size = _size(values, 0.0, rule)
+        size = most_fall(name, values, 0.0, rule)
         measures.append(
             PairedMeasure(name, pairs.filter(dimension=name), rule, rule.margin or 0.0, rule.lower, size, silence=size)
         )
     return measures
 
 
-def _size(values: pl.Series, anchor: float, rule: MeasureRule) -> float:
-    """Return how much a prompt can fall at most: the measure's range, or that of the values and the anchor."""
+def most_fall(name: str, values: pl.Series, anchor: float, rule: MeasureRule) -> float:
+    """Return how much a prompt can fall at most: the measure's range, or that of the values and the anchor.
+
+    Raises:
+        InputError: a value is not finite, or outside the range.
+    """
+    numbers = values.to_numpy()
+    outside = ~np.isfinite(numbers)
+    if rule.range is not None:
+        outside |= (numbers < rule.range[0]) | (numbers > rule.range[1])
+    if outside.any():
+        allowed = None if rule.range is None else [*rule.range]
+        raise InputError(
+            "has a value outside its range:", key=f"measures.{name}", value=float(numbers[outside][0]), allowed=allowed
+        )
     if rule.range is not None:
         return rule.range[1] - rule.range[0]
-    numbers = values.to_numpy()
     return float(numbers.max(initial=anchor) - numbers.min(initial=anchor))
 
 
@@ -136,7 +150,7 @@ def _paired(base: pl.DataFrame, new: pl.DataFrame, names: tuple[str, str]) -> pl
     return both.group_by("dimension", "prompt_id", maintain_order=True).agg(
         base=pl.when(known.all()).then(pl.col("value").mean()),
         new=pl.when(known.all()).then(pl.col("value_new").mean()),
-        silent=((pl.col("unscored_new") > 0) & (pl.col("unscored") == 0)).any(),
+        silent=(pl.col("unscored_new") > pl.col("unscored")).any(),
     )
 
 
@@ -148,11 +162,15 @@ def of_pictures(against: pl.DataFrame, rules: Mapping[str, MeasureRule]) -> list
         rules: of the plan.
 
     Raises:
-        InputError: a limit is on the wrong side, or the identity does not keep it.
+        InputError: a limit is on the wrong side, the identity does not keep it or is outside the range, or a value is.
     """
     measures = []
     for name, rule in rules.items():
         best, limit = IDENTITY[name], limit_of(name, rule, IDENTITY[name])
+        if rule.range is not None and not rule.range[0] <= best <= rule.range[1]:
+            raise InputError(
+                f"must contain {best:g}, that of equal pictures, not", key=f"measures.{name}.range", value=rule.range
+            )
         is_same = pl.col("identical") & pl.col("reason").is_null()
         rows = against.filter(measure=name).with_columns(identical=is_same)
         value = pl.when(is_same).then(best).otherwise(pl.col("value"))
@@ -165,7 +183,7 @@ def of_pictures(against: pl.DataFrame, rules: Mapping[str, MeasureRule]) -> list
             silent=pl.col("value").is_null().any(),
             same=pl.col("identical").all(),
         )
-        size = _size(rows["value"].drop_nulls(), best, rule)
+        size = most_fall(name, rows["value"].drop_nulls(), best, rule)
         same, far = int(pairs["same"].sum()), max(size, _FARTHEST[name])
         measures.append(PairedMeasure(name, pairs, rule, abs(limit - best), best == 0.0, size, silence=far, identical=same))
     return measures
@@ -193,7 +211,8 @@ def of_battles(battles: pl.DataFrame, rule: MeasureRule, base: str, new: str) ->
     """Return how much more often the new build won than the base: a win is 1, a tie 0, a loss −1; means by prompt.
 
     Args:
-        battles: rows with the columns of ``records.Battle``; judges and orders of a prompt are averaged.
+        battles: rows with the columns of ``records.Battle``; of a prompt, judges are averaged in each order, and then
+            the orders.
         rule: of the plan: its margin.
         base, new: the names of the models.
 
@@ -208,10 +227,11 @@ def of_battles(battles: pl.DataFrame, rule: MeasureRule, base: str, new: str) ->
     won = pl.when(pl.col("winner") == Winner.MODEL_A.value).then(1.0).when(pl.col("winner") == Winner.MODEL_B.value).then(-1.0)
     gained = won.otherwise(0.0) * pl.when(pl.col("model_a") == new).then(1.0).otherwise(-1.0)
     weight = pl.col("weight").fill_null(1.0) if "weight" in battles.columns else pl.lit(1.0)
-    rows = battles.select("prompt_id", gained=gained * weight, weight=weight).filter(pl.col("weight") > 0.0)
+    rows = battles.select("prompt_id", "model_a", gained=gained * weight, weight=weight).filter(pl.col("weight") > 0.0)
     if rows["prompt_id"].null_count():
         raise InputError("the battles need a prompt_id", column="prompt_id")
-    pairs = rows.group_by("prompt_id", maintain_order=True).agg(
-        base=pl.lit(0.0).first(), new=pl.col("gained").sum() / pl.col("weight").sum(), silent=pl.lit(False).first()
+    orders = rows.group_by("prompt_id", "model_a").agg(new=pl.col("gained").sum() / pl.col("weight").sum())
+    pairs = orders.group_by("prompt_id", maintain_order=True).agg(
+        base=pl.lit(0.0).first(), new=pl.col("new").sort().mean(), silent=pl.lit(False).first()
     )
     return PairedMeasure(PREFERRED, pairs.sort("prompt_id"), rule, rule.margin or 0.0, lower=False, size=2.0, silence=2.0)

@@ -9,9 +9,12 @@ from salon_bench.runs.judged_files import JudgedFile, folders_of
 from salon_bench.runs.picture_digests import PictureDigests
 from salon_bench.runs.score_rows import located_run
 from salon_bench.runs.view import RunView
+from salon_console.numbers import counted
 from salon_console.table_rows import TABLE_ENDINGS
 from salon_judges.formats.generations import Generated, read_own_names
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,6 +52,26 @@ def pictures_of(source: str, scores: "pl.DataFrame", store: StoreAddress) -> Bui
     if Path(source).is_dir():
         return _of_folder(Path(source))
     return BuildPictures() if source.lower().endswith(TABLE_ENDINGS) else _of_run(RunView(*located_run(source, store)), scores)
+
+
+def refuse_other_prompts(base: str, new: str, store: StoreAddress) -> None:
+    """Refuse two runs whose prompts have other texts under the same ids; of folders and tables no texts are known.
+
+    Args:
+        base, new: runs' ids, folders, or tables of scores.
+        store: of the runs.
+
+    Raises:
+        InputError: a prompt id means two texts.
+    """
+    if any(Path(source).is_dir() or source.lower().endswith(TABLE_ENDINGS) for source in (base, new)):
+        return
+    texts = [RunView(*located_run(source, store)).prompts for source in (base, new)]
+    other = sorted(name for name in texts[0].keys() & texts[1].keys() if texts[0][name] != texts[1][name])
+    if other:
+        hint = f"In {base}: {visible(texts[0][other[0]])!r}. Both builds need the same prompts."
+        problem = f"has other texts of {counted(len(other), 'prompt')}, such as of {visible(other[0])}:"
+        raise InputError(problem, source=new, value=texts[1][other[0]], hint=hint)
 
 
 def _of_run(view: RunView, scores: "pl.DataFrame") -> BuildPictures:

@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from salon_bench.analysis.gate.pairing import most_fall
 from salon_bench.analysis.gate.plan import LEVEL, MeasureRule
 from salon_bench.analysis.gate.verdicts import FEW_CHANGES, POWER, one_sided_ends, prompts_needed
 from salon_bench.runs.score_rows import located_run, read_scores
@@ -196,7 +197,8 @@ def plan_gate(
         seed: of the studies.
 
     Raises:
-        InputError: a measure is missing, the pilot has too few prompts, or without ``new`` fewer than two seeds.
+        InputError: a measure is missing, the pilot has too few prompts, or without ``new`` fewer than two seeds, or
+            a value is outside the measure's range.
 
     Example:
         >>> random = np.random.default_rng(0)
@@ -310,6 +312,5 @@ def _pilot(base: pl.DataFrame, new: pl.DataFrame | None, name: str, rule: Measur
             raise InputError("one build is a pilot only with two or more seeds of each prompt", value=name)
         half = seeds // 2
         values = [values[0][:, :half], values[0][:, half : 2 * half]]
-    levels = np.concatenate([np.zeros(1), *(each.ravel() for each in values)])
-    size = rule.range[1] - rule.range[0] if rule.range else float(levels.max() - levels.min())
-    return _Pilot(values[0], values[1], size)
+    levels = pl.Series(sign * np.concatenate([each.ravel() for each in values]))
+    return _Pilot(values[0], values[1], most_fall(name, levels, 0.0, rule))
