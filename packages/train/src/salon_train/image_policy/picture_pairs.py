@@ -1,18 +1,15 @@
 """Read pairs of pictures for a policy: the files of ``salon votes pairs``, cut to the policy's size and encoded."""
 
 from collections.abc import Sequence
-from typing import Final, overload
+from typing import overload
 
 import numpy as np
 import torch
 from PIL import Image, ImageOps
 
-from salon_judges.media.policy import PicturePolicy
 from salon_train.data.preferences import Preference, picture
 from salon_train.image_policy.policy import FlowPolicy
 from salon_train.image_policy.preferences import PreferredPair
-
-_PICTURES: Final = PicturePolicy()
 
 
 class PicturePairs(Sequence[PreferredPair]):
@@ -44,7 +41,7 @@ class PicturePairs(Sequence[PreferredPair]):
             return PicturePairs(self._preferences[place], self._policy, self._size)
         preference = self._preferences[place]
         files = (preference.chosen, preference.rejected)
-        images = [ImageOps.fit(picture(file, _PICTURES), self._size, Image.Resampling.LANCZOS) for file in files]
+        images = [ImageOps.fit(picture(file), self._size, Image.Resampling.LANCZOS) for file in files]
         pictures = torch.from_numpy(np.stack([np.asarray(image, np.float32) for image in images]) / 255).permute(0, 3, 1, 2)
         chosen, rejected = self._policy.encode_pictures(pictures)
         won, _, ties = preference.votes
