@@ -88,6 +88,8 @@ def test_a_pilot_that_says_nothing_is_refused():
     rules = [("beauty", MeasureRule(0.2))]
     with pytest.raises(InputError, match=r"no such measure: 'x' \(allowed: beauty\)"):
         plan_gate(base, new, [("x", MeasureRule(0.2))])
+    with pytest.raises(InputError, match="outside its range"):
+        plan_gate(base, new, [("beauty", MeasureRule(0.2, range=(0.0, 0.1)))])
     with pytest.raises(InputError, match="a pilot needs 8 prompts or more"):
         plan_gate(base.head(7), new, rules)
     with pytest.raises(InputError, match="a pilot needs 8 prompts or more"):
