@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 from PIL.PngImagePlugin import PngInfo
 
 from for_each import for_each
-from salon_bench.analysis.between_builds import FRAMES, MEASURES, PairMeasure, between, mean_psnr
+from salon_bench.analysis.between_builds import MEASURES, PairMeasure, between, mean_psnr
 from salon_judges.formats.generations import Generated, read_own_names
 from salon_judges.media import VideoPolicy, sample_video
 from salon_ranking.pixels import psnr, ssim
-from salon_synthetic.videos import write_clip
+from salon_synthetic.videos import clip_frames, encode, write_clip
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.picture_decoding import SourceLimits, decode
 
@@ -160,7 +160,7 @@ def test_videos_are_compared_frame_by_frame_and_flicker_is_the_change_of_the_dif
         clip.parent.mkdir()
         write_clip(clip, kind, seconds=1.0, seed=3)
     rows = of(tmp_path, "psnr", "ssim", "flicker")
-    base, new = (frames_of(clip, FRAMES) for clip in clips)
+    base, new = (frames_of(clip, VideoPolicy(frames_per_second=10.0, quality=100)) for clip in clips)  # the clips' own rate
     values = dict(rows.select("measure", "value").rows())
     assert values["ssim"] == pytest.approx(np.mean([ssim(a, b) for a, b in zip(base, new, strict=True)]))
     assert values["psnr"] == pytest.approx(psnr(np.concatenate(base), np.concatenate(new)))
@@ -174,7 +174,18 @@ def test_videos_are_compared_frame_by_frame_and_flicker_is_the_change_of_the_dif
         (0.0, True),
     ]
     write_clip(clips[1], "clean", seconds=2.0, seed=3)
-    assert of(tmp_path)["detail"][0] == "numbers of frames differ: 5 and 10"
+    assert of(tmp_path)["detail"][0] == "numbers of frames differ: 60 and 120"
+
+
+def test_what_happens_between_fifths_of_a_second_is_seen(tmp_path):
+    """Every second frame inverted, at ten frames per second: five per second would show none of it."""
+    frames = list(clip_frames("clean", 10, seed=3))
+    for build in ("base", "new"):
+        (tmp_path / build).mkdir()
+        shown = [ImageOps.invert(one) if build == "new" and place % 2 else one for place, one in enumerate(frames)]
+        encode(tmp_path / build / "cat.mp4", shown, size=(160, 120), rate=10)
+    values = dict(of(tmp_path, "psnr", "flicker").select("measure", "value").rows())
+    assert values["psnr"] < 12 and values["flicker"] > 50
 
 
 def test_flicker_needs_a_video_of_two_frames_and_a_video_is_not_held_against_a_picture(builds):

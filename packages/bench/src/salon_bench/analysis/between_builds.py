@@ -7,7 +7,7 @@ One pair at a time is in memory for each thread. A pair without a verdict has a 
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -76,8 +76,8 @@ MEASURES: Final[Mapping[str, PairMeasure]] = {
 FLICKER: Final = "flicker"
 """A measure of videos alone: the mean absolute change, from frame to frame, of new less base, in levels of 0 to 255."""
 
-FRAMES: Final = VideoPolicy(quality=100)
-"""Frames of videos: five per second, at most 602,112 pixels each, as JPEG of the best quality."""
+FRAMES: Final = VideoPolicy(frames_per_second=60.0, quality=100)
+"""Frames of videos: those that either shows, at up to 60 per second, of at most 602,112 pixels, as JPEG of the best quality."""
 
 _SCHEMA: Final = {
     "prompt_id": pl.String,
@@ -212,6 +212,15 @@ class _Values:
     changes: list[float] = field(default_factory=list)
 
 
+def _changing(base: Sequence[bytes], new: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the pairs of frames in which either video shows another picture than just before."""
+    before: tuple[bytes | None, bytes | None] = (None, None)
+    for pair in zip(base, new, strict=True):
+        if pair[0] is not before[0] or pair[1] is not before[1]:
+            yield pair
+        before = pair
+
+
 @dataclass(frozen=True, slots=True)
 class _Work:
     """What is done with each pair; called from several threads."""
@@ -250,7 +259,7 @@ class _Work:
             films.append(film)
         if len(films[0]) != len(films[1]):
             return bad_media(f"numbers of frames differ: {len(films[0])} and {len(films[1])}")
-        return self._measured(zip(*films, strict=True))
+        return self._measured(_changing(films[0], films[1]))
 
     def _head_problem(self, content: bytes, is_video: bool) -> str | None:
         if is_video:

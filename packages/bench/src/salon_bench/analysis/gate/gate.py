@@ -99,8 +99,9 @@ class Gate(ShownResult):
         """One sentence: the verdict and how it was made."""
         failing = self.deciding.filter(~pl.col("verdict").is_in(PASSING))
         reasons = ", ".join(f"{row['measure']}: {row['verdict']}" for row in failing.iter_rows(named=True))
+        word = "PASSED" if self.passed else f"{'FAILED' if 'worse' in failing['verdict'] else 'UNDECIDED'} ({reasons})"
         return (
-            f"{'PASSED' if self.passed else f'FAILED ({reasons})'}: {self.new} against {self.base}; differences by prompt, "
+            f"{word}: {self.new} against {self.base}; differences by prompt, "
             f"Student's t with Hall's correction, each end one-sided at {100 * self.level:.3g}%."
         )
 
