@@ -26,7 +26,7 @@ def open_features(specification: str) -> FeatureFunction:
     Example:
         >>> from pathlib import Path
         >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "mine.py"
+        >>> path = Path(tempfile.mkdtemp()) / "plugin.py"
         >>> _ = path.write_text("def size(images): return [each.size for each in images]")
         >>> from PIL import Image
         >>> open_features(f"{path}:size")([Image.new("RGB", (3, 2))]).tolist()
