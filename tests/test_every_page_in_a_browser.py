@@ -144,6 +144,61 @@ def bench(folder: Path) -> str:
     return run_page(made.path, ["one", "two"])
 
 
+def gates(folder: Path) -> str:
+    from PIL import Image
+
+    from salon_bench.analysis.gate import GatePlan, gate
+    from salon_bench.analysis.gate.history import gate_rows, keep_gate, read_gates
+    from salon_bench.analysis.gate.pictures import BuildPictures
+    from salon_bench.report.gate_page import gate_page
+    from salon_judges.formats.generations import Generated
+    from salon_store import ResultStore
+    from salon_taxonomy.digest import file_sha256
+
+    names = {
+        "run_id": "r",
+        "suite": HOSTILE[:40],
+        "task": "t",
+        "judge": HOSTILE,
+        "judge_version": "1",
+        "subject_model": HOSTILE,
+    }
+    prompts = [HOSTILE, *(f"p{number}" for number in range(40))]
+    values = np.random.default_rng(0).normal(size=(2, len(prompts)))
+    values[1, 0] = -9.0
+    sides = [
+        pl.DataFrame({"prompt_id": prompts, "generation_id": prompts, "dimension": HOSTILE, "value": side}).with_columns(
+            **{name: pl.lit(value) for name, value in names.items()}
+        )
+        for side in values
+    ]
+    plan = GatePlan({}, margin=0.5)
+    found = gate(*sides, plan, names=(HOSTILE, "new"))
+    ResultStore.open(folder / "store")
+    keep_gate(gate_rows(found, *sides, plan), folder / "store")
+    (folder / "drift.html").write_text(read_gates(folder / "store").page(), encoding="utf-8")
+    Image.new("RGB", (48, 32), "teal").save(folder / "one.png")
+    path = folder / "one.png"
+    shown = BuildPictures([Generated(HOSTILE, "m", 0, path, folder, file_sha256(path))], {HOSTILE: HOSTILE})
+    return gate_page(found, shown, shown)
+
+
+def audit(folder: Path) -> str:
+    from salon_ranking.agreement import audit_judges
+    from salon_ranking.report.audit_page import audit_page
+
+    rows = [
+        {
+            "battle_id": f"{HOSTILE} {number}",
+            "winner": "model_a",
+            "verdict": ("model_a", "model_b")[number % 3 == 0],
+            "judge": HOSTILE,
+        }
+        for number in range(60)
+    ]
+    return audit_page(audit_judges(pl.DataFrame(rows)))
+
+
 def refinement(folder: Path) -> str:
     from r3_world import Painter, World, png
 
@@ -210,6 +265,8 @@ MAKERS: dict[Callable[[Path], str], tuple[str, ...]] = {
     consensus: ("salon_published.consensus_page",),
     ledger: ("salon_published.ledger_page",),
     bench: ("salon_bench.report.run_page", "salon_bench.report.comparison_page", "salon_bench.report.board_page"),
+    gates: ("salon_bench.report.gate_page", "salon_bench.analysis.gate.history"),
+    audit: ("salon_ranking.report.audit_page",),
     refinement: ("salon_bench.report.trace_page",),
     training: ("salon_train.report.page",),
     demonstration: ("salon_train.demo.page",),

@@ -19,7 +19,7 @@ def test_a_quantised_generator_is_caught_and_a_better_one_is_not():
     assert "lacks samples of 48 of 96 prompts, such as 'p1" in refusal(judged)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_whole_study():
     for kind in KINDS:
         found = errors(kind, 1_000)
