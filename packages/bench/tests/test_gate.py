@@ -25,6 +25,7 @@ from salon_ranking.uncertainty.proportions import highest_share
 from salon_taxonomy.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
+FEATURES = "import numpy as np\ndef small(images): return [np.asarray(each.resize((2, 2))).ravel() / 255 for each in images]\n"
 Draw = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
 
 
@@ -654,9 +655,7 @@ def test_folders_that_do_not_fit_are_refused_and_a_broken_picture_is_not_passed_
 
 def test_features_hold_pairs_and_whole_sets_to_limits(two_builds: Path):
     mine = two_builds / "features.py"
-    mine.write_text(
-        "import numpy as np\ndef small(images): return [np.asarray(each.resize((2, 2))).ravel() / 255 for each in images]\n"
-    )
+    mine.write_text(FEATURES)
     limits = "[measures.similarity]\nat_least = 0.9\n[measures.kid]\nat_most = 1.0\n[measures.fid]\nat_most = 1.0\n"
     plan = two_builds / "gate.toml"
     plan.write_text(f'features = "{mine}:small"\n{limits}')
@@ -697,6 +696,45 @@ def test_sets_that_are_alike_or_far_are_told_by_their_limits():
     assert verdicts(0.7, 0.3) == ["not worse", "not worse"]
     assert verdicts(0.5, 0.5) == ["cannot say", "cannot say"]
     assert verdicts(0.3, 0.7) == ["worse", "worse"]
+
+
+def test_measures_of_sets_need_no_others_and_a_picture_that_cannot_be_read_hides_nothing(two_builds: Path):
+    mine = two_builds / "features.py"
+    mine.write_text(FEATURES)
+    (two_builds / "gate.toml").write_text(f'features = "{mine}:small"\n[measures.kid]\nat_most = 1.0\n')
+    result = folders(two_builds)
+    assert result.exit_code == 0 and "kid" in result.stdout
+    for number in range(12, 60):  # one of 60 is less than the share that other measures may lack
+        for build in ("old", "new"):
+            (two_builds / build / f"{number}.png").write_bytes((two_builds / build / f"{number % 12}.png").read_bytes())
+    assert folders(two_builds).exit_code == 0
+    (two_builds / "new" / "3.png").write_bytes(b"no picture")
+    assert folders(two_builds).exit_code == 3
+
+
+def test_order_names_and_other_measures_change_no_verdict_of_pictures_battles_or_sets():
+    random, nothing = np.random.default_rng(0), frame_of([])
+    pictures = pl.concat([against(random.uniform(0.9, 1, 60)), against(random.uniform(30, 40, 60), "psnr")])
+    ends = {"value": 0.5, "low": 0.4, "high": 0.6, "reason": None, "prompts": 40, "unscored": 0}
+    sets = pl.DataFrame([{"measure": name, **ends} for name in ("fid", "kid")])
+    played = battles(30, 40, 30)
+    rules = {
+        "psnr": MeasureRule(None, limit=33.0),
+        "fid": MeasureRule(None, lower=True, limit=0.7),
+        "preferred": MeasureRule(0.2),
+        "ssim": MeasureRule(None, limit=0.93),
+        "kid": MeasureRule(None, lower=True, limit=0.7),
+    }
+    mixed = {"fraction": 1.0, "shuffle": True, "seed": 1}
+    given = {"against": pictures.sample(**mixed), "sets": sets[::-1], "battles": played.sample(**mixed)}
+    names = {"names": ("a", "b"), "models": ("base", "new")}
+    together = gate(nothing, nothing, GatePlan(rules), **given, **names)
+    assert together.table["measure"].to_list() == [*rules]
+    for name, rule in rules.items():
+        own = {"against": pictures.filter(measure=name), "sets": sets.filter(measure=name)}
+        own |= {"battles": played} if name == "preferred" else {}
+        alone = gate(nothing, nothing, GatePlan({name: rule}), **own)
+        assert_frame_equal(alone.table.drop("p_worse"), together.table.filter(measure=name).drop("p_worse"), rel_tol=1e-12)
 
 
 def test_battles_name_the_builds_as_their_folders(two_builds: Path):

@@ -38,7 +38,7 @@ from salon_bench.analysis.gate.pairing import (
     of_scores,
 )
 from salon_bench.analysis.gate.plan import GatePlan, MeasureRule
-from salon_bench.analysis.gate.verdicts import MOST_UNSCORED, PASSING, judged
+from salon_bench.analysis.gate.verdicts import PASSING, judged
 from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.numbers import MISSING
 from salon_console.shown_result import ResultView, ShownResult
@@ -53,6 +53,10 @@ _COLUMNS: Final = (*_FIRST, "difference", "ends", "margin", "prompts", "unscored
 _LIMITED: Final = (*_FIRST, "ends", "margin", "beyond", "identical", "prompts", "unscored", "needed")
 _WHOLE: Final = ("prompts", "unscored", "needed", "identical")
 _ENDS: Final = ("difference", "low", "high")
+_TABLE: Final = (
+    *("measure", "verdict", "base", "new", *_ENDS, "margin", "prompts", "unscored", "p_worse", "needed"),
+    *("limit", "beyond", "identical"),
+)
 _FLOATS: Final = (*_ENDS, "base", "new", "p_worse", "limit", "beyond")
 _COUNTS: Final = ("needed", "identical")
 
@@ -226,27 +230,32 @@ def _table(measures: Sequence[PairedMeasure], sets: pl.DataFrame | None, plan: G
         rows.append(row)
     rows.sort(key=lambda row: order.get(row["measure"], 0))
     table = pl.DataFrame(rows, schema_overrides=dict.fromkeys(_FLOATS, pl.Float64) | dict.fromkeys(_COUNTS, pl.Int64))
+    table = table.select(_TABLE)
     return table.with_columns(p_worse=pl.Series(holm(table["p_worse"].to_numpy()), dtype=pl.Float64).fill_nan(None))
 
 
 def _of_sets(row: Mapping[str, Any], rule: MeasureRule) -> dict[str, Any]:
-    """Return the row of a measure of two sets: its ends are those of the sets, its margin is from sets that are alike."""
+    """Return the row of a measure of two sets.
+
+    Ends are those of the sets, and the margin is from sets that are alike. A picture that cannot be read is in no set, so that
+    nothing is known of how far it is: then the measure can only be worse, or says nothing.
+    """
     best, name = 0.0 if rule.lower else 1.0, row["measure"]
     limit, sign = limit_of(name, rule, best), -1.0 if rule.lower else 1.0
     ends = [None if row[end] is None else sign * (row[end] - best) for end in ("low", "high")]
     low, high = reversed(ends) if rule.lower else ends
     margin = abs(limit - best)
     verdict = "cannot say"
-    if low is not None and high is not None and row["unscored"] <= MOST_UNSCORED * (row["prompts"] + row["unscored"]):
-        verdict = "not worse" if low > -margin else "worse" if high < -margin else verdict
+    if low is not None and high is not None:
+        verdict = "worse" if high < -margin else "not worse" if low > -margin and not row["unscored"] else verdict
     numbers = {"base": best, "new": row["value"], "low": low, "high": high, "margin": margin, "limit": limit}
     difference = None if row["value"] is None else sign * (row["value"] - best)
-    counts = {"prompts": row["prompts"], "unscored": row["unscored"]}
+    counts = {"prompts": row["prompts"], "unscored": row["unscored"], **dict.fromkeys(("needed", "identical", "beyond"))}
     return {"measure": name, "verdict": verdict, "difference": difference, "p_worse": math.nan, **numbers, **counts}
 
 
 def _decibels(error: float | None) -> float | None:
-    """Return the PSNR of a mean squared error; None where there is none, or no error."""
+    """Return the PSNR of a mean squared error; None without an error, or where it is 0."""
     return 10.0 * math.log10(PEAK**2 / error) if error else None
 
 

@@ -80,7 +80,10 @@ def _content(rows: pl.DataFrame) -> str:
 
 
 def keep_gate(rows: pl.DataFrame, store: StoreAddress) -> int | None:
-    """Add the rows of a gate to a store; returns how many are new to it, or None where there is no store.
+    """Add the rows of a gate to a store.
+
+    Returns:
+        How many are new to it; None where there is no store.
 
     Raises:
         SalonError: the store cannot be written.

@@ -208,7 +208,9 @@ def limit_of(name: str, rule: MeasureRule, best: float) -> float:
 
 
 def of_battles(battles: pl.DataFrame, rule: MeasureRule, base: str, new: str) -> PairedMeasure:
-    """Return how much more often the new build won than the base: a win is 1, a tie 0, a loss −1; means by prompt.
+    """Return how much more often the new build won than the base, by prompt.
+
+    A win is 1, a tie 0, a loss −1.
 
     Args:
         battles: rows with the columns of ``records.Battle``; of a prompt, judges are averaged in each order, and then

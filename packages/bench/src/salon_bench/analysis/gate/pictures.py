@@ -39,10 +39,10 @@ class BuildPictures:
 
 
 def pictures_of(source: str, scores: "pl.DataFrame", store: StoreAddress) -> BuildPictures:
-    """Return the pictures of a build: those of a folder, or those that the rows of a run are about; none for a table.
+    """Return the pictures of a build: those in a folder, or those that a run judged.
 
     Args:
-        source: a folder, a run's id, or a table of scores.
+        source: a folder, a run's id, or a table of scores, which names no pictures.
         scores: of the run.
         store: of the run.
 

@@ -1,4 +1,4 @@
-"""Plan a gate from a pilot: how many prompts, of how many seeds, show that an equal build is not worse by a margin.
+"""Plan a gate from a pilot: how many prompts and seeds show that an equal build is not worse?
 
     pilot: two builds over the same prompts and seeds, or one build with several seeds for each prompt
       │ the variance of differences: between prompts, and of seeds within a prompt
@@ -124,7 +124,7 @@ class _Pilot:
         return max(0.0, whole - within / seeds), within
 
     def studies(self, worse: float) -> Callable[[np.random.Generator, int, int], Floats] | None:
-        """Return what draws the differences of one study (of so many prompts and seeds) of a build that is worse by so much."""
+        """Return what draws one study's differences; ``worse``: of a build that is worse by so much."""
         if not self.has_few_levels:
             gaps = self.new - self.base
             centred = gaps - gaps.mean() - worse
@@ -155,7 +155,7 @@ def _drawn(random: np.random.Generator, prompts: int, seeds: int, *values: Float
 
 
 def pilot_scores(source: str, store: StoreAddress) -> pl.DataFrame:
-    """Return the scores of a run, or of a table, with the rows of a prompt in the order of their samples.
+    """Return the scores of a run or a table, a prompt's rows in the order of their samples.
 
     Args:
         source: a run's id, or a table, whose rows are in that order already.
@@ -230,7 +230,7 @@ def plan_gate(
 def _planned(
     pilot: _Pilot, rule: MeasureRule, seeds: int, variance: float, power: float, level: float, random: np.random.Generator
 ) -> dict[str, Any]:
-    """Return the cells of a row: prompts that reach the power in simulated studies, and what a worse build does there."""
+    """Return the cells of a row: the prompts that reach the power, and how often a worse build passes with them."""
     margin = rule.margin or 0.0
     equal, worse = pilot.studies(0.0), pilot.studies(margin)
     nothing = {"prompts": None, "pictures": None, "power": None, "type_one": None}

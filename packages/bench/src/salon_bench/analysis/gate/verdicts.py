@@ -119,7 +119,7 @@ def prompts_needed(
 
 
 def _reached(spread: float, apart: float, level: float, power: float = POWER) -> float:
-    """Return how many prompts show, with the power, that a mean lies on its side of a value so far apart."""
+    """Return how many prompts show, with the power, on which side of a value a mean is that lies so far from it."""
     if apart <= 0.0:
         return math.inf
     reaches = (NormalDist().inv_cdf(1.0 - level) + NormalDist().inv_cdf(power)) * spread / apart
