@@ -229,6 +229,22 @@ def test_held_out_numbers_are_counted_by_hand():
     assert held_out_numbers([], [], [])["accuracy"] is None
 
 
+def test_held_out_numbers_do_not_depend_on_order_or_names_of_prompts_and_accuracy_not_on_how_many_voted():
+    random = np.random.default_rng(0)
+    pairs = [pair(f"p{number % 12}", *random.integers(0, 5, 2), 1.0) for number in range(60)]
+    gaps, chances = random.normal(size=60), random.dirichlet([3, 3, 1], 60)
+    found = held_out_numbers(pairs, gaps, chances)
+    order = random.permutation(60)
+    renamed = [
+        Preference(f"q{pairs[place].prompt}", *(Path(f"{side}.png") for side in "cd"), pairs[place].votes, "test")
+        for place in order
+    ]
+    assert held_out_numbers(renamed, gaps[order], chances[order]) == pytest.approx(found)
+    more = [pair(each.prompt, *(9 * votes for votes in each.votes)) for each in pairs]
+    assert held_out_numbers(more, gaps, chances) == pytest.approx(found)
+    assert held_out_numbers(more, 1e-6 * gaps, chances)["accuracy"] == found["accuracy"]
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
