@@ -2,8 +2,8 @@
 
     python benchmarks/bench_pixels.py [--pairs 20] [--side 1024]
 
-All take the same arrays in the same run; pairs go through two threads, or torch's own two. Then files: PNG pairs are read and
-measured by ``between``; its memory must not grow with their number.
+All take the same arrays in the same run, 20 pairs in turn; pairs go through two threads, or torch's own two. Before it files:
+PNG pairs are read and measured by ``between``; its memory must not grow with their number.
 """
 
 import argparse
@@ -28,6 +28,8 @@ from salon_ranking.pixels import psnr, ssim
 
 Pair = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 THREADS = 2
+TURN = 20
+"""Pairs that each measures before the next one does."""
 WINDOW = {"data_range": 255, "channel_axis": 2, "gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False}
 
 
@@ -52,14 +54,12 @@ def of_torchmetrics(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> tuple[float, 
     return float(torch_psnr(one, other, data_range=255.0)), float(torch_ssim(one, other, data_range=255.0))
 
 
-def timed(
-    measure: Callable[..., tuple[float, float]], pairs: Sequence[Pair], threads: int
-) -> tuple[float, NDArray[np.float64]]:
-    """Seconds per pair, and the means of both values."""
+def timed(measure: Callable[..., tuple[float, float]], pairs: Sequence[Pair], threads: int) -> NDArray[np.float64]:
+    """Seconds of all pairs, and the sums of both values."""
     start = time.perf_counter()
     with ThreadPoolExecutor(threads) as pool:
         values = list(pool.map(lambda each: measure(*each), pairs))
-    return (time.perf_counter() - start) / len(pairs), np.mean(values, 0)
+    return np.array([time.perf_counter() - start, *np.sum(values, 0)])
 
 
 def memory(pairs: Sequence[Pair], number: int) -> str:
@@ -92,15 +92,16 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=1024)
     arguments = parser.parse_args()
     torch.set_num_threads(THREADS)
-    print(memory([pair(seed, arguments.side) for seed in range(4)], 10 * arguments.pairs))  # first: peaks never fall
-    pairs = [pair(seed, arguments.side) for seed in range(arguments.pairs)]
+    print(memory([pair(seed, arguments.side) for seed in range(4)], max(arguments.pairs, 200)))  # first: peaks never fall
     print(f"{arguments.pairs} pairs of {arguments.side} × {arguments.side}, PSNR and SSIM, two threads")
-    for name, measure, threads in (
-        ("salon", ours, THREADS),
-        ("scikit-image", of_skimage, THREADS),
-        ("torchmetrics", of_torchmetrics, 1),
-    ):
-        seconds, values = timed(measure, pairs, threads)
+    peers = {"salon": (ours, THREADS), "scikit-image": (of_skimage, THREADS), "torchmetrics": (of_torchmetrics, 1)}
+    sums = {name: np.zeros(3) for name in peers}
+    for first in range(0, arguments.pairs, TURN):
+        pairs = [pair(seed, arguments.side) for seed in range(first, min(first + TURN, arguments.pairs))]
+        for name, (measure, threads) in peers.items():
+            sums[name] += timed(measure, pairs, threads)
+    for name, total in sums.items():
+        seconds, *values = total / arguments.pairs
         print(f"{name:14} {1000 * seconds:6.0f} ms a pair   PSNR {values[0]:.6f}   SSIM {values[1]:.6f}")
 
 

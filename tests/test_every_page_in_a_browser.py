@@ -148,6 +148,7 @@ def gates(folder: Path) -> str:
     from PIL import Image
 
     from salon_bench.analysis.gate import GatePlan, gate
+    from salon_bench.analysis.gate.builds import HeldBuilds
     from salon_bench.analysis.gate.history import gate_rows, keep_gate, read_gates
     from salon_bench.analysis.gate.pictures import BuildPictures
     from salon_bench.report.gate_page import gate_page
@@ -180,7 +181,7 @@ def gates(folder: Path) -> str:
     Image.new("RGB", (48, 32), "teal").save(folder / "one.png")
     path = folder / "one.png"
     shown = BuildPictures([Generated(HOSTILE, "m", 0, path, folder, file_sha256(path))], {HOSTILE: HOSTILE})
-    return gate_page(found, shown, shown)
+    return gate_page(HeldBuilds(found, shown, shown, pl.DataFrame(), pl.DataFrame(), []))
 
 
 def audit(folder: Path) -> str:

@@ -14,14 +14,17 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 from polars.testing import assert_frame_equal
 from verdict_store import VerdictStore
 
 from salon_bench.analysis.gate import Gate, GatePlan, MeasureRule, gate
+from salon_bench.analysis.gate.measuring import Measured
 from salon_bench.cli.gate import gate as gate_command
 from salon_bench.runs.score_rows import frame_of
 from salon_console import main
 from salon_ranking.uncertainty.proportions import highest_share
+from salon_store import ResultStore
 from salon_taxonomy.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -229,7 +232,7 @@ def against(values: np.ndarray, measure: str = "ssim") -> pl.DataFrame:
 def limited(values: np.ndarray, limit: float, measure: str = "ssim") -> dict[str, object]:
     plan = GatePlan({measure: MeasureRule(None, limit=limit)})
     nothing = frame_of([])
-    return gate(nothing, nothing, plan, against=against(values, measure)).table.row(0, named=True)
+    return gate(nothing, nothing, plan, pictures=alone(against(values, measure))).table.row(0, named=True)
 
 
 def test_a_limit_is_a_margin_from_the_picture_against_itself():
@@ -284,7 +287,11 @@ def test_a_picture_that_could_not_be_measured_counts_as_the_worst():
 def test_a_limit_on_the_wrong_side_is_refused(measure: str, rule: dict[str, object]):
     plan = GatePlan({measure: MeasureRule(None, **({"limit": 0.5} | rule))})
     with pytest.raises(InputError, match=f"measures.{measure}.*needs at_"):
-        gate(frame_of([]), frame_of([]), plan, against=against(np.ones(9), measure))
+        gate(frame_of([]), frame_of([]), plan, pictures=alone(against(np.ones(9), measure)))
+
+
+def alone(rows: pl.DataFrame) -> Measured:
+    return Measured(rows, pl.DataFrame())
 
 
 def battles(new_wins: int, ties: int, base_wins: int) -> pl.DataFrame:
@@ -316,7 +323,33 @@ def test_battles_between_the_builds_are_a_measure():
     with pytest.raises(InputError, match="between the two builds"):
         held(rows.with_columns(model_a=pl.lit("other")))
     with pytest.raises(InputError, match=r"measures\.preferred"):
-        gate(nothing, nothing, GatePlan({"ssim": MeasureRule(None, limit=0.1)}), against=against(np.ones(9)), battles=rows)
+        gate(
+            nothing,
+            nothing,
+            GatePlan({"ssim": MeasureRule(None, limit=0.1)}),
+            pictures=alone(against(np.ones(9))),
+            battles=rows,
+        )
+
+
+def test_prompts_without_a_battle_are_missing_unless_the_plan_says_that_they_were_drawn():
+    """A judge that is silent on broken pictures hides nothing."""
+    nothing, rows = frame_of([]), battles(60, 60, 60)
+    known = {*rows["prompt_id"]}
+
+    def held(silent: int, **more: bool) -> tuple[str, int, int]:
+        plan = GatePlan({"preferred": MeasureRule(0.2, **more)})
+        found = gate(nothing, nothing, plan, battles=rows, prompts=known | {f"q{k}" for k in range(silent)})
+        verdict, prompts, unscored = found.table.select("verdict", "prompts", "unscored").row(0)
+        return verdict, prompts, unscored
+
+    assert held(0) == ("not worse", 180, 0) and held(3) == ("not worse", 180, 3)
+    assert held(60) == ("cannot say", 180, 60) and held(60, sampled=True) == ("not worse", 180, 0)
+    ends = [
+        gate(nothing, nothing, GatePlan({"preferred": MeasureRule(0.2)}), battles=rows, prompts=more).table["low"][0]
+        for more in (known, known | {"q"})
+    ]
+    assert ends[1] == pytest.approx(ends[0] - 1 / 181)
 
 
 def test_one_primary_measure_decides_and_the_others_are_shown():
@@ -445,7 +478,7 @@ def test_a_range_that_the_values_leave_is_refused():
     for measure, limit, span in (("psnr", 40.0, (0.0, 100.0)), ("ssim", 0.9, (0.0, 0.5))):
         plan = GatePlan({measure: MeasureRule(None, measure == "flicker", span, limit)})
         with pytest.raises(InputError, match=rf"measures\.{measure}\.range.*that of equal pictures"):
-            gate(frame_of([]), frame_of([]), plan, against=against(np.ones(9), measure))
+            gate(frame_of([]), frame_of([]), plan, pictures=alone(against(np.ones(9), measure)))
 
 
 @pytest.mark.parametrize(
@@ -456,7 +489,7 @@ def test_no_measurable_picture_is_farther_off_than_one_that_cannot_be_measured(m
     values = np.random.default_rng(0).normal(value, 0.001, 100)
     values[:5] = math.nan
     plan = GatePlan({measure: MeasureRule(None, measure != "ssim", limit=limit)})
-    row = gate(frame_of([]), frame_of([]), plan, against=against(values, measure)).table.row(0, named=True)
+    row = gate(frame_of([]), frame_of([]), plan, pictures=alone(against(values, measure))).table.row(0, named=True)
     assert row["verdict"] == "cannot say" and row["low"] < row["difference"] - 0.05 * {"ssim": 2.0, "flicker": 510.0}.get(
         measure, 119.5
     )
@@ -515,7 +548,7 @@ def test_nothing_that_breaks_exits_as_a_worse_build(tmp_path: Path, monkeypatch:
     os.close(write)
 
     for error in (ZeroDivisionError("a defect"), OSError(28, "No space left on device"), OSError(5, "Input/output error")):
-        monkeypatch.setattr("salon_bench.analysis.gate.gate", raising(error))
+        monkeypatch.setattr("salon_bench.analysis.gate.builds.gate", raising(error))
         result = CliRunner().invoke(main, words)
         assert result.exit_code == 2 and (str(error) in result.stderr or "No space left" in result.stderr)
 
@@ -609,8 +642,6 @@ def test_runs_whose_prompts_have_other_texts_under_the_same_ids_are_refused(tmp_
 
 @pytest.fixture
 def two_builds(tmp_path: Path) -> Path:
-    from PIL import Image
-
     random = np.random.default_rng(0)
     for build in ("old", "new"):
         (tmp_path / build).mkdir()
@@ -690,12 +721,67 @@ def test_sets_that_are_alike_or_far_are_told_by_their_limits():
     def verdicts(fid: float, recall: float) -> list[str]:
         rules = {"fid": MeasureRule(None, lower=True, limit=fid), "recall": MeasureRule(None, limit=recall)}
         nothing = frame_of([])
-        found: list[str] = gate(nothing, nothing, GatePlan(rules), sets=rows).table["verdict"].to_list()
-        return found
+        found = gate(nothing, nothing, GatePlan(rules), pictures=Measured(pl.DataFrame(), rows))
+        return [*found.table["verdict"]]
 
     assert verdicts(0.7, 0.3) == ["not worse", "not worse"]
     assert verdicts(0.5, 0.5) == ["cannot say", "cannot say"]
     assert verdicts(0.3, 0.7) == ["worse", "worse"]
+
+
+def test_diversity_within_a_prompt_falls_when_seeds_no_longer_matter(two_builds: Path):
+    """The new build draws one picture for all seeds of a prompt; its set is as diverse as its prompts are."""
+    random = np.random.default_rng(0)
+    for build in ("old", "new"):
+        for path in (two_builds / build).iterdir():
+            path.unlink()
+    for prompt in range(24):
+        for sample in range(4):
+            picture = Image.fromarray(random.integers(0, 255, (4, 4, 3), np.uint8))
+            picture.save(two_builds / "old" / f"p{prompt}.{sample}.png")
+            if sample == 0:
+                one = picture
+            one.save(two_builds / "new" / f"p{prompt}.{sample}.png")
+    mine = two_builds / "features.py"
+    mine.write_text("import numpy as np\ndef centred(images): return [np.asarray(each).ravel() - 127.5 for each in images]\n")
+    limits = "[measures.diversity]\nmargin = 0.5\n[measures.vendi_ratio]\nat_least = 0.8\n"
+    (two_builds / "gate.toml").write_text(f'features = "{mine}:centred"\n{limits}')
+    result = folders(two_builds, "--format", "json")
+    rows = {row["measure"]: row for row in json.loads(result.stdout)["rows"]}
+    assert result.exit_code == 1 and rows["diversity"]["verdict"] == "worse" and rows["vendi_ratio"]["verdict"] != "not worse"
+    assert rows["diversity"]["base"] > 3.5 and rows["diversity"]["new"] == pytest.approx(1.0)
+    assert rows["vendi_ratio"]["new"] < 0.6 and rows["diversity"]["prompts"] == 24
+    (two_builds / "old" / "p3.1.png").write_bytes(b"no picture")  # of the base: no fall
+    row = json.loads(folders(two_builds, "--format", "json").stdout)["rows"][0]
+    assert (row["prompts"], row["unscored"]) == (23, 1)
+    for path in [*two_builds.glob("*/p*.[123].png")]:
+        path.unlink()
+    assert "needs two pictures or more of each prompt" in folders(two_builds).stderr
+
+
+def test_features_are_kept_in_a_store_by_content_and_counted_once(two_builds: Path, tmp_path: Path):
+    mine, store = two_builds / "features.py", tmp_path / "kept"
+    seen = tmp_path / "seen"
+    mine.write_text(
+        f"{FEATURES}\ndef counted(images):\n    open({str(seen)!r}, 'a').write('x' * len(images))\n    return small(images)\n"
+    )
+    (two_builds / "gate.toml").write_text(f'features = "{mine}:counted"\n[measures.similarity]\nat_least = 0.9\n')
+
+    def looked(*, version: str) -> tuple[int, str]:
+        seen.write_text("")
+        text = mine.read_text().split("\ncounted.version")[0]
+        mine.write_text(f"{text}\ncounted.version = {version}\n")
+        result = folders(two_builds, "--store", str(store), "--format", "json")
+        assert result.exit_code == 0, result.stderr
+        return len(seen.read_text()), json.dumps(json.loads(result.stdout)["rows"])
+
+    assert looked(version="'1'")[0] == 20 and not store.exists()  # 4 of 12 pairs are equal, and shown once
+    ResultStore.open(store)
+    first = looked(version="'1'")
+    assert looked(version="'1'") == (0, first[1]) and looked(version="'2'") == first and looked(version="None") == first
+    [damaged, *_] = (store / ".cache").glob("features-*.npz")
+    damaged.write_bytes(damaged.read_bytes()[:200])
+    assert {looked(version=version)[0] for version in ("'1'", "'2'")} == {0, 20}
 
 
 def test_measures_of_sets_need_no_others_and_a_picture_that_cannot_be_read_hides_nothing(two_builds: Path):
@@ -726,15 +812,15 @@ def test_order_names_and_other_measures_change_no_verdict_of_pictures_battles_or
         "kid": MeasureRule(None, lower=True, limit=0.7),
     }
     mixed = {"fraction": 1.0, "shuffle": True, "seed": 1}
-    given = {"against": pictures.sample(**mixed), "sets": sets[::-1], "battles": played.sample(**mixed)}
+    given = {"pictures": Measured(pictures.sample(**mixed), sets[::-1]), "battles": played.sample(**mixed)}
     names = {"names": ("a", "b"), "models": ("base", "new")}
     together = gate(nothing, nothing, GatePlan(rules), **given, **names)
     assert together.table["measure"].to_list() == [*rules]
     for name, rule in rules.items():
-        own = {"against": pictures.filter(measure=name), "sets": sets.filter(measure=name)}
+        own = {"pictures": Measured(pictures.filter(measure=name), sets.filter(measure=name))}
         own |= {"battles": played} if name == "preferred" else {}
-        alone = gate(nothing, nothing, GatePlan({name: rule}), **own)
-        assert_frame_equal(alone.table.drop("p_worse"), together.table.filter(measure=name).drop("p_worse"), rel_tol=1e-12)
+        by_itself = gate(nothing, nothing, GatePlan({name: rule}), **own)
+        assert_frame_equal(by_itself.table.drop("p_worse"), together.table.filter(measure=name).drop("p_worse"), rel_tol=1e-12)
 
 
 def test_battles_name_the_builds_as_their_folders(two_builds: Path):

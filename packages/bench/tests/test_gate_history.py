@@ -12,7 +12,8 @@ from test_gate import scores
 from verdict_store import VerdictStore
 
 from salon_bench.analysis.gate import GatePlan, MeasureRule, gate
-from salon_bench.analysis.gate.history import gate_rows, keep_gate, read_gates
+from salon_bench.analysis.gate.history import GateHistory, gate_rows, keep_gate, read_gates
+from salon_bench.analysis.gate.measuring import Measured
 from salon_bench.runs.score_rows import frame_of
 from salon_console import main
 from salon_store import ResultStore
@@ -115,7 +116,7 @@ def test_measures_of_pictures_and_battles_are_kept_without_scores(tmp_path: Path
     ).with_columns(reason=pl.lit(None, pl.String))
     battles = against.select("prompt_id", model_a=pl.lit("new"), model_b=pl.lit("base"), winner=pl.lit("tie"), labels=[["x"]])
     plan = GatePlan({"ssim": MeasureRule(None, limit=0.9), "preferred": MeasureRule(0.2)})
-    found = gate(none, none, plan, against=against, battles=battles)
+    found = gate(none, none, plan, pictures=Measured(against, pl.DataFrame()), battles=battles)
     rows = gate_rows(found, none, none, plan, further=[against, battles])
     keep_gate(rows, tmp_path / "nowhere")
     ResultStore.open(tmp_path / "results")
@@ -183,3 +184,25 @@ def test_the_base_may_be_a_run_of_another_store(tmp_path: Path):
     for wrong, problem in ((f"{release}#nothing", "no scores of the run 'nothing'"), ("nowhere#release", "nowhere#release")):
         refused = CliRunner().invoke(main, [*words[:2], wrong, *words[3:]])
         assert refused.exit_code == 2 and problem in refused.stderr, refused.stderr
+
+
+def test_the_page_shows_quality_against_speed_and_which_builds_no_other_beats(tmp_path: Path):
+    store = tmp_path / "results"
+    ResultStore.open(store)
+    random = np.random.default_rng(0)
+    values = random.normal(size=(60, 1))
+    base = scores(values)
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    builds = {"slow": (0.0, 1.0), "fast": (-0.1, 2.0), "poor": (-0.2, 1.5), "unknown": (0.3, None)}
+    for number, (name, (shift, faster)) in enumerate(builds.items()):
+        new = scores(values + shift + random.normal(0, 0.01, (60, 1)))
+        found = gate(base, new, PLAN, names=("release", name))
+        keep_gate(gate_rows(found, base, new, PLAN, faster=faster, at=noon + timedelta(days=number)), store)
+    history = read_gates(store)
+    rows = history.speeds
+    assert rows.select("new", "best").rows() == [("slow", True), ("fast", True), ("poor", False)]
+    assert rows["fell"].to_list() == pytest.approx([shift / PLAN.margin for shift in (0.0, -0.1, -0.2)], abs=0.1)
+    page = history.page()
+    assert "Quality against speed" in page and "fast" in page
+    reversed_rows = GateHistory(history.table[::-1]).speeds.sort("number")
+    assert reversed_rows.equals(rows)

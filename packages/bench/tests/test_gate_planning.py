@@ -9,11 +9,15 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 from test_gate import Draw, flips, scores, shifts, verdict
 from verdict_store import VerdictStore
 
 from salon_bench.analysis.gate import MeasureRule, planning
+from salon_bench.analysis.gate.pairing import PairedMeasure, of_battles
 from salon_bench.analysis.gate.planning import GateSizes, pilot_scores, plan_gate
+from salon_bench.analysis.gate.verdicts import one_sided_ends
+from salon_bench.runs.score_rows import frame_of
 from salon_console import main
 from salon_taxonomy.errors import InputError
 
@@ -118,7 +122,9 @@ def test_the_command_plans_from_runs_by_sample_and_from_tables(tmp_path: Path, m
         scores(side).write_csv(tmp_path / f"{name}.csv")
     tables = ["results", "plan-gate", str(tmp_path / "base.csv"), str(tmp_path / "new.csv")]
     (tmp_path / "gate.toml").write_text("level = 0.1\n[measures.beauty]\nmargin = 0.5\n[measures.ssim]\nat_least = 0.9\n")
-    result = CliRunner().invoke(main, [*tables, "--plan", str(tmp_path / "gate.toml"), "--output", str(tmp_path / "plan.csv")])
+    planned = [*tables, "--plan", str(tmp_path / "gate.toml")]
+    assert "has no pictures" in CliRunner().invoke(main, planned).stderr
+    result = CliRunner().invoke(main, [*planned, "--measure", "beauty", "--output", str(tmp_path / "plan.csv")])
     assert result.exit_code == 0 and "one-sided at 10%" in result.output
     assert pl.read_csv(tmp_path / "plan.csv")["margin"].to_list() == [0.5]
     for wrong, problem in (
@@ -128,3 +134,43 @@ def test_the_command_plans_from_runs_by_sample_and_from_tables(tmp_path: Path, m
     ):
         result = CliRunner().invoke(main, [*tables, *wrong])
         assert result.exit_code != 0 and problem in result.output
+
+
+def test_a_plan_of_a_limit_is_the_pilots_own_build_and_one_changed_to_the_limit():
+    """Simulated apart: a build that changes a ninth more comes to the limit, and passes about as often as the plan says."""
+    random = np.random.default_rng(0)
+    pairs = pl.DataFrame({"prompt_id": [f"p{k}" for k in range(400)], "base": 1.0, "new": 1 - np.linspace(0, 0.18, 400)})
+    rule = MeasureRule(None, limit=0.9)
+    measure = PairedMeasure("ssim", pairs, rule, 0.1, lower=False, size=0.18, silence=2.0)
+    [row] = plan_gate(frame_of([]), None, [], further=[measure]).table.rows(named=True)
+    assert row["margin"] == pytest.approx(0.1) and 120 <= row["prompts"] <= 230 and row["power"] > 0.75
+    drawn = [one_sided_ends(-random.uniform(0, 0.2, row["prompts"]), 0.2, 0.05)[0] > -0.1 for _ in range(2_000)]
+    assert row["type_one"] == pytest.approx(np.mean(drawn), abs=0.03)
+
+
+def test_a_plan_of_battles_is_that_of_the_share_of_prompts_that_change():
+    rows = pl.DataFrame({"prompt_id": [f"p{k}" for k in range(100)], "model_a": "base", "model_b": "new"})
+    rows = rows.with_columns(winner=pl.Series(["model_a"] * 30 + ["tie"] * 40 + ["model_b"] * 30))
+    measure = of_battles(rows, MeasureRule(0.15), "base", "new")
+    [row] = plan_gate(frame_of([]), None, [], further=[measure]).table.rows(named=True)
+    assert row["prompts"] == pytest.approx(165, rel=0.15) and row["type_one"] <= 0.08  # 165: docs/gate.md, by the study
+
+
+def test_the_command_plans_limits_of_two_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(planning, "STUDIES", 200)
+    random = np.random.default_rng(0)
+    for build in ("old", "new"):
+        (tmp_path / build).mkdir()
+        for number in range(10):
+            picture = np.full((16, 16, 3), 9 * number + random.integers(3), np.uint8)
+            Image.fromarray(picture).save(tmp_path / build / f"{number}.png")
+    (tmp_path / "gate.toml").write_text("[measures.psnr]\nat_least = 30\n[measures.preferred]\nmargin = 0.5\n")
+    words = ["results", "plan-gate", str(tmp_path / "old"), str(tmp_path / "new"), "--plan", str(tmp_path / "gate.toml")]
+    result = CliRunner().invoke(main, [*words, "--measure", "psnr", "--format", "json"])
+    assert result.exit_code == 0 and json.loads(result.stdout)["rows"][0]["measure"] == "psnr"
+    rows = {"prompt_id": [str(k) for k in range(10)], "model_a": "old", "model_b": "new", "winner": ["tie", "model_a"] * 5}
+    pl.DataFrame(rows).write_csv(tmp_path / "battles.csv")
+    result = CliRunner().invoke(main, [*words, "--battles", str(tmp_path / "battles.csv"), "--format", "json"])
+    assert [row["measure"] for row in json.loads(result.stdout)["rows"]] == ["psnr", "preferred"]
+    assert CliRunner().invoke(main, words).exit_code == 2  # no battles
+    assert CliRunner().invoke(main, [*words[:3], *words[4:]]).exit_code == 2  # one folder

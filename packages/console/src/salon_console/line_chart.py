@@ -43,6 +43,7 @@ class Curve:
         alarms: ``warn`` or ``stop`` at some of its points.
         band: the ends of an interval around some of its points.
         thin: one of many, such as a seed of an arm: drawn faintly, and said by the arm's mean.
+        joined: its points are drawn as a line; else as dots.
     """
 
     label: str
@@ -52,6 +53,7 @@ class Curve:
     alarms: Mapping[float, str] = field(default_factory=dict)
     band: Mapping[float, tuple[float, float]] = field(default_factory=dict)
     thin: bool = False
+    joined: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,9 +319,9 @@ def _near(level: Threshold, values: Sequence[float]) -> bool:
 def _line(line: Curve, points: Sequence[_Point], axes: _Axes) -> dict[str, Any]:
     parts: list[list[str]] = [[]]
     for step, value in points:
-        if value is None:
+        if value is None or not line.joined:
             parts.append([])
-        else:
+        if value is not None:
             parts[-1].append(f"{axes.x(step)},{axes.y(value)}")
     known = [(step, value) for step, value in points if value is not None]
     alone = {part[0] for part in parts if len(part) == 1}

@@ -293,21 +293,43 @@ def _neighbours(of: Callable[[Features, Features, Features], float]) -> Callable
     return prepared
 
 
+def vendi_score(features: Features) -> float:
+    """Return how many pictures, all unlike each other, would be as diverse (Friedman and Dieng 2023, arXiv 2210.02410).
+
+    Args:
+        features: finite numbers, shape (n, d), one row per picture; pictures are as alike as the cosine of their rows.
+
+    Example:
+        >>> vendi_score(np.eye(3)), vendi_score(np.ones((3, 2)))
+        (3.0, 1.0)
+    """
+    rows = _unit(features)
+    return _effective_number(rows @ rows.T if len(rows) < rows.shape[1] else rows.T @ rows, len(rows))
+
+
+def _unit(features: Features) -> Features:
+    rows: Features = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), np.finfo(float).tiny)
+    return rows
+
+
+def _effective_number(products: Features, count: int) -> float:
+    shares = np.linalg.eigvalsh(products / count)
+    shares = shares[shares > 0.0]
+    return round(float(np.exp(-(shares * np.log(shares)).sum())), 12)
+
+
 def _vendi(side: Callable[[_Sets], Sequence[Features]]) -> Callable[[_Sets], Statistic]:
     def prepared(sets: _Sets) -> Statistic:
-        groups = [
-            group / np.maximum(np.linalg.norm(group, axis=1, keepdims=True), np.finfo(float).tiny) for group in side(sets)
-        ]
+        groups = [_unit(group) for group in side(sets)]
         products, counts = np.array([group.T @ group for group in groups]), np.array([len(group) for group in groups])
-
-        def of(kept: Kept) -> float:
-            shares = np.linalg.eigvalsh(products[kept].sum(0) / counts[kept].sum())
-            shares = shares[shares > 0.0]
-            return float(np.exp(-(shares * np.log(shares)).sum()))
-
-        return of
+        return lambda kept: _effective_number(products[kept].sum(0), counts[kept].sum())
 
     return prepared
+
+
+def _vendi_ratio(sets: _Sets) -> Statistic:
+    new, base = (_vendi(side)(sets) for side in (lambda sets: sets.new, lambda sets: sets.base))
+    return lambda kept: new(kept) / base(kept)
 
 
 def _few(_: int) -> int:
@@ -332,6 +354,7 @@ SET_MEASURES: Final[Mapping[str, SetMeasure]] = {
     ),
     "coverage": _share(lambda d, base, _: (d.min(1) < base).mean()),
     "vendi": SetMeasure(_vendi(lambda sets: sets.new), False, _few, range=(1.0, math.inf)),
+    "vendi_ratio": SetMeasure(_vendi_ratio, False, _few, range=_AT_LEAST_0),
     "vendi_base": SetMeasure(_vendi(lambda sets: sets.base), None, _few, range=(1.0, math.inf)),
 }
 """By name; ``docs/pixels.md`` has their formulas."""

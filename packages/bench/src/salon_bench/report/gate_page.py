@@ -3,10 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import polars as pl
-
-from salon_bench.analysis.gate import Gate
-from salon_bench.analysis.gate.pictures import BuildPictures
+from salon_bench.analysis.gate.builds import HeldBuilds
 from salon_bench.report.gallery import plain, value_text
 from salon_bench.report.thumbnails import SIDE, NoThumbnail, Thumbnail, thumbnails
 from salon_bench.runs.judged_files import JudgedFile
@@ -16,38 +13,34 @@ from salon_console.templates import page_template, read_text
 _CHART: Final = "The new build less the base, in margins, with both ends; left of −1 is worse."
 
 
-def gate_page(
-    found: Gate, base: BuildPictures, new: BuildPictures, speed: pl.DataFrame | None = None, *, side: int = SIDE
-) -> str:
+def gate_page(held: HeldBuilds, *, side: int = SIDE) -> str:
     """Return the page as one string of self-contained HTML.
 
     Args:
-        found: what is shown.
-        base, new: the pictures of both builds; empty where there are none.
-        speed: of :func:`~salon_bench.analysis.gate.speed.speed`.
+        held: what is shown.
         side: longest side of the small pictures, in pixels.
     """
+    found = held.gate
     view = found.view()
     blocks = (view.table,) if view.chart is None else (view.table, Figure(view.chart, _CHART))
     sections = [PageSection("Measures", blocks)]
     if found.worst.height:
-        sections.append(PageSection("Where it fell most", (_worst(found, base, new, side),)))
+        sections.append(PageSection("Where it fell most", (_worst(held, side),)))
     facts = [("Base", plain(found.base)), ("New", plain(found.new)), ("Level", f"{found.level:g}, one-sided")]
-    if speed is not None and speed.height:
-        row = speed.row(0, named=True)
+    for row in held.speed.iter_rows(named=True):
         times = f"{row['base_seconds']:.3g} s to {row['new_seconds']:.3g} s per picture"
         facts.append(("Speed", f"{row['faster']:.3g} times the base's ({row['low']:.3g} to {row['high']:.3g}); {times}"))
     return render_page("Did this build get worse?", lead=plain(found.header), facts=facts, sections=sections)
 
 
-def _worst(found: Gate, base: BuildPictures, new: BuildPictures, side: int) -> Fragment:
+def _worst(held: HeldBuilds, side: int) -> Fragment:
     rows: dict[str, list[Mapping[str, Any]]] = {}
-    for row in found.worst.iter_rows(named=True):
+    for row in held.gate.worst.iter_rows(named=True):
         rows.setdefault(row["prompt_id"], []).append(row)
-    wanted = {name: (base.of(name), new.of(name)) for name in rows}
+    wanted = {name: (held.base.of(name), held.new.of(name)) for name in rows}
     files = [file for sides in wanted.values() for each in sides for file in each]
     small = thumbnails(files, side)
-    prompts = [_prompt(name, rows[name], wanted[name], small, new.texts.get(name)) for name in rows]
+    prompts = [_prompt(name, rows[name], wanted[name], small, held.new.texts.get(name)) for name in rows]
     html = page_template("salon_bench.report", "gate.html.jinja").module.worst(prompts)  # type: ignore[attr-defined]
     style = "\n".join(read_text("salon_bench.report", name) for name in ("gallery.css", "gate.css"))
     return Fragment(str(html), style=style)

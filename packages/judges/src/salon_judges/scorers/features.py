@@ -5,20 +5,50 @@ transformers:NAME                     CLIP, SigLIP (the unit vector of the pictu
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from salon_judges.clients.local_weights import weights_digest
+from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import loaded
 
-FeatureFunction: TypeAlias = Callable[[Sequence[Any]], NDArray[np.float64]]
-"""Takes PIL images in RGB; returns finite numbers, shape (pictures, features)."""
+
+@dataclass(frozen=True, slots=True)
+class FeatureFunction:
+    """A function of features.
+
+    Attributes:
+        name: of the specification.
+        version: a digest of what shapes its numbers: a model's weights, or the attribute ``version`` of your own function;
+            None: unknown, so that its numbers cannot be kept.
+    """
+
+    name: str
+    version: str | None
+    _function: Callable[[Sequence[Any]], Any]
+
+    def __call__(self, images: Sequence[Any]) -> NDArray[np.float64]:
+        """Return the features of PIL images in RGB: finite numbers, shape (pictures, features).
+
+        Raises:
+            InputError: the function returned something else.
+        """
+        try:
+            rows = np.asarray(self._function(list(images)), np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"returned no array of features ({error})", source=self.name) from error
+        if rows.ndim != 2 or len(rows) != len(images) or not np.isfinite(rows).all():
+            problem = f"must return finite numbers of shape ({len(images)}, features), not"
+            raise InputError(problem, source=self.name, value=rows.shape)
+        return rows
 
 
 def open_features(specification: str) -> FeatureFunction:
-    """Load the function that a text names; what it returns is checked at every call.
+    """Load the function that a text names.
 
     Raises:
         InputError: there is no such function, or transformers cannot load the model.
@@ -39,20 +69,12 @@ def open_features(specification: str) -> FeatureFunction:
     if specification.startswith("transformers:"):
         from salon_judges.scorers.clip_models import picture_features
 
-        function: Any = picture_features(specification.removeprefix("transformers:"))
-    else:
-        function = loaded(module, name)
+        model = specification.removeprefix("transformers:")
+        function: Any = picture_features(model)
+        return FeatureFunction(specification, digest("features", {"weights": weights_digest(model)}), function)
+    function = loaded(module, name)
     if not callable(function):
         raise InputError("is no function:", value=specification)
-
-    def features(images: Sequence[Any]) -> NDArray[np.float64]:
-        try:
-            rows = np.asarray(function(list(images)), np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"returned no array of features ({error})", source=specification) from error
-        if rows.ndim != 2 or len(rows) != len(images) or not np.isfinite(rows).all():
-            problem = f"must return finite numbers of shape ({len(images)}, features), not"
-            raise InputError(problem, source=specification, value=rows.shape)
-        return rows
-
-    return features
+    own = getattr(function, "version", None)
+    version = digest("features", {"name": specification, "version": own}) if isinstance(own, str) else None
+    return FeatureFunction(specification, version, function)

@@ -19,25 +19,26 @@ is in most draws of 100 prompts too seldom for any interval.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from xml.sax.saxutils import quoteattr
 
 import polars as pl
 
+from salon_bench.analysis.gate.measuring import Measured
 from salon_bench.analysis.gate.pairing import (
     IDENTITY,
     PEAK,
-    PREFERRED,
     PSNR,
     PairedMeasure,
     limit_of,
     of_battles,
+    of_diversity,
     of_pictures,
     of_scores,
 )
-from salon_bench.analysis.gate.plan import GatePlan, MeasureRule
+from salon_bench.analysis.gate.plan import DIVERSITY, PREFERRED, GatePlan, MeasureRule
 from salon_bench.analysis.gate.verdicts import PASSING, judged
 from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.numbers import MISSING
@@ -79,6 +80,7 @@ class Gate(ShownResult):
         base, new: what was compared, in words.
         level: of each end.
         primary: the measure that decides; None: all do.
+        measures: the pairs of prompts that rows of the table were made from.
     """
 
     table: pl.DataFrame
@@ -87,6 +89,7 @@ class Gate(ShownResult):
     new: str
     level: float
     primary: str | None = None
+    measures: Sequence[PairedMeasure] = ()
 
     @property
     def deciding(self) -> pl.DataFrame:
@@ -167,10 +170,10 @@ def gate(
     plan: GatePlan,
     *,
     names: tuple[str, str] = ("base", "new"),
-    against: pl.DataFrame | None = None,
+    pictures: Measured | None = None,
     battles: pl.DataFrame | None = None,
     models: tuple[str, str] | None = None,
-    sets: pl.DataFrame | None = None,
+    prompts: Collection[str] = (),
 ) -> Gate:
     """Hold a new build against the base, prompt by prompt.
 
@@ -179,10 +182,10 @@ def gate(
             empty where the plan has no measure of scores.
         plan: measures, margins and the level.
         names: what to call the two.
-        against, sets: the new pictures against the base's, for measures with a limit
-            (:func:`~salon_bench.analysis.gate.measuring.measured`).
+        pictures: what was measured of both builds' pictures, for the measures that need them.
         battles: between the two, for the measure ``preferred`` (:func:`of_battles`).
         models: what the battles call them; None: as ``names``.
+        prompts: of the builds, beside those of their scores: those that battles shall be about.
 
     Raises:
         InputError: a side has several models, they were judged by different versions, a measure is missing, or a side lacks
@@ -197,28 +200,29 @@ def gate(
         >>> found.passed, found.table["verdict"].to_list(), found.table["needed"].to_list()
         (True, ['not worse'], [20])
     """
-    rules = plan.of_scores(sorted({*base["dimension"]}), None if battles is None else PREFERRED)
+    rules = plan.of_scores(sorted({*base["dimension"]}), has_battles=battles is not None)
     measures = of_scores(base, new, rules, names) if rules else []
-    taken = [] if against is None else [*against["measure"]]
-    taken += [] if sets is None or sets.is_empty() else [*sets["measure"]]
-    untaken = plan.of_pictures.keys() - {*taken}
+    taken = pictures or Measured(pl.DataFrame(), pl.DataFrame())
+    untaken = plan.of_pictures.keys() - taken.names
     if untaken:
-        raise InputError("measures with a limit need the pictures of both builds:", value=min(untaken))
-    if against is not None:
-        measures += of_pictures(against, {name: rule for name, rule in plan.of_pictures.items() if name in IDENTITY})
+        raise InputError("this measure needs the pictures of both builds:", value=min(untaken))
+    measures += of_pictures(taken.against, {name: rule for name, rule in plan.of_pictures.items() if name in IDENTITY})
+    if taken.diversity is not None:
+        measures.append(of_diversity(taken.diversity, plan.measures[DIVERSITY]))
     if battles is not None:
         if PREFERRED not in plan.measures:
             raise InputError("battles need a measure of the plan:", value=f"[measures.{PREFERRED}]")
-        measures.append(of_battles(battles, plan.measures[PREFERRED], *(models or names)))
-    if not measures and (sets is None or sets.is_empty()):
+        known = {*prompts, *base["prompt_id"], *new["prompt_id"]}
+        measures.append(of_battles(battles, plan.measures[PREFERRED], *(models or names), known - {None}))
+    if not measures and taken.sets.is_empty():
         hint = "Judge both builds (`salon bench run`); of pictures alone a plan needs limits."
         raise InputError("has no score", source=names[0], hint=hint)
-    return Gate(_table(measures, sets, plan), _worst(measures), *names, plan.level, plan.primary)
+    return Gate(_table(measures, taken.sets, plan), _worst(measures), *names, plan.level, plan.primary, measures)
 
 
-def _table(measures: Sequence[PairedMeasure], sets: pl.DataFrame | None, plan: GatePlan) -> pl.DataFrame:
+def _table(measures: Sequence[PairedMeasure], sets: pl.DataFrame, plan: GatePlan) -> pl.DataFrame:
     order = {name: place for place, name in enumerate(plan.measures)}
-    rows = [] if sets is None else [_of_sets(row, plan.measures[row["measure"]]) for row in sets.iter_rows(named=True)]
+    rows = [_of_sets(row, plan.measures[row["measure"]]) for row in sets.iter_rows(named=True)]
     for each in measures:
         row = {"measure": each.name} | judged(each, plan.level)
         new = each.pairs["new"].drop_nulls()

@@ -14,6 +14,7 @@ import polars.selectors as cs
 
 from salon_bench.analysis.gate.gate import Gate
 from salon_bench.analysis.gate.plan import GatePlan
+from salon_bench.analysis.gate.verdicts import PASSING
 from salon_console.line_chart import Curve, LegendEntry, LineChart, Threshold
 from salon_console.numbers import MISSING, counted
 from salon_console.page import Figure, PageSection, render_page
@@ -136,10 +137,52 @@ class GateHistory:
         keys = [LegendEntry(line.label, line.colour) for line in lines]
         return LineChart("Difference in margins", lines, keys, [Threshold(-1.0, "warn")], across="Gate")
 
+    @property
+    def speeds(self) -> pl.DataFrame:
+        """Quality against speed: a row for each gate with a speed.
+
+        ``number``, ``model``, ``new``, ``faster``, ``worst`` (the measure that fell most, in margins), ``fell`` (by how many
+        margins; above 0: all rose), ``failing`` (measures that did not pass), and ``best`` (no other gate of the model's is
+        both as fast and as good, and one of them better).
+        """
+        margins = self.table.with_columns(fell=pl.col("difference") / pl.col("margin")).sort(
+            "number", "fell", "measure", nulls_last=True
+        )
+        rows = margins.group_by("number", maintain_order=True).agg(
+            pl.col("model", "new", "faster").first(),
+            worst=pl.col("measure").first(),
+            fell=pl.when(pl.col("fell").is_not_null().all()).then(pl.col("fell").first()).first(),
+            failing=(~pl.col("verdict").is_in(PASSING)).sum(),
+        )
+        known = rows.drop_nulls(["faster", "fell"])
+        points = known.select("model", "faster", "fell").rows()
+        best = [
+            all(other[0] != own[0] or other == own or other[1] < own[1] or other[2] < own[2] for other in points)
+            for own in points
+        ]
+        return known.with_columns(best=pl.Series(best, dtype=pl.Boolean))
+
     def page(self) -> str:
-        """Return one page with the chart and the table."""
-        figure = Figure(self.chart(), self.header, self.cells(self.table))
-        return render_page("Gates", lead="How builds moved.", facts=[], sections=[PageSection("Drift", (figure,))])
+        """Return one page: the chart and the table, and quality against speed where speeds are known."""
+        sections = [PageSection("Drift", (Figure(self.chart(), self.header, self.cells(self.table)),))]
+        rows = self.speeds
+        if rows.height:
+            columns = ("gate", "model", "new", "times as fast", "fell most", "by, in margins", "not passed", "best")
+            shown = [
+                (f"{gate}", model or MISSING, new, f"{faster:.3g}", worst, f"{fell:+.2f}", f"{failing}", "yes" if best else "")
+                for gate, model, new, faster, worst, fell, failing, best in rows.rows()
+            ]
+            lines = [
+                Curve(word, dict(part.sort("faster").select("faster", "fell").rows()), place, joined=place == 0)
+                for place, (word, part) in enumerate((("best", rows.filter("best")), ("others", rows.filter(~pl.col("best")))))
+                if part.height
+            ]
+            keys = [LegendEntry(line.label, line.colour) for line in lines]
+            chart = LineChart("Worst difference, in margins", lines, keys, [Threshold(-1.0, "warn")], across="Times as fast")
+            said = "Each build by its speed and the measure that fell most; best: no other is as fast and as good."
+            table = Table(columns, shown, frozenset(("gate", *columns[3:4], *columns[5:7])))
+            sections.append(PageSection("Quality against speed", (Figure(chart, said, table),)))
+        return render_page("Gates", lead="How builds moved.", facts=[], sections=sections)
 
     def makers(self) -> dict[str, Maker]:
         """Return what makes the page and the files of the chart, by their ending."""

@@ -1,7 +1,7 @@
 """Pair two builds by prompt: their scores, measures of the new pictures against the base's, and battles between the two."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,13 +9,11 @@ import numpy as np
 import polars as pl
 
 from salon_bench.analysis.between_builds import FLICKER, MEASURES
-from salon_bench.analysis.gate.plan import MeasureRule
+from salon_bench.analysis.gate.plan import DIVERSITY, PREFERRED, MeasureRule
 from salon_console.numbers import counted
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Winner
 
-PREFERRED: Final = "preferred"
-"""The measure of battles: the new build's wins less the base's, by prompt, from −1 to 1."""
 SIMILARITY: Final = "similarity"
 """The cosine of the features of the new picture and the base's."""
 PSNR: Final = "psnr"
@@ -207,7 +205,30 @@ def limit_of(name: str, rule: MeasureRule, best: float) -> float:
     return limit
 
 
-def of_battles(battles: pl.DataFrame, rule: MeasureRule, base: str, new: str) -> PairedMeasure:
+def of_diversity(pairs: pl.DataFrame, rule: MeasureRule) -> PairedMeasure:
+    """Return how unlike each prompt's pictures are.
+
+    Args:
+        pairs: a row per prompt: ``prompt_id``, ``base``, ``new`` (Vendi scores; null: a picture has no features), ``silent``,
+            ``pictures`` (of a side).
+        rule: of the plan: its margin.
+
+    Raises:
+        InputError: a limit, less as better, or a range; or a prompt with one picture.
+    """
+    if rule.limit is not None or rule.lower or rule.range is not None:
+        raise InputError("takes a margin alone, and higher is better", key=f"measures.{DIVERSITY}")
+    single = pairs.filter(pl.col("pictures") < 2)
+    if single.height:
+        hint = "Make pictures of several seeds."
+        raise InputError(
+            "diversity needs two pictures or more of each prompt, not one of", value=single["prompt_id"][0], hint=hint
+        )
+    size = float(pairs["pictures"].max()) - 1.0  # type: ignore[arg-type] # of integers
+    return PairedMeasure(DIVERSITY, pairs, rule, rule.margin or 0.0, lower=False, size=size, silence=size)
+
+
+def of_battles(battles: pl.DataFrame, rule: MeasureRule, base: str, new: str, prompts: Collection[str] = ()) -> PairedMeasure:
     """Return how much more often the new build won than the base, by prompt.
 
     A win is 1, a tie 0, a loss −1.
@@ -217,6 +238,8 @@ def of_battles(battles: pl.DataFrame, rule: MeasureRule, base: str, new: str) ->
             the orders.
         rule: of the plan: its margin.
         base, new: the names of the models.
+        prompts: of the builds. One without a battle has no value, and is in the low end as lost; where the rule says that
+            prompts were sampled, it takes no part.
 
     Raises:
         InputError: the battles are not between these two.
@@ -236,4 +259,7 @@ def of_battles(battles: pl.DataFrame, rule: MeasureRule, base: str, new: str) ->
     pairs = orders.group_by("prompt_id", maintain_order=True).agg(
         base=pl.lit(0.0).first(), new=pl.col("new").sort().mean(), silent=pl.lit(False).first()
     )
-    return PairedMeasure(PREFERRED, pairs.sort("prompt_id"), rule, rule.margin or 0.0, lower=False, size=2.0, silence=2.0)
+    gone = [] if rule.sampled else sorted({*prompts} - {*pairs["prompt_id"]})
+    missing = {"prompt_id": gone, "base": [0.0] * len(gone), "new": [None] * len(gone), "silent": [True] * len(gone)}
+    pairs = pl.concat([pairs, pl.DataFrame(missing, schema=pairs.schema)]).sort("prompt_id")
+    return PairedMeasure(PREFERRED, pairs, rule, rule.margin or 0.0, lower=False, size=1.0, silence=1.0)

@@ -10,6 +10,10 @@ from salon_taxonomy.errors import InputError
 from salon_taxonomy.toml_files import read_toml
 
 LEVEL: Final = 0.05
+PREFERRED: Final = "preferred"
+"""The measure of battles: the new build's wins less the base's, by prompt, from −1 to 1."""
+DIVERSITY: Final = "diversity"
+"""The measure of how unlike the pictures of one prompt are, by features: their Vendi score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +26,14 @@ class MeasureRule:
         range: the least and the largest value that the measure can take; None: those of its rows, and 0.
         limit: of a measure of the new picture against the base's own, such as SSIM: what its mean must reach, or, where less
             is better, not exceed; None for a measure with a margin.
+        sampled: of battles: they were fought over some of the prompts, drawn at random, so that none is missing elsewhere.
     """
 
     margin: float | None
     lower: bool = False
     range: tuple[float, float] | None = None
     limit: float | None = None
+    sampled: bool = False
 
     def __post_init__(self) -> None:
         if (self.margin is None) == (self.limit is None):
@@ -49,7 +55,7 @@ class GatePlan:
         margin: of every dimension, where no measures are named.
         level: the chance with which a build that is worse by a margin may pass, between 0 and 0.5.
         primary: the one measure that decides; None: all do. Others are shown all the same.
-        features: names the function of features that ``similarity`` and measures of sets need
+        features: names the function of features that ``similarity``, ``diversity`` and measures of sets need
             (:func:`~salon_judges.scorers.features.open_features`).
     """
 
@@ -73,8 +79,8 @@ class GatePlan:
     def read(cls, path: str | Path) -> "GatePlan":
         """Read a plan: ``level``, ``primary`` and ``features`` (all optional) and tables ``[measures.NAME]``.
 
-        A measure has ``margin`` and, optionally, ``better`` and ``range``; or ``at_least`` or ``at_most``, a limit, and
-        optionally ``range``.
+        A measure has ``margin`` and, optionally, ``better``, ``range`` and (of battles) ``sampled``; or ``at_least`` or
+        ``at_most``, a limit, and optionally ``range``.
 
         Raises:
             InputError: the file is no such plan.
@@ -99,22 +105,28 @@ class GatePlan:
 
     @property
     def of_pictures(self) -> dict[str, MeasureRule]:
-        """The measures with a limit: they need pictures of both builds."""
-        return {name: rule for name, rule in self.measures.items() if rule.limit is not None}
+        """The measures that need the pictures of both builds: those with a limit, and diversity by features."""
+        return {
+            name: rule
+            for name, rule in self.measures.items()
+            if rule.limit is not None or (name == DIVERSITY and self.features is not None)
+        }
 
-    def of_scores(self, dimensions: list[str], besides: str | None = None) -> dict[str, MeasureRule]:
+    def of_scores(self, dimensions: list[str], *, has_battles: bool) -> dict[str, MeasureRule]:
         """Return the rules of the measures that are dimensions of scores.
 
         Args:
             dimensions: of the scores.
-            besides: a measure that is not read from scores.
+            has_battles: ``preferred`` is read from battles.
 
         Raises:
             InputError: a measure is none of the dimensions.
         """
         if self.margin is not None:
             return {name: MeasureRule(self.margin) for name in dimensions}
-        named = {name: rule for name, rule in self.measures.items() if rule.limit is None and name != besides}
+        named = {name: rule for name, rule in self.measures.items() if name not in self.of_pictures}
+        if has_battles:
+            named.pop(PREFERRED, None)
         for name in named:
             if name not in dimensions:
                 raise InputError("the scores have no such measure:", value=name, allowed=dimensions)
@@ -126,7 +138,7 @@ _LIMITS: Final = {"at_least": False, "at_most": True}
 
 def _rule(name: str, values: object) -> MeasureRule:
     key = f"measures.{name}"
-    allowed = ["margin", "better", *_LIMITS, "range"]
+    allowed = ["margin", "better", *_LIMITS, "range", "sampled"]
     if not isinstance(values, dict) or set(values) - {*allowed}:
         raise InputError("a measure is a table of", key=key, value=values, allowed=allowed)
     ends = values.get("range")
@@ -143,7 +155,10 @@ def _rule(name: str, values: object) -> MeasureRule:
         raise InputError("is wrong:", key=f"{key}.better", value=better, allowed=["higher", "lower"])
     if "margin" not in values:
         raise InputError("is missing", key=f"{key}.margin")
-    return MeasureRule(_number(f"{key}.margin", values["margin"]), better == "lower", span)
+    sampled = values.get("sampled", False)
+    if not isinstance(sampled, bool) or (sampled and name != PREFERRED):
+        raise InputError(f"is true or false, and for {PREFERRED} alone, not", key=f"{key}.sampled", value=sampled)
+    return MeasureRule(_number(f"{key}.margin", values["margin"]), better == "lower", span, sampled=sampled)
 
 
 def _number(key: str, value: object) -> float:

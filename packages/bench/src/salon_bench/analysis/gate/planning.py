@@ -8,7 +8,9 @@
 
 Studies are drawn from the pilot's own prompts and seeds, so that what is skewed stays skewed. An equal build is the pilot with
 its mean difference taken out; of values of few levels, such as yes and no, with base and new exchanged in half of the prompts.
-A worse build is the equal one less the margin; of few levels, with as many new values at the worst level as it takes.
+A worse build is the equal one less the margin; of few levels, with as many new values at the worst level as it takes. Of a
+measure with a limit no new build is equal to the base: there the pilot's own build shall pass, and the worse one is changed so
+many times more that it comes to the limit.
 """
 
 import math
@@ -21,9 +23,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from salon_bench.analysis.gate.pairing import most_fall
+from salon_bench.analysis.gate.pairing import PairedMeasure, most_fall
 from salon_bench.analysis.gate.plan import LEVEL, MeasureRule
-from salon_bench.analysis.gate.verdicts import FEW_CHANGES, POWER, one_sided_ends, prompts_needed
+from salon_bench.analysis.gate.verdicts import FEW_CHANGES, POWER, one_sided_ends, prompts_needed, prompts_reached
 from salon_bench.runs.score_rows import located_run, read_scores
 from salon_bench.runs.view import RunView
 from salon_console.numbers import MISSING
@@ -103,11 +105,15 @@ class GateSizes(ShownResult):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Pilot:
-    """Values of both builds in the good direction, of shape (prompts, seeds), and the range of a prompt's fall."""
+    """Values of both builds in the good direction, of shape (prompts, seeds), and the range of a prompt's fall.
+
+    ``margin`` is that of a measure with a limit, whose values are changes from the base's picture; else None.
+    """
 
     base: Floats
     new: Floats
     size: float
+    margin: float | None = None
 
     @property
     def has_few_levels(self) -> bool:
@@ -125,6 +131,9 @@ class _Pilot:
 
     def studies(self, worse: float) -> Callable[[np.random.Generator, int, int], Floats] | None:
         """Return what draws one study's differences; ``worse``: of a build that is worse by so much."""
+        if self.margin is not None:
+            changes = self.new * (self.margin / abs(self.new.mean()) if worse else 1.0)
+            return lambda random, prompts, seeds: _drawn(random, prompts, seeds, changes)[0].mean(axis=1)
         if not self.has_few_levels:
             gaps = self.new - self.base
             centred = gaps - gaps.mean() - worse
@@ -182,6 +191,7 @@ def plan_gate(
     new: pl.DataFrame | None,
     rules: Sequence[tuple[str, MeasureRule]],
     *,
+    further: Sequence[PairedMeasure] = (),
     power: float = POWER,
     level: float = LEVEL,
     seed: int = 0,
@@ -192,6 +202,7 @@ def plan_gate(
         base, new: scores of the pilot; rows of a prompt in the order of their seeds, the same in both. Without ``new``, two
             builds are the halves of the base's seeds: equal builds whose seeds have nothing in common.
         rules: dimensions with the margins to plan for; a dimension may come several times.
+        further: measures of two builds that are no scores, from :class:`~salon_bench.analysis.gate.gate.Gate`.
         power: with which an equal build shall pass, above 0.5 and below 1.
         level: of each end.
         seed: of the studies.
@@ -211,15 +222,16 @@ def plan_gate(
         raise InputError("must lie between 0.5 and 1, not", key="power", value=power)
     rows: list[dict[str, Any]] = []
     components = []
-    for name, rule in rules:
-        pilot = _pilot(base, new, name, rule)
+    pilots = [(name, rule, _pilot(base, new, name, rule)) for name, rule in rules]
+    pilots += [(each.name, MeasureRule(each.margin), _pilot_of(each)) for each in further]
+    for name, rule, pilot in pilots:
         prompts, most = pilot.base.shape
         between, within = pilot.variances()
         components.append({"measure": name, "between": between, "within": within, "prompts": prompts, "seeds": most})
         for seeds in sorted({*(2**step for step in range(most.bit_length())), most}):
             random = np.random.default_rng([seed, len(rows)])
             variance = between + (within or 0.0) / seeds
-            planned = _planned(pilot, rule, seeds, variance, power, level, random)
+            planned = _planned(pilot, rule.margin or 0.0, seeds, variance, power, level, random)
             rows.append({"measure": name, "margin": rule.margin, "seeds": seeds, **planned})
     floats = dict.fromkeys(("power", "type_one", "between", "within"), pl.Float64)
     table = pl.DataFrame(rows, schema_overrides=floats | dict.fromkeys(("prompts", "pictures"), pl.Int64))
@@ -228,10 +240,9 @@ def plan_gate(
 
 
 def _planned(
-    pilot: _Pilot, rule: MeasureRule, seeds: int, variance: float, power: float, level: float, random: np.random.Generator
+    pilot: _Pilot, margin: float, seeds: int, variance: float, power: float, level: float, random: np.random.Generator
 ) -> dict[str, Any]:
     """Return the cells of a row: the prompts that reach the power, and how often a worse build passes with them."""
-    margin = rule.margin or 0.0
     equal, worse = pilot.studies(0.0), pilot.studies(margin)
     nothing = {"prompts": None, "pictures": None, "power": None, "type_one": None}
     if equal is None:
@@ -239,6 +250,8 @@ def _planned(
     sample = equal(random, MOST_PROMPTS, seeds)
     changed, fell = float(np.mean(sample != 0.0)), float(np.mean(sample < 0.0))
     count = prompts_needed(math.sqrt(variance), changed, fell, pilot.size, margin, level, power)
+    if pilot.margin is not None:
+        count = prompts_reached(math.sqrt(variance), margin + float(pilot.new.mean()), level, power)
     least = max(FEW_CHANGES, least_units(1.0 - 2.0 * level, clustered=True))
     reach = NormalDist().inv_cdf(1.0 - level)
     too_few = least - 1
@@ -279,6 +292,21 @@ def _passing(
     """Return the share of studies whose build is not worse."""
     passed = sum(one_sided_ends(draw(random, prompts, seeds), size, level)[0] > -margin for _ in range(STUDIES))
     return passed / STUDIES
+
+
+def _pilot_of(measure: PairedMeasure) -> _Pilot:
+    """Return a measure's values by prompt, less the base's.
+
+    Raises:
+        InputError: too few prompts.
+    """
+    known = measure.pairs.drop_nulls(["base", "new"])
+    if known.height < _LEAST:
+        raise InputError(
+            f"a pilot needs {_LEAST} prompts or more; with a value of {measure.name} there are", value=known.height
+        )
+    gaps = (-1.0 if measure.lower else 1.0) * (known["new"] - known["base"]).to_numpy().reshape(-1, 1)
+    return _Pilot(np.zeros_like(gaps), gaps, measure.size, None if measure.rule.limit is None else measure.margin)
 
 
 def _pilot(base: pl.DataFrame, new: pl.DataFrame | None, name: str, rule: MeasureRule) -> _Pilot:

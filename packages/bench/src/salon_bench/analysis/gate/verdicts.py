@@ -56,7 +56,9 @@ def judged(measure: PairedMeasure, level: float) -> dict[str, Any]:
     if measure.rule.limit is None:
         needed = prompts_needed(spread, changed / count, fell / count, size, margin, level)
     else:
-        needed = _reached(spread, margin + result["difference"], level)
+        needed = prompts_reached(spread, margin + result["difference"], level)
+        if changed and size > margin:  # below so many changes an end is the exact one
+            needed = max(needed, FEW_CHANGES * count / changed)
     result |= {"low": low, "high": high, "needed": math.ceil(needed) if needed < MOST_NEEDED else None}
     if unscored > MOST_UNSCORED * pairs.height:
         return result
@@ -115,11 +117,22 @@ def prompts_needed(
         25
     """
     enough = min(FEW_CHANGES / changed if changed else math.inf, _exact_needed(fell, size, margin, level, power))
-    return max(_reached(spread, margin, level, power), enough)
+    return max(prompts_reached(spread, margin, level, power), enough)
 
 
-def _reached(spread: float, apart: float, level: float, power: float = POWER) -> float:
-    """Return how many prompts show, with the power, on which side of a value a mean is that lies so far from it."""
+def prompts_reached(spread: float, apart: float, level: float, power: float = POWER) -> float:
+    """Return how many prompts show, with the power, on which side of a value a mean is that lies so far from it.
+
+    Args:
+        spread: the standard deviation of differences.
+        apart: how far the mean is; at most 0: infinitely many.
+        level: of an end.
+        power: between 0.5 and 1.
+
+    Example:
+        >>> prompts_reached(1.0, 0.5, 0.05)
+        25
+    """
     if apart <= 0.0:
         return math.inf
     reaches = (NormalDist().inv_cdf(1.0 - level) + NormalDist().inv_cdf(power)) * spread / apart
