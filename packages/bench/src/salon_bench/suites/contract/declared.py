@@ -8,7 +8,8 @@
     ask = "Is the text {words} on the poster easy to read?"
     answer = "yes/no"                       or "1-5", "expected", "score", a list of labels, a JSON schema
 
-A word in braces is a column of the prompts, or ``prompt``. Every number is given with an interval.
+A word in braces is a column of the prompts, or ``prompt``. Every number is given with an interval. With
+``shows = ["source", "result"]`` a question is about the file in the column ``source`` and what was made of it.
 """
 
 import math
@@ -16,9 +17,9 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from salon_bench.suites.contract.base import SuiteBase, given
 from salon_bench.suites.contract.prompt_files import read_prompts
@@ -30,15 +31,18 @@ from salon_bench.suites.contract.questions import (
     PictureQuestion,
     YesNo,
     ask_all,
-    filled,
     form_of,
     numbers_of,
     parents_first,
     placeholders,
+    with_roles,
 )
 from salon_bench.suites.contract.soft_answers import OFF_MENU, soft_form
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
+from salon_judges.formats.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generations, read_generations
+from salon_judges.media import PicturePolicy, VideoPolicy
 from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import Fault, InputError
 from salon_taxonomy.records import Score
 from salon_taxonomy.taxonomy_file import Places
@@ -52,13 +56,30 @@ OVERALL: Final = "overall"
 """The dimension of the number over all questions."""
 _RULES_VERSION: Final = 2  # raised by hand when instructions, parsers or rows change their meaning
 _QUESTION: Final = "question"
-_LATER_KEYS: Final = ("soft", "prompt", "units")
+_LATER_KEYS: Final = ("soft", "prompt", "units", "shows")
 """Keys of a question without which a file keeps the version that it had before they existed."""
+_LATER_TABLE_KEYS: Final = ("soft", "shows", "frames_per_second")
+"""The same of the keys before the questions."""
 _EACH: Final = "each"
+_RESULT: Final = {MediaRole.RESULT: 1}
 _ITEMS: Final = (
     "An item is a text, or a table of text, needs (numbers, from 1, of other items of a yes-or-no question) and answer (which "
     'answer = "expected" expects).'
 )
+
+
+def _roles_of(names: list[str]) -> list[str]:
+    """Check the names of roles that a file shows."""
+    roles = [name.removesuffix("?") for name in names]
+    allowed = [role.value for role in MediaRole]
+    if not roles or len(set(roles)) < len(roles) or set(roles) - set(allowed) or f"{MediaRole.RESULT}?" in names:
+        listed = ", ".join(allowed)
+        raise ValueError(f"must name roles, each once: {listed}; with a ? those that some prompts lack, but not the result")
+    return names
+
+
+Shows: TypeAlias = Annotated[list[str], AfterValidator(_roles_of)]
+"""Roles in the order in which they are shown; those with a question mark where the prompt has them."""
 
 
 class QuestionTable(BaseModel):
@@ -79,6 +100,7 @@ class QuestionTable(BaseModel):
         prompt: of ``answer = "score"``: the column that scorers are given in place of the prompt; texts of a list are lines.
         units: of ``answer = "score"``: the column with the number of units (words, objects) that a picture's score is the mean
             of; means over pictures are over all their units.
+        shows: as of the file; None: as the file says.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -93,6 +115,7 @@ class QuestionTable(BaseModel):
     weight: float = Field(default=1.0, gt=0, le=1000)
     prompt: str | None = Field(default=None, min_length=1)
     units: str | None = Field(default=None, min_length=1)
+    shows: Shows | None = None
 
 
 class SuiteTable(BaseModel):
@@ -109,6 +132,9 @@ class SuiteTable(BaseModel):
         soft: every question is soft that does not say otherwise.
         interval: ``wilson`` (shares alone), ``bootstrap`` or ``none``. Default: Wilson's for shares, a bootstrap for means.
         confidence: of the intervals.
+        shows: the roles of the pictures and videos that questions show, in order; each but ``result`` is a column of the
+            prompts (``prompt_files.py``). ``"mask?"``: where a prompt has one. None: the result alone.
+        frames_per_second: results and files of prompts may be videos, of which so many frames are shown; None: pictures.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -122,6 +148,8 @@ class SuiteTable(BaseModel):
     soft: bool = False
     interval: Literal["wilson", "bootstrap", "none"] | None = None
     confidence: float = Field(default=0.95, gt=0, lt=1)
+    shows: Shows | None = None
+    frames_per_second: float | None = Field(default=None, gt=0, le=1000)
 
 
 class DeclaredSuite(SuiteBase):
@@ -147,10 +175,12 @@ class DeclaredSuite(SuiteBase):
         self.questions = tuple(questions)
         self.file = file.resolve()
         self.steps = tuple(question.id for question, _ in questions)
+        if table.frames_per_second is not None:
+            self.pictures = PicturePolicy(video=VideoPolicy(frames_per_second=table.frames_per_second), mixed=True)
         none_paid = None if any(self._spans.values()) or self._means else "no answer to its questions is a number"
         self.reward = RewardSpec(of=self._reward, why_not=none_paid)
         self.soft_steps = tuple(question.id for question, form in questions if form.weigh is not None)
-        left_out = set() if table.soft else {"soft"}  # files without the key keep the version that they had
+        left_out = {name for name in _LATER_TABLE_KEYS if not getattr(table, name)}
         whole: dict[str, Digestible] = {"table": table.model_dump(mode="json", exclude=left_out), "rules": _RULES_VERSION}
         asked = [
             each.model_dump(mode="json", exclude={key for key in _LATER_KEYS if getattr(each, key) is None})
@@ -194,7 +224,7 @@ class DeclaredSuite(SuiteBase):
         own = None if self.table.prompts is None else self.file.parent / self.table.prompts
         hint = 'Give --prompts FILE, or write prompts = "FILE" into the suite file.'
         file = given(source or own, f"the suite {self.name} names no prompts", hint)
-        prompts = read_prompts(file, self.name, self.table.query)
+        prompts = read_prompts(file, self.name, self.table.query, self._given_roles)
         for item in prompts:
             self._check(item, prompts.source)
         return prompts
@@ -204,7 +234,7 @@ class DeclaredSuite(SuiteBase):
             name: question.id
             for question, _ in self.questions
             for name in (*placeholders(question.ask), *filter(None, [question.each, question.prompt, question.units]))
-            if name != "prompt" and not (name == _EACH and question.each)
+            if name != "prompt" and not (name == _EACH and question.each) and name not in self._shows(question)
         }
         if self.table.group is not None:
             wanted[self.table.group] = "group"
@@ -225,6 +255,26 @@ class DeclaredSuite(SuiteBase):
         except InputError as error:
             problem = f"the prompt {item.prompt.prompt_id!r}: {error.problem}"
             raise InputError(problem, source=source, column=error.column, value=error.value, hint=_ITEMS) from error
+
+    def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> Generations:
+        """Return the files of a folder that are named by prompt, or those that a table names; videos where the file says so."""
+        suffixes = PICTURE_SUFFIXES if self.table.frames_per_second is None else (*PICTURE_SUFFIXES, *VIDEO_SUFFIXES)
+        return read_generations(source, model, [item.prompt.prompt_id for item in prompts], suffixes=suffixes)
+
+    def _shows(self, question: QuestionTable) -> dict[MediaRole, bool]:
+        """Return the roles that a question shows, in order; true: the prompt must have it. Empty: the result alone."""
+        names = question.shows or self.table.shows or []
+        return {MediaRole(name.removesuffix("?")): not name.endswith("?") for name in names}
+
+    @property
+    def _given_roles(self) -> dict[MediaRole, bool]:
+        """The roles of files that come with prompts; true: every prompt needs one."""
+        roles: dict[MediaRole, bool] = {}
+        for question, _ in self.questions:
+            for role, needed in self._shows(question).items():
+                roles[role] = needed or roles.get(role, False)
+        roles.pop(MediaRole.RESULT, None)
+        return roles
 
     def examine(self, case: Case) -> Examination:
         """Ask every question; a number without a verdict is a row with the reason."""
@@ -249,7 +299,11 @@ class DeclaredSuite(SuiteBase):
 
     def _asked(self, facts: Mapping[str, Digestible], prompt: str) -> list[tuple[float, PictureQuestion]]:
         """Return the questions about a prompt's picture, each with its weight."""
-        return [(table.weight, each) for table, form in self.questions for each in _asked(table, form, facts, prompt)]
+        return [
+            (table.weight, each)
+            for table, form in self.questions
+            for each in _asked(table, form, facts, prompt, _counts(self._shows(table), facts))
+        ]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """Return every number over all prompts, and by group, with its interval."""
@@ -303,7 +357,22 @@ class DeclaredSuite(SuiteBase):
         return row.value if self._metric(row.dimension) in self._means else None  # in units that only the user can scale
 
 
-def _asked(table: QuestionTable, form: Form, facts: Mapping[str, Digestible], prompt: str) -> list[PictureQuestion]:
+def _counts(roles: Mapping[MediaRole, bool], facts: Mapping[str, Digestible]) -> dict[MediaRole, int]:
+    """Return how many pictures and videos there are in each role; a role that the prompt may lack is left out then.
+
+    Raises:
+        KeyError: the facts know nothing of a role.
+    """
+    counts = {}
+    for role in roles:
+        files = [None] if role == MediaRole.RESULT else facts[role.value]
+        counts[role] = len(files) if isinstance(files, list) else 1
+    return {role: count for role, count in counts.items() if count or roles[role]}
+
+
+def _asked(
+    table: QuestionTable, form: Form, facts: Mapping[str, Digestible], prompt: str, roles: Mapping[MediaRole, int]
+) -> list[PictureQuestion]:
     """Return the questions of one table about a prompt's picture: one, or one for each item.
 
     Raises:
@@ -313,7 +382,8 @@ def _asked(table: QuestionTable, form: Form, facts: Mapping[str, Digestible], pr
     if table.each is None:
         shown = None if table.prompt is None else _lines(facts[table.prompt])
         own = form if table.units is None else AnyScore(cast("float", facts[table.units]))
-        return [PictureQuestion(table.id, filled(table.ask, words), own, tuple(table.needs), shown)]
+        shows, text = with_roles(table.ask, roles or _RESULT, words)
+        return [PictureQuestion(table.id, text, own, tuple(table.needs), shown, tuple(shows))]
     items = facts[table.each]
     asked = []
     for number, item in enumerate(items if isinstance(items, list) else [items], start=1):
@@ -328,7 +398,8 @@ def _asked(table: QuestionTable, form: Form, facts: Mapping[str, Digestible], pr
             raise InputError("cannot be asked about:", column=table.each, value=item)
         parents = (*table.needs, *(f"{table.id}.{parent}" for parent in needs))
         own = form if table.answer != "expected" else _expecting(form, fields.get("answer"))
-        asked.append(PictureQuestion(f"{table.id}.{number}", filled(table.ask, {**words, _EACH: text}), own, parents))
+        shows, text = with_roles(table.ask, roles or _RESULT, {**words, _EACH: text})
+        asked.append(PictureQuestion(f"{table.id}.{number}", text, own, parents, shows=tuple(shows)))
     return asked
 
 
