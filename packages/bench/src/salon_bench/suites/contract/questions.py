@@ -559,12 +559,12 @@ def with_roles(ask: str, roles: Mapping[MediaRole, int], words: Mapping[str, obj
     shows: list[str | MediaRole] = []
     for role, count in roles.items():
         if role not in pieces[1::2]:
-            name = role.replace("_", " ").capitalize()
-            label = f"{name}:" if count == 1 else f"{name}s 1 to {count}, in order:"
+            words_of = role.replace("_", " ").capitalize()
+            label = f"{words_of}:" if count == 1 else f"{words_of}s 1 to {count}, in order:"
             shows += [label, role] if len(roles) > 1 else [role]
-    for text, role in zip(pieces[::2], pieces[1::2], strict=False):
+    for text, name in zip(pieces[::2], pieces[1::2], strict=False):
         shows += [filled(text.strip(), words)] if text.strip() else []
-        shows.append(MediaRole(role))
+        shows.append(MediaRole(name))
     return shows, filled(pieces[-1].strip() if len(pieces) > 1 else ask, words)
 
 

@@ -183,7 +183,7 @@ class SuiteReward(AskingReward):
         prompt_id = item.prompt.prompt_id
         prepared = None if isinstance(media, str) else _prepared(media, self.suite.pictures)
         given = [] if prepared is None else [_prepared(_medium(file), self.suite.pictures) for file in item.media]
-        problem = next((each for each in (prepared, *given) if isinstance(each, Unscored)), None)
+        unusable = next((each for each in (prepared, *given) if isinstance(each, Unscored)), None)
         content = media if isinstance(media, str) else media.sha256
         generation = digest("generation", {"prompt": prompt_id, "sha256": content})
         context = ("policy", "policy") if self.judge is None else (self.judge.name, self.judge.version)
@@ -201,7 +201,7 @@ class SuiteReward(AskingReward):
                 for file, each in zip(item.media, given, strict=False)
                 if isinstance(each, PreparedPicture)
             ),
-            problem=problem,
+            problem=unusable,
             context=RunContext("reward", *context),
         )
 
