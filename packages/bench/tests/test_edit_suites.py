@@ -1,4 +1,4 @@
-"""Suites of edits in ``examples/suites`` against the released scoring scripts, on equal replies about cases of our own.
+"""Suites of edits and videos in ``examples/suites`` against released scoring scripts, on equal replies about cases of our own.
 
 The numbers named ``RELEASED_…`` were printed by the authors' scripts for the folders and marks that this file makes.
 """
@@ -241,9 +241,64 @@ def test_risebench_gives_the_released_scripts_numbers_on_equal_replies(tmp_path:
     assert len(RELEASED_RISE) == 5
 
 
+# ------------------------------------------------------------------------------------------------------------- T2V-CompBench
+
+JUDGED = ("consistent_attribute_binding", "action_binding", "object_interactions")
+
+
+def t2v(folder: Path) -> None:
+    """Write released files of 25 prompts for each category, and one of a category that is left out."""
+    for category in (*JUDGED, "motion_binding"):
+        rows: list[dict[str, Any]] = [{"prompt": f"things {number}"} for number in range(25)]
+        if category == JUDGED[0]:
+            rows = [{**row, "phrases": f"a red thing {number}; a blue one"} for number, row in enumerate(rows)]
+        (folder / f"{category}.json").write_text(json.dumps(rows))
+
+
+RELEASED_T2V: dict[str, float] = {
+    "consistent_attribute_binding": 0.49,
+    "action_binding": 0.528,
+    "object_interactions": 0.49,
+}
+"""``model_score`` of ``eval_consistent_attr.py``, with the table of its ``eval_model``, ``eval_action_binding.py`` and
+``eval_interaction.py`` (KaiyueSun98/T2V-CompBench at 116f996)."""
+
+
+def t2v_mark(name: str, step: str) -> int:
+    return mark({"action": 5, "interaction": 5}.get(step, 4), name, step, least=0 if step == "action" else 1)
+
+
+def test_t2v_compbench_gives_the_released_scripts_numbers_on_equal_replies(tmp_path: Path) -> None:
+    t2v(tmp_path)
+    suite = suite_named(str(EXAMPLES / "t2v_compbench.toml"))
+    found = numbers(suite, judged(suite, tmp_path, lambda name, step, _: t2v_mark(name, step)))
+    for group, released in RELEASED_T2V.items():
+        assert found["overall", group] == pytest.approx(released, abs=1e-12)
+    assert len(RELEASED_T2V) == 3
+
+
+# --------------------------------------------------------------------------------------------------------------- VideoPhy-2
+
+ADHERENCE, PHYSICS = (5, 5, 5, 5, 4, 5, 5, 5, 4, 4), (4, 5, 4, 5, 4, 4, 4, 4, 4, 4)
+"""The scores of the ten released examples (``VIDEOPHY2/examples``, Hritikbansal/videophy at 01d366c); joint 10/10."""
+
+
+def test_videophy2_counts_what_is_at_least_four_twice(tmp_path: Path) -> None:
+    (tmp_path / "sa_pc.csv").write_text("caption,videopath\n" + "".join(f"thing {n},{n}.mp4\n" for n in range(10)))
+    (tmp_path / "rule.csv").write_text("videopath,rule\n0.mp4,it falls\n")
+    suite = suite_named(str(EXAMPLES / "videophy2.toml"))
+
+    def answer(name: str, step: str, _: int) -> int:
+        return (ADHERENCE if step == "adherence" else PHYSICS)[int(name) - 1]
+
+    assert numbers(suite, judged(suite, tmp_path, answer))["overall", None] == 1
+    found = numbers(suite, judged(suite, tmp_path, lambda *place: answer(*place) - (place[0] > "0005")))
+    assert found["overall", None] == 0.5, "the physics of the others are 3"
+
+
 # ------------------------------------------------------------------------------------------------------- the users' own copies
 
-COUNTS = {"imgedit_bench": 737, "kris_bench": 1267, "gedit_bench": 606, "risebench": 64}
+COUNTS = {"imgedit_bench": 737, "kris_bench": 1267, "gedit_bench": 606, "risebench": 64, "t2v_compbench": 300}
 
 
 @pytest.mark.study

@@ -19,6 +19,7 @@ from salon_judges.testing.mock_server import Script, serving
 from salon_judges.testing.mock_server.rules import Asked
 from salon_rewards import make_reward
 from salon_store import ResultStore
+from salon_synthetic.videos import write_clip
 from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.testing import HOSTILE_REPLIES, ReplayJudge
@@ -233,3 +234,35 @@ def test_a_prompt_of_the_moment_has_no_source(folder: Path) -> None:
     with pytest.raises(InputError, match="fact that is missing") as caught:
         make_reward("suite:./edits.toml", judge=ReplayJudge(["Answer: 5"]), prompt="prompt")
     assert caught.value.value == "source"
+
+
+def test_a_video_is_shown_behind_the_picture_that_it_starts_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("start.png").write_bytes(png("red"))
+    Path("videos").mkdir()
+    clip = write_clip(Path("videos/one.mp4"), "pop", seconds=2)
+    write({"prompt_id": "one", "prompt": "the ball rolls away", "first_frame": "start.png"})
+    Path("videos.toml").write_text("""\
+name = "videos"
+prompts = "prompts.jsonl"
+shows = ["first_frame", "result"]
+frames_per_second = 2.0
+question = [{ id = "follows", ask = "Does the video go on from the first frame as this says? {prompt}", answer = "yes/no" }]
+""")
+    seen: list[str] = []
+
+    def reply(asked: Asked) -> str:
+        parts = json.loads(asked.body)["messages"][-1]["content"]
+        seen.extend(part["type"] for part in parts)
+        return "Answer: yes"
+
+    with serving(Script(rule=reply)) as server:
+        words = ("--model", "ours", "--generations", "videos", "--judge", f"vllm:mock@{server.url}")
+        result = salon("run", "./videos.toml", *words)
+    assert result.exit_code == 0, result.output
+    assert seen.count("image_url") == 1 + 4, "the first frame, and two frames of each second"
+    store = ResultStore.open(tmp_path / "results", read_only=True)
+    [shown] = store.read("judge_calls").collect()["shown"]
+    assert json.loads(shown) == [["first_frame", sha256("red")], ["result", hashlib.sha256(clip.read_bytes()).hexdigest()]]
+    kinds = store.read("generations").collect().select("model", "kind").sort("model").rows()
+    assert kinds == [("first_frame", "image"), ("ours", "video")]
