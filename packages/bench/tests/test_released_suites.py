@@ -53,10 +53,10 @@ def numbers(suite: Any, scores: pl.DataFrame) -> dict[tuple[str, str | None], fl
     return {(row["metric"], row["group"]): row["value"] for row in table.iter_rows(named=True)}
 
 
-def test_an_example_suite_has_at_most_thirty_lines() -> None:
+def test_an_example_suite_has_at_most_forty_lines() -> None:
     lengths = {file.name: len(file.read_text().splitlines()) for file in EXAMPLES.glob("*.toml")}
-    assert len(lengths) == 6
-    assert max(lengths.values()) <= 30, lengths
+    assert len(lengths) == 12
+    assert max(lengths.values()) <= 40, lengths
 
 
 # ------------------------------------------------------------------------------------------------------- OneIG, alignment

@@ -54,6 +54,24 @@ def hpdv2(number: int = 0) -> Row:
     return {"prompt": "a cat", "image_path": names, "rank": [3, 1, 2], "raw_annotations": []}
 
 
+def imagerewarddb_metadata(number: int = 0) -> Row:
+    ratings = {"overall_rating": 5, "image_text_alignment_rating": 4, "fidelity_rating": 6, "image_amount_in_total": 2}
+    path = f"images/train/train_1/{number}.webp"
+    return {"image_path": path, "prompt_id": f"p{number // 2}", "prompt": "a cat", "rank": 1 + number % 2, **ratings}
+
+
+def hpdv3(number: int = 0) -> Row:
+    paths = {"path1": f"images/{number}x.jpg", "path2": f"images/{number}y.jpg"}
+    models = {"model1": "flux", "model2": "infinity"}
+    return {"prompt": f"cat {number}", "choice_dist": [7, 12], "confidence": 0.99, **paths, **models}
+
+
+def videoreward(number: int = 0) -> Row:
+    facts = {"fps_A": 8.0, "num_frames_A": 49, "fps_B": 8.0, "num_frames_B": 49}
+    paths = {"path_A": f"./videos/{number}_A.mp4", "path_B": f"./videos/{number}_B.mp4"}
+    return {**paths, "prompt": f"p{number}", "VQ": "A", "MQ": "B", "TA": "same", **facts}
+
+
 def mj_bench(number: int = 0) -> Row:
     return {
         "id": number,
@@ -101,6 +119,9 @@ def genai_bench(number: int = 0) -> Row:
 ROWS: dict[str, Callable[[int], Row]] = {
     "mmrb2": mmrb2,
     "imagerewarddb": imagerewarddb,
+    "imagerewarddb-metadata": imagerewarddb_metadata,
+    "hpdv3": hpdv3,
+    "videoreward": videoreward,
     "mj-bench": mj_bench,
     "videogen-rewardbench": videogen,
     "editreward-bench": editreward,
@@ -186,6 +207,39 @@ def scored(people: list[int], a: list[float], b: list[float], **more: object) ->
     words = {1: "model_a", -1: "model_b", 0: "tie"}
     rows = {"battle_id": range(len(people)), "winner": [words[one] for one in people], "score_a": a, "score_b": b}
     return pl.DataFrame({**rows, **more})
+
+
+def test_rows_of_single_pictures_are_the_pairs_of_their_prompt_in_any_order(tmp_path: Path):
+    group, alone = [{**imagerewarddb_metadata(n), "prompt_id": "p0", "rank": rank} for n, rank in enumerate([1, 2, 2])], []
+    alone.append({**imagerewarddb_metadata(7), "prompt_id": "p1"})
+    scattered = read_pairs(written(tmp_path, [group[0], *alone, *group[1:]]))
+    names = [row["image_path"] for row in group]
+    together = {"id": "p0", "prompt": "a cat", "generations": names, "ranking": [1, 2, 2]}
+    assert_frame_equal(scattered, read_pairs(written(tmp_path, [together], "test.json"), "imagerewarddb"))
+    assert form_of(written(tmp_path, group, "metadata-train.parquet")) == "imagerewarddb-metadata"
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=8))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_hpdv3_prefers_path1_with_the_larger_count_on_drawn_sides(tmp_path: Path, votes: list[tuple[int, int]]):
+    rows = [{**hpdv3(number), "choice_dist": [*both]} for number, both in enumerate(votes)]
+    for row, pair in zip(rows, read_pairs(written(tmp_path, rows)).iter_rows(named=True), strict=True):
+        side, other = ("a", "b") if pair["winner"] == "model_a" else ("b", "a")
+        assert (pair[f"picture_{side}"], pair[f"model_{side}"], pair[f"model_{other}"]) == (row["path1"], "flux", "infinity")
+        assert [pair[f"votes_{side}"], pair[f"votes_{other}"]] == sorted(row["choice_dist"], reverse=True)
+    unknown = [{**hpdv3(number), "choice_dist": value} for number, value in enumerate([None, [], "null"])]
+    assert read_pairs(written(tmp_path, unknown))["votes_a"].null_count() == 3
+    many = read_pairs(written(tmp_path, [hpdv3(number) for number in range(400)]))
+    assert 0.4 < (many["winner"] == "model_a").mean() < 0.6
+
+
+def test_the_votes_of_a_released_set_become_battles_of_its_models(tmp_path: Path):
+    rows = [hpdv3(0), {**hpdv3(1), "model2": "flux"}, hpdv3(2)]
+    path = written(tmp_path, rows, "all.json")
+    result = CliRunner().invoke(main, ["votes", "import", str(path), "--output", str(tmp_path / "votes.csv")])
+    assert result.exit_code == 0 and "1 pair without two different models" in result.stderr, result.output
+    ranked = CliRunner().invoke(main, ["votes", "pairs", str(tmp_path / "votes.csv"), "--held-out", "0"])
+    assert "cat 0,cat 0,images/0x.jpg,images/0y.jpg,flux,infinity,1.0,0.0" in ranked.stdout, ranked.output
 
 
 # --- Rules as plain loops
@@ -365,6 +419,10 @@ WRONG: list[tuple[str, str, Any]] = [
     *(("mj-bench", "image_1_path", value) for value in (None, "", 0.5)),
     *(("videogen-rewardbench", "MQ", value) for value in (None, "a", "tie", 1)),
     ("videogen-rewardbench", "reward_TA_B", "x"),
+    *(("videoreward", "VQ", value) for value in (None, "C", 1)),
+    *(("hpdv3", "choice_dist", value) for value in ([12], [12, -1], [12, "7"], [12, 7, 1], "12, 7", [1.5, 2])),
+    *(("hpdv3", "path1", value) for value in (None, " ", 0.5)),
+    ("imagerewarddb-metadata", "prompt_id", None),
     *(("editreward-bench", "ranking", value) for value in (None, "A=B", "B>C", "A>B>C", "[[A>C]]")),
     *(("editreward-bench", "comparison_type", value) for value in (None, "CvsA", "AvsD")),
     *(("editreward-bench", "dataset", value) for value in (None, "5pair", 2)),

@@ -11,6 +11,8 @@ from polars.testing import assert_frame_equal
 from salon_console import main
 from salon_ranking import Battles, preference_pairs
 from salon_ranking.errors import BattleError
+from salon_ranking.preferences import trl_rows
+from salon_taxonomy.answers import parse_pair_verdict
 
 
 def votes(count: int = 400, seed: int = 0) -> pl.DataFrame:
@@ -201,3 +203,46 @@ def test_a_share_needs_prompts_and_one_text_is_in_one_split_in_any_unicode_form(
         rows = [{**ROW, "prompt_id": text, "prompt": text, "generation_a": text} for text in ("caf\u00e9", "Cafe\u0301  ")]
         split = preference_pairs(Battles.from_frame(pl.DataFrame(rows)), held_out=0.5, seed=seed).table["split"]
         assert split.n_unique() == 1
+
+
+def test_messages_for_trl_name_the_side_of_the_chosen_picture(tmp_path: Path):
+    frame = votes().with_columns(prompt=pl.col("prompt_id"))
+    pairs = preference_pairs(Battles.from_frame(frame), generations=generations(frame), undecided=True).table
+    rows = trl_rows(pairs, seed=1)
+    decided = pairs.filter(pl.col("margin") > 0)
+    assert len(rows) == decided.height < pairs.height
+    lefts = 0
+    for row, pair in zip(rows, decided.iter_rows(named=True), strict=True):
+        said = {name: parse_pair_verdict(row[name][0]["content"]).answer for name in ("chosen", "rejected")}
+        assert {str(side) for side in said.values()} == {"left", "right"}
+        sides = dict(zip(("left", "right"), row["images"], strict=True))
+        assert sides[str(said["chosen"])] == pair["chosen"] and sides[str(said["rejected"])] == pair["rejected"]
+        assert pair["prompt"] in row["prompt"][0]["content"] and row["split"] == pair["split"]
+        lefts += said["chosen"] == "left"
+    assert 0.4 < lefts / len(rows) < 0.6, "always one side teaches nothing"
+    exchanged = decided.rename({"chosen": "rejected", "rejected": "chosen"})
+    assert [row["images"] for row in trl_rows(exchanged, seed=1)] == [row["images"] for row in rows], "sides betray no winner"
+
+
+def test_messages_need_prompts_pictures_and_a_file_that_holds_lists(tmp_path: Path):
+    frame = votes()
+    frame.write_csv(tmp_path / "votes.csv")
+    generations(frame).write_csv(tmp_path / "places.csv")
+
+    def run(*words: str):
+        return CliRunner().invoke(main, ["votes", "pairs", str(tmp_path / "votes.csv"), "--form", "trl", *words])
+
+    assert "Give --prompts" in run("--generations", str(tmp_path / "places.csv")).stderr
+    frame.drop("generation_a", "generation_b").with_columns(prompt=pl.col("prompt_id")).write_csv(tmp_path / "votes.csv")
+    assert "not a picture" in run().stderr
+    frame.with_columns(prompt=pl.col("prompt_id")).write_csv(tmp_path / "votes.csv")
+    assert run("--output", str(tmp_path / "out.csv")).exit_code == 2 and not (tmp_path / "out.csv").exists()
+    for ending in ("jsonl", "parquet", "json"):
+        assert run("--generations", str(tmp_path / "places.csv"), "--output", str(tmp_path / f"out.{ending}")).exit_code == 0
+    read = [
+        pl.read_ndjson(tmp_path / "out.jsonl"),
+        pl.read_parquet(tmp_path / "out.parquet"),
+        pl.read_json(tmp_path / "out.json"),
+    ]
+    assert_frame_equal(read[0], read[1])
+    assert_frame_equal(read[0], read[2])

@@ -317,6 +317,11 @@ def test_the_command_trains_resumes_and_reports_and_a_second_call_trains_nothing
     assert (ended["steps"], ended["already_finished"], ended["model"]) == (2, False, "run/image/model")
     assert ended["evaluation"].keys() == {"reward", "unscored", "diversity"}
     assert (folder / "run/image/model/pytorch_lora_weights.safetensors").is_file()
+    lines = [json.loads(line) for line in (folder / "run/image/log.jsonl").read_text().splitlines()]
+    watched = [line for line in lines if line["what"] == "watched"]
+    assert [line["step"] for line in watched] == [0, 1] and len(watched[0]["readings"]) == 8
+    last = {reading["monitor"]: reading["value"] for reading in watched[1]["readings"]}
+    assert last.pop("reference_drift") > 0 and {*last.values()} == {None}, "a pair of pictures is too little to read"
     again = CliRunner().invoke(main, command)
     assert again.exit_code == 0, again.output
     assert "Finished before: 2 steps" in again.stdout
@@ -329,6 +334,7 @@ def test_the_command_trains_resumes_and_reports_and_a_second_call_trains_nothing
     page = (folder / "run/report.html").read_text()
     for words in ("Image policy (image)", "What the policy drew", "Mean difference between two pictures of a prompt"):
         assert words in page
+    assert "Reward while learning and on prompts held out" in page and "reference_drift" in page
     assert page.count("data:image/png;base64,") == 3
 
 

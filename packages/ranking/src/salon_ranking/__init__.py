@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from salon_ranking.models.options import FitOptions
     from salon_ranking.models.ratings import Ratings, fit
     from salon_ranking.models.ties import Chances
-    from salon_ranking.preferences import PreferencePairs, preference_pairs
+    from salon_ranking.preferences import PreferencePairs, preference_pairs, trl_rows
     from salon_ranking.uncertainty.multiple_testing import benjamini_hochberg, holm
     from salon_ranking.uncertainty.options import IntervalOptions
     from salon_ranking.uncertainty.quantiles import bca_interval, percentile_interval
@@ -127,12 +127,13 @@ __all__ = [
     "rank",
     "rank_by",
     "settle_both_bad",
+    "trl_rows",
     "win_rates",
 ]
 
 _BY_MODULE = {
     "battles": "Battles",
-    "preferences": "PreferencePairs preference_pairs",
+    "preferences": "PreferencePairs preference_pairs trl_rows",
     "correction.drawing": "draw_for_people",
     "correction.means": "CorrectedMeans correct_means",
     "correction.ratings": "CorrectedRatings correct_ratings",

@@ -1,10 +1,11 @@
 """Votes as preference data: one row per pair of pictures, chosen and rejected, split by prompt."""
 
 import hashlib
+import json
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import polars as pl
 
@@ -214,6 +215,60 @@ def _refuse_twice(rows: pl.DataFrame, key: Sequence[str], source: str) -> None:
 def _part(text: str, held_out: float, seed: int) -> str:
     number = int.from_bytes(hashlib.sha256(f"{seed} {comparable_text(text)}".encode()).digest()[:8], "big")
     return "test" if number < held_out * 2**64 else "train"
+
+
+_QUESTION: Final = (
+    "The first picture is the left one, the second the right one. Both were made for this text:\n{prompt}\nWhich one is "
+    'better? Answer with one JSON object: {{"reason": "", "verdict": "left"}} or {{"reason": "", "verdict": "right"}}.'
+)
+
+
+def trl_rows(pairs: pl.DataFrame, *, seed: int = 0, source: str = "pairs") -> list[dict[str, Any]]:
+    """Return pairs in TRL's preference form, from which its DPO trainer teaches a vision-language model to judge pictures.
+
+    The side of the chosen picture is drawn from the seed, the prompt and both pictures. An answer is what
+    :func:`salon_taxonomy.answers.parse_pair_verdict` reads.
+
+    Args:
+        pairs: of :func:`preference_pairs`; undecided ones are left out.
+        seed: of the sides, beside which pictures and prompts decide.
+        source: what errors call the pairs.
+
+    Returns:
+        One row per pair: ``images`` (places of the left and the right picture), ``prompt`` (one message of the user, whose
+        pictures stand before its text), ``chosen`` and ``rejected`` (one message of the assistant each), ``margin`` and
+        ``split``.
+
+    Raises:
+        BattleError: a pair has no prompt, or names models in place of pictures.
+
+    Example:
+        >>> row = {"prompt": "a cat", "chosen": "1.png", "rejected": "2.png", "margin": 1.0, "split": "train"}
+        >>> models = {"chosen_model": "x", "rejected_model": "y"}
+        >>> row = trl_rows(pl.DataFrame([row | models]))[0]
+        >>> row["images"], row["chosen"][0]["content"]
+        (['1.png', '2.png'], '{"reason": "", "verdict": "left"}')
+    """
+    rows = []
+    for number, pair in enumerate(pairs.filter(pl.col("margin") > 0.0).iter_rows(named=True), 1):
+        if pair["prompt"] is None:
+            raise BattleError("a prompt is missing", source=source, row=number, column="prompt", hint="Give --prompts.")
+        names = [pair["chosen"], pair["rejected"]]
+        if names == [pair["chosen_model"], pair["rejected_model"]]:
+            hint = "Give votes with generation_a and generation_b, and --generations."
+            raise BattleError(
+                "is a model, not a picture:", source=source, row=number, column="chosen", value=names[0], hint=hint
+            )
+        drawn = hashlib.sha256("\x1f".join((str(seed), pair["prompt"], *sorted(names))).encode()).digest()[0] % 2
+        images = sorted(names, reverse=bool(drawn))
+        answers = [
+            json.dumps({"reason": "", "verdict": side}) for side in (("left", "right")[images.index(name)] for name in names)
+        ]
+        chosen, rejected = ([{"role": "assistant", "content": answer}] for answer in answers)
+        prompt = [{"role": "user", "content": _QUESTION.format(prompt=pair["prompt"])}]
+        facts = {name: pair[name] for name in ("margin", "split")}
+        rows.append({"images": images, "prompt": prompt, "chosen": chosen, "rejected": rejected, **facts})
+    return rows
 
 
 def comparable_text(text: str) -> str:

@@ -36,6 +36,21 @@ class MediaKind(StrEnum):
     VIDEO = "video"
 
 
+class MediaRole(StrEnum):
+    """Why a picture or video is shown. The words are columns of prompts, names in suite files, and in ``judge_calls.shown``."""
+
+    SOURCE = "source"
+    """What is to be edited; several have an order."""
+    REFERENCE = "reference"
+    """What the result is held against: the truth, a style, a subject."""
+    MASK = "mask"
+    """Where the source may change."""
+    FIRST_FRAME = "first_frame"
+    """The picture that a video starts from."""
+    RESULT = "result"
+    """What the model under test made."""
+
+
 class CallStatus(StrEnum):
     """How a call to a judge ended, before its reply was parsed."""
 

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol, Self, runtime_checkable
 
 from salon_taxonomy.digest import Digestible, digest, file_sha256
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.records import CallStatus, Finish, MediaKind
+from salon_taxonomy.records import CallStatus, Finish, MediaKind, MediaRole
 from salon_taxonomy.verdict import Reason, Unscored
 
 _SHA256_DIGITS = 64
@@ -37,6 +37,7 @@ class Media:
         most_pixels: for a video, width × height of a frame that is shown at most; None leaves that to the judge.
         film: for a video, the frames that were taken from it with these two wishes and the judge's own limits; None: they were
             not taken yet. They follow from the file, so they are no part of what makes two media the same.
+        role: why it is shown; None: unknown. The words of a question say it to the judge, so it is no part of the request.
 
     Raises:
         InputError: when neither ``uri`` nor ``data`` is given, the hash is invalid, or a wish for frames is not above 0.
@@ -49,6 +50,7 @@ class Media:
     frames_per_second: float | None = None
     most_pixels: int | None = None
     film: "Film | None" = field(default=None, repr=False, compare=False)
+    role: MediaRole | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.uri is None and self.data is None:

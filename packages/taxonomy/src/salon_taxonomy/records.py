@@ -14,6 +14,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validato
 from salon_taxonomy.enums import CallStatus as CallStatus
 from salon_taxonomy.enums import Finish as Finish
 from salon_taxonomy.enums import MediaKind as MediaKind
+from salon_taxonomy.enums import MediaRole as MediaRole
 from salon_taxonomy.enums import Mode as Mode
 from salon_taxonomy.enums import RunEventKind as RunEventKind
 from salon_taxonomy.enums import Side as Side
@@ -190,6 +191,11 @@ class JudgeCall(Record):
     error: str | None = None
     tokens: str | None = Field(
         default=None, description="log-probabilities of the first and the last tokens as JSON, where they were asked for"
+    )
+    shown: str | None = Field(
+        default=None,
+        description="role and SHA-256 of each picture and video of the question, in its order, as JSON: "
+        '[["source", "…"], ["result", "…"]]; None: there was none, or the row is older than the column',
     )
 
 

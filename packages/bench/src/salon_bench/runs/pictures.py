@@ -18,7 +18,7 @@ _LONGEST_URI = 400
 
 
 def with_pictures(case: Case, policy: PicturePolicy, cache: PictureCache) -> tuple[Case, tuple[Generation, ...]]:
-    """Return the case with ``media`` and ``generation_ids``, or the problem of its first bad picture; and its rows.
+    """Return the case with its media and ``generation_ids``, or the problem of its first bad file; and the rows of all files.
 
     Reads files and decodes pictures: call it from a thread. Never raises for what a file holds.
 
@@ -28,15 +28,17 @@ def with_pictures(case: Case, policy: PicturePolicy, cache: PictureCache) -> tup
     media: list[Media] = []
     rows: list[Generation] = []
     of_picture = replace(policy, video=None)
-    for picture in case.pictures:
-        is_picture = policy.mixed and picture.path.suffix.lower() in PICTURE_SUFFIXES
-        prepared = cache.prepare(picture.path, of_picture if is_picture else policy, picture.root)
+    for picture in (*case.given, *case.pictures):
+        is_picture = policy.mixed and (picture.data is not None or picture.path.suffix.lower() in PICTURE_SUFFIXES)
+        prepared = cache.prepare(picture.path, of_picture if is_picture else policy, picture.root, picture.data)
         _refuse_another(picture, prepared)
         if isinstance(prepared, Unscored):
             return replace(case, problem=prepared), tuple(rows)
-        media.append(prepared.media)
+        media.append(replace(prepared.media, role=picture.role))
         rows.append(_row(picture, prepared))
-    return replace(case, media=tuple(media), generation_ids=tuple(row.generation_id for row in rows)), tuple(rows)
+    given, ids = len(case.given), tuple(row.generation_id for row in rows)
+    shown = replace(case, given_media=tuple(media[:given]), media=tuple(media[given:]), generation_ids=ids[given:])
+    return shown, tuple(rows)
 
 
 def narrowed(policy: PicturePolicy, judge_settings: Mapping[str, Any] | None) -> PicturePolicy:

@@ -6,6 +6,7 @@ than are being asked about. :class:`CaseRunner` takes one case from its first qu
 """
 
 import asyncio
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +31,7 @@ from salon_judges.media import PictureCache, PicturePolicy
 from salon_taxonomy.answers import Parsed
 from salon_taxonomy.digest import Digestible, digest
 from salon_taxonomy.errors import InputError
-from salon_taxonomy.protocols import Judge
+from salon_taxonomy.protocols import Judge, Question
 from salon_taxonomy.records import Finish, Generation, JudgeCall, Record
 from salon_taxonomy.store_address import StoreAddress
 from salon_taxonomy.verdict import Unscored, Verdict
@@ -155,8 +156,31 @@ class CaseReplies:
         """Write a row for each attempt; they outlive this process when this returns."""
         case = self.case
         numbered = enumerate(attempts, start=first)
-        rows = [call_row(attempt, key, call, at, self.context, case.case_id, case.generation_id) for at, attempt in numbered]
+        rows = [
+            call_row(
+                attempt, key, call, at, self.context, case.case_id, case.generation_id, shown=shown_media(case, call.question)
+            )
+            for at, attempt in numbered
+        ]
         self.checkpoint.record(rows)
+
+
+def shown_media(case: Case, question: Question) -> str | None:
+    """Return role and SHA-256 of the file of each medium of a question as JSON; None for a question without any.
+
+    Example:
+        >>> from salon_taxonomy.protocols import Media
+        >>> from salon_taxonomy.records import MediaRole, Prompt
+        >>> media = Media("0" * 64, uri="cup.png", role=MediaRole.SOURCE)
+        >>> case = Case("1", "edits", "ours", Prompt(prompt_id="1", suite="edits", text="fill the cup"), given_media=(media,))
+        >>> shown_media(case, Question((media, "Is it full?")))[:24]
+        '[["source", "00000000000'
+    """
+    files = (*case.given, *case.pictures)
+    media = (*case.given_media, *case.media)
+    sums = {(one.sha256, one.role): file.sha256 for one, file in zip(media, files, strict=False)}
+    shown = [[one.role, sums.get((one.sha256, one.role)) or one.sha256] for one in question.media]
+    return json.dumps(shown) if shown else None
 
 
 def call_row(
@@ -167,6 +191,8 @@ def call_row(
     context: RunContext,
     case_id: str,
     generation_id: str | None = None,
+    *,
+    shown: str | None = None,
 ) -> JudgeCall:
     """Return the row of one attempt of a call."""
     reply, outcome = attempt
@@ -192,6 +218,7 @@ def call_row(
         parse_status="parsed" if isinstance(outcome, Parsed) else outcome.reason.value,
         error=reply.error,
         tokens=tokens_text(reply.tokens),
+        shown=shown,
     )
 
 

@@ -10,12 +10,13 @@ No picture is opened here: a damaged file is found when its case is prepared (``
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
 from salon_console.table_rows import TABLE_ENDINGS
 from salon_judges.formats.generation_tables import read_table
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError, missing_path
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif")
@@ -32,16 +33,18 @@ _SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """One file that a model made.
+    """One file that a model made, or that a prompt brings along.
 
     Attributes:
         prompt_id: the prompt it was made for.
-        model: who made it.
+        model: who made it; of a file of a prompt its role.
         sample: which of several for the same prompt and model, from 0.
         path: where the file lies.
         root: the folder it must not lead out of.
         sha256: of the file when the run was planned, empty for one that could not be read; None: unknown.
         seconds, memory_mb, settings: as of ``records.Generation``; None: unknown.
+        role: why it is shown.
+        data: the file's bytes, where they are a cell of a table; ``path`` is then the address of the cell.
     """
 
     prompt_id: str
@@ -53,6 +56,8 @@ class Generated:
     seconds: float | None = None
     memory_mb: float | None = None
     settings: str | None = None
+    role: MediaRole = MediaRole.RESULT
+    data: bytes | None = field(default=None, repr=False)
 
 
 class Generations:

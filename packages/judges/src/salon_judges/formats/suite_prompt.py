@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from salon_judges.formats.generations import Generated
 from salon_taxonomy.digest import Digestible
 from salon_taxonomy.records import Prompt
 
@@ -14,7 +15,9 @@ class SuitePrompt:
     Attributes:
         prompt: the row of ``prompts``; its id is what names of pictures refer to.
         facts: the suite's own columns: subject, class, track, test points. A suite reads them as ``Case.facts``.
+        media: the pictures and videos that come with the prompt, in order: sources of an edit, references, a mask.
     """
 
     prompt: Prompt
     facts: Mapping[str, Digestible] = field(default_factory=dict, hash=False)
+    media: tuple[Generated, ...] = ()

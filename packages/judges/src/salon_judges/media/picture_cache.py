@@ -21,6 +21,7 @@ _OVERHEAD: Final = 1024  # of the objects around the bytes
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+FileBytes: TypeAlias = bytes
 Outcome: TypeAlias = PreparedPicture | Unscored
 
 
@@ -116,10 +117,20 @@ class PictureCache:
         """What the pictures that are kept weigh."""
         return self._cache.bytes
 
-    def prepare(self, path: Path, policy: PicturePolicy, root: Path) -> PreparedPicture | Unscored:
-        """Return a picture or video, ready to be sent, or ``Unscored(BAD_MEDIA)``; never raises for what a file is."""
+    def prepare(
+        self, path: Path, policy: PicturePolicy, root: Path, content: FileBytes | None = None
+    ) -> PreparedPicture | Unscored:
+        """Return a picture or video, ready to be sent, or ``Unscored(BAD_MEDIA)``; never raises for what a file is.
+
+        Args:
+            path: the file.
+            policy: the suite's wish.
+            root: the folder that the file must lie in.
+            content: of the file, where it is in memory already.
+        """
         video = policy.video
-        data = read_inside(path, root, self._limits.most_bytes if video is None else self._video_limits.most_bytes)
+        most_bytes = self._limits.most_bytes if video is None else self._video_limits.most_bytes
+        data = read_inside(path, root, most_bytes) if content is None else content
         if isinstance(data, Unscored):
             return data
         sha256 = hashlib.sha256(data).hexdigest()

@@ -49,6 +49,7 @@ _GENAI_BENCH: Final = {
 _MIDDLE_VOTE: Final = 3.5
 """Between 3, slightly for B, and 4, slightly for A (MMRB2)."""
 _MOST_VOTE: Final = 6
+_MOST_COUNT: Final = 2**31
 _ASPECTS: Final = ("VQ", "MQ", "TA", "Overall")
 _HAS_LABEL: Final = dict.fromkeys(("True", "true", "1", "1.0"), "yes") | dict.fromkeys(("False", "false", "0", "0.0"), "")
 _MJ_PICTURES: Final = (("image0", "image1"), ("image_0_path", "image_1_path"), ("sharp_image", "motion_blur_image"))
@@ -98,10 +99,10 @@ def _mmrb2(row: PairRow) -> Iterator[Cells]:
     }
 
 
-def _ranked(row: PairRow, name: str, pictures: str, ranks: str) -> Iterator[Cells]:
+def _ranked(row: PairRow, name: str, pictures: str, ranks: str, *, fewest: int = 2) -> Iterator[Cells]:
     """Yield all pairs of one prompt's pictures; rank 1 is the best, and equal ranks are a tie."""
     names, places = row.items(pictures), row.items(ranks)
-    if len(names) < 2 or not all(is_unicode(picture) for picture in names):
+    if len(names) < fewest or not all(is_unicode(picture) for picture in names):
         raise row.wrong(pictures, ["two or more names"])
     if len(places) != len(names) or not all(type(place) in (int, float) and abs(place) < math.inf for place in places):
         raise row.wrong(ranks, ["one number per picture"])
@@ -125,6 +126,32 @@ def _imagerewarddb(row: PairRow) -> Iterator[Cells]:
 
 def _hpdv2(row: PairRow) -> Iterator[Cells]:
     return _ranked(row, str(row.number), "image_path", "rank")
+
+
+def _imagerewarddb_metadata(row: PairRow) -> Iterator[Cells]:
+    return _ranked(row, row.text("prompt_id"), "image_path", "rank", fewest=1)
+
+
+def _hpdv3(row: PairRow) -> Iterator[Cells]:
+    counts = row.cells.get("choice_dist")
+    votes: Cells = {}
+    if counts not in (None, [], "null"):
+        if len(row.items("choice_dist")) != 2 or not all(type(count) is int and 0 <= count < _MOST_COUNT for count in counts):
+            raise row.wrong("choice_dist", ["two whole numbers of votes", "null"])
+        votes = {"votes_a": max(counts), "votes_b": min(counts)}  # as the authors' loader sorts them
+    yield _by_draw(
+        {
+            "battle_id": str(row.number),
+            "prompt_id": row.text("prompt"),
+            "prompt": row.text("prompt"),
+            "model_a": row.text_or_none("model1"),
+            "model_b": row.text_or_none("model2"),
+            "picture_a": row.text("path1"),
+            "picture_b": row.text("path2"),
+            "winner": _A,
+            **votes,
+        }
+    )
 
 
 def _by_draw(cells: Cells) -> Cells:
@@ -165,14 +192,14 @@ def _mj_bench(row: PairRow) -> Iterator[Cells]:
 
 
 def _videogen_rewardbench(row: PairRow) -> Iterator[Cells]:
-    for aspect in _ASPECTS:
+    for aspect in (aspect for aspect in _ASPECTS if aspect in row.cells):
         scores = {f"score_{side.lower()}": f"reward_{aspect}_{side}" for side in "AB"}
         yield {
             "battle_id": f"{row.number}:{aspect}",
             "prompt_id": row.text("prompt"),
             "prompt": row.text("prompt"),
-            "model_a": row.text("A_model"),
-            "model_b": row.text("B_model"),
+            "model_a": row.text_or_none("A_model"),
+            "model_b": row.text_or_none("B_model"),
             "picture_a": row.text("path_A"),
             "picture_b": row.text("path_B"),
             "winner": row.word(aspect, {"A": _A, "B": _B, "same": _TIE}),
@@ -220,14 +247,18 @@ def _pick_a_pic(row: PairRow) -> Iterator[Cells]:
 
 @dataclass(frozen=True)
 class _Form:
-    """The columns that a released set needs and may have, and the pairs of one of its rows."""
+    """The columns that a released set needs and may have, and the pairs of one of its rows.
+
+    Where it has a row for each picture, ``grouped`` names the columns that become lists; the others are one prompt's.
+    """
 
     pairs: Callable[[PairRow], Iterator[Cells]]
     needs: tuple[str, ...]
     has: tuple[str, ...] = ()
+    grouped: tuple[str, ...] = ()
 
 
-_VIDEOGEN_COLUMNS: Final = ("prompt", "path_A", "path_B", "A_model", "B_model")
+_VIDEO_COLUMNS: Final = ("prompt", "path_A", "path_B")
 _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
     {
         "mmrb2": _Form(
@@ -241,14 +272,19 @@ _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
         ),
         "videogen-rewardbench": _Form(
             _videogen_rewardbench,
-            (*_VIDEOGEN_COLUMNS, *_ASPECTS),
+            (*_VIDEO_COLUMNS, "A_model", "B_model", *_ASPECTS),
             tuple(f"reward_{aspect}_{side}" for aspect in _ASPECTS for side in "AB"),
         ),
+        "videoreward": _Form(_videogen_rewardbench, (*_VIDEO_COLUMNS, *_ASPECTS[:3])),
         "editreward-bench": _Form(
             _editreward_bench,
             ("id", "dataset", "instruction", "ranking"),
             ("comparison_type", "model_1", "model_2", "candidate_1", "candidate_2", "source_image"),
         ),
+        "imagerewarddb-metadata": _Form(
+            _imagerewarddb_metadata, ("prompt_id", "prompt", "image_path", "rank"), grouped=("image_path", "rank")
+        ),
+        "hpdv3": _Form(_hpdv3, ("prompt", "path1", "path2"), ("choice_dist", "model1", "model2")),
         "hpdv2": _Form(_hpdv2, ("prompt", "image_path", "rank")),
         "pick-a-pic": _Form(
             _pick_a_pic,
@@ -298,12 +334,16 @@ def read_pairs(path: str | Path, form: str | None = None, *, judged: str | Path 
 
     The columns (``docs/agreement.md``) are null where a set does not have them; those of judges come where it has verdicts or
     scores, and ``clear`` ("4 of 5", how many people chose the same) where it has votes. Read by their documented columns alone,
-    as their files are on hubs: videogen-rewardbench, editreward-bench, hpdv2 and pick-a-pic.
+    as their files are on hubs: videogen-rewardbench, videoreward, editreward-bench,
+    imagerewarddb-metadata, hpdv2, hpdv3 and pick-a-pic.
 
     - ``mmrb2``: a file of pairs, also after its authors' script added ``prompt_content``. A vote of 4–6 is for A.
     - ``imagerewarddb``: ``test.json``; all pairs of one prompt's pictures, equal ranks being ties.
+    - ``imagerewarddb-metadata``: ``metadata-train.parquet`` or a part's JSON, with a row for each picture; likewise.
+    - ``hpdv3``: ``all.json``, ``train.json`` or ``test.json``; ``path1`` is the preferred picture, ``choice_dist`` the votes.
     - ``mj-bench``: pairs (``image0``, ``image1``), or a scorer's results, judged by the name of their folder.
     - ``videogen-rewardbench``: the CSV, or ``out_pair.csv`` with rewards; a row for each of its four questions (``category``).
+    - ``videoreward``: the CSV that VideoAlign trains on; likewise, of three questions and without models.
     - ``editreward-bench``: the hub's table; ``category`` is 2pair, 3pair or 4pair, ``prompt_id`` the group.
     - ``hpdv2``: ``test.json`` with ``image_path`` and ``rank``, the best having the lowest rank.
     - ``pick-a-pic``: the hub's table; rows without a label are left out, as its authors' loader does.
@@ -339,7 +379,9 @@ def read_pairs(path: str | Path, form: str | None = None, *, judged: str | Path 
     if form == "plain":
         pairs = _typed(read_table(path, "battles", AgreementError), str(path))
     else:
-        rows = [cells for row in _rows(path, _FORMS[form]) for cells in _FORMS[form].pairs(row)]
+        layout = _FORMS[form]
+        read = _groups(_rows(path, layout), layout) if layout.grouped else _rows(path, layout)
+        rows = [cells for row in read for cells in layout.pairs(row)]
         judges = {name: kind for name, kind in JUDGED.items() if any(name in cells for cells in rows)}
         pairs = pl.DataFrame(rows, schema={**PLAIN, **judges})
     if form == "genai-bench":
@@ -360,6 +402,18 @@ def _rows(path: str | Path, form: _Form) -> Iterator[PairRow]:
             raise AgreementError("is no object:", source=path, row=number, value=cells)
         refuse_missing(form.needs, cells, path, number)
         yield PairRow(str(path), number, cells)
+
+
+def _groups(rows: Iterator[PairRow], form: _Form) -> Iterator[PairRow]:
+    """Yield a row for each prompt, of rows with one picture each; its number is that of the prompt's first row."""
+    first: dict[str, PairRow] = {}
+    for row in rows:
+        prompt = row.text(form.needs[0])
+        if prompt not in first:
+            first[prompt] = PairRow(row.source, row.number, {**row.cells, **{name: [] for name in form.grouped}})
+        for name in form.grouped:
+            first[prompt].cells[name].append(row.cells[name])
+    yield from first.values()
 
 
 def _objects(path: Path) -> list[Any]:

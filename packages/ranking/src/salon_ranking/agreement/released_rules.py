@@ -182,11 +182,14 @@ RULES: Final[dict[str, tuple[ReleasedRule, ...]]] = {
         ),
     ),
     "imagerewarddb": (ReleasedRule("ImageReward", _strict, _EQUAL),),
+    "imagerewarddb-metadata": (ReleasedRule("ImageReward", _strict, _EQUAL),),
+    "hpdv3": (ReleasedRule("HPSv3", _strict, _EQUAL),),
     "mj-bench": (
         ReleasedRule(
             "MJ-Bench", _strict, "equal scores, whose released treatment is not known, are wrong in theirs, half in ours"
         ),
     ),
+    "videoreward": (),
     "videogen-rewardbench": (
         ReleasedRule("VideoGen-RewardBench, without ties", _strict, _EQUAL),
         ReleasedRule(

@@ -22,19 +22,32 @@ def import_votes(battles: Path, output: Path | None, votes: Mapping[str, Any], r
     """Turn votes of another arena into a table that every command of `salon votes` reads.
 
     Columns, winners and models get Salon's names; all other columns stay as they are. Without --output, CSV is printed.
+    Files of HPDv3, Pick-a-Pic, VideoGen-RewardBench and other released sets of pairs are known by their columns.
 
     \b
     Example:
       salon votes import theirs.csv --votes lmarena --columns judge=rater_id --merge-names --output votes.csv
+      salon votes import hpdv3/all.json --output votes.parquet
       salon votes import dirty.csv --columns id=battle_id --repeated-ids first --no-winner leave-out --output votes.csv
       salon votes raters votes.csv
     """
+    import polars as pl
+
     from salon_console.numbers import counted, frame_cells
     from salon_console.table_files import write_table
+    from salon_ranking.agreement.pair_sets import form_of, read_pairs
     from salon_ranking.battles import Battles
     from salon_ranking.options import refuse_rankings
 
-    read = Battles.read(battles, weight=None, anchors="count", **votes, **rows)
+    form = form_of(battles) if battles.is_file() and not any(votes.values()) else "plain"
+    if form == "plain":
+        read = Battles.read(battles, weight=None, anchors="count", **votes, **rows)
+    else:
+        pairs = read_pairs(battles, form)
+        named = pairs.filter(pl.col("model_a") != pl.col("model_b"))
+        click.echo(f"{form}: {counted(pairs.height - named.height, 'pair')} without two different models left out", err=True)
+        named = named.rename({"picture_a": "generation_a", "picture_b": "generation_b"})
+        read = Battles.from_frame(named, source=str(battles), weight=None, anchors="count", **rows)
     refuse_rankings(read)
     table = read.frame.collect().drop("__row", strict=False)
     if output is None:

@@ -22,6 +22,13 @@ from salon_ranking.cli.vote_options import row_options
 @click.option("--held-out", type=FiniteRange(0, 1), default=0.1, show_default=True, help="Share of prompts for testing.")
 @click.option("--undecided", is_flag=True, help="Keep pairs with as many votes for either, for losses with ties.")
 @click.option("--exclude-flagged", is_flag=True, help="Leave out the votes of raters that `salon votes raters` flags.")
+@click.option(
+    "--form",
+    type=click.Choice(["table", "trl"]),
+    default="table",
+    show_default=True,
+    help="trl: messages with images, for TRL's DPO trainer.",
+)
 @seed_option("split")
 @output_option(VALUE_ENDINGS, what="The pairs")
 @row_options
@@ -32,6 +39,7 @@ def pairs(
     held_out: float,
     undecided: bool,
     exclude_flagged: bool,
+    form: str,
     seed: int,
     output: Path | None,
     rows: dict[str, Any],
@@ -40,21 +48,25 @@ def pairs(
 
     INPUT is what `salon votes rank` reads: votes of people, verdicts of judges, or both. All votes on one pair are one row,
     with their counts and the margin; pairs with as many votes for either are left out and counted (--undecided keeps them).
-    Prompts of one text are in one split. Without --output, CSV is printed.
+    Prompts of one text are in one split. Without --output, CSV is printed. With --form trl a row asks which of two pictures is
+    better, the answers being chosen and rejected: JSON Lines, JSON or Parquet.
 
     \b
     Example:
       salon votes pairs salon-results --output preferences.parquet
       salon votes pairs votes.csv --prompts prompts.jsonl --exclude-flagged --held-out 0.2 --output preferences.jsonl
+      salon votes pairs salon-results --form trl --output judge.jsonl
     """
     from salon_console.numbers import frame_cells
-    from salon_console.table_files import encoded, write_table
+    from salon_console.table_files import Table, encoded, write_table
     from salon_ranking.battles import Battles
     from salon_ranking.cli.rank_answer import without_flagged
     from salon_ranking.errors import BattleError
     from salon_ranking.files import read_table
-    from salon_ranking.preferences import preference_pairs
+    from salon_ranking.preferences import preference_pairs, trl_rows
 
+    if form == "trl" and output is not None and output.suffix.lower() == ".csv":
+        raise click.UsageError("--form trl has messages, which CSV cannot hold; end the name of --output with .jsonl.")
     read = Battles.read(battles, **rows)
     if exclude_flagged:
         read = without_flagged(read, None).battles
@@ -72,7 +84,13 @@ def pairs(
         undecided=undecided,
         sources=(str(generations or store), str(prompts or store)),
     )
-    if output is None:
+    if form == "trl":
+        messages = trl_rows(found.table, seed=seed, source=str(battles))
+        if output is None:
+            sys.stdout.buffer.write(encoded(messages, "jsonl"))
+        else:
+            write_table(output, Table((), ()), messages)
+    elif output is None:
         sys.stdout.buffer.write(encoded(found.table, "csv"))  # click.echo would strip what looks like a terminal's codes
     else:
         write_table(output, lambda: frame_cells(found.table), found.table)

@@ -26,7 +26,7 @@ from salon_taxonomy.answers import R3Answer, render_r3
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import Closing
 from salon_taxonomy.protocols import Media, Question, Reply
-from salon_taxonomy.records import CallStatus, Finish, MediaKind
+from salon_taxonomy.records import CallStatus, Finish, MediaKind, MediaRole
 
 _DATA: Final = re.compile(r"<data>\n(.*?)\n</data>", re.DOTALL)
 _BULLET: Final = re.compile(r"^\s*(?:[-*•]|\(?\d+[.):]?|Q\d+[.:])\s+", re.IGNORECASE)
@@ -71,11 +71,12 @@ class PixelJudge(Closing):
         """Do nothing: nothing is open."""
 
     async def ask(self, question: Question) -> Reply:
-        """Answer one question; a picture that cannot be read is a rejected call, never an answer."""
+        """Answer one question about the result, or else the first picture; one that cannot be read is a rejected call."""
         media = question.media
         if not media:
             return self._said(_compared(question))
-        seen = await asyncio.to_thread(self._look, media[0])
+        result = next((each for each in media if each.role == MediaRole.RESULT), media[0])
+        seen = await asyncio.to_thread(self._look, result)
         if isinstance(seen, str):
             return Reply("", CallStatus.REJECTED, self.version, error=seen)
         return self._said(_answered(question, seen))

@@ -1,6 +1,6 @@
 """Every setting of ``salon train image``, section by section. Frozen; unknown keys are refused.
 
-[run]  [policy]  [prompts]  [paid]  [preferences]  [image]  [evaluation]  [checkpoints]  [degeneration]
+[run]  [policy]  [prompts]  [paid]  [preferences]  [image]  [evaluation]  [monitors]  [checkpoints]  [degeneration]
 """
 
 import math
@@ -13,6 +13,7 @@ from salon_taxonomy.errors import InputError
 from salon_train.configuration.reading import explained
 from salon_train.configuration.schema import (
     ConfigurationTable,
+    MonitorsSection,
     NonNegative,
     Positive,
     RunConfiguration,
@@ -171,6 +172,7 @@ class ImageConfiguration(RunConfiguration):
         preferences: in place of learning from the reward.
         image: how it learns.
         evaluation: on prompts held out.
+        monitors: of the pictures, while it learns from a reward (``docs/monitors.md``); by themselves they end no run.
     """
 
     policy: PolicySection
@@ -179,6 +181,7 @@ class ImageConfiguration(RunConfiguration):
     preferences: PairSection | None = None
     image: ImageSection = ImageSection()
     evaluation: ImageEvaluationSection = ImageEvaluationSection()
+    monitors: MonitorsSection = MonitorsSection(on_stop="log")
 
 
 def configured(values: Mapping[str, Any]) -> ImageConfiguration:

@@ -1,10 +1,13 @@
-"""Read preference data: the pairs of ``salon votes pairs``, or any table with a prompt, a chosen and a rejected picture."""
+"""Read preference data: the pairs of ``salon votes pairs``, any table with a prompt, a chosen and a rejected picture, or a
+released set as its authors wrote it (HPDv3, Pick-a-Pic, ImageRewardDB and others)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from salon_console.table_rows import TableRow, table_rows
+from salon_ranking.agreement.pair_sets import form_of, read_pairs
 from salon_ranking.preferences import comparable_text
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.media_files import read_inside
@@ -18,6 +21,21 @@ SPLITS: Final = ("train", "test")
 SIDES: Final = ("chosen", "rejected")
 _MOST_VOTES: Final = 1e12
 _VOTES: Final = ("votes_chosen", "votes_rejected", "ties")
+_OF_VIDEOS: Final = ("videogen-rewardbench", "videoreward")
+_PICTURES_INSIDE: Final = {"pick-a-pic": (("image_0_uid", "jpg_0"), ("image_1_uid", "jpg_1"))}
+"""The columns of a released set that hold a picture's name and its bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPicture:
+    """A picture that a table holds: its name, and the bytes of its file."""
+
+    name: str
+    content: bytes
+
+    def __str__(self) -> str:
+        """Return the name."""
+        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +44,14 @@ class Preference:
 
     Attributes:
         prompt: its text.
-        chosen, rejected: the files.
+        chosen, rejected: the files, or what the table holds in their place.
         votes: for the chosen, for the rejected, for neither.
         split: ``train`` or ``test``.
     """
 
     prompt: str
-    chosen: Path
-    rejected: Path
+    chosen: Path | EncodedPicture
+    rejected: Path | EncodedPicture
     votes: tuple[float, float, float]
     split: str
 
@@ -44,13 +62,17 @@ def read_preferences(file: Path) -> list[Preference]:
     Args:
         file: CSV, JSON, JSON Lines or Parquet with ``prompt``, ``chosen`` and ``rejected``, whose relative paths start in its
             folder; where there are no ``votes_chosen``, ``votes_rejected`` and ``ties``, each row is one vote, and where there
-            is no ``split``, all learn.
+            is no ``split``, all learn. Or a released set that :func:`salon_ranking.agreement.read_pairs` knows by its columns:
+            its ties are votes for neither, and all learn. Pictures inside a file (Pick-a-Pic's Parquet) are held in memory.
 
     Raises:
         InputError: a cell is missing or wrong, a file is not there, no pair is to learn from, or a prompt (case, spaces and
             Unicode form aside) or two pictures are in both splits.
+        AgreementError: a cell of a released set is wrong.
     """
-    pairs = [_preference(row, file.parent) for row in table_rows(file)]
+    first = next(table_rows(file), None)
+    form = "plain" if first is None or SIDES[1] in first.cells else form_of(file)
+    pairs = [_preference(row, file.parent) for row in table_rows(file)] if form == "plain" else [*_released(file, form)]
     learned, tested = ([pair for pair in pairs if pair.split == split] for split in SPLITS)
     if not learned:
         raise InputError("no pair is to learn from", source=file, column="split")
@@ -80,6 +102,35 @@ def _preference(row: TableRow, folder: Path) -> Preference:
     return Preference(prompt, files[0], files[1], (chosen, rejected, ties), split)
 
 
+def _released(file: Path, form: str) -> Iterator[Preference]:
+    """Yield the pairs of a released set."""
+    if form in _OF_VIDEOS:
+        raise InputError("holds pairs of videos, and models learn from pictures here:", source=file, value=form)
+    inside: dict[str, EncodedPicture] = {}
+    columns = _PICTURES_INSIDE.get(form, ())
+    for row in table_rows(file) if columns else ():
+        for name, content in columns:
+            if isinstance(row.cells.get(content), bytes):
+                inside[str(row.cells[name])] = EncodedPicture(str(row.cells[name]), row.cells[content])
+    for pair in read_pairs(file, form).iter_rows(named=True):
+        pictures: list[Path | EncodedPicture] = []
+        for side in "ab":
+            name = pair[f"picture_{side}"] or ""
+            path = file.parent / name
+            if name not in inside and not (name and path.is_file()):
+                where = f"pair {pair['battle_id']}"
+                raise InputError(f"{where} has no such picture:", source=file, column=f"picture_{side}", value=name)
+            pictures.append(inside.get(name) or path)
+        if pictures[0] == pictures[1]:
+            raise InputError(f"pair {pair['battle_id']} has one picture twice:", source=file, value=str(pictures[0]))
+        won = {"model_a": (1.0, 0.0, 0.0), "model_b": (0.0, 1.0, 0.0)}.get(pair["winner"], (0.0, 0.0, 1.0))
+        if pair["votes_a"] is not None and pair["votes_a"] + pair["votes_b"]:
+            won = (float(pair["votes_a"]), float(pair["votes_b"]), 0.0)
+        if pair["winner"] == "model_b":
+            pictures, won = pictures[::-1], (won[1], won[0], won[2])
+        yield Preference((pair["prompt"] or "").strip(), pictures[0], pictures[1], won, SPLITS[0])
+
+
 def _count(row: TableRow, name: str) -> float:
     value = row.cells.get(name)
     try:
@@ -91,14 +142,17 @@ def _count(row: TableRow, name: str) -> float:
     return number
 
 
-def picture(path: Path) -> "Image":
+def picture(source: Path | EncodedPicture) -> "Image":
     """Return a picture as judges see it: upright, opaque, sRGB.
 
     Raises:
-        InputError: the file is no picture.
+        InputError: it is no picture.
     """
-    content = read_inside(path.absolute(), Path(path.absolute().anchor), DEFAULT_LIMITS.most_bytes)
+    if isinstance(source, EncodedPicture):
+        content: bytes | Unscored = source.content
+    else:
+        content = read_inside(source.absolute(), Path(source.absolute().anchor), DEFAULT_LIMITS.most_bytes)
     decoded = content if isinstance(content, Unscored) else decode(content)
     if isinstance(decoded, Unscored):
-        raise InputError(f"cannot be used as a picture ({decoded.detail})", source=path)
+        raise InputError(f"cannot be used as a picture ({decoded.detail})", source=str(source))
     return decoded.image.convert("RGB")

@@ -94,6 +94,9 @@ def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
 @click.option("--noise", "image__noise", metavar="KIND", help="cps (coefficients-preserving sampling) or sde. Default: cps.")
 @_numbers(_OF_PREFERENCES)
 @_numbers(_OF_RUN)
+@click.option(
+    "--stop-on-alarm", "monitors__on_stop", is_flag=True, flag_value="stop", help="End the run when a monitor says stop."
+)
 @click.option("--seed", "run__seed", type=int, help="Of adapters, prompts, noise and windows. Default: 0.")
 @click.option("--again", is_flag=True, help="Remove what the run has done before, and begin again.")
 @FORMAT

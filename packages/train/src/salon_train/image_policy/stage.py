@@ -23,6 +23,7 @@ from salon_taxonomy.whole_files import write_whole
 from salon_train.configuration.image import ImageConfiguration, ImageSection, PairSection
 from salon_train.data.preferences import Preference, read_preferences
 from salon_train.image_policy.diffusers_policy import DiffusersPolicy, load_policy
+from salon_train.image_policy.picture_monitors import PictureBoard, PictureWatch, drift
 from salon_train.image_policy.picture_pairs import PicturePairs
 from salon_train.image_policy.policy import draw_with
 from salon_train.image_policy.preferences import DiffusionDPO, PreferenceSettings
@@ -45,6 +46,7 @@ from salon_train.run.stage import Trained, begun, first_and_last, logged_end
 
 _STAGE: Final = "image"
 _STATE: Final = "state.pt"
+_FIRST: Final = "first_pictures.pt"
 _EVALUATION: Final = 2**40
 """The seed of the noise that all measurements of a run begin with, apart from those of learning."""
 _SHEET_PROMPTS: Final = 6
@@ -112,6 +114,14 @@ class _ImageRun:
             self._reward = FlowGRPOReward(make_reward(paid.reward, **paid.parameters), paid.on_unscored)
         self._policy: DiffusersPolicy = load_policy(configuration.policy, seed=seed)
         self._monitor = DegenerationMonitor(configuration.degeneration, _HINTS)
+        self._watch = PictureWatch(
+            PictureBoard(configuration.monitors),
+            configuration.monitors,
+            watchers,
+            steps=configuration.image.steps,
+            metric="reward",
+        )
+        self._first: torch.Tensor | None = None
         self._learner = self._learner_of(prompts, pairs)
         self._shown = (self._held_out or prompts)[:_SHEET_PROMPTS]
         self._step = 0
@@ -120,7 +130,15 @@ class _ImageRun:
         image, preferences, seed = self._configuration.image, self._configuration.preferences, self._configuration.run.seed
         if preferences is None:
             reward = cast("RewardFunction", self._reward)  # configured() requires one without preferences
-            return FlowGRPO(self._policy, reward, _learning(image), prompts=prompts, seed=seed, sampled=self._sampled)
+            return FlowGRPO(
+                self._policy,
+                reward,
+                _learning(image),
+                prompts=prompts,
+                seed=seed,
+                sampled=self._sampled,
+                drawn=self._drawn if self._configuration.monitors.on else lambda *seen: None,
+            )
         settings = PreferenceSettings(
             steps=image.steps,
             pairs=preferences.pairs,
@@ -135,6 +153,9 @@ class _ImageRun:
         configuration, folder, steps = self._configuration, self._folder, self._configuration.image.steps
         if checkpoint is not None:
             self._learner.restore(torch.load(checkpoint.folder / _STATE, weights_only=True))
+            self._watch.load(checkpoint.folder)
+            if (first := checkpoint.folder / _FIRST).is_file():
+                self._first = torch.load(first, weights_only=True)
             self._step = checkpoint.step
         folder.begin(configuration)
         for note in (*passed, *self._notes):
@@ -167,6 +188,9 @@ class _ImageRun:
     def _sampled(self, groups: Sequence[Sequence[float]], number: int) -> None:
         self._monitor.sampled(SampledBatch(groups, readable=len(groups)), step=number)
 
+    def _drawn(self, pictures: torch.Tensor, prompts: Sequence[str], rewards: torch.Tensor, number: int) -> None:
+        self._watch.drawn(pictures.float().numpy(), prompts, rewards.tolist(), number)
+
     def _evaluated(self) -> dict[str, float | None]:
         """Draw without chance after the first noise, write a sheet of pictures, and measure the prompts held out."""
         section, image = self._configuration.evaluation, self._configuration.image
@@ -180,6 +204,10 @@ class _ImageRun:
             _sheet(sheet_pictures, section.pictures),
             parents=True,
         )
+        if self._first is None:
+            self._first = pictures
+        else:
+            self._watch.measured(drift(pictures.float().numpy(), self._first.float().numpy(), asked))
         if not self._held_out or self._reward is None:
             return {}
         scores, _ = self._reward(pictures, asked, [{"prompt_id": prompt} for prompt in asked])
@@ -190,6 +218,7 @@ class _ImageRun:
             "diversity": diversity(pictures * 2 - 1, asked),
         }
         self._tell("evaluated", numbers)
+        self._watch.happened(TrainingEvent("evaluated", self._step, image.steps, numbers))
         return numbers
 
     def _save(self) -> None:
@@ -199,6 +228,8 @@ class _ImageRun:
             remove_unfinished(self._folder.path)
             path.mkdir()
             torch.save(self._learner.state(), path / _STATE)
+            torch.save(self._first, path / _FIRST)
+            self._watch.save(path)
             self._policy.save(path)
             declare_whole(path, self._step, keep=self._configuration.checkpoints.keep)
         self._tell("saved")

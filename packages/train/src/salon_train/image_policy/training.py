@@ -137,9 +137,11 @@ class RewardLearner(PolicyLearner):
         prompts: Sequence[str],
         seed: int,
         sampled: Callable[[Sequence[Sequence[float]], int], object] = lambda groups, number: None,
+        drawn: Callable[[Tensor, Sequence[str], Tensor, int], object] = lambda pictures, prompts, rewards, number: None,
     ) -> None:
         super().__init__(policy, policy.parameters(), settings.learning_rate, seed=seed)
         self._reward, self._settings, self._prompts, self._sampled = reward, settings, prompts, sampled
+        self._drawn = drawn
         self._times = policy.times(settings.ways)
         self._places = chance_steps(self._times, settings.noise) - settings.window + 1
         if self._places < 1:
@@ -180,6 +182,7 @@ class FlowGRPO(RewardLearner):
         prompts: of the pictures.
         seed: of prompts, noise, windows and chance.
         sampled: called with the rewards of each group and the step's number, before anything is learned.
+        drawn: called then, too, with the pictures, their prompts, their rewards and the step's number.
 
     Raises:
         InputError: the window is longer than the steps that may have chance.
@@ -216,6 +219,7 @@ class FlowGRPO(RewardLearner):
             "frac_reward_zero_std": float((advantage.reshape(groups.shape) == 0).all(1).float().mean()),
             "diversity": diversity(pictures * 2 - 1, prompts) if settings.group > 1 else None,
         }
+        self._drawn(pictures, prompts, paid, number)
         self._sampled(groups.tolist(), number)
         if not advantage.any():
             return facts

@@ -89,12 +89,16 @@ def _all(names: Collection[str]) -> Iterable[CurveGroup]:
     yield _group(held, "F1 by label", _begin(names, f"{HELD_OUT}f1/", label_text), share=True)
     yield _group(held, "Share of answers", _present(names, verdicts), share=True)
     yield _group(held, "Mean tokens of answers", _in_order(_begin(names, f"{HELD_OUT}length_", _verdict)))
-    known = {*f1, *verdicts}
+    both = f"{HELD_OUT}reward"
+    known = {*f1, *verdicts, *({both} if "reward" in names else ())}
     for name in _others(names, HELD_OUT, known, (f"{HELD_OUT}f1/", f"{HELD_OUT}length_")):
         yield _group(held, name.removeprefix(HELD_OUT), {name: name.removeprefix(HELD_OUT)})
 
     paid = "Rewards"
-    yield _group(paid, "Reward, the weighted sum", _present(names, {"reward": "mean of completions"}))
+    if both in names and "reward" in names:  # of an image policy: does it rise on prompts that earn nothing, too?
+        yield _group(paid, "Reward while learning and on prompts held out", {"reward": "learning", both: "held out"})
+    else:
+        yield _group(paid, "Reward, the weighted sum", _present(names, {"reward": "mean of completions"}))
     rewards = _begin(names, "rewards/")
     means = {name: called.removesuffix("/mean") for name, called in rewards.items() if called.endswith("/mean")}
     for name, reward in _some(means):

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from salon_rewards.monitors import MONITORS, AnswerForm, Thresholds
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import MonitorsSection
+from salon_train.image_policy.picture_monitors import PictureBoard
 from salon_train.report.folders import StageRun
 from salon_train.report.history import MONITOR
 from salon_train.run.monitor_hook import board_of
@@ -31,6 +32,8 @@ def thresholds_of(stage: StageRun) -> dict[str, Thresholds]:
     for grammar in AnswerForm:
         known = {build.name for build in MONITORS[grammar]}
         thresholds |= _held(stage, grammar, {name: pair for name, pair in own.items() if name in known})
+    if stage.folder.name == "image":
+        thresholds |= _held(stage, None, own)
     if stage.besides is None:
         for warning in stage.history.warned:
             if warning.monitor in thresholds and warning.threshold is not None and warning.verdict in ("warn", "stop"):
@@ -40,9 +43,11 @@ def thresholds_of(stage: StageRun) -> dict[str, Thresholds]:
     return {name: held for name, held in thresholds.items() if MONITOR + name in stage.history.curves}
 
 
-def _held(stage: StageRun, grammar: AnswerForm, own: Mapping[str, object]) -> dict[str, Thresholds]:
+def _held(stage: StageRun, grammar: AnswerForm | None, own: Mapping[str, object]) -> dict[str, Thresholds]:
+    """Return the thresholds of the monitors of a grammar; None: of pictures."""
     try:
-        board: Any = board_of(MonitorsSection.model_validate({"thresholds": own}), grammar)
+        section = MonitorsSection.model_validate({"thresholds": own})
+        board: Any = PictureBoard(section) if grammar is None else board_of(section, grammar)
     except (ValidationError, InputError) as error:
         problem = error.problem if isinstance(error, InputError) else error.errors()[0]["msg"]
         source = stage.folder / "changeable.json"

@@ -21,6 +21,7 @@ from salon_train.run.early_abort import DegeneratedError
 from salon_train.run.events import TrainingEvent, TrainingWatcher
 
 if TYPE_CHECKING:
+    from salon_train.image_policy.picture_monitors import PictureBoard
     from salon_train.run.completion_parsing import SampledCompletions
 
 _STATE: Final = "monitors.pickle"
@@ -78,11 +79,22 @@ class RunWatch:
         metric: what of an evaluation is held against the reward, by name.
     """
 
+    look_at = "completions (completions.jsonl)"
+    """What a person looks at when a monitor has ended a run."""
+    go_on = 'set monitors.on_{verdict} = "log" or monitors.thresholds'
+    """What lets the run continue all the same."""
+
     def __init__(
-        self, board: MonitorBoard, section: MonitorsSection, watcher: TrainingWatcher, *, steps: int, metric: str
+        self,
+        board: "MonitorBoard | PictureBoard",
+        section: MonitorsSection,
+        watcher: TrainingWatcher,
+        *,
+        steps: int,
+        metric: str,
     ) -> None:
         self._metric = metric
-        self._board = board
+        self._board: Any = board
         self._section = section
         self._watcher = watcher
         self._steps = steps
@@ -142,11 +154,20 @@ class RunWatch:
         acts = {Alarm.WARN: self._section.on_warn, Alarm.STOP: self._section.on_stop}
         for alarm in seen.alarms:
             if alarm.verdict in acts and acts[alarm.verdict] == "stop":
-                raise DegeneratedError(f"monitor {alarm.name}", seen.step, _sentence(alarm))
+                raise DegeneratedError(f"monitor {alarm.name}", seen.step, self._sentence(alarm))
             if self._loud.get(alarm.name) is not alarm.verdict:
                 facts = {"monitor": alarm.name, "verdict": str(alarm.verdict), "value": alarm.value}
                 self._tell("warned", seen.step, {**facts, "threshold": alarm.threshold, "detail": alarm.detail})
         self._loud = {alarm.name: alarm.verdict for alarm in seen.alarms}
+
+    def _sentence(self, alarm: Reading) -> str:
+        crossed = "below" if alarm.downwards else "at or above"
+        return (
+            f"ended at step {alarm.step}: the monitor {alarm.name} says {alarm.verdict}: {alarm.value:.4g} is {crossed} "
+            f"{alarm.threshold:.4g} ({alarm.detail}).\n"
+            f"The policy games its reward: look at {self.look_at}, and change the reward. To go on all the same, "
+            f"{self.go_on.format(verdict=alarm.verdict)}."
+        )
 
     def _tell(self, what: str, step: int, facts: Mapping[str, object]) -> None:
         self._watcher.happened(TrainingEvent(what, step, self._steps, facts))  # type: ignore[arg-type]  # plain values
@@ -162,13 +183,3 @@ def _told(reading: Reading) -> dict[str, object]:
         "samples": reading.samples,
         "detail": reading.detail,
     }
-
-
-def _sentence(alarm: Reading) -> str:
-    crossed = "below" if alarm.downwards else "at or above"
-    return (
-        f"ended at step {alarm.step}: the monitor {alarm.name} says {alarm.verdict}: {alarm.value:.4g} is {crossed} "
-        f"{alarm.threshold:.4g} ({alarm.detail}).\n"
-        f"The policy games its reward: look at completions (completions.jsonl), and change the reward. To go on all the same, "
-        f'set monitors.on_{alarm.verdict} = "log" or monitors.thresholds.'
-    )

@@ -8,7 +8,8 @@
     ask = "Is the text {words} on the poster easy to read?"
     answer = "yes/no"                       or "1-5", "expected", "score", a list of labels, a JSON schema
 
-A word in braces is a column of the prompts, or ``prompt``. Every number is given with an interval.
+A word in braces is a column of the prompts, or ``prompt``. Every number is given with an interval. With
+``shows = ["source", "result"]`` a question is about the file in the column ``source`` and what was made of it.
 """
 
 import math
@@ -16,11 +17,12 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from salon_bench.suites.contract.base import SuiteBase, given
+from salon_bench.suites.contract.formulas import Formula
 from salon_bench.suites.contract.prompt_files import read_prompts
 from salon_bench.suites.contract.questions import (
     UNITS,
@@ -30,20 +32,23 @@ from salon_bench.suites.contract.questions import (
     PictureQuestion,
     YesNo,
     ask_all,
-    filled,
     form_of,
     numbers_of,
     parents_first,
     placeholders,
+    with_roles,
 )
 from salon_bench.suites.contract.soft_answers import OFF_MENU, soft_form
 from salon_bench.suites.contract.suite import Case, Examination, RewardSpec, SuitePrompt, Summary
+from salon_judges.formats.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generations, read_generations
+from salon_judges.media import PicturePolicy, VideoPolicy
 from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import Fault, InputError
 from salon_taxonomy.records import Score
 from salon_taxonomy.taxonomy_file import Places
 from salon_taxonomy.toml_files import parse_toml, read_text
-from salon_taxonomy.verdict import Scored, Unscored, Verdict
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,13 +57,31 @@ OVERALL: Final = "overall"
 """The dimension of the number over all questions."""
 _RULES_VERSION: Final = 2  # raised by hand when instructions, parsers or rows change their meaning
 _QUESTION: Final = "question"
-_LATER_KEYS: Final = ("soft", "prompt", "units")
+_LATER_KEYS: Final = ("soft", "prompt", "units", "shows", "when")
 """Keys of a question without which a file keeps the version that it had before they existed."""
+_LATER_TABLE_KEYS: Final = ("soft", "shows", "frames_per_second", "over")
+"""The same of the keys before the questions."""
+_NUMBER: Final = "number"
 _EACH: Final = "each"
+_RESULT: Final = {MediaRole.RESULT: 1}
 _ITEMS: Final = (
     "An item is a text, or a table of text, needs (numbers, from 1, of other items of a yes-or-no question) and answer (which "
     'answer = "expected" expects).'
 )
+
+
+def _roles_of(names: list[str]) -> list[str]:
+    """Check the names of roles that a file shows."""
+    roles = [name.removesuffix("?") for name in names]
+    allowed = [role.value for role in MediaRole]
+    if not roles or len(set(roles)) < len(roles) or set(roles) - set(allowed) or f"{MediaRole.RESULT}?" in names:
+        listed = ", ".join(allowed)
+        raise ValueError(f"must name roles, each once: {listed}; with a ? those that some prompts lack, but not the result")
+    return names
+
+
+Shows: TypeAlias = Annotated[list[str], AfterValidator(_roles_of)]
+"""Roles in the order in which they are shown; those with a question mark where the prompt has them."""
 
 
 class QuestionTable(BaseModel):
@@ -79,6 +102,8 @@ class QuestionTable(BaseModel):
         prompt: of ``answer = "score"``: the column that scorers are given in place of the prompt; texts of a list are lines.
         units: of ``answer = "score"``: the column with the number of units (words, objects) that a picture's score is the mean
             of; means over pictures are over all their units.
+        shows: as of the file; None: as the file says.
+        when: a formula over the columns of the prompts; where it is false, the question is not asked. None: always.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -92,6 +117,26 @@ class QuestionTable(BaseModel):
     needs: list[str] = []
     weight: float = Field(default=1.0, gt=0, le=1000)
     prompt: str | None = Field(default=None, min_length=1)
+    units: str | None = Field(default=None, min_length=1)
+    shows: Shows | None = None
+    when: str | None = Field(default=None, min_length=1)
+
+
+class NumberTable(BaseModel):
+    """A table ``[[number]]`` of a suite file: a number of each picture by a formula (``formulas.py``).
+
+    Attributes:
+        id: its name in tables; ``overall`` for the one that pictures are ranked and paid by.
+        formula: over the answers, earlier numbers and the columns of the prompt.
+        range: the lowest and the highest value; None: a reward cannot be made from it.
+        units: a formula over the columns of the prompt: how often the picture counts in means. None: once.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
+    formula: str = Field(min_length=1)
+    range: list[float] | None = Field(default=None, min_length=2, max_length=2)
     units: str | None = Field(default=None, min_length=1)
 
 
@@ -109,6 +154,10 @@ class SuiteTable(BaseModel):
         soft: every question is soft that does not say otherwise.
         interval: ``wilson`` (shares alone), ``bootstrap`` or ``none``. Default: Wilson's for shares, a bootstrap for means.
         confidence: of the intervals.
+        shows: the roles of the pictures and videos that questions show, in order; each but ``result`` is a column of the
+            prompts (``prompt_files.py``). ``"mask?"``: where a prompt has one. None: the result alone.
+        over: what means are over: all ``prompts``, or ``groups``, each of which counts alike. None: prompts.
+        frames_per_second: results and files of prompts may be videos, of which so many frames are shown; None: pictures.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -122,6 +171,9 @@ class SuiteTable(BaseModel):
     soft: bool = False
     interval: Literal["wilson", "bootstrap", "none"] | None = None
     confidence: float = Field(default=0.95, gt=0, lt=1)
+    shows: Shows | None = None
+    over: Literal["prompts", "groups"] | None = None
+    frames_per_second: float | None = Field(default=None, gt=0, le=1000)
 
 
 class DeclaredSuite(SuiteBase):
@@ -131,6 +183,7 @@ class DeclaredSuite(SuiteBase):
         table: the keys of the file.
         questions: each with the form of its answer.
         file: where it was read.
+        numbers: made of their answers.
 
     Example:
         >>> import tempfile
@@ -142,20 +195,33 @@ class DeclaredSuite(SuiteBase):
         ('posters', ('legible',))
     """
 
-    def __init__(self, table: SuiteTable, questions: Sequence[tuple[QuestionTable, Form]], file: Path) -> None:
+    def __init__(
+        self,
+        table: SuiteTable,
+        questions: Sequence[tuple[QuestionTable, Form]],
+        file: Path,
+        numbers: Sequence[NumberTable] = (),
+    ) -> None:
         self.table = table
+        self.numbers = tuple(numbers)
         self.questions = tuple(questions)
         self.file = file.resolve()
         self.steps = tuple(question.id for question, _ in questions)
+        if table.frames_per_second is not None:
+            self.pictures = PicturePolicy(video=VideoPolicy(frames_per_second=table.frames_per_second), mixed=True)
         none_paid = None if any(self._spans.values()) or self._means else "no answer to its questions is a number"
+        if any(number.id == OVERALL and number.range is None for number in numbers):
+            none_paid = "its number overall has no range"
         self.reward = RewardSpec(of=self._reward, why_not=none_paid)
         self.soft_steps = tuple(question.id for question, form in questions if form.weigh is not None)
-        left_out = set() if table.soft else {"soft"}  # files without the key keep the version that they had
+        left_out = {name for name in _LATER_TABLE_KEYS if not getattr(table, name)}
         whole: dict[str, Digestible] = {"table": table.model_dump(mode="json", exclude=left_out), "rules": _RULES_VERSION}
         asked = [
             each.model_dump(mode="json", exclude={key for key in _LATER_KEYS if getattr(each, key) is None})
             for each, _ in questions
         ]
+        if numbers:
+            whole["numbers"] = [each.model_dump(mode="json") for each in numbers]
         self.version = digest("declared suite", {**whole, "questions": asked})
 
     @property
@@ -173,17 +239,18 @@ class DeclaredSuite(SuiteBase):
         text = read_text(path)
         document = parse_toml(text, source=path)
         places = Places(text, path)
-        table = places.model(SuiteTable, {key: value for key, value in document.items() if key != _QUESTION})
+        table = places.model(SuiteTable, {key: value for key, value in document.items() if key not in (_QUESTION, _NUMBER)})
         questions = _questions(document.get(_QUESTION), places, soft=table is not None and table.soft)
+        numbers = _numbers(document.get(_NUMBER), questions, places)
         if table is not None:
-            _check_together(table, questions, places)
+            _check_together(table, questions, numbers, places)
         faults = places.faults()
         if faults:
             first = faults[0].at()
             first.hint = f"{len(faults) - 1} more in this file." if len(faults) > 1 else None
             raise first
         assert table is not None  # noqa: S101 — otherwise there are faults
-        return cls(table, questions, path)
+        return cls(table, questions, path, numbers)
 
     def prompts(self, source: Path | None) -> Sequence[SuitePrompt]:
         """Return the prompts of the user's file, or of the one that the suite file names.
@@ -194,7 +261,7 @@ class DeclaredSuite(SuiteBase):
         own = None if self.table.prompts is None else self.file.parent / self.table.prompts
         hint = 'Give --prompts FILE, or write prompts = "FILE" into the suite file.'
         file = given(source or own, f"the suite {self.name} names no prompts", hint)
-        prompts = read_prompts(file, self.name, self.table.query)
+        prompts = read_prompts(file, self.name, self.table.query, self._given_roles)
         for item in prompts:
             self._check(item, prompts.source)
         return prompts
@@ -204,7 +271,7 @@ class DeclaredSuite(SuiteBase):
             name: question.id
             for question, _ in self.questions
             for name in (*placeholders(question.ask), *filter(None, [question.each, question.prompt, question.units]))
-            if name != "prompt" and not (name == _EACH and question.each)
+            if name != "prompt" and not (name == _EACH and question.each) and name not in self._shows(question)
         }
         if self.table.group is not None:
             wanted[self.table.group] = "group"
@@ -221,10 +288,70 @@ class DeclaredSuite(SuiteBase):
                 problem = f"the prompt {item.prompt.prompt_id!r}: units are a number above 0, not"
                 raise InputError(problem, source=source, column=column, value=units)
         try:
+            self._try_formulas(item)
+        except InputError as error:
+            raise InputError(
+                f"the prompt {item.prompt.prompt_id!r}: {error.problem}",
+                source=source,
+                value=error.value,
+                allowed=error.allowed,
+            ) from error
+        try:
             parents_first([each for _, each in self._asked(item.facts, item.prompt.text)])
         except InputError as error:
             problem = f"the prompt {item.prompt.prompt_id!r}: {error.problem}"
             raise InputError(problem, source=source, column=error.column, value=error.value, hint=_ITEMS) from error
+
+    def _try_formulas(self, item: SuitePrompt) -> None:
+        """Compute every formula of a prompt, as if each answer was 1.
+
+        Raises:
+            InputError: a name is neither a number nor a column, it computes with texts, or gives units that are not above 0.
+        """
+        if self.table.over == "groups" and isinstance(item.facts.get(self.table.group or ""), list):
+            raise InputError('with over = "groups" a prompt is in one group, not in', value=item.facts[self.table.group or ""])
+        for question, _ in self.questions:
+            _is_asked(question, item.facts)
+        known: dict[str, Verdict[float]] = dict.fromkeys(
+            (name for name in self._spans if not name.endswith(UNITS)), Scored(1.0)
+        )
+        for number in self.numbers:
+            Formula(number.formula).value(known, item.facts)
+            units = Scored(1.0) if number.units is None else Formula(number.units).value({}, item.facts)
+            if not isinstance(units, Scored) or units.value <= 0:
+                raise InputError("units are a number above 0; look at", value=number.units)
+
+    def _made(self, case: Case, task: str, answers: dict[str, Verdict[float]]) -> list[Score]:
+        """Return the rows of the numbers that formulas make of a picture's answers."""
+        rows = []
+        known = {name: Unscored(Reason.NOT_REPORTED, "the question was not asked") for name in self._spans} | answers
+        for number in self.numbers:
+            known[number.id] = verdict = Formula(number.formula).value(known, case.facts)
+            rows.append(case.score(task, number.id, verdict))
+            if number.units is not None:
+                units = Formula(number.units).value({}, case.facts)
+                rows.append(case.score(task, number.id + UNITS, units if isinstance(verdict, Scored) else verdict))
+        return rows
+
+    def generations(self, source: Path, model: str, prompts: Sequence[SuitePrompt]) -> Generations:
+        """Return the files of a folder that are named by prompt, or those that a table names; videos where the file says so."""
+        suffixes = PICTURE_SUFFIXES if self.table.frames_per_second is None else (*PICTURE_SUFFIXES, *VIDEO_SUFFIXES)
+        return read_generations(source, model, [item.prompt.prompt_id for item in prompts], suffixes=suffixes)
+
+    def _shows(self, question: QuestionTable) -> dict[MediaRole, bool]:
+        """Return the roles that a question shows, in order; true: the prompt must have it. Empty: the result alone."""
+        names = question.shows or self.table.shows or []
+        return {MediaRole(name.removesuffix("?")): not name.endswith("?") for name in names}
+
+    @property
+    def _given_roles(self) -> dict[MediaRole, bool]:
+        """The roles of files that come with prompts; true: every prompt needs one."""
+        roles: dict[MediaRole, bool] = {}
+        for question, _ in self.questions:
+            for role, needed in self._shows(question).items():
+                roles[role] = needed or roles.get(role, False)
+        roles.pop(MediaRole.RESULT, None)
+        return roles
 
     def examine(self, case: Case) -> Examination:
         """Ask every question; a number without a verdict is a row with the reason."""
@@ -235,33 +362,43 @@ class DeclaredSuite(SuiteBase):
         group = self.name if self.table.group is None else case.facts[self.table.group]
         task = SEVERAL_GROUPS.join(map(str, group)) if isinstance(group, list) else str(group)
         rows: list[Score] = []
+        answers: dict[str, Verdict[float]] = {}
         worth: list[tuple[float, Verdict[float]]] = []
         for weight, question in asked:
             for name, verdict in numbers_of(question.form, verdicts[question.step]).items():
                 row = case.score(task, question.step + name, verdict)
                 rows.append(row)
+                answers[row.dimension] = verdict
                 if self._spans[self._metric(row.dimension)] is not None:
                     value = Scored(self._worth(row) or 0.0) if isinstance(verdict, Scored) else verdict
                     worth.append((weight, value))
         if self.table.overall is not None:
             rows.append(case.score(task, OVERALL, _overall(worth, self.table.overall)))
-        return rows
+        return [*rows, *self._made(case, task, answers)]
 
     def _asked(self, facts: Mapping[str, Digestible], prompt: str) -> list[tuple[float, PictureQuestion]]:
         """Return the questions about a prompt's picture, each with its weight."""
-        return [(table.weight, each) for table, form in self.questions for each in _asked(table, form, facts, prompt)]
+        return [
+            (table.weight, each)
+            for table, form in self.questions
+            if _is_asked(table, facts)
+            for each in _asked(table, form, facts, prompt, _counts(self._shows(table), facts))
+        ]
 
     def aggregate(self, scores: "pl.DataFrame", assessments: "pl.DataFrame") -> Summary:
         """Return every number over all prompts, and by group, with its interval."""
         from salon_bench.suites.contract.tables import interval_over_prompts, mean_lines, summary_of, words_of_intervals
 
         shares = {each.id + name for each, form in self.questions for name in form.shares}
+        shares |= {number.id for number in self.numbers if Formula(number.formula).is_share}
         if self.table.overall == "all":
             shares.add(OVERALL)
         if self.table.interval == "bootstrap":
             shares = set()
         metrics = {name: self._metric(name) for name in scores["dimension"].unique()}
         scores = _weighed(scores.with_columns(scores["dimension"].replace(metrics)), self._units)
+        if self.table.over == "groups":
+            scores = _groups_alike(scores)
         none = self.table.interval == "none"
         estimate = partial(interval_over_prompts, shares=shares, confidence=self.table.confidence, none=none)
         order = [OVERALL, *self._spans]
@@ -274,7 +411,12 @@ class DeclaredSuite(SuiteBase):
 
     @property
     def _spans(self) -> dict[str, tuple[float, float] | None]:
-        return {each.id + name: span for each, form in self.questions for name, span in form.spans.items()}
+        spans = {each.id + name: span for each, form in self.questions for name, span in form.spans.items()}
+        for number in self.numbers:
+            spans[number.id] = None if number.range is None else (number.range[0], number.range[1])
+            if number.units is not None:
+                spans[number.id + UNITS] = None
+        return spans
 
     @property
     def _means(self) -> set[str]:
@@ -284,7 +426,8 @@ class DeclaredSuite(SuiteBase):
     @property
     def _units(self) -> dict[str, str]:
         """The dimensions that count units, each with the one whose values they weigh."""
-        return {each.id + UNITS: each.id for each, _ in self.questions if each.units is not None}
+        named: list[QuestionTable | NumberTable] = [*(each for each, _ in self.questions), *self.numbers]
+        return {each.id + UNITS: each.id for each in named if each.units is not None}
 
     def _metric(self, dimension: str) -> str:
         """Return the number that a row counts in: ``detail`` for ``detail.3``, the third item of the question ``detail``."""
@@ -298,12 +441,33 @@ class DeclaredSuite(SuiteBase):
     def _reward(self, row: Score) -> float | None:
         if self.table.overall is not None:
             return row.value if row.dimension == OVERALL else None
+        if any(number.id == OVERALL for number in self.numbers):
+            return self._worth(row) if row.dimension == OVERALL else None
         if any(self._spans.values()):
             return self._worth(row)
         return row.value if self._metric(row.dimension) in self._means else None  # in units that only the user can scale
 
 
-def _asked(table: QuestionTable, form: Form, facts: Mapping[str, Digestible], prompt: str) -> list[PictureQuestion]:
+def _is_asked(table: QuestionTable, facts: Mapping[str, Digestible]) -> bool:
+    return table.when is None or Formula(table.when).holds(facts)
+
+
+def _counts(roles: Mapping[MediaRole, bool], facts: Mapping[str, Digestible]) -> dict[MediaRole, int]:
+    """Return how many pictures and videos there are in each role; a role that the prompt may lack is left out then.
+
+    Raises:
+        KeyError: the facts know nothing of a role.
+    """
+    counts = {}
+    for role in roles:
+        files = [None] if role == MediaRole.RESULT else facts[role.value]
+        counts[role] = len(files) if isinstance(files, list) else 1
+    return {role: count for role, count in counts.items() if count or roles[role]}
+
+
+def _asked(
+    table: QuestionTable, form: Form, facts: Mapping[str, Digestible], prompt: str, roles: Mapping[MediaRole, int]
+) -> list[PictureQuestion]:
     """Return the questions of one table about a prompt's picture: one, or one for each item.
 
     Raises:
@@ -313,7 +477,8 @@ def _asked(table: QuestionTable, form: Form, facts: Mapping[str, Digestible], pr
     if table.each is None:
         shown = None if table.prompt is None else _lines(facts[table.prompt])
         own = form if table.units is None else AnyScore(cast("float", facts[table.units]))
-        return [PictureQuestion(table.id, filled(table.ask, words), own, tuple(table.needs), shown)]
+        shows, whole = with_roles(table.ask, roles or _RESULT, words)
+        return [PictureQuestion(table.id, whole, own, tuple(table.needs), shown, tuple(shows))]
     items = facts[table.each]
     asked = []
     for number, item in enumerate(items if isinstance(items, list) else [items], start=1):
@@ -328,7 +493,8 @@ def _asked(table: QuestionTable, form: Form, facts: Mapping[str, Digestible], pr
             raise InputError("cannot be asked about:", column=table.each, value=item)
         parents = (*table.needs, *(f"{table.id}.{parent}" for parent in needs))
         own = form if table.answer != "expected" else _expecting(form, fields.get("answer"))
-        asked.append(PictureQuestion(f"{table.id}.{number}", filled(table.ask, {**words, _EACH: text}), own, parents))
+        shows, whole = with_roles(table.ask, roles or _RESULT, {**words, _EACH: text})
+        asked.append(PictureQuestion(f"{table.id}.{number}", whole, own, parents, shows=tuple(shows)))
     return asked
 
 
@@ -350,6 +516,14 @@ def _weighed(scores: "pl.DataFrame", units: Mapping[str, str]) -> "pl.DataFrame"
     counted = scores.filter(pl.col("dimension").is_in(list(units))).with_columns(pl.col("dimension").replace(units))
     weights = counted.select(*row, weight="value")
     return scores.join(weights, on=row, how="left", nulls_equal=True).with_columns(pl.col("weight").fill_null(1.0))
+
+
+def _groups_alike(scores: "pl.DataFrame") -> "pl.DataFrame":
+    """Return the rows with weights by which each group counts alike in the mean over all."""
+    import polars as pl
+
+    whole = pl.col("weight").filter(pl.col("value").is_not_null()).sum().over("dimension", "task")
+    return scores.with_columns(weight=pl.col("weight") / whole)
 
 
 def _expecting(form: Form, answer: object) -> Form:
@@ -397,6 +571,8 @@ def _questions(tables: object, places: Places, *, soft: bool) -> list[tuple[Ques
         except InputError as error:
             add(error.problem, key=error.key, value=error.value, allowed=error.allowed)
             continue
+        if table.when is not None and (fault := _fault_of(table.when)) is not None:
+            add(fault.problem, key="when", value=fault.value, allowed=fault.allowed)
         if table.id == OVERALL or any(table.id == other.id for other, _ in questions):
             add("is the name of another number already:", key="id", value=table.id)
         if table.each is not None and _EACH not in placeholders(table.ask):
@@ -408,6 +584,33 @@ def _questions(tables: object, places: Places, *, soft: bool) -> list[tuple[Ques
                 add(problem, key="needs", value=parent, allowed=yes_no)
         questions.append((table, form))
     return questions
+
+
+def _numbers(tables: object, questions: Sequence[tuple[QuestionTable, Form]], places: Places) -> list[NumberTable]:
+    """Return the tables ``[[number]]`` that are right; the faults of the others are noted."""
+    numbers: list[NumberTable] = []
+    for index, values in enumerate(tables if isinstance(tables, list) else []):
+        table = places.model(NumberTable, values, table=_NUMBER, index=index)
+        if table is None:
+            continue
+        add = partial(places.add, Fault.BAD_VALUE, table=_NUMBER, index=index)
+        for key, text in (("formula", table.formula), ("units", table.units)):
+            if text is not None and (fault := _fault_of(text)) is not None:
+                add(fault.problem, key=key, value=fault.value, allowed=fault.allowed)
+        if table.range is not None and not -math.inf < table.range[0] < table.range[1] < math.inf:
+            add("is a lowest and a highest number, not", key="range", value=table.range)
+        if table.id in {*(each.id for each, _ in questions), *(each.id for each in numbers)}:
+            add("is the name of another number already:", key="id", value=table.id)
+        numbers.append(table)
+    return numbers
+
+
+def _fault_of(formula: str) -> InputError | None:
+    try:
+        Formula(formula)
+    except InputError as error:
+        return error
+    return None
 
 
 def _for_scorers(table: QuestionTable, form: Form) -> Form:
@@ -423,8 +626,14 @@ def _for_scorers(table: QuestionTable, form: Form) -> Form:
     return AnyScore(None if table.units is None else 1.0)
 
 
-def _check_together(table: SuiteTable, questions: Sequence[tuple[QuestionTable, Form]], places: Places) -> None:
+def _check_together(
+    table: SuiteTable, questions: Sequence[tuple[QuestionTable, Form]], numbers: Sequence[NumberTable], places: Places
+) -> None:
     """Note the faults of keys that depend on the questions."""
+    if table.overall is not None and any(number.id == OVERALL for number in numbers):
+        places.add(Fault.BAD_VALUE, "is a [[number]] already; leave one of both out:", key=OVERALL, value=table.overall)
+    if table.over == "groups" and table.group is None:
+        places.add(Fault.BAD_VALUE, "needs the key group beside:", key="over", value=table.over)
     spans = {each.id + name: span for each, form in questions for name, span in form.spans.items()}
     if table.overall is not None and questions and not any(spans.values()):
         problem = "no question has a lowest and highest value to make it from:"

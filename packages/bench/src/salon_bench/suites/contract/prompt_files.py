@@ -5,17 +5,24 @@ prompts.csv|json|jsonl|parquet
                              a table: prompt (or Prompt, text), and if wanted prompt_id; further columns are facts of the prompt
 prompts/                     a folder: a prompt in each <prompt_id>.txt; a picture without one is a prompt without words
 released/                    a folder of any files, with a SQL query that makes such a table of them
+
+A suite that shows a prompt's own pictures names their roles (``MediaRole``); then the columns of those names hold files: a path
+from the folder of the table, or in Parquet the bytes, as they are or in a struct of ``bytes`` and ``path``; a list for several.
+``source_sha256`` beside ``source`` is checked where it is there.
 """
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from salon_bench.suites.contract.suite import SuitePrompt
 from salon_console.hub_files import linked_folder
 from salon_console.table_rows import TABLE_ENDINGS, TableRow, UsableRows, unique_rows
-from salon_judges.formats.generations import PICTURE_SUFFIXES
-from salon_taxonomy.digest import Digestible
+from salon_judges.formats.generation_tables import located
+from salon_judges.formats.generations import PICTURE_SUFFIXES, Generated
+from salon_taxonomy.digest import Digestible, file_sha256
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Prompt
 
@@ -28,22 +35,27 @@ LONGEST_ID: Final = 200
 _COLUMNS: Final = ("prompt", "Prompt", "text")
 _OWN: Final = ("prompt_id", *_COLUMNS)
 _ENDINGS: Final = (".txt", *TABLE_ENDINGS)
+_SHA256: Final = "_sha256"
+"""Behind the name of a role, the column with the digests of its files."""
 
 
-def read_prompts(source: Path, suite: str, query: str | None = None) -> UsableRows[SuitePrompt]:
+def read_prompts(
+    source: Path, suite: str, query: str | None = None, roles: Mapping[MediaRole, bool] | None = None
+) -> UsableRows[SuitePrompt]:
     """Read the prompts of a file or folder.
 
     Args:
         source: as in the module's description.
         suite: the suite's name, for the rows of ``prompts``.
         query: one SELECT of DuckDB over the files of the folder ``source`` (:func:`queried_rows`).
+        roles: of the pictures and videos that come with a prompt; true: every prompt needs one.
 
     Returns:
         The prompts in the file's order, or by name; further columns are their facts. A row that cannot be used is left out and
-        named.
+        named. The fact of a role is the list of the SHA-256 of its files.
 
     Raises:
-        InputError: the source is missing or of another kind, or none of its rows can be used.
+        InputError: the source is missing or of another kind, none of its rows can be used, or a row lacks a file that it needs.
 
     Example:
         >>> import tempfile
@@ -53,8 +65,13 @@ def read_prompts(source: Path, suite: str, query: str | None = None) -> UsableRo
         >>> item.prompt.prompt_id, item.prompt.text, item.facts
         ('0001', 'a red cube', {'style': 'photo'})
     """
+    files = roles or {}
     if query is not None:
-        return _unique(source, suite, queried_rows(source, query))
+        return _unique(source, suite, files, queried_rows(source, query))
+    if any(files.values()) and source.suffix.lower() not in TABLE_ENDINGS:
+        needed = next(role for role, needed in files.items() if needed)
+        hint = f"Write a table with a column {needed} of paths beside the prompts."
+        raise InputError("a suite that shows files of prompts needs a table", source=source, allowed=TABLE_ENDINGS, hint=hint)
     if source.is_dir():
         usable = UsableRows(source, _folder(source, suite))
         if not usable:
@@ -68,7 +85,7 @@ def read_prompts(source: Path, suite: str, query: str | None = None) -> UsableRo
         return UsableRows(source, lines)
     if source.suffix.lower() not in _ENDINGS:
         raise InputError("unknown kind of prompt file", source=source, value=source.suffix, allowed=_ENDINGS)
-    return _unique(source, suite)
+    return _unique(source, suite, files)
 
 
 def queried_rows(folder: Path, query: str) -> list[TableRow]:
@@ -91,10 +108,18 @@ def queried_rows(folder: Path, query: str) -> list[TableRow]:
     return [TableRow(folder, number, row) for number, row in enumerate(rows, 1)]
 
 
-def _unique(source: Path, suite: str, rows: list[TableRow] | None = None) -> UsableRows[SuitePrompt]:
-    return unique_rows(
-        source, lambda row: _row(row, suite), lambda prompt: prompt.prompt.prompt_id, "prompt_id", what="prompt", rows=rows
-    )
+def _unique(
+    source: Path, suite: str, roles: Mapping[MediaRole, bool], rows: list[TableRow] | None = None
+) -> UsableRows[SuitePrompt]:
+    def read(row: TableRow) -> SuitePrompt:
+        return _row(row, suite, roles)
+
+    usable = unique_rows(source, read, lambda prompt: prompt.prompt.prompt_id, "prompt_id", what="prompt", rows=rows)
+    columns = {name for role in roles for name in (role.value, role + _SHA256)}
+    without = next((bad.error for bad in usable.left_out if bad.error.column in columns), None)
+    if without is not None:
+        raise without
+    return usable
 
 
 def _folder(source: Path, suite: str) -> Iterator[SuitePrompt]:
@@ -122,7 +147,7 @@ def _text(file: Path) -> str:
         raise InputError("is not UTF-8", source=file) from error
 
 
-def _row(row: TableRow, suite: str) -> SuitePrompt:
+def _row(row: TableRow, suite: str, roles: Mapping[MediaRole, bool]) -> SuitePrompt:
     column = next((name for name in _COLUMNS if name in row.cells), "prompt")
     text = row.text(column)
     if len(text) > LONGEST_PROMPT:
@@ -131,8 +156,46 @@ def _row(row: TableRow, suite: str) -> SuitePrompt:
     prompt_id = str(cell) if isinstance(cell, int) else row.optional_text("prompt_id") or f"{row.number:04d}"
     if len(prompt_id) > LONGEST_ID:
         raise row.problem(f"has more than {LONGEST_ID} characters:", "prompt_id", value=prompt_id)
-    facts = {name: _fact(value) for name, value in row.cells.items() if name not in _OWN}
-    return SuitePrompt(Prompt(prompt_id=prompt_id, suite=suite, text=text), facts)
+    media = tuple(file for role, needed in roles.items() for file in _files(row, prompt_id, role, needed=needed))
+    given = {role.value: [file.sha256 for file in media if file.role == role] for role in roles}
+    facts = {name: _fact(value) for name, value in row.cells.items() if name not in (*_OWN, *given)}
+    return SuitePrompt(Prompt(prompt_id=prompt_id, suite=suite, text=text), facts | given, media)
+
+
+def _files(row: TableRow, prompt_id: str, role: MediaRole, *, needed: bool) -> Iterator[Generated]:
+    """Yield the files of a role of one row.
+
+    Raises:
+        InputError: there is none though one is needed, or a file is missing, lies elsewhere or is another one.
+    """
+    if needed and role.value not in row.cells:
+        raise row.missing(role)
+    cells = _listed(row.cells.get(role.value))
+    if needed and not cells:
+        raise row.problem("has no picture or video to show", role)
+    sums = _listed(row.cells.get(role + _SHA256))
+    for number, cell in enumerate(cells):
+        data = cell.get("bytes") if isinstance(cell, Mapping) else cell
+        path = cell.get("path") if isinstance(cell, Mapping) and data is None else data
+        if isinstance(data, bytes):
+            place, root, sha256 = row.source / f"{role}-{row.number}-{number}", row.source, hashlib.sha256(data).hexdigest()
+        elif isinstance(path, str):
+            data = None
+            place, root = located(path, row.source / "query" if row.source.is_dir() else row.source, row.number, role)
+            if not place.is_file():
+                hint = f"Paths begin at the folder {root}."
+                raise row.problem("there is no such file:", role, value=path, hint=hint)
+            sha256 = file_sha256(place)
+        else:
+            raise row.problem("is neither a path nor the bytes of a file:", role, value=cell)
+        if sums and (len(sums) != len(cells) or sums[number] != sha256):
+            raise row.problem("is not the digest of the file, which is", role + _SHA256, value=sha256)
+        yield Generated(prompt_id, role.value, number, place, root, sha256, role=role, data=data)
+
+
+def _listed(cell: Any) -> list[Any]:
+    """Return the values of a cell, of which a list has several."""
+    return [each for each in (cell if isinstance(cell, list) else [cell]) if each not in (None, "", b"")]
 
 
 def _fact(value: Any) -> Digestible:

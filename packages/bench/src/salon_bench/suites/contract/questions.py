@@ -26,6 +26,7 @@ from salon_taxonomy.answers import (
     parse_yes_or_no,
 )
 from salon_taxonomy.answers.strict_json import Json, JsonError
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Decoding, Question, Token
 from salon_taxonomy.verdict import Scored, Unscored, Verdict
@@ -441,6 +442,7 @@ class PictureQuestion:
         form: of the answer.
         needs: names of earlier yes-or-no questions: where one is answered by no, this one counts as no and is not asked.
         prompt: what scorers are given as the picture's prompt; None: the prompt of the case.
+        shows: what stands in front of the text: roles, each with all of its media, and texts between them.
     """
 
     step: str
@@ -448,11 +450,13 @@ class PictureQuestion:
     form: Form
     needs: tuple[str, ...] = ()
     prompt: str | None = None
+    shows: tuple[str | MediaRole, ...] = (MediaRole.RESULT,)
 
     def inquiry(self, case: Case) -> Inquiry[Any]:
         """Return what the judge is asked about a case."""
         schema = None if self.form.schema is None else dict(self.form.schema)
-        parts = (case.image, f"{self.text}\n{self.form.instruction}")
+        shown = [case.in_role(each) if isinstance(each, MediaRole) else (each,) for each in self.shows]
+        parts = (*(part for parts in shown for part in parts), f"{self.text}\n{self.form.instruction}")
         prompt = (self.prompt or case.prompt.text) if self.form.for_scorers else None
         question = Question(parts, response_schema=schema, decoding=self.form.decoding, prompt=prompt)
         return Inquiry(self.step, question, self.form.parse, self.form.weigh)
@@ -531,6 +535,37 @@ def placeholders(text: str) -> list[str]:
         ['subject', 'prompt']
     """
     return list(dict.fromkeys(_PLACEHOLDER.findall(text)))
+
+
+def with_roles(ask: str, roles: Mapping[MediaRole, int], words: Mapping[str, object]) -> tuple[list[str | MediaRole], str]:
+    """Return what stands in front of a question's last text, and that text.
+
+    A role that the text names in braces is shown there; the others come first, each behind its name where there are several.
+
+    Args:
+        ask: the text of the question.
+        roles: in their order, each with its number of pictures and videos.
+        words: of the other names in braces.
+
+    Example:
+        >>> roles = {MediaRole.SOURCE: 2, MediaRole.RESULT: 1}
+        >>> with_roles("Is the cat gone?", roles, {})[0]
+        ['Sources 1 to 2, in order:', <MediaRole.SOURCE: 'source'>, 'Result:', <MediaRole.RESULT: 'result'>]
+        >>> with_roles("Before: {source} After: {result} Is the cat gone?", roles, {})
+        (['Before:', <MediaRole.SOURCE: 'source'>, 'After:', <MediaRole.RESULT: 'result'>], 'Is the cat gone?')
+    """
+    named = "|".join(roles) or "$^"
+    pieces = re.split(rf"\{{({named})\}}", ask)
+    shows: list[str | MediaRole] = []
+    for role, count in roles.items():
+        if role not in pieces[1::2]:
+            words_of = role.replace("_", " ").capitalize()
+            label = f"{words_of}:" if count == 1 else f"{words_of}s 1 to {count}, in order:"
+            shows += [label, role] if len(roles) > 1 else [role]
+    for text, name in zip(pieces[::2], pieces[1::2], strict=False):
+        shows += [filled(text.strip(), words)] if text.strip() else []
+        shows.append(MediaRole(name))
+    return shows, filled(pieces[-1].strip() if len(pieces) > 1 else ask, words)
 
 
 def filled(text: str, words: Mapping[str, object]) -> str:

@@ -12,7 +12,7 @@ a completion that the suite cannot read earns 0.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -21,6 +21,7 @@ from salon_bench.suites.contract.soft_answers import check_tokens
 from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
 from salon_judges.asking.asker import Asker, AskPolicy, Memory, parse_reply
 from salon_judges.asking.inquiry import drive_async
+from salon_judges.formats.generations import Generated
 from salon_judges.media import PicturePolicy, PreparedPicture, prepare_bytes
 from salon_rewards.batch import Batch
 from salon_rewards.callables.prism import asked_for
@@ -181,6 +182,8 @@ class SuiteReward(AskingReward):
             raise InputError(problem, row=row + 1, column=self.prompt_id, value=str(named))
         prompt_id = item.prompt.prompt_id
         prepared = None if isinstance(media, str) else _prepared(media, self.suite.pictures)
+        given = [] if prepared is None else [_prepared(_medium(file), self.suite.pictures) for file in item.media]
+        unusable = next((each for each in (prepared, *given) if isinstance(each, Unscored)), None)
         content = media if isinstance(media, str) else media.sha256
         generation = digest("generation", {"prompt": prompt_id, "sha256": content})
         context = ("policy", "policy") if self.judge is None else (self.judge.name, self.judge.version)
@@ -192,7 +195,13 @@ class SuiteReward(AskingReward):
             facts=item.facts,
             media=(prepared.media,) if isinstance(prepared, PreparedPicture) else (),
             generation_ids=(generation,),
-            problem=prepared if isinstance(prepared, Unscored) else None,
+            given=item.media,
+            given_media=tuple(
+                replace(each.media, role=file.role)
+                for file, each in zip(item.media, given, strict=False)
+                if isinstance(each, PreparedPicture)
+            ),
+            problem=unusable,
             context=RunContext("reward", *context),
         )
 
@@ -259,6 +268,11 @@ def _prompts(suite: Suite, source: Path | None) -> Sequence[SuitePrompt]:
             raise
         hint = f'make_reward("suite:{suite.name}", source=…)' + (f"\n{error.hint}" if error.hint else "")
         raise InputError(error.problem, value=f"suite:{suite.name}", hint=hint) from error
+
+
+def _medium(file: Generated) -> Media:
+    """Return a file that comes with a prompt."""
+    return Media(str(file.sha256), uri=str(file.path), data=file.data)
 
 
 def _prepared(image: Media, policy: PicturePolicy) -> PreparedPicture | Unscored:

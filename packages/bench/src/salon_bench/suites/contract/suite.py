@@ -18,6 +18,8 @@ from salon_judges.formats.generations import Generated, Generations
 from salon_judges.formats.suite_prompt import SuitePrompt as SuitePrompt
 from salon_judges.media import PicturePolicy
 from salon_taxonomy.digest import Digestible, digest
+from salon_taxonomy.enums import MediaRole
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media
 from salon_taxonomy.records import Assessment, Prompt, Record, Score
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
@@ -61,6 +63,8 @@ class Case:
         facts: the suite's own columns of the prompt: class, track, test points.
         media: set by the runner: the pictures, checked, resized and encoded for the judge.
         generation_ids: set by the runner: of the pictures, in the same order.
+        given: the files that come with the prompt, each with its role.
+        given_media: set by the runner: those files, as ``media``.
         problem: why the pictures cannot be judged (missing, damaged); then every inquiry is answered with it, unasked.
             A suite sets it for a missing generation, the runner for a file that is no picture.
         context: set by the runner.
@@ -74,6 +78,8 @@ class Case:
     facts: Mapping[str, Digestible] = field(default_factory=dict, hash=False)
     media: tuple[Media, ...] = ()
     generation_ids: tuple[str, ...] = ()
+    given: tuple[Generated, ...] = ()
+    given_media: tuple[Media, ...] = ()
     problem: Unscored | None = None
     context: RunContext = RunContext("", "", "")
 
@@ -81,6 +87,17 @@ class Case:
     def image(self) -> Media:
         """The first picture; an empty one for a case without pictures, which no judge is asked about."""
         return self.media[0] if self.media else _NO_PICTURE
+
+    def in_role(self, role: MediaRole) -> tuple[Media, ...]:
+        """Return what is shown in a role, in order; one empty picture for a case without pictures.
+
+        Raises:
+            InputError: the case has pictures, and none in this role.
+        """
+        media = tuple(each for each in (*self.given_media, *self.media) if (each.role or MediaRole.RESULT) == role)
+        if not media and self.media:
+            raise InputError("there is no picture or video in the role", column=role.value, value=self.prompt.prompt_id)
+        return media or (_NO_PICTURE,)
 
     @property
     def generation_id(self) -> str | None:
@@ -157,6 +174,7 @@ def one_picture_cases(suite: str, prompts: Sequence[SuitePrompt], generations: G
                     prompt=item.prompt,
                     pictures=() if picture is None else (picture,),
                     facts=item.facts,
+                    given=item.media,
                     problem=Unscored(Reason.BAD_MEDIA, "there is no picture for this prompt") if picture is None else None,
                 )
 

@@ -80,7 +80,8 @@ def interval_over_prompts(
     weighed = known if "weight" in known.columns else known.with_columns(weight=pl.lit(1.0))
     weighed = weighed.select("prompt_id", "weight", value=pl.col("value") * pl.col("weight"))
     by_prompt = weighed.group_by("prompt_id").agg(pl.col("value", "weight").sum()).sort("prompt_id")
-    if dimension in shares and by_prompt.height == known.height and not none:
+    alike = weighed["weight"].n_unique() == 1
+    if dimension in shares and by_prompt.height == known.height and alike and not none:
         return share_with_wilson(round(known["value"].sum()), known.height, confidence)
     sums = by_prompt.select("value", "weight").to_numpy().astype(np.float64)
     within = (0.0, 1.0) if dimension in shares else None

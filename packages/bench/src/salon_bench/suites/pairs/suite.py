@@ -36,6 +36,7 @@ from salon_judges.formats.generations import Generated, Generations
 from salon_judges.media import PicturePolicy, VideoPolicy
 from salon_taxonomy.answers import SideVerdict, parse_pair_verdict
 from salon_taxonomy.digest import digest
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.protocols import Media, Question
 from salon_taxonomy.records import Battle, MediaKind, Mode, Prompt, Record, Side, Winner
@@ -116,7 +117,8 @@ class _Pairs(SuiteBase):
             for number, name in enumerate(cast("list[str | None]", item.facts["pictures"])):
                 if name:
                     path, root = located(name, source, 0, _PICTURES[number])
-                    yield Generated(item.prompt.prompt_id, model, number, path, root)
+                    role = MediaRole.SOURCE if _PICTURES[number] == MediaRole.SOURCE else MediaRole.RESULT
+                    yield Generated(item.prompt.prompt_id, model, number, path, root, role=role)
 
     def cases(self, prompts: Sequence[SuitePrompt], generations: Generations) -> Iterable[Case]:
         """Return a case for every pair; one without its pictures has a ``problem``."""

@@ -17,6 +17,7 @@ from salon_bench.suites.r3_bench.scoring import SIDES, changes, gain, lines_of
 from salon_bench.suites.r3_bench.staged import MADE, NOT_NEEDED, StagedSuite
 from salon_judges.formats.generations import Generated
 from salon_judges.media import PicturePolicy
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Verifying(StagedSuite):
             return case
         if set(pictures) < {0, 1}:
             return replace(case, problem=Unscored(Reason.BAD_MEDIA, "the picture before or after the edit is missing"))
-        return replace(case, pictures=(replace(pictures[0], model=ORIGINAL_MODEL), pictures[1]))
+        return replace(case, pictures=(replace(pictures[0], model=ORIGINAL_MODEL, role=MediaRole.SOURCE), pictures[1]))
 
     def examine(self, case: Case) -> Examination:
         """Ask the same questions about both pictures."""

@@ -1,0 +1,225 @@
+"""Formulas of suite files: a number of a picture from its answers and the columns of its prompt.
+
+    formula = "sqrt(min(edit.done, edit.kept) * min(look.natural, look.clean))"
+
+The words are Python's: ``+ - * / **``, comparisons, ``and or not in``, ``A if C else B``, and the functions of
+:data:`FUNCTIONS`. Nothing else is evaluated. A name is an answer (``done``, ``edit.done`` of a JSON object; ``-`` is written
+``_``), an earlier number, or a column of the prompt.
+"""
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.verdict import Reason, Scored, Unscored, Verdict
+
+
+def _mean(*values: float) -> float:
+    return math.fsum(values) / len(values)
+
+
+FUNCTIONS: Final[Mapping[str, Callable[..., float]]] = {"min": min, "max": max, "mean": _mean, "sqrt": math.sqrt, "abs": abs}
+_ARITHMETIC: Final[Mapping[type[ast.operator], Callable[[float, float], float]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: math.pow,
+}
+_COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda item, items: item in items,
+    ast.NotIn: lambda item, items: item not in items,
+}
+_LONGEST: Final = 2000
+_DEEPEST: Final = 50
+
+
+class _MissingError(Exception):
+    def __init__(self, verdict: Unscored) -> None:
+        super().__init__()
+        self.verdict = verdict
+
+
+@dataclass(frozen=True)
+class Formula:
+    """One formula.
+
+    Attributes:
+        text: as the file has it.
+
+    Raises:
+        InputError: it is too long, or contains what a formula cannot.
+
+    Example:
+        >>> Formula("max(1, mark / 2) if mark == 1 else mark").value({"mark": Scored(3.0)}, {})
+        Scored(value=3.0)
+        >>> Formula("sqrt(a.done * b)").value({"a.done": Scored(4.0), "b": Unscored(Reason.REFUSED)}, {})
+        Unscored(reason=<Reason.REFUSED: 'refused'>, detail='', raw=None)
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        deepest = 0
+        for node, depth in _walked(self._tree, 0):
+            deepest = max(deepest, depth)
+            if not _allowed(node):
+                raise InputError("a formula cannot contain", value=ast.unparse(node)[:80], allowed=sorted(FUNCTIONS))
+        if deepest > _DEEPEST:
+            raise InputError("the formula is nested too deeply:", value=self.text[:80])
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The answers, numbers and columns that it reads."""
+        return frozenset(_named(self._tree))
+
+    @property
+    def is_share(self) -> bool:
+        """Whether its value is true or false, 1 or 0."""
+        return _is_share(self._tree)
+
+    def value(self, numbers: Mapping[str, Verdict[float]], facts: Mapping[str, Any]) -> Verdict[float]:
+        """Return the value; without an answer that it comes to read, or where there is no such number, the reason.
+
+        Args:
+            numbers: answers and earlier numbers by name.
+            facts: the columns of the prompt.
+
+        Raises:
+            InputError: a text stands where a number is needed, or a name is neither a number nor a column.
+        """
+        known = {name.replace("-", "_"): verdict for name, verdict in numbers.items()}
+        try:
+            value = self._evaluated(self._tree, known, facts)
+            number = float(value) if isinstance(value, int | float) else math.nan
+        except _MissingError as missing:
+            return missing.verdict
+        except (ZeroDivisionError, OverflowError, ValueError) as error:
+            return Unscored(Reason.NOT_REPORTED, f"{self.text[:80]}: {error}")
+        except TypeError as error:
+            raise InputError(f"cannot be computed ({error}):", value=self.text) from error
+        if not math.isfinite(number):
+            raise InputError(f"gives {value!r}, not a number:", value=self.text)
+        return Scored(number)
+
+    def holds(self, facts: Mapping[str, Any]) -> bool:
+        """Return whether it is true of a prompt; texts, lists and missing cells are true as in Python.
+
+        Raises:
+            InputError: a name is no column, or it cannot be computed.
+        """
+        try:
+            return bool(self._evaluated(self._tree, {}, facts))
+        except (TypeError, ArithmeticError, ValueError) as error:
+            raise InputError(f"cannot be computed ({error}):", value=self.text) from error
+
+    @cached_property
+    def _tree(self) -> ast.expr:
+        if len(self.text) > _LONGEST:
+            raise InputError(f"a formula has at most {_LONGEST} characters, not", value=len(self.text))
+        try:
+            return ast.parse(" ".join(self.text.split("\n")).strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise InputError("is no formula:", value=self.text[:80]) from error
+
+    def _evaluated(self, node: ast.expr, numbers: Mapping[str, Verdict[float]], facts: Mapping[str, Any]) -> Any:
+        def of(part: ast.expr) -> Any:
+            return self._evaluated(part, numbers, facts)
+
+        match node:
+            case ast.Constant():
+                return node.value
+            case ast.Name() | ast.Attribute():
+                return _looked_up(ast.unparse(node), numbers, facts)
+            case ast.Tuple() | ast.List():
+                return tuple(map(of, node.elts))
+            case ast.UnaryOp():
+                return not of(node.operand) if isinstance(node.op, ast.Not) else -_number(of(node.operand))
+            case ast.BinOp():
+                return _ARITHMETIC[type(node.op)](_number(of(node.left)), _number(of(node.right)))
+            case ast.BoolOp():
+                results = map(of, node.values)
+                return all(results) if isinstance(node.op, ast.And) else any(results)
+            case ast.IfExp():
+                return of(node.body) if of(node.test) else of(node.orelse)
+            case ast.Compare():
+                left = of(node.left)
+                for kind, part in zip(node.ops, node.comparators, strict=True):
+                    right = of(part)
+                    if not _COMPARISONS[type(kind)](left, right):
+                        return False
+                    left = right
+                return True
+            case ast.Call(func=ast.Name(id=name)):
+                return FUNCTIONS[name](*(_number(of(part)) for part in node.args))
+        raise InputError("a formula cannot contain", value=ast.unparse(node)[:80])  # pragma: no cover - checked before
+
+
+def _is_share(node: ast.expr) -> bool:
+    match node:
+        case ast.IfExp():
+            return _is_share(node.body) and _is_share(node.orelse)
+        case ast.BoolOp():
+            return all(map(_is_share, node.values))
+        case ast.UnaryOp():
+            return isinstance(node.op, ast.Not)
+    return isinstance(node, ast.Compare)
+
+
+def _looked_up(name: str, numbers: Mapping[str, Verdict[float]], facts: Mapping[str, Any]) -> Any:
+    if name in numbers:
+        verdict = numbers[name]
+        if isinstance(verdict, Unscored):
+            raise _MissingError(verdict)
+        return verdict.value
+    if name not in facts:
+        raise InputError("is neither a number of the suite nor a column of the prompt:", value=name, allowed=[*numbers, *facts])
+    return facts[name]
+
+
+def _number(value: object) -> float:
+    """Return a number as a float, so that nothing grows without bounds."""
+    if not isinstance(value, int | float):
+        raise TypeError(f"{value!r:.40} is no number")
+    return float(value)
+
+
+def _walked(node: ast.expr, depth: int) -> Iterator[tuple[ast.expr, int]]:
+    yield node, depth
+    if not isinstance(node, ast.Attribute) and depth <= _DEEPEST:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr) and not (isinstance(node, ast.Call) and child is node.func):
+                yield from _walked(child, depth + 1)
+
+
+def _named(tree: ast.expr) -> Iterator[str]:
+    return (ast.unparse(node) for node, _ in _walked(tree, 0) if isinstance(node, ast.Name | ast.Attribute))
+
+
+def _allowed(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant():
+            return isinstance(node.value, bool | int | float | str)
+        case ast.Attribute():
+            return isinstance(node.value, ast.Name)
+        case ast.UnaryOp():
+            return isinstance(node.op, ast.Not | ast.USub)
+        case ast.BinOp():
+            return type(node.op) in _ARITHMETIC
+        case ast.Compare():
+            return all(type(kind) in _COMPARISONS for kind in node.ops)
+        case ast.Call():
+            named = isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS
+            return named and bool(node.args) and not node.keywords and not any(isinstance(x, ast.Starred) for x in node.args)
+    return isinstance(node, ast.Name | ast.Tuple | ast.List | ast.BoolOp | ast.IfExp)

@@ -1,0 +1,170 @@
+"""Monitors of pictures: what moves a number and what must not, too little to read, and resumption."""
+
+import pickle
+from collections.abc import Callable
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from for_each import for_each
+from salon_rewards.monitors import Alarm, AnswerForm, StepBatch
+from salon_taxonomy.errors import InputError
+from salon_train.configuration.schema import MonitorsSection
+from salon_train.image_policy.picture_monitors import (
+    BASELINE,
+    PICTURE_MONITORS,
+    WINDOW,
+    PictureBatch,
+    PictureBoard,
+    PictureMonitor,
+    PictureWatch,
+    contrast,
+    drift,
+    grids,
+    likeness,
+    saturation,
+    sharpness,
+    variety,
+)
+from salon_train.run.early_abort import DegeneratedError
+from salon_train.run.events import TrainingEvent
+
+Pictures = NDArray[np.float32]
+STEPS = BASELINE + WINDOW
+PROMPTS = ["a", "b"] * 8
+
+
+def blobs(seed: int, count: int = 16, side: int = 16) -> Pictures:
+    """Smooth coloured pictures with a little noise."""
+    random = np.random.default_rng(seed)
+    rows, columns = np.indices((side, side))
+    pictures = np.ones((count, 3, side, side), np.float32)
+    for picture in pictures:
+        middle, colour = random.uniform(4, side - 4, 2), random.uniform(0, 0.6, 3)
+        ink = np.exp(-((rows - middle[0]) ** 2 + (columns - middle[1]) ** 2) / 12)
+        picture -= (ink * (1 - colour)[:, None, None]).astype(np.float32)
+    return np.clip(pictures + random.normal(0, 0.02, pictures.shape), 0, 1).astype(np.float32)
+
+
+def batch(step: int, pictures: Pictures, **more: object) -> PictureBatch:
+    return PictureBatch(pictures, PROMPTS[: len(pictures)], StepBatch(step, AnswerForm.R3, ()), **more)  # type: ignore[arg-type]
+
+
+CHANGES: dict[str, Callable[[Pictures], Pictures]] = {
+    "grids": lambda drawn: np.clip(drawn * 0.8 + 0.1 + 0.1 * (np.indices((16, 16)).sum(0) % 2 * 2 - 1), 0, 1),
+    "blur": lambda drawn: np.mean([np.roll(drawn, (y, x), (2, 3)) for y in range(-2, 3) for x in range(-2, 3)], 0),
+    "saturation_drift": lambda drawn: drawn * np.array([1, 0.6, 0.6])[:, None, None],
+    "contrast_drift": lambda drawn: 0.5 + (drawn - 0.5) * 0.3,
+    "diversity_loss": lambda drawn: drawn[[0, 1] * (len(drawn) // 2)],
+    "repeated_layout": lambda drawn: drawn[[0] * len(drawn)],
+}
+
+
+@for_each("name", PICTURE_MONITORS)
+def test_a_planted_change_rings_its_monitor_and_nothing_rings_before(name: str):
+    monitor = PictureMonitor(name)
+    for step in range(2 * STEPS):
+        drawn = blobs(step)
+        seen = monitor.look(batch(step, drawn if step < STEPS else CHANGES[name](drawn).astype(np.float32)))
+        if step < STEPS - 1:
+            assert seen.value is None and seen.verdict is None and "steps of the" in seen.detail
+        elif step == STEPS - 1:
+            assert seen.verdict is Alarm.OK, seen
+    assert seen.verdict in (Alarm.WARN, Alarm.STOP) and seen.value is not None and seen.value > monitor.thresholds.warn, seen
+
+
+@given(st.integers(0, 50))
+def test_numbers_depend_on_no_order_and_are_within_their_bounds(seed: int):
+    pictures, order = blobs(seed), np.random.default_rng(seed).permutation(16)
+    prompts = [PROMPTS[place] for place in order]
+    for name, kind in PICTURE_MONITORS.items():
+        value, again = kind.measure(pictures, PROMPTS), kind.measure(pictures[order], prompts)
+        assert value == pytest.approx(again, abs=1e-5), name
+        assert value is not None and -1 <= value <= 1 + 1e-6
+    pairs = [(one, two) for one, two in combinations(range(16), 2) if PROMPTS[one] == PROMPTS[two]]
+    assert variety(pictures, PROMPTS) == pytest.approx(
+        np.mean([np.abs(pictures[a] - pictures[b]).mean() for a, b in pairs]), rel=1e-4
+    )
+    layouts = pictures.mean(1).reshape(16, 8, 2, 8, 2).mean((2, 4)).reshape(16, -1)
+    others = [(one, two) for one, two in combinations(range(16), 2) if PROMPTS[one] != PROMPTS[two]]
+    wanted = np.mean([np.corrcoef(layouts[a], layouts[b])[0, 1] for a, b in others])
+    assert likeness(pictures, PROMPTS) == pytest.approx(wanted, abs=1e-3)
+
+
+def test_what_changes_the_light_alone_is_neither_blur_nor_grid_and_blank_pictures_divide_by_nothing():
+    pictures = blobs(3)
+    darker = pictures * np.float32(0.5)
+    assert sharpness(darker, PROMPTS) == pytest.approx(sharpness(pictures, PROMPTS), rel=1e-3)
+    assert grids(darker, PROMPTS) == pytest.approx(grids(pictures, PROMPTS), rel=1e-3)
+    assert contrast(darker, PROMPTS) == pytest.approx(contrast(pictures, PROMPTS) / 2, rel=1e-3)
+    assert saturation(pictures.mean(1, keepdims=True).repeat(3, 1), PROMPTS) == 0
+    blank = np.full((16, 3, 16, 16), 0.5, np.float32)
+    for name, kind in PICTURE_MONITORS.items():
+        value = kind.measure(blank, PROMPTS)
+        assert value is None or np.isfinite(value), name
+    assert drift(pictures, blank, PROMPTS) is None and drift(pictures, pictures, ["a"]) is None
+
+
+def test_steps_with_too_few_pictures_or_of_one_prompt_give_no_value():
+    board = PictureBoard()
+    for step in range(STEPS + 1):
+        seen = board.look(batch(step, blobs(step, count=7)))
+    assert all(reading.value is None and reading.verdict is None for reading in seen.readings) and seen.verdict is Alarm.OK
+    monitor = PictureMonitor("repeated_layout")
+    for step in range(STEPS):
+        alone = PictureBatch(blobs(step), ["a"] * 16, StepBatch(step, AnswerForm.R3, ()))
+        assert monitor.look(alone).value is None
+
+
+def test_a_large_picture_is_measured_where_its_fine_patterns_are():
+    picture = np.full((8, 3, 300, 520), 0.5, np.float32)
+    picture[..., ::2, ::2] += 0.1
+    assert grids(picture, []) > 0.9 and variety(picture, ["a"] * 8) == 0.0
+
+
+def test_a_board_that_is_kept_and_read_goes_on_where_it_was():
+    one, other = PictureBoard(), PictureBoard()
+    for step in range(STEPS + 4):
+        if step == STEPS - 2:
+            other = pickle.loads(pickle.dumps(other))
+        drawn = batch(step, blobs(step))
+        assert one.look(drawn) == other.look(drawn)
+
+
+def test_the_held_out_number_that_falls_while_the_reward_rises_and_drift_are_read_and_a_stop_ends_the_run():
+    told: list[TrainingEvent] = []
+
+    class Heard:
+        def happened(self, event: TrainingEvent) -> None:
+            told.append(event)
+
+    def watching(name: str, on_stop: Literal["log", "stop"]) -> PictureWatch:
+        section = MonitorsSection(which=(name,), on_stop=on_stop)
+        return PictureWatch(PictureBoard(section), section, Heard(), steps=99, metric="reward")
+
+    watch = watching("reward_metric_divergence", "log")
+    for step in range(8):
+        if step:
+            watch.happened(TrainingEvent("evaluated", step, 99, {"reward": 0.5 - step / 50}))
+        watch.drawn(blobs(step), PROMPTS, [step / 10] * 15 + [float("nan")], step)
+    begun = [event.facts for event in told if event.what == "warned"]
+    assert [(fact["monitor"], fact["verdict"]) for fact in begun] == [("reward_metric_divergence", "stop")]
+    last = [event for event in told if event.what == "watched"][-1]
+    assert last.facts["unreadable"] == 1 and last.facts["completions"] == 16
+    watch = watching("reference_drift", "stop")
+    watch.measured(1.7)
+    with pytest.raises(DegeneratedError, match=r"reference_drift says stop: 1\.7.*\n.*leave out --stop-on-alarm"):
+        watch.drawn(blobs(9), PROMPTS, [0.9] * 16, 9)
+
+
+def test_unknown_monitors_and_wrong_thresholds_are_refused():
+    with pytest.raises(InputError, match=r"monitors\.which"):
+        PictureBoard(MonitorsSection(which=("length_drift",)))
+    with pytest.raises(InputError, match="must not be below 'warn'"):
+        PictureBoard(MonitorsSection(thresholds={"blur": (1.0, 0.5)}))
+    assert PictureBoard(MonitorsSection(thresholds={"blur": (0.7, 2.0)})).monitors[1].thresholds.warn == 0.7
