@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import re
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from PIL import Image
 
 from for_each import for_each
 from salon_bench.suites import Case, dry_run, shape, suite_named
+from salon_bench.viewer.cases import CASE
+from salon_bench.viewer.pages import case_page
+from salon_bench.viewer.store_tables import StoreTables
 from salon_console import main
 from salon_judges.testing.mock_server import Script, serving
 from salon_judges.testing.mock_server.rules import Asked
@@ -128,6 +132,13 @@ def test_a_judge_sees_source_then_result_and_the_store_keeps_their_roles(folder:
     ]
     results = generations.filter(model="ours")["generation_id"].to_list()
     assert set(store.read("scores").collect()["generation_id"]) == set(results), "a score is about the result"
+    case = store.read("scores").collect().filter(prompt_id="two").select(CASE)
+    query = {name: [str(value)] for name, value in case.row(0, named=True).items()}
+    page = case_page(StoreTables(folder / "results"), query)
+    given = generations.filter(prompt_id="two").filter(pl.col("model") != "ours")["generation_id"].to_list()
+    pictures = [*re.findall(r"picture\?id=(\w+)", page)]
+    assert {*pictures} == {*given, query["generation_id"][0]} and len(pictures) == 4
+    assert re.findall(r'class="name"><bdi>(.*?)</bdi>', page) == ["source", "source", "mask", "result"]
 
 
 @for_each(

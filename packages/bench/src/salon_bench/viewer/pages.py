@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import polars as pl
+from pydantic import TypeAdapter, ValidationError
 
 from salon_bench.report.gallery import value_text
 from salon_bench.runs.status import RunState, RunStatus
@@ -35,6 +36,7 @@ from salon_bench.viewer.store_tables import StoreTables
 from salon_console import numbers
 from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.templates import page_template
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 
@@ -42,6 +44,8 @@ MOST_RUNS: Final = 8
 _MOST_CARDS: Final = 600
 """Cards side by side on one page, about."""
 _MOST_IN_A_CELL: Final = 12
+_MOST_GIVEN: Final = 12
+_SHOWN: Final = TypeAdapter(list[tuple[str, str]])
 _MOST_ROWS: Final = 500
 """Verdicts, labels and replies on the page of a case, of each."""
 
@@ -279,7 +283,7 @@ def case_page(tables: StoreTables, query: Query) -> str:
         heading="Prompt",
         details="Replies as they came",
         text=cut(case["text"], MOST_RAW) or "(the store has no text of this prompt)",
-        pictures=[] if case["sample"] is None else [picture(generation, "large") | {"alt": "The picture that was judged"}],
+        pictures=_pictures(tables, case, calls),
         chips=_chips(case)["chips"],
         calls=[_call(call) for call in calls.sort("step", "attempt", "call_id").head(_MOST_ROWS).iter_rows(named=True)],
         verdicts=_verdicts(others, ratings, case["disagree"]) if generation is not None else [],
@@ -290,6 +294,24 @@ def case_page(tables: StoreTables, query: Query) -> str:
     )
     back = address("run", **{**filters(query), "run": _runs(query, case)})
     return shell(f"{case['subject_model']}: {case['prompt_id']}", body, crumbs=[("Runs", "."), (str(case["run_id"]), back)])
+
+
+def _pictures(tables: StoreTables, case: Mapping[str, Any], calls: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return what the questions of a case showed beside the picture that was judged, each with its role, and that picture."""
+    if case["sample"] is None:
+        return []
+    judged = picture(case["generation_id"], "large") | {"alt": "The picture that was judged"}
+    try:
+        shown = [one for text in calls.sort("call_id")["shown"].drop_nulls() for one in _SHOWN.validate_json(text)]
+    except ValidationError:  # the store is not ours
+        return [judged]
+    given = [(role, sha256) for role, sha256 in dict.fromkeys(shown) if role != MediaRole.RESULT][:_MOST_GIVEN]
+    if not given:
+        return [judged]
+    of_prompt = (pl.col("prompt_id") == case["prompt_id"]) & pl.col("sha256").is_in([sha256 for _, sha256 in given])
+    known = dict(tables.rows("generations", of_prompt).sort("generation_id").select("sha256", "generation_id").rows())
+    beside = [picture(known.get(sha256), "large", role.replace("_", " ")) | {"alt": ""} for role, sha256 in given]
+    return [*beside, judged | {"name": "result"}]
 
 
 def _neighbours(tables: StoreTables, query: Query, case: Mapping[str, Any]) -> tuple[str, str]:
