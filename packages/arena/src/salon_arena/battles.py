@@ -143,8 +143,9 @@ class BattleTask:
 
     def _payload(self, planned: Planned, **more: Any) -> dict[str, Any]:
         a, b = (planned.left, planned.right) if planned.model_a_shown is Side.LEFT else (planned.right, planned.left)
+        beside = [] if a.prompt_id not in self.material.beside else [self.material.beside[a.prompt_id]]
         return {
-            **prompt_payload(self.material.prompts[a.prompt_id], (planned.left, planned.right)),
+            **prompt_payload(self.material.prompts[a.prompt_id], (planned.left, planned.right, *beside)),
             "model_a": a.model,
             "model_b": b.model,
             "side_a_shown": planned.model_a_shown.value,

@@ -60,7 +60,7 @@ _NEW_DATABASE = click.option(
     "--database", default="arena.db", show_default=True, type=_PLACE, help="SQLite file, made if missing; or postgresql://…"
 )
 _TASKS_OF = {
-    "--reference": ("mos", "realism"),
+    "--reference": ("battles", "mos", "realism"),
     "--hidden-reference": ("mos",),
     "--anchors": ("battles",),
     "--only": ("battles", "mos", "rankings", "checks", "labels"),
@@ -121,7 +121,8 @@ def arena() -> None:
 @click.option(
     "--reference",
     metavar="MODEL",
-    help="With --task mos: show this model's files first, unrated (DCR). With --task realism: the folder of recorded files.",
+    help="With --task battles: show this model's files, such as the sources of edits, beside the two. "
+    "With --task mos: show them first, unrated (DCR). With --task realism: the folder of recorded files.",
 )
 @click.option("--hidden-reference", metavar="MODEL", help="With --task mos: rate this model's files among the others (ACR-HR).")
 @click.option("--taxonomy", default="magicmirror", show_default=True, help="With --task labels: a name, or a TOML file.")
@@ -278,7 +279,7 @@ def _work(
     """
     from salon_arena.forms import check_task, panel_task, ranking_task
     from salon_arena.labels import LabelTask
-    from salon_arena.material import Material, read_files, read_material
+    from salon_arena.material import Material, read_files, read_material, shown_beside
     from salon_arena.questions import BenchQuestionTask, read_questions, realism_questions
     from salon_arena.verdicts import VerdictTask, material_of, read_verdict_rows
     from salon_taxonomy.taxonomy import Taxonomy
@@ -295,6 +296,8 @@ def _work(
     material = read_material(folder, prompts, compared=task not in _ONE_BY_ONE)
     if task == "mos" and len(material.models) > 1:
         material = read_material(folder, prompts)
+    if task == "battles" and reference is not None:
+        material = shown_beside(material, reference)
     if only is not None:
         material = replace(material, files=read_files(only, material))
     _print_remarks(material.remarks)

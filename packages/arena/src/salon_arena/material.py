@@ -1,7 +1,7 @@
 """Read prompts, the pictures or videos of one folder per model, and pairs whose winner is known."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final, cast
@@ -32,6 +32,7 @@ class Material:
         kind: ``picture`` or ``video``.
         remarks: sentences about rows and files that were left out.
         test_points: by prompt, what is to be checked, by the name of the test point (MEF, appendix D).
+        beside: by prompt, a file that is shown beside those of the models: the source of an edit.
     """
 
     prompts: Mapping[str, Prompt]
@@ -39,6 +40,7 @@ class Material:
     kind: str = "picture"
     remarks: tuple[str, ...] = ()
     test_points: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    beside: Mapping[str, Generated] = field(default_factory=dict)
 
     @cached_property
     def models(self) -> tuple[str, ...]:
@@ -127,6 +129,32 @@ def read_material(folder: Path, prompts: Path, *, compared: bool = True) -> Mate
     if len(kinds) == 2:
         raise InputError("holds pictures and videos; an arena shows one or the other", source=folder)
     return Material(known, tuple(files), "video" if kinds == {True} else "picture", tuple(remarks), points)
+
+
+def shown_beside(material: Material, model: str) -> Material:
+    """Return the material with the files of one model beside the others', to be looked at and not compared.
+
+    Raises:
+        InputError: there is no such model, a prompt of two others has no file of it or several, or no prompt has two others.
+    """
+    if model not in material.models:
+        raise InputError("the reference is no model of the folder:", value=model, allowed=material.models)
+    files = tuple(file for file in material.files if file.model != model)
+    others: dict[str, set[str]] = {}
+    for file in files:
+        others.setdefault(file.prompt_id, set()).add(file.model)
+    own: dict[str, list[Generated]] = {}
+    for file in material.files:
+        if file.model == model:
+            own.setdefault(file.prompt_id, []).append(file)
+    compared = [prompt_id for prompt_id, models in others.items() if len(models) > 1]
+    if not compared:
+        raise InputError("no prompt has pictures of two models beside the reference", value=model)
+    for prompt_id in compared:
+        if len(own.get(prompt_id, ())) != 1:
+            problem = f"the reference {model} needs one file of each prompt, and has {len(own.get(prompt_id, ()))} of"
+            raise InputError(problem, value=prompt_id)
+    return replace(material, files=files, beside={prompt_id: own[prompt_id][0] for prompt_id in compared})
 
 
 @dataclass(frozen=True, slots=True)

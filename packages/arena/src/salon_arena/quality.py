@@ -142,9 +142,12 @@ def _mirrored(payload: dict[str, Any]) -> dict[str, Any]:
     Example:
         >>> _mirrored({"side_a_shown": "left", "files": [1, 2]})
         {'side_a_shown': 'right', 'files': [2, 1]}
+        >>> _mirrored({"side_a_shown": "right", "files": [1, 2, "source"]})["files"]
+        [2, 1, 'source']
     """
     other = Side.RIGHT if payload["side_a_shown"] == Side.LEFT.value else Side.LEFT
-    return {**payload, "side_a_shown": other.value, "files": payload["files"][::-1]}
+    left, right, *beside = payload["files"]
+    return {**payload, "side_a_shown": other.value, "files": [right, left, *beside]}
 
 
 def audit_agreement(connection: Connection, after: Mapping[str, int] | None = None) -> dict[str, tuple[int, int]]:
@@ -321,7 +324,7 @@ def _votes_after(connection: Connection, last: int) -> list[tuple[int, dict[str,
     for row in connection.execute(query):
         payload = json.loads(row.payload)
         answered = instant(row.received_at)
-        pictures = [f"{file['model']}\x1f{file['sample']}" if row.digests else None for file in payload["files"]]
+        pictures = [f"{file['model']}\x1f{file['sample']}" if row.digests else None for file in payload["files"][:2]]
         a, b = pictures if payload["side_a_shown"] == Side.LEFT.value else reversed(pictures)
         vote = {name: payload[name] for name in ("prompt_id", "model_a", "model_b", "side_a_shown")}
         vote |= {"rater_id": row.rater_id, "winner": row.winner, "generation_a": a, "generation_b": b}

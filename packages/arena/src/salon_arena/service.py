@@ -303,7 +303,7 @@ class WorkService:
         payload = self.database.read(lambda connection: connection.execute(query).scalar_one_or_none())
         if payload is None or not self.reveal:
             return None
-        return [file["model"] for file in json.loads(payload)["files"]]
+        return [file["model"] for file in json.loads(payload)["files"][:2]]
 
     def payload_of(self, assignment_id: str) -> dict[str, Any]:
         """Return what was shown. For simulations: no page asks for it."""

@@ -4,13 +4,14 @@ import { Player } from "./player.js";
 import { Viewer } from "./viewer.js";
 import { Work } from "./work.js";
 
-const stage = find("stage"), frames = [...stage.querySelectorAll(".frame")];
+const stage = find("stage"), source = find("source");
+const [sourceFrame, ...pair] = stage.querySelectorAll(".frame"), frames = [...pair, sourceFrame];  // in the order of a task's files
 const buttons = [...document.querySelectorAll("[data-choice]")];
 const KEYS = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "both_good", ArrowDown: "both_bad", 1: "left", 2: "right", 3: "both_good", 4: "both_bad" };
 const SHIFTS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const NAMES = ["A", "B"];
 
-const viewer = new Viewer(stage, frames);
+const viewer = new Viewer(stage, pair);
 const player = new Player({ play: find("play"), back: find("back"), on: find("on"), slider: find("slider"), time: find("time") });
 
 const work = new Work({
@@ -33,9 +34,14 @@ const work = new Work({
     prompt.textContent = task.prompt;
     prompt.lang = task.language;
     elements.forEach((element, place) => {
-      if (times.length) element.setAttribute("aria-label", `Video ${NAMES[place]}`); else element.alt = `Picture ${NAMES[place]}`;
+      const name = place < NAMES.length ? `${times.length ? "Video" : "Picture"} ${NAMES[place]}` : "Source";
+      if (times.length) element.setAttribute("aria-label", name); else element.alt = name;
       frames[place].replaceChildren(element);
     });
+    const hasSource = elements.length > pair.length;
+    source.hidden = !hasSource;
+    stage.classList.toggle("three", hasSource);
+    viewer.frames = hasSource ? [sourceFrame, ...pair] : pair;  // as they stand on the page
     viewer.pictures = elements;
     viewer.reset();
     find("video-tools").hidden = !times.length;

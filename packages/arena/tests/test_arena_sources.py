@@ -1,0 +1,117 @@
+"""Edits are compared beside their source: it is shown with every pair, never compared, and kept with the votes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from browsing import Served, context, opened
+from click.testing import CliRunner
+from PIL import Image
+from playwright.sync_api import Browser
+from small_arena import MODELS, PROMPTS, Clock, seen, write_material
+
+from salon_arena import ArenaDatabase, Material, read_material, vote_service
+from salon_arena.battles import BattleRules
+from salon_arena.export import export_answers
+from salon_arena.material import KnownPair, shown_beside
+from salon_arena.release import release
+from salon_arena.service import AnswerBody
+from salon_console import main
+from salon_store import ResultStore
+from salon_taxonomy.errors import InputError
+from salon_taxonomy.records import Winner
+
+Body = Callable[..., AnswerBody]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three editors, and the grey sources of their edits."""
+    folder, _ = write_material(tmp_path, samples=1, size=96)
+    (folder / "source").mkdir()
+    for prompt in PROMPTS:
+        Image.new("RGB", (96, 64), "grey").save(folder / "source" / f"{prompt}.png")
+    return tmp_path
+
+
+@pytest.fixture
+def edits(folder: Path) -> Material:
+    return shown_beside(read_material(folder / "pictures", folder / "prompts.jsonl"), "source")
+
+
+def test_the_source_is_with_every_pair_and_in_none(
+    edits: Material, database: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
+) -> None:
+    assert edits.models == MODELS and {*edits.beside} == {*PROMPTS}
+    known = KnownPair(*edits.files[:2], Winner.MODEL_A) if edits.files[0].prompt_id == edits.files[1].prompt_id else None
+    service = vote_service(database, edits, clock=clock, rules=BattleRules(anchors=() if known is None else (known,)))
+    rater = service.people.join().result().rater_id
+    for _ in range(6):
+        task = seen(service, rater)
+        assert len(task["media"]) == 3 and "source" not in str(task)
+        shown = service.files(rater, task["assignment"]).media
+        assert len({len(data) for data in shown}) == 1, "sizes tell nothing"
+        service.answer(rater, body(task)).result()
+        assert service.payload_of(task["assignment"])["files"][2]["model"] == "source"
+    clock.forward(11)
+    export_answers(database, tmp_path / "store", now=clock.now)
+    store = ResultStore.open(tmp_path / "store")
+    battles = store.read("battles").collect()
+    model_of = dict(store.read("generations").select("generation_id", "model").collect().rows())
+    assert "source" not in {*battles["model_a"], *battles["model_b"]} and "source" in model_of.values()
+    for battle in battles.iter_rows(named=True):
+        assert (model_of[battle["generation_a"]], model_of[battle["generation_b"]]) == (battle["model_a"], battle["model_b"])
+    assert release(database, "datasets", tmp_path / "votes").rows == 6
+
+
+@pytest.mark.parametrize("change", ["none", "no file", "two files", "one editor"])
+def test_sources_that_are_missing_or_doubled_are_named(folder: Path, change: str) -> None:
+    pictures, prompt = folder / "pictures", next(iter(PROMPTS))
+    words = {"none": "no model of the folder", "no file": f"has 0 of.*{prompt}", "two files": f"has 2 of.*{prompt}"}
+    if change == "no file":
+        (pictures / "source" / f"{prompt}.png").unlink()
+    elif change == "two files":
+        Image.new("RGB", (8, 8)).save(pictures / "source" / f"{prompt}.1.png")
+    elif change == "one editor":
+        for model in MODELS[1:]:
+            (pictures / model).rename(folder / model)
+    material = read_material(pictures, folder / "prompts.jsonl")
+    with pytest.raises(InputError, match=words.get(change, "no prompt has pictures of two models beside the reference")):
+        shown_beside(material, "sources" if change == "none" else "source")
+    command = ["arena", "serve", str(pictures), "--prompts", str(folder / "prompts.jsonl"), "--port", "0"]
+    command += ["--database", str(folder / "a.db"), "--reference", "sources" if change == "none" else "source"]
+    assert CliRunner().invoke(main, command).exit_code == 2 and not (folder / "a.db").exists()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1400, 360])
+def test_a_source_is_shown_first_and_zooms_with_the_two(browser: Browser, edits: Material, tmp_path: Path, width: int) -> None:
+    served = Served(tmp_path, edits)
+    try:
+        with context(browser, served, width) as (rater, heard):
+            page = opened(rater, served)
+            names = page.locator(".stage figure:visible figcaption").all_inner_texts()
+            assert names == ["Source", "A", "B"]
+            assert [*page.locator(".stage img").evaluate_all("all => all.map(one => one.alt)")] == [
+                "Source",
+                "Picture A",
+                "Picture B",
+            ]
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            for place in range(3):  # over each of the three, the point under the mouse stays where it is
+                page.keyboard.press("0")
+                box = page.locator(".stage .frame").nth(place).bounding_box()
+                assert box is not None
+                page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+                page.mouse.wheel(0, -400)
+                page.wait_for_function("document.querySelector('.frame img').style.transform.includes('scale(1.')")
+                moved = page.locator(".stage img").evaluate_all("all => all.map(one => one.style.transform)")
+                assert len({*moved}) == 1
+                scale = float(moved[0].split("scale(")[1].rstrip(")"))
+                shift = float(moved[0].split("translate(")[1].split("%")[0])
+                assert shift == pytest.approx(50 * (1 - scale), abs=0.5)
+            page.keyboard.press("ArrowLeft")
+            assert served.wait_for_answers(1)[0][1] == "left"
+            assert heard == []
+    finally:
+        served.close()
