@@ -13,6 +13,8 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 from for_each import for_each
+from salon_bench.report.gathering import gather
+from salon_bench.report.thumbnails import Thumbnail
 from salon_bench.suites import Case, dry_run, shape, suite_named
 from salon_console import main
 from salon_judges.testing.mock_server import Script, serving
@@ -128,6 +130,29 @@ def test_a_judge_sees_source_then_result_and_the_store_keeps_their_roles(folder:
     ]
     results = generations.filter(model="ours")["generation_id"].to_list()
     assert set(store.read("scores").collect()["generation_id"]) == set(results), "a score is about the result"
+    [gallery] = gather(folder / "results", [store.read("runs").collect()["run_id"][0]])
+    cards = {prompt.prompt_id: prompt.cards[0] for prompt in gallery.prompts}
+    assert {name: card.names for name, card in cards.items()} == {
+        "one": ("source", "result"),
+        "two": ("source", "source", "mask", "result"),
+    }
+    assert all(isinstance(picture, Thumbnail) for card in cards.values() for picture in card.pictures)
+
+
+def test_a_source_that_is_another_one_is_another_run_and_a_run_resumes(folder: Path) -> None:
+    def rule(asked: Asked) -> str:
+        return "Answer: 4" if "How well" in asked.text else "Answer: yes"
+
+    with serving(Script(rule=rule)) as server:
+        judge = f"vllm:mock@{server.url}"
+        assert run(judge, "--max-calls", "2").exit_code == 1
+        [first] = ResultStore.open(folder / "results", read_only=True).read("runs").collect()["run_id"]
+        assert salon("resume", first).exit_code == 0
+        assert server.stats.requests == 6, "nothing is asked twice"
+        Path("table.png").write_bytes(png("yellow"))
+        assert run(judge).exit_code == 0
+    runs = ResultStore.open(folder / "results", read_only=True).read("runs").collect()["run_id"].to_list()
+    assert len(set(runs)) == 2
 
 
 @for_each(
