@@ -179,6 +179,16 @@ def test_what_is_wrong_with_a_source_is_named_by_its_row_before_a_judge_is_asked
     assert words in caught.value.problem
 
 
+def test_a_source_that_is_no_picture_leaves_the_edit_unscored_and_unasked(folder: Path) -> None:
+    Path("table.png").write_bytes(png("blue")[:40])
+    with serving(Script(rule=lambda asked: "Answer: 4" if "How well" in asked.text else "Answer: yes")) as server:
+        result = run(f"vllm:mock@{server.url}")
+        assert server.stats.requests == 3, "about the other edit"
+    assert "3 rows scored, 3 unscored" in result.output
+    scores = ResultStore.open(folder / "results", read_only=True).read("scores").collect()
+    assert set(scores.filter(prompt_id="two")["unscored_reason"]) == {"bad_media"}
+
+
 def test_a_column_that_is_missing_is_named(folder: Path) -> None:
     write({"prompt_id": "one", "prompt": "make the cup green"})
     with pytest.raises(InputError, match="the column is missing"):
