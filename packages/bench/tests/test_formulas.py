@@ -67,7 +67,8 @@ def test_a_formula_is_what_python_computes(text: str, values: tuple[int, ...], f
         "None",
         "a @ b",
         "a is b",
-        "(" * 60 + "a" + ")" * 60 + "+" + "-" * 60 + "a",
+        "-" * 1900 + "a",
+        "1+" * 950 + "a",
         "1+" * 1200 + "1",
     ],
 )

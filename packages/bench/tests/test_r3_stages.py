@@ -191,6 +191,9 @@ def test_a_report_shows_before_and_after_side_by_side(tmp_path):
     assert shown == {"2": together, "3": together, "4": together, "5": ((), 1, 0)}
     assert len({each.url for each in cards["2"].pictures}) == 2
     assert gallery.elsewhere == 0
+    calls = ResultStore.open(tmp_path / "results", read_only=True).read("judge_calls").filter(run_id=space.run_of("images"))
+    roles = {(row["step"], json.loads(row["shown"])[0][0]) for row in calls.collect().iter_rows(named=True)}
+    assert roles == {("before", "source"), ("after", "result")}
 
 
 def test_a_picture_that_was_deleted_is_made_again(tmp_path):

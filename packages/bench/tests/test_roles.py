@@ -14,6 +14,8 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 from for_each import for_each
+from salon_bench.report.gathering import gather
+from salon_bench.report.thumbnails import Thumbnail
 from salon_bench.suites import Case, dry_run, shape, suite_named
 from salon_bench.viewer.cases import CASE
 from salon_bench.viewer.pages import case_page
@@ -139,6 +141,29 @@ def test_a_judge_sees_source_then_result_and_the_store_keeps_their_roles(folder:
     pictures = [*re.findall(r"picture\?id=(\w+)", page)]
     assert {*pictures} == {*given, query["generation_id"][0]} and len(pictures) == 4
     assert re.findall(r'class="name"><bdi>(.*?)</bdi>', page) == ["source", "source", "mask", "result"]
+    [gallery] = gather(folder / "results", [store.read("runs").collect()["run_id"][0]])
+    cards = {prompt.prompt_id: prompt.cards[0] for prompt in gallery.prompts}
+    assert {name: card.names for name, card in cards.items()} == {
+        "one": ("source", "result"),
+        "two": ("source", "source", "mask", "result"),
+    }
+    assert all(isinstance(picture, Thumbnail) for card in cards.values() for picture in card.pictures)
+
+
+def test_a_source_that_is_another_one_is_another_run_and_a_run_resumes(folder: Path) -> None:
+    def rule(asked: Asked) -> str:
+        return "Answer: 4" if "How well" in asked.text else "Answer: yes"
+
+    with serving(Script(rule=rule)) as server:
+        judge = f"vllm:mock@{server.url}"
+        assert run(judge, "--max-calls", "2").exit_code == 1
+        [first] = ResultStore.open(folder / "results", read_only=True).read("runs").collect()["run_id"]
+        assert salon("resume", first).exit_code == 0
+        assert server.stats.requests == 6, "nothing is asked twice"
+        Path("table.png").write_bytes(png("yellow"))
+        assert run(judge).exit_code == 0
+    runs = ResultStore.open(folder / "results", read_only=True).read("runs").collect()["run_id"].to_list()
+    assert len(set(runs)) == 2
 
 
 @for_each(
@@ -163,6 +188,16 @@ def test_what_is_wrong_with_a_source_is_named_by_its_row_before_a_judge_is_asked
         suite_named("./edits.toml").prompts(None)
     assert (caught.value.row, caught.value.column) == (2, column)
     assert words in caught.value.problem
+
+
+def test_a_source_that_is_no_picture_leaves_the_edit_unscored_and_unasked(folder: Path) -> None:
+    Path("table.png").write_bytes(png("blue")[:40])
+    with serving(Script(rule=lambda asked: "Answer: 4" if "How well" in asked.text else "Answer: yes")) as server:
+        result = run(f"vllm:mock@{server.url}")
+        assert server.stats.requests == 3, "about the other edit"
+    assert "3 rows scored, 3 unscored" in result.output
+    scores = ResultStore.open(folder / "results", read_only=True).read("scores").collect()
+    assert set(scores.filter(prompt_id="two")["unscored_reason"]) == {"bad_media"}
 
 
 def test_a_column_that_is_missing_is_named(folder: Path) -> None:

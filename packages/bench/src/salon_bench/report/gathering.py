@@ -1,5 +1,6 @@
 """Gather the content of a page about runs: every picture of every model, with its verdicts, by prompt."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,12 +15,15 @@ from salon_bench.runs.status import RunStatus, run_status
 from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.suite import Suite, whole_case_id
 from salon_taxonomy import Taxonomy
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
 
 MOST_PICTURES: Final = 1000
 LONGEST_REPLY: Final = 4000
 _NO_FILE: Final = NoThumbnail("there is no picture")
+_SHOWN: Final = re.compile(r'\["(\w+)", "([0-9a-f]{64})"\]')
+_ROLES: Final = tuple(role.value for role in MediaRole)
 _SEVERAL: Final = NoThumbnail("about several pictures at once")
 
 
@@ -235,7 +239,11 @@ class _CardMaker:
         self._names: tuple[str, ...] = tuple(known.picture_names) if known else ()
         wanted = pl.concat([cards["generation_id"].drop_nulls(), self._whole_cases(cards)]).unique().implode()
         whole = pl.col("prompt_id").is_in(cards["prompt_id"].unique().implode()) if self._names else pl.lit(False)
-        generations = runs[0].read("generations").filter(pl.col("generation_id").is_in(wanted) | whole).collect()
+        calls = pl.concat([each.calls for each in runs])
+        self._given = _given_files(calls)
+        shown = sorted({sha256 for files in self._given.values() for sha256 in files})
+        given = pl.col("model").is_in(list(_ROLES)) & pl.col("sha256").is_in(shown)
+        generations = runs[0].read("generations").filter(pl.col("generation_id").is_in(wanted) | whole | given).collect()
         self._generations = {row["generation_id"]: row for row in generations.iter_rows(named=True)}
         sources = [_source(row) for row in self._generations.values()]
         folders = {each.run_id: each.generation_folders for each in runs}
@@ -243,7 +251,6 @@ class _CardMaker:
         self._pictures_of = _WholeCases(generations, folders, self._small)
         self._longest_reply = longest_reply
         self._labels = _by_card(pl.concat([each.assessments for each in runs]), wanted)
-        calls = pl.concat([each.calls for each in runs])
         alone = calls.filter(pl.col("generation_id").is_null())
         self.elsewhere = alone.filter(~pl.col("case_id").is_in(self._whole_cases(every).implode())).height
         calls = calls.with_columns(generation_id=pl.coalesce("generation_id", "case_id"))
@@ -262,6 +269,7 @@ class _CardMaker:
         together = () if row["generation_id"] is not None or not self._names else self._pictures_of.pictures(row)
         about = row["generation_id"] or whole_case_id(self._suite, row["prompt_id"], row["subject_model"])
         key = (row["run_id"], about)
+        given = [] if together else self._files_given(row)
         numbers = sorted(
             (Number(each["task"], each["dimension"], each["value"], each["unscored_reason"]) for each in row["numbers"]),
             key=lambda each: (each.task, each.dimension),
@@ -274,12 +282,22 @@ class _CardMaker:
         return Card(
             column,
             0 if generation is None else generation["sample"],
-            together or (self._picture(row["generation_id"], numbers),),
-            _names(self._names, len(together)),
+            together or (*(picture for _, picture in given), self._picture(row["generation_id"], numbers)),
+            (*(name for name, _ in given), MediaRole.RESULT) if given else _names(self._names, len(together)),
             tuple(numbers),
             tuple(sorted(labels, key=lambda each: (each.name, each.explanation or ""))),
             tuple(self._reply(each) for each in sorted(self._calls.get(key, ()), key=self._asking_order)),
         )
+
+    def _files_given(self, row: Mapping[str, Any]) -> list[tuple[str, Thumbnail | NoThumbnail]]:
+        """Return role and thumbnail of each file that came with the prompt and was shown beside the card's picture."""
+        shown = self._given.get((row["run_id"], row["generation_id"]))
+        if not shown:
+            return []
+        known = [each for each in self._generations.values() if each["model"] in _ROLES and each["sha256"] in shown]
+        files = [each for each in known if each["prompt_id"] == row["prompt_id"]]
+        files.sort(key=lambda each: (_ROLES.index(each["model"]), each["sample"]))
+        return [(each["model"].replace("_", " "), self._small[_source(each)]) for each in files]
 
     def _picture(self, generation_id: str | None, numbers: Sequence[Number]) -> Thumbnail | NoThumbnail:
         """Return the thumbnail of a row, or the reason for none: no readable file, or several pictures."""
@@ -349,6 +367,15 @@ def _suite_of(run: RunView) -> Suite | None:
         return run.suite
     except InputError:
         return None
+
+
+def _given_files(calls: pl.DataFrame) -> dict[tuple[str, str], set[str]]:
+    """Return, by run and picture, the SHA-256 of the files that questions about the picture showed beside it."""
+    given: dict[tuple[str, str], set[str]] = {}
+    for row in calls.drop_nulls(("shown", "generation_id")).iter_rows(named=True):
+        files = {sha256 for role, sha256 in _SHOWN.findall(row["shown"]) if role != MediaRole.RESULT}
+        given.setdefault((row["run_id"], row["generation_id"]), set()).update(files)
+    return given
 
 
 def _source(generation: Mapping[str, Any]) -> JudgedFile:

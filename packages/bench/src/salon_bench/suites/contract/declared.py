@@ -404,6 +404,8 @@ class DeclaredSuite(SuiteBase):
         order = [OVERALL, *self._spans]
         lines = sorted(mean_lines(scores, estimate), key=lambda row: order.index(str(row["metric"])))
         notes = [] if none else [*words_of_intervals(scores, shares, self.table.confidence)]
+        if self.table.over == "groups":
+            notes.append(f"Numbers over all are means of groups ({self.table.group}), each of which counts alike.")
         if self.soft_steps:
             words = f"{OFF_MENU} is the probability that is on no answer of the menu"
             notes.append(f"Soft answers, by the judge's log-probabilities: {', '.join(self.soft_steps)}; {words}.")

@@ -10,7 +10,7 @@ The words are Python's: ``+ - * / **``, comparisons, ``and or not in``, ``A if C
 import ast
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -42,7 +42,6 @@ _COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
     ast.NotIn: lambda item, items: item not in items,
 }
 _LONGEST: Final = 2000
-_DEEPEST: Final = 50
 
 
 class _MissingError(Exception):
@@ -71,18 +70,11 @@ class Formula:
     text: str
 
     def __post_init__(self) -> None:
-        deepest = 0
-        for node, depth in _walked(self._tree, 0):
-            deepest = max(deepest, depth)
-            if not _allowed(node):
-                raise InputError("a formula cannot contain", value=ast.unparse(node)[:80], allowed=sorted(FUNCTIONS))
-        if deepest > _DEEPEST:
-            raise InputError("the formula is nested too deeply:", value=self.text[:80])
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """The answers, numbers and columns that it reads."""
-        return frozenset(_named(self._tree))
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.expr | ast.keyword) and not _allowed(node):
+                raise InputError(
+                    f"a formula cannot contain {type(node).__name__}:", value=self.text[:80], allowed=sorted(FUNCTIONS)
+                )
 
     @property
     def is_share(self) -> bool:
@@ -107,8 +99,8 @@ class Formula:
             return missing.verdict
         except (ZeroDivisionError, OverflowError, ValueError) as error:
             return Unscored(Reason.NOT_REPORTED, f"{self.text[:80]}: {error}")
-        except TypeError as error:
-            raise InputError(f"cannot be computed ({error}):", value=self.text) from error
+        except (TypeError, RecursionError) as error:
+            raise InputError(f"cannot be computed ({error}):", value=self.text[:80]) from error
         if not math.isfinite(number):
             raise InputError(f"gives {value!r}, not a number:", value=self.text)
         return Scored(number)
@@ -121,7 +113,7 @@ class Formula:
         """
         try:
             return bool(self._evaluated(self._tree, {}, facts))
-        except (TypeError, ArithmeticError, ValueError) as error:
+        except (TypeError, ArithmeticError, ValueError, RecursionError) as error:
             raise InputError(f"cannot be computed ({error}):", value=self.text) from error
 
     @cached_property
@@ -195,19 +187,7 @@ def _number(value: object) -> float:
     return float(value)
 
 
-def _walked(node: ast.expr, depth: int) -> Iterator[tuple[ast.expr, int]]:
-    yield node, depth
-    if not isinstance(node, ast.Attribute) and depth <= _DEEPEST:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr) and not (isinstance(node, ast.Call) and child is node.func):
-                yield from _walked(child, depth + 1)
-
-
-def _named(tree: ast.expr) -> Iterator[str]:
-    return (ast.unparse(node) for node, _ in _walked(tree, 0) if isinstance(node, ast.Name | ast.Attribute))
-
-
-def _allowed(node: ast.expr) -> bool:
+def _allowed(node: ast.AST) -> bool:
     match node:
         case ast.Constant():
             return isinstance(node.value, bool | int | float | str)
