@@ -355,7 +355,8 @@ def _builder(name: str) -> Callable[..., PictureMonitor]:
 
 
 def _grey(pictures: Pictures) -> Pictures:
-    return pictures.mean(1)
+    grey: Pictures = pictures.mean(1)
+    return grey
 
 
 def _middle(pictures: Pictures) -> Pictures:
@@ -370,7 +371,8 @@ def _mean_of_nine(grey: Pictures) -> Pictures:
     padded = np.pad(grey, ((0, 0), (1, 1), (1, 1)), mode="edge")
     height, width = grey.shape[1:]
     shifted = [padded[:, down : down + height, across : across + width] for down in range(3) for across in range(3)]
-    return np.mean(shifted, axis=0, dtype=np.float32)
+    mean: Pictures = np.mean(shifted, axis=0, dtype=np.float32)
+    return mean
 
 
 def _cells(pictures: Pictures, side: int) -> Pictures:
