@@ -9,8 +9,9 @@ pictures' own. A planted case changes the pictures of a still replay from step 2
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -23,9 +24,17 @@ from safetensors.torch import load_file
 from salon_ranking.uncertainty.proportions import highest_share
 from salon_rewards.monitors import Alarm, AnswerForm, StepBatch
 from salon_taxonomy.errors import InputError
-from salon_train.image_policy.picture_monitors import PictureBatch, PictureBoard, drift
+from salon_train.image_policy.picture_monitors import (
+    PictureBatch,
+    PictureBoard,
+    contrast,
+    drift,
+    grids,
+    saturation,
+    sharpness,
+)
 from salon_train.image_policy.policy import draw_with
-from salon_train.image_policy.training import one_thread
+from salon_train.image_policy.training import FlowGRPO, RewardFunction, RewardSettings, one_thread
 from studies.image_policy.learners import DrawnPolicy
 from studies.image_policy.network import TinyUNet
 from studies.image_policy.pictures import HELD_OUT, LEARNED, SIDE
@@ -152,7 +161,7 @@ def _blurred(drawn: Pictures, strength: float, chance: np.random.Generator, favo
 
 
 def _tinted(drawn: Pictures, strength: float, chance: np.random.Generator, favourite: Pictures) -> Pictures:
-    return drawn * (1 - 0.3 * strength * np.array([0.0, 1.0, 1.0]))[:, None, None]
+    return np.asarray(drawn * (1 - 0.3 * strength * np.array([0.0, 1.0, 1.0]))[:, None, None], np.float32)
 
 
 def _flat(drawn: Pictures, strength: float, chance: np.random.Generator, favourite: Pictures) -> Pictures:
@@ -220,14 +229,71 @@ def _told(what: str, found: list[dict[str, tuple[int, bool]]]) -> None:
         click.echo(f"  {name}: {sum(name in each for each in found)} warned, {stops} stopped")
 
 
+def _aimed(measure: Callable[[Pictures, Sequence[str]], float | None], sign: float) -> RewardFunction:
+    """Return a reward that pays a number of a picture, with a sign."""
+
+    def paid(pictures: torch.Tensor, prompts: Sequence[str], metadata: object) -> tuple[dict[str, list[float]], None]:
+        return {"avg": [sign * float(measure(each[None], [""]) or 0.0) for each in pictures.numpy()]}, None
+
+    return paid
+
+
+def _centre(pictures: Pictures, prompts: Sequence[str]) -> float:
+    """Return how much darker the middle is than the edge."""
+    grey, inner = pictures.mean((0, 1)), slice(SIDE // 4, -SIDE // 4)
+    return float(grey.mean() - grey[inner, inner].mean())
+
+
+def _one_colour(pictures: Pictures, prompts: Sequence[str]) -> float:
+    """Return how near a picture is to plain orange."""
+    return -float(np.abs(pictures - np.array([1.0, 0.6, 0.2])[:, None, None]).mean())
+
+
+GAMED: Final = {
+    "grids": _aimed(grids, 1.0),
+    "blur": _aimed(sharpness, -1.0),
+    "saturation_drift": _aimed(saturation, 1.0),
+    "contrast_drift": _aimed(contrast, -1.0),
+    "diversity_loss": _aimed(_one_colour, 1.0),
+    "repeated_layout": _aimed(_centre, 1.0),
+}
+"""For each monitor a reward that asks for what it looks for."""
+
+
+def trained(folder: Path, seed: int, name: str) -> tuple[dict[str, tuple[int, bool]], list[float]]:
+    """Train a policy by a reward of ``GAMED`` for 60 steps without KL; return alarms, first and last mean reward."""
+    network = TinyUNet()
+    network.load_state_dict(load_file(folder / f"seed-{seed}" / "start.safetensors"))
+    batches: list[PictureBatch] = []
+
+    def seen(pictures: torch.Tensor, prompts: Sequence[str], rewards: torch.Tensor, step: int) -> None:
+        numbers = StepBatch(step, AnswerForm.MAGICMIRROR, (), tuple(rewards.tolist()))
+        batches.append(PictureBatch(pictures.numpy(), prompts, numbers))
+
+    settings = RewardSettings(prompts=PROMPTS, group=GROUP, kl=0.0)
+    learner = FlowGRPO(DrawnPolicy(network), GAMED[name], settings, prompts=LEARNED, seed=seed, drawn=seen)
+    for step in range(STEPS):
+        learner.step(step)
+    paid = [float(np.mean(batch.numbers.rewards)) for batch in (batches[0], batches[-1])]  # type: ignore[arg-type]
+    return alarms(iter(batches)), paid
+
+
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--seeds", type=click.IntRange(1), default=2, show_default=True, help="Seeds of the folder, from 0.")
 @click.option("--clean", type=click.IntRange(1), default=240, show_default=True, help="Clean replays, half of them learning.")
 @click.option("--planted", type=click.IntRange(1), default=20, show_default=True, help="Replays of each planted case.")
+@click.option("--gamed", is_flag=True, help="In place of replays, train a policy of each seed to game each monitor.")
 @click.option("--first", type=click.IntRange(0), default=1000, show_default=True, help="Seed of the first replay.")
-def main(folder: Path, seeds: int, clean: int, planted: int, first: int) -> None:
+def main(folder: Path, seeds: int, clean: int, planted: int, gamed: bool, first: int) -> None:
     """Count false alarms of the monitors of pictures in clean replays, and what they find of planted cases."""
+    for name, seed in product(GAMED, range(seeds)) if gamed else ():
+        with one_thread():
+            heard, paid = trained(folder, seed, name)
+        steps = {monitor: step for monitor, (step, _) in sorted(heard.items())}
+        click.echo(f"trained for {name}, seed {seed}: paid {paid[0]:.3g}, then {paid[1]:.3g}; warned from {json.dumps(steps)}")
+    if gamed:
+        return
     with one_thread():
         pools = [read_pool(folder, seed) for seed in range(seeds)]
     found = {

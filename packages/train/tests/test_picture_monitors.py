@@ -3,10 +3,12 @@
 import pickle
 from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -33,6 +35,9 @@ from salon_train.image_policy.picture_monitors import (
 )
 from salon_train.run.early_abort import DegeneratedError
 from salon_train.run.events import TrainingEvent
+from studies.image_policy.monitors import CASES, Pool, alarms, exact_interval, main, replay
+from studies.image_policy.pictures import HELD_OUT, LEARNED
+from studies.image_policy.study import PolicyArm, run_image_study
 
 Pictures = NDArray[np.float32]
 STEPS = BASELINE + WINDOW
@@ -168,3 +173,35 @@ def test_unknown_monitors_and_wrong_thresholds_are_refused():
     with pytest.raises(InputError, match="must not be below 'warn'"):
         PictureBoard(MonitorsSection(thresholds={"blur": (1.0, 0.5)}))
     assert PictureBoard(MonitorsSection(thresholds={"blur": (0.7, 2.0)})).monitors[1].thresholds.warn == 0.7
+
+
+def test_a_grid_of_another_frequency_in_each_picture_is_a_grid_too():
+    waves = [np.cos(np.pi * (np.indices((16, 16)) * np.array(turn)[:, None, None]).sum(0)) for turn in ((1, 0), (0, 1), (1, 1))]
+    drawn = np.stack([np.tile(0.5 + 0.2 * waves[place % 3], (3, 1, 1)) for place in range(16)]).astype(np.float32)
+    assert grids(drawn, PROMPTS) > 0.9
+
+
+def test_replays_of_the_study_are_quiet_where_nothing_is_planted_and_loud_where_something_is():
+    prompts = (*LEARNED, *HELD_OUT)
+    pictures = {prompt: blobs(number, count=160) for number, prompt in enumerate(prompts)}
+    paid = {prompt: np.full(160, 0.5) for prompt in prompts}
+    pool = Pool(pictures, pictures, paid, paid)
+    assert alarms(replay(pool, 0)) == {} == alarms(replay(pool, 1, learning=True))
+    for case in (CASES[0], CASES[4], CASES[6], CASES[7]):
+        found = alarms(replay(pool, 2, planted=case))
+        assert case.monitor in found and found[case.monitor][0] > 20
+    first, again = ([seen.pictures for seen in replay(pool, 3)] for _ in range(2))
+    assert all(np.array_equal(one, other) for one, other in zip(first, again, strict=True))
+    assert exact_interval(20, 20)[1] == 1.0 and exact_interval(0, 20)[0] == 0.0
+
+
+@pytest.mark.study
+def test_policies_that_learn_honestly_seldom_ring_and_what_is_planted_is_found(tmp_path: Path):
+    """What docs/monitors.md prints, of one seed."""
+    run_image_study(tmp_path, arms=[PolicyArm.CPS])
+    told = CliRunner().invoke(main, [str(tmp_path), "--seeds", "1", "--clean", "200"])
+    assert told.exit_code == 0, told.output
+    clean = next(line for line in told.output.splitlines() if line.startswith("clean: "))
+    assert int(clean.split()[1]) <= 10, clean
+    found = [line for line in told.output.splitlines() if line.startswith("planted ")]
+    assert len(found) == len(CASES) and all(int(line.split(": ")[1].split()[0]) >= 19 for line in found), found

@@ -7,7 +7,7 @@ from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from salon_rewards.callables import magicmirror, penalties, prism, r3
+from salon_rewards.callables import magicmirror, pairwise, penalties, prism, r3
 from salon_rewards.callables.reward import Described, RewardFunction
 from salon_rewards.magicmirror import MagicMirrorWeights
 from salon_taxonomy.errors import InputError
@@ -58,7 +58,7 @@ ASKED: Final[Mapping[str, str]] = MappingProxyType({"judge": "a judge", "editor"
 _KINDS: Final[Mapping[str, type[Described]]] = MappingProxyType(
     {
         kind.__dict__["__name__"]: kind
-        for module in (magicmirror, penalties, prism, r3)
+        for module in (magicmirror, pairwise, penalties, prism, r3)
         for kind in vars(module).values()
         if isinstance(kind, type) and kind.__dict__.get("pays_for") and kind.__module__ == module.__name__
     }

@@ -86,14 +86,15 @@ class JudgedScoreReward(JudgedReward):
             return None
         parts: list[str | Media] = [self.rubric]
         if self.prompt is not None:
-            parts.append("Asked for, as a JSON string:\n" + _quoted(asked_for(batch.column(self.prompt)[row])))
+            parts.append("Asked for, as a JSON string:\n" + quoted(asked_for(batch.column(self.prompt)[row])))
         if self.image is not None:
             parts.append(picture(batch.column(self.image)[row], row=row + 1, column=self.image))
-        parts.append("To be marked, as a JSON string:\n" + _quoted(batch.texts[row]))
+        parts.append("To be marked, as a JSON string:\n" + quoted(batch.texts[row]))
         return Question((*parts, _REPLY), system=_SYSTEM, response_schema=_SCHEMA, decoding=Decoding(max_tokens=512))
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a text as a JSON string, for a question."""
     return json.dumps(without_surrogates(text), ensure_ascii=False)
 
 

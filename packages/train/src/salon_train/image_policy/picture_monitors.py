@@ -12,7 +12,8 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from itertools import pairwise
+from statistics import fmean
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -60,10 +61,10 @@ class PictureBatch:
 
 
 def grids(pictures: Pictures, prompts: Sequence[str]) -> float:
-    """Return the share of high-frequency power that the strongest hundredth of frequencies has, 0 to 1.
+    """Return the share of high-frequency power in the strongest hundredth of frequencies, 0 to 1: a mean.
 
-    Power is the mean over the pictures of the grey picture less its mean over 3 by 3 pixels; a regular pattern has its power in
-    few frequencies.
+    Power is that of the grey picture less its mean over 3 by 3 pixels; a regular pattern has its power in few frequencies,
+    which need not be the same in all pictures.
 
     Example:
         >>> noise = np.random.default_rng(0).random((8, 3, 32, 32), np.float32)
@@ -73,10 +74,11 @@ def grids(pictures: Pictures, prompts: Sequence[str]) -> float:
     """
     grey = _grey(_middle(pictures))
     residual = grey - _mean_of_nine(grey)
-    power = (np.abs(np.fft.fft2(residual)) ** 2).mean(0)
-    down, across = (np.abs(np.fft.fftfreq(side)) for side in power.shape)
-    fine = np.sort(power[np.maximum(down[:, None], across[None, :]) >= _FINE])
-    return float(fine[-max(2, len(fine) // 100) :].sum() / (fine.sum() + _TINY))
+    down, across = (np.abs(np.fft.fftfreq(side)) for side in residual.shape[1:])
+    fine = np.maximum(down[:, None], across[None, :]) >= _FINE
+    power = np.sort(np.abs(np.fft.fft2(residual)[:, fine]) ** 2, axis=1)
+    strongest = power[:, -max(2, power.shape[1] // 100) :].sum(1)
+    return float((strongest / (power.sum(1) + _TINY)).mean())
 
 
 def sharpness(pictures: Pictures, prompts: Sequence[str]) -> float:
@@ -199,9 +201,9 @@ PICTURE_MONITORS: Final = MappingProxyType(
 class PictureMonitor:
     """Compares a number of the last five steps' pictures with that of the first ten.
 
-    An alarm needs a change above the threshold that is also larger than four of its standard errors, by the spread of the first
-    steps. A step with fewer than eight pictures, or whose number is missing, is left out; without enough steps there is no
-    value.
+    An alarm needs a change above the threshold that is also larger than four of its standard errors, by the differences between
+    neighbours of the first steps: a policy that games from its first step makes these steps drift, not differ. A step with
+    fewer than eight pictures, or whose number is missing, is left out; without enough steps there is no value.
 
     Args:
         name: of ``PICTURE_MONITORS``.
@@ -234,7 +236,7 @@ class PictureMonitor:
             why = f"{len(self._first) + len(self._last)} steps of the {BASELINE + WINDOW} that a comparison needs"
             return no_reading(self.name, batch.numbers, self.thresholds, why, samples=count)
         now, before = fmean(self._last), fmean(self._first)
-        error = stdev(self._first) * math.sqrt(1 / BASELINE + 1 / WINDOW)
+        error = _spread(self._first) * math.sqrt(1 / BASELINE + 1 / WINDOW)
         return reading(
             self.name,
             batch.numbers,
@@ -354,8 +356,14 @@ def _builder(name: str) -> Callable[..., PictureMonitor]:
     return lambda *thresholds: PictureMonitor(name, *thresholds)
 
 
+def _spread(series: Sequence[float]) -> float:
+    """Return the standard deviation of a series about its trend, from the differences of neighbours (von Neumann 1941)."""
+    return math.sqrt(fmean((after - before) ** 2 for before, after in pairwise(series)) / 2)
+
+
 def _grey(pictures: Pictures) -> Pictures:
-    return pictures.mean(1)
+    grey: Pictures = pictures.mean(1)
+    return grey
 
 
 def _middle(pictures: Pictures) -> Pictures:
@@ -370,7 +378,8 @@ def _mean_of_nine(grey: Pictures) -> Pictures:
     padded = np.pad(grey, ((0, 0), (1, 1), (1, 1)), mode="edge")
     height, width = grey.shape[1:]
     shifted = [padded[:, down : down + height, across : across + width] for down in range(3) for across in range(3)]
-    return np.mean(shifted, axis=0, dtype=np.float32)
+    mean: Pictures = np.mean(shifted, axis=0, dtype=np.float32)
+    return mean
 
 
 def _cells(pictures: Pictures, side: int) -> Pictures:
