@@ -1,6 +1,5 @@
 """Gather the content of a page about runs: every picture of every model, with its verdicts, by prompt."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +9,7 @@ from typing import Any, Final, TypedDict
 import polars as pl
 
 from salon_bench.report.thumbnails import SIDE, NoThumbnail, Thumbnail, thumbnails
-from salon_bench.runs.judged_files import JudgedFile, folders_of
+from salon_bench.runs.judged_files import JudgedFile, folders_of, given_files
 from salon_bench.runs.status import RunStatus, run_status
 from salon_bench.runs.view import RunView, SubjectSummary
 from salon_bench.suites.contract.suite import Suite, whole_case_id
@@ -22,7 +21,6 @@ from salon_taxonomy.store_address import StoreAddress
 MOST_PICTURES: Final = 1000
 LONGEST_REPLY: Final = 4000
 _NO_FILE: Final = NoThumbnail("there is no picture")
-_SHOWN: Final = re.compile(r'\["(\w+)", "([0-9a-f]{64})"\]')
 _ROLES: Final = tuple(role.value for role in MediaRole)
 _SEVERAL: Final = NoThumbnail("about several pictures at once")
 
@@ -373,7 +371,7 @@ def _given_files(calls: pl.DataFrame) -> dict[tuple[str, str], set[str]]:
     """Return, by run and picture, the SHA-256 of the files that questions about the picture showed beside it."""
     given: dict[tuple[str, str], set[str]] = {}
     for row in calls.drop_nulls(("shown", "generation_id")).iter_rows(named=True):
-        files = {sha256 for role, sha256 in _SHOWN.findall(row["shown"]) if role != MediaRole.RESULT}
+        files = {sha256 for _, sha256 in given_files(row["shown"])}
         given.setdefault((row["run_id"], row["generation_id"]), set()).update(files)
     return given
 

@@ -1,13 +1,18 @@
 """Files that were judged: where they lay, and the very bytes, if they are still there."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from salon_judges.media.policy import DEFAULT_LIMITS
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.verdict import Unscored
+
+_SHOWN: Final = re.compile(r'\["(\w+)", "([0-9a-f]{64})"\]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,19 @@ class JudgedFile:
             else:
                 problem = "the file has changed since it was judged"
         return problem
+
+
+def given_files(shown: str) -> list[tuple[str, str]]:
+    """Return role and SHA-256 of the files that a question showed beside the result, in its order.
+
+    Args:
+        shown: of ``judge_calls``; another text holds none.
+
+    Example:
+        >>> given_files(f'[["source", "{"a" * 64}"], ["result", "{"b" * 64}"]]')[0][0], given_files("nonsense")
+        ('source', [])
+    """
+    return [(role, sha256) for role, sha256 in _SHOWN.findall(shown) if role != MediaRole.RESULT]
 
 
 def folders_of(generations: Iterable[Path]) -> list[Path]:

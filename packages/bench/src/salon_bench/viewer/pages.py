@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import polars as pl
-from pydantic import TypeAdapter, ValidationError
 
 from salon_bench.report.gallery import value_text
+from salon_bench.runs.judged_files import given_files
 from salon_bench.runs.status import RunState, RunStatus
 from salon_bench.runs.view import RESCORED
 from salon_bench.viewer.cases import CASE, PEOPLE, UNSCORED, CaseFilter, Choices, choices, filtered, run_cases
@@ -36,7 +36,6 @@ from salon_bench.viewer.store_tables import StoreTables
 from salon_console import numbers
 from salon_console.forest_plot import ForestPlot, PlotRow
 from salon_console.templates import page_template
-from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.visible_text import visible
 
@@ -45,7 +44,6 @@ _MOST_CARDS: Final = 600
 """Cards side by side on one page, about."""
 _MOST_IN_A_CELL: Final = 12
 _MOST_GIVEN: Final = 12
-_SHOWN: Final = TypeAdapter(list[tuple[str, str]])
 _MOST_ROWS: Final = 500
 """Verdicts, labels and replies on the page of a case, of each."""
 
@@ -301,11 +299,8 @@ def _pictures(tables: StoreTables, case: Mapping[str, Any], calls: pl.DataFrame)
     if case["sample"] is None:
         return []
     judged = picture(case["generation_id"], "large") | {"alt": "The picture that was judged"}
-    try:
-        shown = [one for text in calls.sort("call_id")["shown"].drop_nulls() for one in _SHOWN.validate_json(text)]
-    except ValidationError:  # the store is not ours
-        return [judged]
-    given = [(role, sha256) for role, sha256 in dict.fromkeys(shown) if role != MediaRole.RESULT][:_MOST_GIVEN]
+    shown = calls.sort("call_id")["shown"].drop_nulls()
+    given = [*dict.fromkeys(one for text in shown for one in given_files(text))][:_MOST_GIVEN]
     if not given:
         return [judged]
     of_prompt = (pl.col("prompt_id") == case["prompt_id"]) & pl.col("sha256").is_in([sha256 for _, sha256 in given])
