@@ -16,6 +16,9 @@ from for_each import for_each
 from salon_bench.report.gathering import gather
 from salon_bench.report.thumbnails import Thumbnail
 from salon_bench.suites import Case, dry_run, shape, suite_named
+from salon_bench.viewer.cases import CASE
+from salon_bench.viewer.pages import case_page
+from salon_bench.viewer.store_tables import StoreTables
 from salon_console import main
 from salon_judges.testing.mock_server import Script, serving
 from salon_judges.testing.mock_server.rules import Asked
@@ -136,6 +139,9 @@ def test_a_judge_sees_source_then_result_and_the_store_keeps_their_roles(folder:
         "one": ("source", "result"),
         "two": ("source", "source", "mask", "result"),
     }
+    row = store.read("scores").filter(prompt_id="two").select(CASE).collect().row(0, named=True)
+    page = case_page(StoreTables(folder / "results"), {name: [value] for name, value in row.items()})
+    assert [page.count(f'alt="The {name}') for name in ("source", "mask", "picture that was judged")] == [2, 1, 1]
     assert all(isinstance(picture, Thumbnail) for card in cards.values() for picture in card.pictures)
 
 

@@ -23,7 +23,8 @@ MOST_PICTURES: Final = 1000
 LONGEST_REPLY: Final = 4000
 _NO_FILE: Final = NoThumbnail("there is no picture")
 _SHOWN: Final = re.compile(r'\["(\w+)", "([0-9a-f]{64})"\]')
-_ROLES: Final = tuple(role.value for role in MediaRole)
+ROLES: Final = tuple(role.value for role in MediaRole)
+"""In the order of tables; files of prompts are rows of ``generations`` whose model is one of them."""
 _SEVERAL: Final = NoThumbnail("about several pictures at once")
 
 
@@ -240,9 +241,9 @@ class _CardMaker:
         wanted = pl.concat([cards["generation_id"].drop_nulls(), self._whole_cases(cards)]).unique().implode()
         whole = pl.col("prompt_id").is_in(cards["prompt_id"].unique().implode()) if self._names else pl.lit(False)
         calls = pl.concat([each.calls for each in runs])
-        self._given = _given_files(calls)
+        self._given = given_files(calls)
         shown = sorted({sha256 for files in self._given.values() for sha256 in files})
-        given = pl.col("model").is_in(list(_ROLES)) & pl.col("sha256").is_in(shown)
+        given = pl.col("model").is_in(list(ROLES)) & pl.col("sha256").is_in(shown)
         generations = runs[0].read("generations").filter(pl.col("generation_id").is_in(wanted) | whole | given).collect()
         self._generations = {row["generation_id"]: row for row in generations.iter_rows(named=True)}
         sources = [_source(row) for row in self._generations.values()]
@@ -294,9 +295,9 @@ class _CardMaker:
         shown = self._given.get((row["run_id"], row["generation_id"]))
         if not shown:
             return []
-        known = [each for each in self._generations.values() if each["model"] in _ROLES and each["sha256"] in shown]
+        known = [each for each in self._generations.values() if each["model"] in ROLES and each["sha256"] in shown]
         files = [each for each in known if each["prompt_id"] == row["prompt_id"]]
-        files.sort(key=lambda each: (_ROLES.index(each["model"]), each["sample"]))
+        files.sort(key=lambda each: (ROLES.index(each["model"]), each["sample"]))
         return [(each["model"].replace("_", " "), self._small[_source(each)]) for each in files]
 
     def _picture(self, generation_id: str | None, numbers: Sequence[Number]) -> Thumbnail | NoThumbnail:
@@ -369,7 +370,7 @@ def _suite_of(run: RunView) -> Suite | None:
         return None
 
 
-def _given_files(calls: pl.DataFrame) -> dict[tuple[str, str], set[str]]:
+def given_files(calls: pl.DataFrame) -> dict[tuple[str, str], set[str]]:
     """Return, by run and picture, the SHA-256 of the files that questions about the picture showed beside it."""
     given: dict[tuple[str, str], set[str]] = {}
     for row in calls.drop_nulls(("shown", "generation_id")).iter_rows(named=True):

@@ -8,6 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from salon_bench.report.gallery import value_text
+from salon_bench.report.gathering import ROLES, given_files
 from salon_bench.runs.status import RunState, RunStatus
 from salon_bench.runs.view import RESCORED
 from salon_bench.viewer.cases import CASE, PEOPLE, UNSCORED, CaseFilter, Choices, choices, filtered, run_cases
@@ -274,12 +275,13 @@ def case_page(tables: StoreTables, query: Query) -> str:
     ratings = tables.rows("ratings", about) if generation is not None else pl.DataFrame()
     rows = {"verdicts": others.height + ratings.height, "labels": labels.height, "replies": calls.height}
     beside = _neighbours(tables, query, case)
+    large = picture(generation, "large") | {"alt": "The picture that was judged"}
     body = one_page(
         kind="Case",
         heading="Prompt",
         details="Replies as they came",
         text=cut(case["text"], MOST_RAW) or "(the store has no text of this prompt)",
-        pictures=[] if case["sample"] is None else [picture(generation, "large") | {"alt": "The picture that was judged"}],
+        pictures=[] if case["sample"] is None else [*_given(tables, calls, case), large],
         chips=_chips(case)["chips"],
         calls=[_call(call) for call in calls.sort("step", "attempt", "call_id").head(_MOST_ROWS).iter_rows(named=True)],
         verdicts=_verdicts(others, ratings, case["disagree"]) if generation is not None else [],
@@ -290,6 +292,19 @@ def case_page(tables: StoreTables, query: Query) -> str:
     )
     back = address("run", **{**filters(query), "run": _runs(query, case)})
     return shell(f"{case['subject_model']}: {case['prompt_id']}", body, crumbs=[("Runs", "."), (str(case["run_id"]), back)])
+
+
+def _given(tables: StoreTables, calls: pl.DataFrame, case: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the files that came with the prompt and that questions showed beside the picture, each under its role."""
+    shown = sorted({name for files in given_files(calls).values() for name in files})
+    if not shown:
+        return []
+    mine = (pl.col("prompt_id") == case["prompt_id"]) & pl.col("sha256").is_in(shown) & pl.col("model").is_in(list(ROLES))
+    rows = sorted(tables.rows("generations", mine).to_dicts(), key=lambda row: (ROLES.index(row["model"]), row["sample"]))
+    names = [row["model"].replace("_", " ") for row in rows]
+    return [
+        picture(row["generation_id"], "large", name) | {"alt": f"The {name}"} for row, name in zip(rows, names, strict=True)
+    ]
 
 
 def _neighbours(tables: StoreTables, query: Query, case: Mapping[str, Any]) -> tuple[str, str]:
