@@ -147,6 +147,9 @@ def test_a_judge_sees_source_then_result_and_the_store_keeps_their_roles(folder:
         "one": ("source", "result"),
         "two": ("source", "source", "mask", "result"),
     }
+    row = store.read("scores").filter(prompt_id="two").select(CASE).collect().row(0, named=True)
+    page = case_page(StoreTables(folder / "results"), {name: [value] for name, value in row.items()})
+    assert [page.count(f'alt="The {name}') for name in ("source", "mask", "picture that was judged")] == [2, 1, 1]
     assert all(isinstance(picture, Thumbnail) for card in cards.values() for picture in card.pictures)
 
 

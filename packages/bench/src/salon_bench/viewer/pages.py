@@ -305,8 +305,8 @@ def _pictures(tables: StoreTables, case: Mapping[str, Any], calls: pl.DataFrame)
         return [judged]
     of_prompt = (pl.col("prompt_id") == case["prompt_id"]) & pl.col("sha256").is_in([sha256 for _, sha256 in given])
     known = dict(tables.rows("generations", of_prompt).sort("generation_id").select("sha256", "generation_id").rows())
-    beside = [picture(known.get(sha256), "large", role.replace("_", " ")) | {"alt": ""} for role, sha256 in given]
-    return [*beside, judged | {"name": "result"}]
+    named = [(role.replace("_", " "), known.get(sha256)) for role, sha256 in given]
+    return [*(picture(file, "large", name) | {"alt": f"The {name}"} for name, file in named), judged | {"name": "result"}]
 
 
 def _neighbours(tables: StoreTables, query: Query, case: Mapping[str, Any]) -> tuple[str, str]:
