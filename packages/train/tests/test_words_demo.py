@@ -173,3 +173,14 @@ def test_options_that_play_no_part_and_a_missing_model_are_named(options: list[s
     assert called.exit_code
     assert said in f"{called.output} {called.exception}"
     assert not (tmp_path / "new").exists()
+
+
+# Measured for seeds 0 and 1: 0.51 and 0.54 before; 0.74 and 0.79 after 20 steps, 0.39 and 0.42 with shuffled rewards.
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_words_that_were_never_learned_from_are_read_more_often_and_not_by_shuffled_rewards(tmp_path: Path) -> None:
+    settings = WordSettings()
+    settings = replace(settings, reward=replace(settings.reward, steps=20))
+    _, learned, shuffled = run_words(tmp_path, seed=0, settings=settings)
+    assert learned.points[-1].held_out > learned.points[0].held_out + 0.1
+    assert learned.points[-1].held_out > shuffled.points[-1].held_out + 0.15
