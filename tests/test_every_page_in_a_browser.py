@@ -245,6 +245,20 @@ def image_policy(folder: Path) -> str:
     return image_study_page(results, ImageStudySettings(), folder)
 
 
+def words(folder: Path) -> str:
+    from PIL import Image
+
+    from salon_train.demo.words_page import words_page
+    from salon_train.demo.words_study import WordArm, WordPoint, WordResult, WordSettings
+
+    (folder / "seed-3").mkdir()
+    for arm, step in zip(WordArm, (1200, 20, 20), strict=True):
+        Image.new("RGB", (688, 228), "teal").save(folder / "seed-3" / f"{arm}-{step}.png")
+    points = [WordPoint(step, step / 100, 0.5, 0.8, 0.3, 0.1 if step else None) for step in (0, 10, 20)]
+    results = [WordResult(arm, seed, points, 1.0) for arm in WordArm for seed in (3, 4)]
+    return words_page(results, WordSettings(), folder)
+
+
 def curation(folder: Path) -> str:
     from salon_console.page import PageSection
     from salon_curate.demo import StageWorth, worth_table
@@ -272,6 +286,7 @@ MAKERS: dict[Callable[[Path], str], tuple[str, ...]] = {
     training: ("salon_train.report.page",),
     demonstration: ("salon_train.demo.page",),
     image_policy: ("studies.image_policy.page",),
+    words: ("salon_train.demo.words_page",),
     curation: ("salon_curate.pages",),
 }
 """What makes a page here, and the modules whose pages these are."""

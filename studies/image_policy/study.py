@@ -16,13 +16,11 @@ calls for different seeds may share a folder at the same time.
 """
 
 import json
-import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from io import BytesIO
 from pathlib import Path
-from time import process_time
 from typing import Any, Final
 
 import torch
@@ -33,11 +31,13 @@ from salon_rewards import make_reward
 from salon_rewards.adapters import FlowGRPOReward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
+from salon_train.image_policy.arms import claim_folder, run_arm
 from salon_train.image_policy.policy import FlowPolicy, draw_with
 from salon_train.image_policy.preferences import DiffusionDPO, PreferenceSettings
+from salon_train.image_policy.small import Imitation, ImitationSettings
 from salon_train.image_policy.training import FlowGRPO, PolicyLearner, RewardFunction, RewardSettings, diversity, one_thread
 from salon_train.over_seeds import SeedProgress, Tell
-from studies.image_policy.learners import BestOfGroup, DrawnPolicy, Imitation, ImitationSettings
+from studies.image_policy.learners import BestOfGroup, DrawnPolicy
 from studies.image_policy.network import TinyUNet
 from studies.image_policy.pictures import HELD_OUT, LEARNED, SIDE, Obedience, teach
 from studies.image_policy.votes import VoteSettings, voted_pairs
@@ -172,7 +172,7 @@ def run_image_study(
     Raises:
         InputError: the folder contains another study, a damaged file, or cannot be written.
     """
-    _note(folder, settings)
+    claim_folder(folder, settings)
     wanted = [(folder / f"seed-{seed}", arm, seed) for seed in seeds for arm in PolicyArm if arm in (PolicyArm.START, *arms)]
     on_start(sum((own / f"{arm}.json").exists() for own, arm, _ in wanted), len(wanted))
     with one_thread():
@@ -181,35 +181,24 @@ def run_image_study(
 
 def _run(folder: Path, arm: PolicyArm, seed: int, settings: ImageStudySettings, tell: Tell) -> PolicyResult:
     """Run one arm to its end, or return what an earlier call has found."""
-    numbers, checkpoint = folder / f"{arm}.json", folder / f"{arm}.checkpoint"
+    numbers = folder / f"{arm}.json"
     if numbers.exists():
         return _read_result(numbers)
     tell(f"seed {seed}: {arm}")
     learner, steps, every = _learner(folder, arm, seed, settings)
-    state: dict[str, Any] = {"step": 0, "points": [], "paid": [], "cpu_s": 0.0}
-    if checkpoint.exists():
-        state = _read_checkpoint(checkpoint)
-        learner.restore(state["learner"])
-    began = process_time() - state["cpu_s"]
-    points = [PolicyPoint(**point) for point in state["points"]] or [measure(learner.policy, settings, seed=seed, step=0)]
-    paid: list[float | None] = list(state["paid"])
-    for number in range(state["step"], steps):
-        paid.append(learner.step(number).get("reward"))
-        done = number + 1
-        tell(SeedProgress(seed, arm, done, steps))
-        if done % every == 0 or done == steps:
-            rewards = [each for each in paid if each is not None]
-            reward = sum(rewards) / len(rewards) if rewards else None
-            points.append(measure(learner.policy, settings, seed=seed, step=done, reward=reward))
-            paid = []
-        if done % max(1, every // 3) == 0 and done < steps:
-            state = {"step": done, "points": [asdict(point) for point in points], "paid": paid, "learner": learner.state()}
-            _write_checkpoint(checkpoint, state | {"cpu_s": process_time() - began})
-    result = PolicyResult(arm, seed, points, round(process_time() - began, 1))
+    measured, cpu_s = run_arm(
+        learner,
+        folder / arm,
+        steps=steps,
+        every=every,
+        measure=lambda done, reward: asdict(measure(learner.policy, settings, seed=seed, step=done, reward=reward)),
+        progress=lambda done: tell(SeedProgress(seed, arm, done, steps)),
+    )
+    result = PolicyResult(arm, seed, [PolicyPoint(**point) for point in measured], cpu_s)
     write_whole(folder / f"{arm}.safetensors", save(learner.policy.state()), parents=True)
     write_whole(folder / f"{arm}.png", sheet(learner.policy, settings, seed=seed))
     write_whole(numbers, json.dumps(asdict(result), indent=1) + "\n")
-    checkpoint.unlink(missing_ok=True)
+    (folder / f"{arm}.checkpoint").unlink(missing_ok=True)
     return result
 
 
@@ -226,7 +215,7 @@ def _learner(folder: Path, arm: PolicyArm, seed: int, settings: ImageStudySettin
         imitation = settings.start if arm is PolicyArm.START else settings.longer
         lessons = teach(settings.start.lessons, seed=seed, wrong=settings.start.wrong)
         every = settings.every * (10 if arm is PolicyArm.START else 1)
-        return Imitation(network, lessons, imitation, seed=seed), imitation.steps, every
+        return Imitation(DrawnPolicy(network), lessons, imitation, seed=seed), imitation.steps, every
     if arm in (PolicyArm.DPO, PolicyArm.DPO_SHUFFLED):
         policy = DrawnPolicy(network)
         pairs = voted_pairs(policy, adapted_reward(), settings.votes, steps=settings.reward.ways, seed=seed)
@@ -289,14 +278,6 @@ def sheet(policy: FlowPolicy, settings: ImageStudySettings, *, seed: int) -> byt
     return stream.getvalue()
 
 
-def _note(folder: Path, settings: ImageStudySettings) -> None:
-    note, text = folder / "study.json", json.dumps(asdict(settings), indent=1) + "\n"
-    if not note.exists():
-        write_whole(note, text, parents=True)
-    elif note.read_text(encoding="utf-8") != text:
-        raise InputError("the folder contains a study with other settings", source=note, hint="Name a new folder.")
-
-
 def _read_result(path: Path) -> PolicyResult:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -304,18 +285,3 @@ def _read_result(path: Path) -> PolicyResult:
         return PolicyResult(arm=PolicyArm(values.pop("arm")), points=points, **values)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"cannot be read ({error})", source=path, hint="Remove it to run the arm again.") from error
-
-
-def _write_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    stream = BytesIO()
-    torch.save(state, stream)
-    write_whole(path, stream.getvalue(), parents=True)
-
-
-def _read_checkpoint(path: Path) -> dict[str, Any]:
-    try:
-        state: dict[str, Any] = torch.load(path, weights_only=True)
-    except (OSError, RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
-        problem = f"cannot be read ({type(error).__name__})"
-        raise InputError(problem, source=path, hint="Remove it to run the arm from its beginning.") from error
-    return state

@@ -159,7 +159,9 @@ def test_a_pattern_finds_what_is_expected(pattern, prompt, lines, verdict):
     assert (found.value if isinstance(found, Scored) else found.reason) == verdict
 
 
-@pytest.mark.parametrize("text", ["words,pattern=", "pattern=", "wordspattern=.+", "words;pattern=.+", "pattern=(", "words,.+"])
+@pytest.mark.parametrize(
+    "text", ["words,pattern=", "pattern=", "wordspattern=.+", "words;pattern=.+", "pattern=(", "words,.+", "line,words"]
+)
 def test_wrong_settings_are_refused(text):
     pytest.importorskip("rapidocr", reason="runs with the extra ocr")
     with pytest.raises(InputError):
@@ -168,8 +170,9 @@ def test_wrong_settings_are_refused(text):
 
 def test_a_pattern_is_part_of_the_version():
     pytest.importorskip("rapidocr", reason="runs with the extra ocr")
-    versions = {open_scorer(text).version for text in ("ocr", "ocr:pattern=.+", "ocr:pattern=.*", "ocr:words,pattern=.+")}
-    assert len(versions) == 4
+    texts = ("ocr", "ocr:pattern=.+", "ocr:pattern=.*", "ocr:words,pattern=.+", "ocr:line", "ocr:words,line,pattern=.+")
+    versions = {open_scorer(text).version for text in texts}
+    assert len(versions) == 6
 
 
 @pytest.fixture(scope="module")
@@ -189,3 +192,10 @@ def test_the_ocr_scorer_reads_what_pillow_has_drawn(ocr):
 def test_the_ocr_scorer_finds_nothing_in_an_empty_picture_and_takes_transparent_and_tiny_ones(ocr):
     for picture in (Image.new("RGBA", (64, 64)), Image.new("L", (1, 1)), Image.fromarray(np.zeros((40, 400, 3), np.uint8))):
         assert ocr([picture], ['"text"']) == [Scored(0.0)]
+
+
+def test_a_picture_of_one_line_is_read_as_a_whole_where_no_place_of_text_is_found(ocr):
+    picture = Image.new("RGB", (28, 12), "white")
+    ImageDraw.Draw(picture).text((14, 6), "OWL", fill="black", font=ImageFont.load_default(11), anchor="mm")
+    assert open_scorer("ocr:similarity,line", {})([picture] * 2, ['"OWL"', '"OW"']) == [Scored(1.0), Scored(round(2 / 3, 9))]
+    assert ocr([picture], ['"OWL"']) == [Scored(0.0)]

@@ -30,11 +30,12 @@ from salon_train.image_policy import training
 from salon_train.image_policy.diffusers_policy import checked_device
 from salon_train.image_policy.flow import draw, even_times, spread, step_distribution
 from salon_train.image_policy.policy import PromptedBatch
+from salon_train.image_policy.small import ImitationSettings
 from salon_train.image_policy.training import FlowGRPO, RewardSettings
 from salon_train.over_seeds import SeedProgress
 from studies.image_policy import study as studies
 from studies.image_policy.__main__ import main as image_study
-from studies.image_policy.learners import BestOfGroup, DrawnPolicy, ImitationSettings
+from studies.image_policy.learners import BestOfGroup, DrawnPolicy
 from studies.image_policy.network import TinyUNet
 from studies.image_policy.pictures import HELD_OUT, LEARNED, PROMPTS, Obedience, teach
 from studies.image_policy.study import QUICK, ImageStudySettings, PolicyArm, adapted_reward, run_image_study

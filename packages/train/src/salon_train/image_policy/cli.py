@@ -1,5 +1,6 @@
 """``salon train image``: an image policy learns from a reward. Parse, one library call, print."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,16 @@ def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
 
 @click.command("image")
 @click.option(
-    "--model", "policy__model", required=True, metavar="NAME", help="Stable Diffusion 3 or 3.5: of the hub, or a folder."
+    "--demo",
+    type=click.Choice(["words"]),
+    help="Train a small policy to write three letters, rewarded by a text recogniser, in minutes on a processor. With "
+    "--output, --seed and --again alone.",
+)
+@click.option(
+    "--model",
+    "policy__model",
+    metavar="NAME",
+    help="Stable Diffusion 3 or 3.5: of the hub, or a folder. Required without --demo.",
 )
 @click.option(
     "--prompts",
@@ -101,7 +111,7 @@ def _numbers(rows: "Sequence[tuple[str, str, type, str]]") -> Decorator:
 @click.option("--again", is_flag=True, help="Remove what the run has done before, and begin again.")
 @FORMAT
 @resumable
-def image(parameters: tuple[str, ...], judge: str | None, again: bool, form: str, **options: Any) -> None:
+def image(demo: str | None, parameters: tuple[str, ...], judge: str | None, again: bool, form: str, **options: Any) -> None:
     """Train a text-to-image model of your own on a reward of its pictures: Flow-GRPO with adapters (LoRA).
 
     With --preferences it learns from votes about pictures instead: Diffusion-DPO. A reward then only measures --held-out.
@@ -109,8 +119,12 @@ def image(parameters: tuple[str, ...], judge: str | None, again: bool, form: str
     A second call continues from the last checkpoint. The result is OUTPUT/image/model/pytorch_lora_weights.safetensors, for
     pipeline.load_lora_weights; `salon train report OUTPUT` draws the curves.
 
+    --demo words needs no model: it makes and trains one of its own. OUTPUT/report.html has pictures before and after; a call
+    with another --seed adds to it.
+
     \b
     Example:
+      salon train image --demo words --output words
       salon train image --model stabilityai/stable-diffusion-3.5-medium --prompts prompts.txt --held-out held_out.txt \\
           --reward scorer:pickscore --device cuda --width 512 --height 512 --output run
       salon train image --model ./tiny-sd3 --prompts prompts.txt --reward scorer:./metrics.py:redness --device cpu --output run
@@ -118,6 +132,12 @@ def image(parameters: tuple[str, ...], judge: str | None, again: bool, form: str
     """
     from rich.console import Console
 
+    if demo is not None:
+        folder, seed = options.pop("run__folder"), options.pop("run__seed") or 0
+        _write_words(folder, seed, options | {"parameters": parameters, "judge": judge}, again, form)
+        return
+    if options["policy__model"] is None:
+        raise click.UsageError("Missing option '--model', or '--demo words' for a small model.")
     from salon_rewards.serving.cli import reward_parameters
     from salon_train.configuration.image import configured
     from salon_train.run.display import ConsoleWatcher, said
@@ -146,3 +166,43 @@ def _of_option(error: InputError) -> InputError:
     options = {each.name: each.opts[0] for each in image.params}
     option = options.get(str(error.key).replace(".", "__"))
     return InputError(error.problem, source=option, key=None if option else error.key, value=error.value, allowed=error.allowed)
+
+
+def _write_words(folder: Path, seed: int, others: dict[str, Any], again: bool, form: str) -> None:
+    """Run the demonstration of words, and write its page.
+
+    Raises:
+        InputError: an option is given that plays no part, or as :func:`~salon_train.demo.words_study.run_words`.
+    """
+    from shutil import rmtree
+
+    from rich.console import Console
+
+    from salon_console.output import as_json, deliver
+    from salon_console.table_files import Table
+    from salon_taxonomy.whole_files import write_whole
+    from salon_train.over_seeds import SeedBars
+    from salon_train.report.cli import check_page_libraries
+
+    names = {each.name: each.opts[0] for each in image.params}
+    for name, value in others.items():
+        if value not in (None, False, ()):
+            raise InputError("plays no part with --demo; it takes --output, --seed, --again and --format", source=names[name])
+    check_page_libraries()
+    from salon_train.demo.words_page import CAPTION, COLUMNS, word_rows, words_page
+    from salon_train.demo.words_study import WordSettings, run_words
+
+    if again:
+        rmtree(folder / f"seed-{seed}", ignore_errors=True)
+    settings = WordSettings()
+    with SeedBars(Console(stderr=True)) as bars:
+        results = run_words(folder, seed=seed, settings=settings, tell=bars)
+    write_whole(folder / "report.html", words_page(results, settings, folder))
+    deliver(
+        Table(COLUMNS, word_rows(results), frozenset(COLUMNS[1:])),
+        [{"arm": each.arm, "seed": each.seed, **asdict(each.chosen), "cpu_s": each.cpu_s} for each in results],
+        form=form,
+        output=None,
+        further=[CAPTION, f"page: {folder / 'report.html'}"],
+        json=lambda: as_json([asdict(each) for each in results]),
+    )

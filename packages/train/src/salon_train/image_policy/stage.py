@@ -9,7 +9,6 @@ FOLDER/image/
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -27,6 +26,7 @@ from salon_train.image_policy.picture_monitors import PictureBoard, PictureWatch
 from salon_train.image_policy.picture_pairs import PicturePairs
 from salon_train.image_policy.policy import draw_with
 from salon_train.image_policy.preferences import DiffusionDPO, PreferenceSettings
+from salon_train.image_policy.sheet import picture_sheet
 from salon_train.image_policy.training import (
     FlowGRPO,
     PolicyLearner,
@@ -50,7 +50,6 @@ _FIRST: Final = "first_pictures.pt"
 _EVALUATION: Final = 2**40
 """The seed of the noise that all measurements of a run begin with, apart from those of learning."""
 _SHEET_PROMPTS: Final = 6
-_SHEET_CELL: Final = 192
 _HINTS: Final = Hints(
     invalid_answers="",
     unscored="Look at the reward: it gives no picture a score.",
@@ -201,7 +200,7 @@ class _ImageRun:
         sheet_pictures = pictures[: len(self._shown) * section.pictures]
         write_whole(
             self._folder.path / "pictures" / f"step-{self._step:06d}.png",
-            _sheet(sheet_pictures, section.pictures),
+            picture_sheet(sheet_pictures, section.pictures),
             parents=True,
         )
         if self._first is None:
@@ -277,20 +276,3 @@ def _prompts(file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the different prompts of a file or folder, and a sentence about each unused row."""
     rows = read_prompts(Path(file), _STAGE)
     return tuple(dict.fromkeys(row.prompt.text for row in rows)), tuple(rows.remarks())
-
-
-def _sheet(pictures: torch.Tensor, columns: int) -> bytes:
-    """Return a PNG of pictures, a prompt's in a row, none larger than 192 pixels."""
-    from PIL import Image
-
-    images = [Image.fromarray(each.permute(1, 2, 0).contiguous().numpy()) for each in pictures.mul(255).round().to(torch.uint8)]
-    for image in images:
-        image.thumbnail((_SHEET_CELL, _SHEET_CELL))
-    width, height = images[0].size
-    whole = Image.new("RGB", (columns * (width + 2), len(images) // columns * (height + 2)), "gray")
-    for number, image in enumerate(images):
-        row, column = divmod(number, columns)
-        whole.paste(image, (column * (width + 2) + 1, row * (height + 2) + 1))
-    stream = BytesIO()
-    whole.save(stream, "PNG")
-    return stream.getvalue()
