@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 from browsing import Served, context, opened
 from click.testing import CliRunner
@@ -58,20 +59,28 @@ def test_the_source_is_with_every_pair_and_in_none(
     store = ResultStore.open(tmp_path / "store")
     battles = store.read("battles").collect()
     model_of = dict(store.read("generations").select("generation_id", "model").collect().rows())
-    assert "source" not in {*battles["model_a"], *battles["model_b"]} and "source" in model_of.values()
+    assert "source" not in {*battles["model_a"], *battles["model_b"], *model_of.values()}
     for battle in battles.iter_rows(named=True):
         assert (model_of[battle["generation_a"]], model_of[battle["generation_b"]]) == (battle["model_a"], battle["model_b"])
     assert release(database, "datasets", tmp_path / "votes").rows == 6
+    assert {*pl.read_parquet(tmp_path / "votes" / "data" / "*.parquet")["models"].list.len()} == {3}
 
 
-@pytest.mark.parametrize("change", ["none", "no file", "two files", "one editor"])
+@pytest.mark.parametrize("change", ["none", "no file", "two files", "one editor", "damaged"])
 def test_sources_that_are_missing_or_doubled_are_named(folder: Path, change: str) -> None:
     pictures, prompt = folder / "pictures", next(iter(PROMPTS))
-    words = {"none": "no model of the folder", "no file": f"has 0 of.*{prompt}", "two files": f"has 2 of.*{prompt}"}
+    words = {
+        "none": "no model of the folder",
+        "damaged": "none of the picture formats",
+        "no file": f"has 0 of.*{prompt}",
+        "two files": f"has 2 of.*{prompt}",
+    }
     if change == "no file":
         (pictures / "source" / f"{prompt}.png").unlink()
     elif change == "two files":
         Image.new("RGB", (8, 8)).save(pictures / "source" / f"{prompt}.1.png")
+    elif change == "damaged":
+        (pictures / "source" / f"{prompt}.png").write_bytes(b"hello")
     elif change == "one editor":
         for model in MODELS[1:]:
             (pictures / model).rename(folder / model)

@@ -352,6 +352,20 @@ def test_prompts_without_a_battle_are_missing_unless_the_plan_says_that_they_wer
     assert ends[1] == pytest.approx(ends[0] - 1 / 181)
 
 
+def test_battles_of_other_prompts_do_not_dilute_those_of_the_builds():
+    nothing, own = frame_of([]), battles(0, 10, 60)
+    known = {*own["prompt_id"]}
+    others = battles(2_000, 0, 0).with_columns(prompt_id=pl.format("z{}", "prompt_id"))
+    plan = GatePlan({"preferred": MeasureRule(0.1)})
+    found = gate(nothing, nothing, plan, battles=pl.concat([own, others]), prompts=known)
+    assert_frame_equal(found.table, gate(nothing, nothing, plan, battles=own, prompts=known).table)
+    assert found.table["verdict"].to_list() == ["worse"]
+    for sampled in (False, True):
+        with pytest.raises(InputError, match="no battle is about a prompt"):
+            rules = GatePlan({"preferred": MeasureRule(0.1, sampled=sampled)})
+            gate(nothing, nothing, rules, battles=others, prompts=known)
+
+
 def test_one_primary_measure_decides_and_the_others_are_shown():
     values = np.random.default_rng(0).normal(size=(60, 1))
     base = pl.concat([scores(values), scores(values, "truth")])
@@ -674,7 +688,7 @@ def test_folders_of_pictures_are_held_to_limits_and_shown(two_builds: Path):
 def test_folders_that_do_not_fit_are_refused_and_a_broken_picture_is_not_passed_over(two_builds: Path):
     (two_builds / "new" / "3.png").write_bytes(b"no picture")
     result = folders(two_builds)
-    assert result.exit_code == 3 and "cannot say" in result.stdout
+    assert result.exit_code == 3 and "cannot say" in result.stdout and "Warning: 3: " in result.stdout
     (two_builds / "new" / "3.png").unlink()
     result = folders(two_builds)
     assert result.exit_code == 2 and "lacks 1 of 12 pictures" in result.stderr and "3" in result.stderr
@@ -754,6 +768,15 @@ def test_diversity_within_a_prompt_falls_when_seeds_no_longer_matter(two_builds:
     (two_builds / "old" / "p3.1.png").write_bytes(b"no picture")  # of the base: no fall
     row = json.loads(folders(two_builds, "--format", "json").stdout)["rows"][0]
     assert (row["prompts"], row["unscored"]) == (23, 1)
+    (two_builds / "new" / "p3.1.png").write_bytes(b"no picture")
+    same = json.loads(folders(two_builds, "--format", "json").stdout)["rows"][0]
+    (two_builds / "new" / "p3.2.png").write_bytes(b"no picture")  # the new build lost more
+    more = json.loads(folders(two_builds, "--format", "json").stdout)["rows"][0]
+    assert same["low"] == row["low"] and more["low"] == pytest.approx(row["low"] - 3 / 24)
+    text = (two_builds / "gate.toml").read_text()
+    (two_builds / "gate.toml").write_text(text.replace("margin = 0.5", "margin = 3.0"))
+    assert "as large as all diversity of the base" in folders(two_builds).stderr
+    (two_builds / "gate.toml").write_text(text)
     for path in [*two_builds.glob("*/p*.[123].png")]:
         path.unlink()
     assert "needs two pictures or more of each prompt" in folders(two_builds).stderr
@@ -779,9 +802,15 @@ def test_features_are_kept_in_a_store_by_content_and_counted_once(two_builds: Pa
     ResultStore.open(store)
     first = looked(version="'1'")
     assert looked(version="'1'") == (0, first[1]) and looked(version="'2'") == first and looked(version="None") == first
-    [damaged, *_] = (store / ".cache").glob("features-*.npz")
-    damaged.write_bytes(damaged.read_bytes()[:200])
-    assert {looked(version=version)[0] for version in ("'1'", "'2'")} == {0, 20}
+    cached = [*(store / ".cache").glob("features-*.npz")]
+    for content in (b"", cached[0].read_bytes()[:200], cached[0].read_bytes()[:-1] + b"x"):
+        for path in cached:
+            path.write_bytes(content)
+        assert [looked(version=version)[0] for version in ("'1'", "'2'")] == [20, 20]
+    other = two_builds / "other.py"  # another file with a function of this name and version
+    mine.rename(other)
+    mine.write_text(other.read_text().replace("/ 255", "/ 127"))
+    assert looked(version="'1'")[0] == 20
 
 
 def test_measures_of_sets_need_no_others_and_a_picture_that_cannot_be_read_hides_nothing(two_builds: Path):

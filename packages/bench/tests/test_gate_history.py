@@ -204,5 +204,7 @@ def test_the_page_shows_quality_against_speed_and_which_builds_no_other_beats(tm
     assert rows["fell"].to_list() == pytest.approx([shift / PLAN.margin for shift in (0.0, -0.1, -0.2)], abs=0.1)
     page = history.page()
     assert "Quality against speed" in page and "fast" in page
+    again = gate_rows(found, base, new, PLAN, faster=3.0)  # its times became known: another gate
+    assert keep_gate(again, store) == 1 and keep_gate(again, store) == 0 and read_gates(store).speeds.height == 4
     reversed_rows = GateHistory(history.table[::-1]).speeds.sort("number")
     assert reversed_rows.equals(rows)

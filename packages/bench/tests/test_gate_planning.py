@@ -173,4 +173,9 @@ def test_the_command_plans_limits_of_two_folders(tmp_path: Path, monkeypatch: py
     result = CliRunner().invoke(main, [*words, "--battles", str(tmp_path / "battles.csv"), "--format", "json"])
     assert [row["measure"] for row in json.loads(result.stdout)["rows"]] == ["psnr", "preferred"]
     assert CliRunner().invoke(main, words).exit_code == 2  # no battles
+    for path in [*tmp_path.glob("*/*.png")]:
+        path.with_name(f"{path.stem}.1.png").write_bytes(path.read_bytes())
+    result = CliRunner().invoke(main, [*words, "--measure", "psnr", "--format", "json"])
+    [row] = json.loads(result.stdout)["rows"]
+    assert row["seeds"] == 2 and row["pictures"] == 2 * row["prompts"]
     assert CliRunner().invoke(main, [*words[:3], *words[4:]]).exit_code == 2  # one folder

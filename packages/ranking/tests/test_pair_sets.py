@@ -239,7 +239,7 @@ def test_the_votes_of_a_released_set_become_battles_of_its_models(tmp_path: Path
     result = CliRunner().invoke(main, ["votes", "import", str(path), "--output", str(tmp_path / "votes.csv")])
     assert result.exit_code == 0 and "1 pair without two different models" in result.stderr, result.output
     ranked = CliRunner().invoke(main, ["votes", "pairs", str(tmp_path / "votes.csv"), "--held-out", "0"])
-    assert "cat 0,cat 0,images/0x.jpg,images/0y.jpg,flux,infinity,1.0,0.0" in ranked.stdout, ranked.output
+    assert "cat 0,cat 0,images/0x.jpg,images/0y.jpg,flux,infinity,12.0,7.0" in ranked.stdout, ranked.output
 
 
 # --- Rules as plain loops

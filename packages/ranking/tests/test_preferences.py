@@ -246,3 +246,17 @@ def test_messages_need_prompts_pictures_and_a_file_that_holds_lists(tmp_path: Pa
     ]
     assert_frame_equal(read[0], read[1])
     assert_frame_equal(read[0], read[2])
+
+
+def test_rows_that_count_votes_are_so_many_votes():
+    """As of a released set: 12 and 7 for a pair; a row without numbers, or with wrong ones, is one vote by its winner."""
+    rows = {"prompt_id": list("pqrst"), "model_a": ["x"] * 5, "model_b": ["y"] * 5, "winner": ["model_a"] * 4 + ["tie"]}
+    rows |= {"votes_a": [12, 7, None, -3, 5], "votes_b": [7, 12, 2, 4, 5]}
+    table = preference_pairs(Battles.from_frame(rows), undecided=True).table.sort("prompt_id")
+    said = table.select("prompt_id", "chosen", "votes_chosen", "votes_rejected", "ties").rows()
+    assert said[:4] == [("p", "x", 12, 7, 0), ("q", "y", 12, 7, 0), ("r", "x", 1, 0, 0), ("s", "x", 1, 0, 0)]
+    assert said[4][2:] == (5, 5, 0)
+    turned = {"model_a": "model_b", "model_b": "model_a", "votes_a": "votes_b", "votes_b": "votes_a"}
+    swapped = {turned.get(name, name): column for name, column in rows.items()}
+    swapped["winner"] = ["model_b"] * 4 + ["tie"]
+    assert preference_pairs(Battles.from_frame(swapped), undecided=True).table.sort("prompt_id").equals(table)

@@ -230,9 +230,9 @@ def _battle(key: str, row: Row[Any], mode: str, prompts: dict[str, Prompt], gene
     prompt_id, a_shown = payload["prompt_id"], payload["side_a_shown"]
     labels = tuple(payload["labels"])
     prompts[prompt_id] = _prompt(payload)
-    shown = [*_generations(row, payload)] if row.digests else []
-    generations.update({each.generation_id: each for each in shown})
-    generation_of = dict(zip(Side, shown[:2], strict=True)) if shown else {}
+    compared = [*_generations(row, payload)][: len(Side)] if row.digests else []  # a source is in no battle
+    generations.update({each.generation_id: each for each in compared})
+    generation_of = dict(zip(Side, compared, strict=True)) if compared else {}
     b_shown = Side.RIGHT if a_shown == Side.LEFT else Side.LEFT
     answered = instant(row.received_at)
     return Battle(

@@ -8,12 +8,14 @@ from typing import Final, cast
 
 import polars as pl
 
+from salon_arena.blind import BlindMedia
 from salon_console.table_rows import BadRow, TableRow, UsableRows, read_each, table_rows, unique_rows
 from salon_judges.formats.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated, read_generations
 from salon_judges.formats.suite_prompt import SuitePrompt
 from salon_ranking.scheduling import Inventory
 from salon_taxonomy.errors import InputError, missing_path
 from salon_taxonomy.records import Prompt, Winner
+from salon_taxonomy.verdict import Unscored
 
 SUITE: Final = "arena"
 """The suite of exported battles and prompts."""
@@ -135,7 +137,8 @@ def shown_beside(material: Material, model: str) -> Material:
     """Return the material with the files of one model beside the others', to be looked at and not compared.
 
     Raises:
-        InputError: there is no such model, a prompt of two others has no file of it or several, or no prompt has two others.
+        InputError: there is no such model, a prompt of two others has no file of it, several or a damaged one, or no prompt
+            has two others.
     """
     if model not in material.models:
         raise InputError("the reference is no model of the folder:", value=model, allowed=material.models)
@@ -154,6 +157,9 @@ def shown_beside(material: Material, model: str) -> Material:
         if len(own.get(prompt_id, ())) != 1:
             problem = f"the reference {model} needs one file of each prompt, and has {len(own.get(prompt_id, ()))} of"
             raise InputError(problem, value=prompt_id)
+        prepared = BlindMedia().prepared(own[prompt_id])  # a pair whose source cannot be shown would be shown to nobody
+        if isinstance(prepared, Unscored):
+            raise InputError(f"the reference cannot be shown: {prepared.detail}", source=own[prompt_id][0].path)
     return replace(material, files=files, beside={prompt_id: own[prompt_id][0] for prompt_id in compared})
 
 

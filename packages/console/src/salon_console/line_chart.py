@@ -43,7 +43,6 @@ class Curve:
         alarms: ``warn`` or ``stop`` at some of its points.
         band: the ends of an interval around some of its points.
         thin: one of many, such as a seed of an arm: drawn faintly, and said by the arm's mean.
-        joined: its points are drawn as a line; else as dots.
     """
 
     label: str
@@ -53,7 +52,6 @@ class Curve:
     alarms: Mapping[float, str] = field(default_factory=dict)
     band: Mapping[float, tuple[float, float]] = field(default_factory=dict)
     thin: bool = False
-    joined: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,9 +317,9 @@ def _near(level: Threshold, values: Sequence[float]) -> bool:
 def _line(line: Curve, points: Sequence[_Point], axes: _Axes) -> dict[str, Any]:
     parts: list[list[str]] = [[]]
     for step, value in points:
-        if value is None or not line.joined:
+        if value is None:
             parts.append([])
-        if value is not None:
+        else:
             parts[-1].append(f"{axes.x(step)},{axes.y(value)}")
     known = [(step, value) for step, value in points if value is not None]
     alone = {part[0] for part in parts if len(part) == 1}

@@ -16,6 +16,7 @@ from salon_ranking.options import Range, Seed, checked
 
 _GENERATIONS: Final = ("generation_a", "generation_b")
 _OF_A_PROMPT: Final = ("suite", "prompt_id", "prompt")
+_VOTES: Final = ("votes_a", "votes_b")
 _EQUAL: Final = 1e-9
 """Share of the votes up to which two sums of weights are equal."""
 _COLUMNS: Final = (
@@ -72,6 +73,7 @@ def preference_pairs(
 
     Args:
         battles: with ``generation_a`` and ``generation_b``, or with ``prompt_id``: then a pair is of two models on one prompt.
+            A row with ``votes_a`` and ``votes_b`` is so many votes, whatever its winner; another is one.
         generations: ``generation_id`` and ``uri``, for where pictures are; each id has one place.
         prompts: ``prompt_id`` and ``text``; an id has one text, of one ``suite`` where both tables have it. None: the column
             ``prompt`` of the votes.
@@ -128,16 +130,23 @@ def preference_pairs(
 
     first, second = side(a, b)
     first_model, second_model = side(pl.col("model_a"), pl.col("model_b"))
-    first_wins, second_wins = side(winner == "model_a", winner == "model_b")
+    counted_votes = [
+        pl.col(name).cast(pl.Float64, strict=False) if {*_VOTES} <= {*frame.columns} else pl.lit(None, pl.Float64)
+        for name in _VOTES
+    ]
+    are_known = pl.all_horizontal(many.is_between(0.0, 1e15) for many in counted_votes).fill_null(value=False)
+    one_each = [(winner == name).cast(pl.Float64) for name in ("model_a", "model_b")]
+    won_a, won_b = (pl.when(are_known).then(many).otherwise(one) for many, one in zip(counted_votes, one_each, strict=True))
+    first_wins, second_wins = side(won_a, won_b)
     votes = frame.select(
         **optional,
         first=first,
         second=second,
         first_model=first_model.cast(pl.String),
         second_model=second_model.cast(pl.String),
-        first_wins=first_wins.cast(pl.Float64) * weight,
-        second_wins=second_wins.cast(pl.Float64) * weight,
-        ties=(~winner.is_in(["model_a", "model_b"])).cast(pl.Float64) * weight,
+        first_wins=first_wins * weight,
+        second_wins=second_wins * weight,
+        ties=(~winner.is_in(["model_a", "model_b"]) & ~are_known).cast(pl.Float64) * weight,
     )
     key = ["first", "second"] if has_generations else ["suite", "prompt_id", "first", "second"]
     facts = [name for name in (*_OF_A_PROMPT, "first_model", "second_model") if name not in key]

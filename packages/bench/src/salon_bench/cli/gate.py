@@ -91,8 +91,7 @@ def gate(
     made = {"passed": found.passed, "level": found.level}
     further = {name: table for name, table in (("worst", found.worst), ("speed", held.speed)) if table.height}
     files = {**found.view().makers(), ".html": lambda: gate_page(held), ".xml": found.junit}
-    warnings = tuple(f"{name}: {reason}." for name, reason in held.too_small)
-    show_table(OtherTable(found.header, found.table, made, further, files, found.cells, warnings), form, output)
+    show_table(OtherTable(found.header, found.table, made, further, files, found.cells, tuple(held.remarks)), form, output)
     sys.stdout.flush()  # what cannot be written is no verdict
     try:
         added = keep_gate(held.rows, store)

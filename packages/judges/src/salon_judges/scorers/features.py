@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salon_judges.clients.local_weights import weights_digest
-from salon_taxonomy.digest import digest
+from salon_taxonomy.digest import digest, file_sha256
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import loaded
 
@@ -23,8 +23,8 @@ class FeatureFunction:
 
     Attributes:
         name: of the specification.
-        version: a digest of what shapes its numbers: a model's weights, or the attribute ``version`` of your own function;
-            None: unknown, so that its numbers cannot be kept.
+        version: a digest of what shapes its numbers: a model's weights, or the attribute ``version`` of your own function and
+            the file that it is in; None: unknown, so that its numbers cannot be kept.
     """
 
     name: str
@@ -41,9 +41,11 @@ class FeatureFunction:
             rows = np.asarray(self._function(list(images)), np.float64)
         except (TypeError, ValueError) as error:
             raise InputError(f"returned no array of features ({error})", source=self.name) from error
-        if rows.ndim != 2 or len(rows) != len(images) or not np.isfinite(rows).all():
+        if rows.ndim != 2 or len(rows) != len(images):
             problem = f"must return finite numbers of shape ({len(images)}, features), not"
             raise InputError(problem, source=self.name, value=rows.shape)
+        if not np.isfinite(rows).all():
+            raise InputError("must return finite numbers, not", source=self.name, value=float(rows[~np.isfinite(rows)][0]))
         return rows
 
 
@@ -76,5 +78,6 @@ def open_features(specification: str) -> FeatureFunction:
     if not callable(function):
         raise InputError("is no function:", value=specification)
     own = getattr(function, "version", None)
-    version = digest("features", {"name": specification, "version": own}) if isinstance(own, str) else None
+    text = file_sha256(module) if module.endswith(".py") else module
+    version = digest("features", {"module": text, "name": name, "version": own}) if isinstance(own, str) else None
     return FeatureFunction(specification, version, function)

@@ -148,7 +148,7 @@ def _hpdv3(row: PairRow) -> Iterator[Cells]:
             "model_b": row.text_or_none("model2"),
             "picture_a": row.text("path1"),
             "picture_b": row.text("path2"),
-            "winner": _A,
+            "winner": _TIE if votes and votes["votes_a"] == votes["votes_b"] else _A,
             **votes,
         }
     )

@@ -12,6 +12,7 @@ from salon_console.output import deliver, fitted
 from salon_console.table_files import RESULT_ENDINGS, Maker, Table
 from salon_ranking.cli.output import CONFIDENCE, FORMAT, HELP, console, plain, progress, seed_option, show
 from salon_ranking.extras import drawing
+from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.store_address import is_url
 
 if TYPE_CHECKING:
@@ -205,6 +206,8 @@ def _inventory(
     battles: Path, generations: Path | None, prompts: Path | None, samples: int, models: Sequence[str]
 ) -> "Inventory | None":
     """Return the generations to show, from the table that was named, or from the store of the battles."""
+    import polars as pl
+
     from salon_ranking.errors import BattleError, OptionError
     from salon_ranking.files import read_table
     from salon_ranking.scheduling.inventory import Inventory
@@ -220,6 +223,8 @@ def _inventory(
         return Inventory.from_frame(read_table(generations, "generations", BattleError), str(generations))
     if is_url(battles) or Path(battles).is_dir():
         pictures = read_table(battles, "generations", BattleError)
+        given = [role.value for role in MediaRole if role is not MediaRole.RESULT]  # files of prompts, not of models
+        pictures = pictures.filter(~pl.col("model").cast(pl.String).is_in(given))
         return Inventory.from_frame(pictures, str(battles)) if pictures.height else None
     return None
 

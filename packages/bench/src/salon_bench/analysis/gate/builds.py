@@ -10,13 +10,14 @@ import polars as pl
 
 from salon_bench.analysis.gate.gate import Gate, gate
 from salon_bench.analysis.gate.history import gate_rows
-from salon_bench.analysis.gate.measuring import measured
+from salon_bench.analysis.gate.measuring import Measured, measured
 from salon_bench.analysis.gate.pictures import BuildPictures, pictures_of, refuse_other_prompts
 from salon_bench.analysis.gate.plan import GatePlan
 from salon_bench.analysis.gate.speed import picture_seconds, speed
 from salon_bench.runs.score_rows import frame_of, is_same_source, read_scores
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.store_address import StoreAddress
+from salon_taxonomy.visible_text import visible
 
 if TYPE_CHECKING:
     from salon_ranking.options import Progress
@@ -31,7 +32,7 @@ class HeldBuilds:
         base, new: their pictures, as far as they were looked for.
         speed: of :func:`~salon_bench.analysis.gate.speed.speed`.
         rows: the gate's, for the table ``gates`` of a result store.
-        too_small: measures of sets that the sets are too small for, each with the reason.
+        remarks: sentences about measures of sets that the sets are too small for, and about pictures without a value.
     """
 
     gate: Gate
@@ -39,7 +40,7 @@ class HeldBuilds:
     new: BuildPictures
     speed: pl.DataFrame
     rows: pl.DataFrame
-    too_small: Sequence[tuple[str, str]]
+    remarks: Sequence[str]
 
 
 def hold_builds(
@@ -106,9 +107,15 @@ def hold_builds(
     faster = speed(times[0], times[1], plan.level)
     inputs = [*([] if pictures is None else pictures.tables), *([] if battles is None else [battles])]
     rows = gate_rows(found, sides[0], sides[1], plan, further=inputs, faster=next(iter(faster["faster"].to_list()), None))
-    sets = pl.DataFrame() if pictures is None else pictures.sets
-    too_small = [] if sets.is_empty() else sets.drop_nulls("reason").select("measure", "reason").rows()
-    return HeldBuilds(found, files[0], files[1], faster, rows, too_small)
+    return HeldBuilds(found, files[0], files[1], faster, rows, [] if pictures is None else _remarks(pictures))
+
+
+def _remarks(pictures: Measured) -> list[str]:
+    small = [] if pictures.sets.is_empty() else pictures.sets.drop_nulls("reason").select("measure", "reason").rows()
+    lost = [] if pictures.against.is_empty() else pictures.against.drop_nulls("reason").sort("prompt_id").rows(named=True)
+    of_prompts = {row["prompt_id"]: visible(f"{row['prompt_id']}: {row['detail'] or row['reason']}") for row in lost}
+    more = f" (and {len(of_prompts) - 1:,} more prompts)" if len(of_prompts) > 1 else ""
+    return [f"{name}: {reason}." for name, reason in small] + [f"{text}{more}." for text in [*of_prompts.values()][:1]]
 
 
 def _models(battles: pl.DataFrame, names: tuple[str, str], sides: Sequence[pl.DataFrame]) -> tuple[str, str]:

@@ -212,8 +212,12 @@ def gate(
     if battles is not None:
         if PREFERRED not in plan.measures:
             raise InputError("battles need a measure of the plan:", value=f"[measures.{PREFERRED}]")
-        known = {*prompts, *base["prompt_id"], *new["prompt_id"]}
-        measures.append(of_battles(battles, plan.measures[PREFERRED], *(models or names), known - {None}))
+        known = {*prompts, *base["prompt_id"], *new["prompt_id"]} - {None}
+        if known:
+            battles = battles.filter(pl.col("prompt_id").is_in(list(known)) | pl.col("prompt_id").is_null())
+            if battles.is_empty():
+                raise InputError("no battle is about a prompt of the builds, such as", source="battles", value=min(known))
+        measures.append(of_battles(battles, plan.measures[PREFERRED], *(models or names), known))
     if not measures and taken.sets.is_empty():
         hint = "Judge both builds (`salon bench run`); of pictures alone a plan needs limits."
         raise InputError("has no score", source=names[0], hint=hint)

@@ -58,9 +58,10 @@ def gate_rows(
         [('m', 'beauty', 'not worse', 60)]
     """
     plan_id = digest("gate plan", asdict(plan))
+    speed = [] if faster is None else [faster]  # a gate whose times became known is another one
     suites = new.group_by("dimension").agg(pl.col("suite").sort().first()).rename({"dimension": "measure"})
     columns: dict[str, Any] = {
-        "gate_id": digest("gate", [gate.base, gate.new, *map(_content, (base, new, *further)), plan_id]),
+        "gate_id": digest("gate", [gate.base, gate.new, *map(_content, (base, new, *further)), plan_id, *speed]),
         "gated_at": at or datetime.now(UTC),
         "base": gate.base,
         "new": gate.new,
@@ -143,24 +144,24 @@ class GateHistory:
 
         ``number``, ``model``, ``new``, ``faster``, ``worst`` (the measure that fell most, in margins), ``fell`` (by how many
         margins; above 0: all rose), ``failing`` (measures that did not pass), and ``best`` (no other gate of the model's is
-        both as fast and as good, and one of them better).
+        by the same plan is both as fast and as good, and better in one).
         """
         margins = self.table.with_columns(fell=pl.col("difference") / pl.col("margin")).sort(
             "number", "fell", "measure", nulls_last=True
         )
         rows = margins.group_by("number", maintain_order=True).agg(
-            pl.col("model", "new", "faster").first(),
+            pl.col("model", "new", "faster", "plan_id").first(),
             worst=pl.col("measure").first(),
             fell=pl.when(pl.col("fell").is_not_null().all()).then(pl.col("fell").first()).first(),
             failing=(~pl.col("verdict").is_in(PASSING)).sum(),
         )
         known = rows.drop_nulls(["faster", "fell"])
-        points = known.select("model", "faster", "fell").rows()
+        points = known.select("model", "plan_id", "faster", "fell").rows()
         best = [
-            all(other[0] != own[0] or other == own or other[1] < own[1] or other[2] < own[2] for other in points)
+            all(other[:2] != own[:2] or other == own or other[2] < own[2] or other[3] < own[3] for other in points)
             for own in points
         ]
-        return known.with_columns(best=pl.Series(best, dtype=pl.Boolean))
+        return known.drop("plan_id").with_columns(best=pl.Series(best, dtype=pl.Boolean))
 
     def page(self) -> str:
         """Return one page: the chart and the table, and quality against speed where speeds are known."""
@@ -173,13 +174,14 @@ class GateHistory:
                 for gate, model, new, faster, worst, fell, failing, best in rows.rows()
             ]
             lines = [
-                Curve(word, dict(part.sort("faster").select("faster", "fell").rows()), place, joined=place == 0)
-                for place, (word, part) in enumerate((("best", rows.filter("best")), ("others", rows.filter(~pl.col("best")))))
-                if part.height
+                Curve(f"{new} (gate {gate})", {faster: fell}, 0 if best else 1)
+                for gate, _, new, faster, _, fell, _, best in rows.rows()
             ]
-            keys = [LegendEntry(line.label, line.colour) for line in lines]
+            keys = [LegendEntry("best", 0), LegendEntry("others", 1)]
             chart = LineChart("Worst difference, in margins", lines, keys, [Threshold(-1.0, "warn")], across="Times as fast")
-            said = "Each build by its speed and the measure that fell most; best: no other is as fast and as good."
+            said = (
+                "Each build by speed and the measure that fell most; best: none of its model and plan is as fast and as good."
+            )
             table = Table(columns, shown, frozenset(("gate", *columns[3:4], *columns[5:7])))
             sections.append(PageSection("Quality against speed", (Figure(chart, said, table),)))
         return render_page("Gates", lead="How builds moved.", facts=[], sections=sections)

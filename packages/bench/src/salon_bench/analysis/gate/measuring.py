@@ -5,7 +5,6 @@ Features are kept in a store's cache by the content of the picture, a file for e
 
 import hashlib
 import io
-import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -154,9 +153,9 @@ def _diversity(
     for prompt_id, own in places.items():
         found = [[side[place] for place in own] for side in sides]
         values = [None if any(isinstance(each, str) for each in side) else vendi_score(np.array(side)) for side in found]
-        is_silent = values[1] is None and values[0] is not None
+        lost = [sum(isinstance(each, str) for each in side) for side in found]
         known = values if None not in values else [None, None]
-        rows.append((prompt_id, *known, is_silent, len(own)))
+        rows.append((prompt_id, *known, lost[1] > lost[0], len(own)))
     schema = {"prompt_id": pl.String, "base": pl.Float64, "new": pl.Float64, "silent": pl.Boolean, "pictures": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -221,22 +220,23 @@ class _KeptFeatures:
         newest = dict([*(_read_features(self._path) | self._kept).items()][-_MOST_KEPT:])
         file = io.BytesIO()
         np.savez(file, sha256=np.array([*newest], "S64"), features=np.array([*newest.values()]))
+        content = file.getvalue()
         with suppress(InputError):
-            write_whole(self._path, file.getvalue(), parents=True)
+            write_whole(self._path, hashlib.sha256(content).digest() + content, parents=True)
 
 
 def _read_features(path: Path | None) -> dict[str, NDArray[np.float64]]:
-    """Return the features of a cache by SHA-256; none of one that cannot be read."""
-    if path is None or not path.is_file():
+    """Return the features of a cache by SHA-256; none of one that is missing or damaged: its digest stands in front."""
+    if path is None:
         return {}
     try:
-        with np.load(path, allow_pickle=False) as file:
-            names, rows = file["sha256"], np.asarray(file["features"], np.float64)
-        if rows.ndim == 2 and np.isfinite(rows).all():
-            return {name.decode("ascii"): row for name, row in zip(names.tolist(), rows, strict=True)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
-        pass
-    return {}
+        content = path.read_bytes()
+    except OSError:
+        return {}
+    if hashlib.sha256(content[32:]).digest() != content[:32]:
+        return {}
+    with np.load(io.BytesIO(content[32:]), allow_pickle=False) as file:
+        return {name.decode("ascii"): row for name, row in zip(file["sha256"].tolist(), file["features"], strict=True)}
 
 
 def _picture(content: bytes) -> Any:

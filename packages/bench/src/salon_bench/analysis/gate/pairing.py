@@ -47,6 +47,7 @@ class PairedMeasure:
         size: how much a prompt can fall at most.
         silence: how far a prompt fell whose new picture has no value.
         identical: of a measure with a limit, the prompts whose pictures are equal.
+        seeds: pictures of a prompt, in the median.
     """
 
     name: str
@@ -57,6 +58,7 @@ class PairedMeasure:
     size: float
     silence: float
     identical: int | None = None
+    seeds: int = 1
 
 
 def of_scores(
@@ -180,10 +182,12 @@ def of_pictures(against: pl.DataFrame, rules: Mapping[str, MeasureRule]) -> list
             new=pl.when(pl.col("value").is_not_null().all()).then(pl.col("value").sort().mean()),
             silent=pl.col("value").is_null().any(),
             same=pl.col("identical").all(),
+            pictures=pl.len(),
         )
         size = most_fall(name, rows["value"].drop_nulls(), best, rule)
         same, far = int(pairs["same"].sum()), max(size, _FARTHEST[name])
-        measures.append(PairedMeasure(name, pairs, rule, abs(limit - best), best == 0.0, size, silence=far, identical=same))
+        counts = {"identical": same, "seeds": _seeds(pairs)}
+        measures.append(PairedMeasure(name, pairs, rule, abs(limit - best), best == 0.0, size, silence=far, **counts))
     return measures
 
 
@@ -214,7 +218,7 @@ def of_diversity(pairs: pl.DataFrame, rule: MeasureRule) -> PairedMeasure:
         rule: of the plan: its margin.
 
     Raises:
-        InputError: a limit, less as better, or a range; or a prompt with one picture.
+        InputError: a limit, less as better, or a range; a prompt with one picture; or a margin that nothing could exceed.
     """
     if rule.limit is not None or rule.lower or rule.range is not None:
         raise InputError("takes a margin alone, and higher is better", key=f"measures.{DIVERSITY}")
@@ -224,8 +228,18 @@ def of_diversity(pairs: pl.DataFrame, rule: MeasureRule) -> PairedMeasure:
         raise InputError(
             "diversity needs two pictures or more of each prompt, not one of", value=single["prompt_id"][0], hint=hint
         )
+    margin, whole = rule.margin or 0.0, float(pairs["base"].mean() or 1.0) - 1.0  # type: ignore[arg-type] # of numbers
+    if margin >= whole:
+        hint = f"Equal pictures have 1, and the base's {whole + 1.0:.4g} in the mean."
+        raise InputError(
+            "is as large as all diversity of the base:", key=f"measures.{DIVERSITY}.margin", value=margin, hint=hint
+        )
     size = float(pairs["pictures"].max()) - 1.0  # type: ignore[arg-type] # of integers
-    return PairedMeasure(DIVERSITY, pairs, rule, rule.margin or 0.0, lower=False, size=size, silence=size)
+    return PairedMeasure(DIVERSITY, pairs, rule, margin, lower=False, size=size, silence=size, seeds=_seeds(pairs))
+
+
+def _seeds(pairs: pl.DataFrame) -> int:
+    return int(pairs["pictures"].median() or 1)  # type: ignore[arg-type] # of integers
 
 
 def of_battles(battles: pl.DataFrame, rule: MeasureRule, base: str, new: str, prompts: Collection[str] = ()) -> PairedMeasure:

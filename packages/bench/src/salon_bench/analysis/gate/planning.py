@@ -222,17 +222,19 @@ def plan_gate(
         raise InputError("must lie between 0.5 and 1, not", key="power", value=power)
     rows: list[dict[str, Any]] = []
     components = []
-    pilots = [(name, rule, _pilot(base, new, name, rule)) for name, rule in rules]
-    pilots += [(each.name, MeasureRule(each.margin), _pilot_of(each)) for each in further]
-    for name, rule, pilot in pilots:
+    pilots = [(name, rule, _pilot(base, new, name, rule), 1) for name, rule in rules]
+    pilots += [(each.name, MeasureRule(each.margin), _pilot_of(each), each.seeds) for each in further]
+    for name, rule, pilot, whole in pilots:
         prompts, most = pilot.base.shape
         between, within = pilot.variances()
-        components.append({"measure": name, "between": between, "within": within, "prompts": prompts, "seeds": most})
+        components.append({"measure": name, "between": between, "within": within, "prompts": prompts, "seeds": most * whole})
         for seeds in sorted({*(2**step for step in range(most.bit_length())), most}):
             random = np.random.default_rng([seed, len(rows)])
             variance = between + (within or 0.0) / seeds
             planned = _planned(pilot, rule.margin or 0.0, seeds, variance, power, level, random)
-            rows.append({"measure": name, "margin": rule.margin, "seeds": seeds, **planned})
+            if planned["pictures"] is not None:
+                planned["pictures"] *= whole
+            rows.append({"measure": name, "margin": rule.margin, "seeds": seeds * whole, **planned})
     floats = dict.fromkeys(("power", "type_one", "between", "within"), pl.Float64)
     table = pl.DataFrame(rows, schema_overrides=floats | dict.fromkeys(("prompts", "pictures"), pl.Int64))
     known = pl.DataFrame(components, schema_overrides=floats).unique("measure", keep="first", maintain_order=True)
