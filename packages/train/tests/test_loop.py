@@ -90,3 +90,11 @@ def test_each_word_of_the_tiny_clip_is_one_token(tmp_path: Path) -> None:
     assert [len(tokenizer(prompt)["input_ids"]) for prompt in PROMPTS] == [5] * len(PROMPTS)
     with pytest.raises(InputError, match="needs texts"):
         build_tiny_clip(tmp_path, [], seed=0)
+
+
+@pytest.mark.slow  # minutes: the whole experiment, at the size of --quick
+def test_votes_teach_a_reward_model_and_the_truth_teaches_the_policy(tmp_path: Path) -> None:
+    found = run_loop(tmp_path, seed=0, settings=loop.QUICK)
+    told = {(row["scorer"], row["prompts"]): row["accuracy"][0] for row in found["accuracy"]}
+    assert 0.55 < told["reward model", "learned"] < told["mean rater", "learned"] + 0.05
+    assert found["arms"][-1]["arm"] == LoopArm.GRPO_TRUTH and found["arms"][-1]["gain"][1] > 0

@@ -35,7 +35,7 @@ _COMMANDS = {
     ),
     "loop": LazyCommand(
         "salon_train.demo.cli:loop",
-        "Close the loop in the drawn world: votes, a reward model, a policy that learns, and new votes, beside the truth.",
+        "Close the loop in the drawn world: votes become a reward model, a better generator, and new votes.",
     ),
     "presets": LazyCommand(
         "salon_train.assessor.cli:presets",
