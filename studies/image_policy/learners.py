@@ -1,6 +1,5 @@
-"""What learns in the study beside Flow-GRPO and imitation: the small U-Net, and best-of-group fine-tuning.
+"""What learns in the study beside Flow-GRPO and imitation: best-of-group fine-tuning.
 
-DrawnPolicy      the small U-Net as a policy
 BestOfGroup      groups of pictures per prompt ──► rewards ──► the best of each ──► the flow's loss on all of those so far
 """
 
@@ -10,22 +9,10 @@ from typing import Any
 
 import torch
 
+from salon_train.demo.shapes import DrawnPolicy, words_of
 from salon_train.image_policy.policy import draw_with
-from salon_train.image_policy.small import SmallPolicy, flow_loss
+from salon_train.image_policy.small import flow_loss
 from salon_train.image_policy.training import RewardFunction, RewardLearner, RewardSettings, mean_reward
-from studies.image_policy.network import TinyUNet, words_of
-from studies.image_policy.pictures import SIDE
-
-
-class DrawnPolicy(SmallPolicy):
-    """The small U-Net; all of its weights learn.
-
-    Args:
-        network: with these weights learning begins; changed in place.
-    """
-
-    def __init__(self, network: TinyUNet) -> None:
-        super().__init__(network, (3, SIDE, SIDE), words_of)
 
 
 class BestOfGroup(RewardLearner):

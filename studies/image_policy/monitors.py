@@ -24,6 +24,7 @@ from safetensors.torch import load_file
 from salon_ranking.uncertainty.proportions import highest_share
 from salon_rewards.monitors import Alarm, AnswerForm, StepBatch
 from salon_taxonomy.errors import InputError
+from salon_train.demo.shapes import HELD_OUT, LEARNED, SIDE, DrawnPolicy, TinyUNet
 from salon_train.image_policy.picture_monitors import (
     PictureBatch,
     PictureBoard,
@@ -35,9 +36,6 @@ from salon_train.image_policy.picture_monitors import (
 )
 from salon_train.image_policy.policy import draw_with
 from salon_train.image_policy.training import FlowGRPO, RewardFunction, RewardSettings, one_thread
-from studies.image_policy.learners import DrawnPolicy
-from studies.image_policy.network import TinyUNet
-from studies.image_policy.pictures import HELD_OUT, LEARNED, SIDE
 from studies.image_policy.study import adapted_reward
 
 Pictures = NDArray[np.float32]

@@ -6,9 +6,9 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any, Final
 
+from salon_train.demo.shapes import HELD_OUT, LEARNED, teach
 from salon_train.image_policy.training import diversity
 from salon_train.over_seeds import SeedMean, curve_over_seeds
-from studies.image_policy.pictures import HELD_OUT, LEARNED, teach
 from studies.image_policy.study import ImageStudySettings, PolicyArm, PolicyPoint, PolicyResult
 
 if TYPE_CHECKING:

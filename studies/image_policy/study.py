@@ -31,15 +31,14 @@ from salon_rewards import make_reward
 from salon_rewards.adapters import FlowGRPOReward
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.whole_files import write_whole
+from salon_train.demo.shapes import HELD_OUT, LEARNED, SIDE, DrawnPolicy, Obedience, TinyUNet, teach
 from salon_train.image_policy.arms import claim_folder, run_arm
 from salon_train.image_policy.policy import FlowPolicy, draw_with
 from salon_train.image_policy.preferences import DiffusionDPO, PreferenceSettings
 from salon_train.image_policy.small import Imitation, ImitationSettings
 from salon_train.image_policy.training import FlowGRPO, PolicyLearner, RewardFunction, RewardSettings, diversity, one_thread
 from salon_train.over_seeds import SeedProgress, Tell
-from studies.image_policy.learners import BestOfGroup, DrawnPolicy
-from studies.image_policy.network import TinyUNet
-from studies.image_policy.pictures import HELD_OUT, LEARNED, SIDE, Obedience, teach
+from studies.image_policy.learners import BestOfGroup
 from studies.image_policy.votes import VoteSettings, voted_pairs
 
 REWARD: Final = f"scorer:{Obedience.__module__}:{Obedience.__name__}"
@@ -78,7 +77,7 @@ class ImageStudySettings:
     """Sizes of the study. The defaults take about three minutes of one processor for the start, and as long for each arm.
 
     Attributes:
-        width: of the network; see :class:`~studies.image_policy.network.TinyUNet`.
+        width: of the network; see :class:`~salon_train.demo.shapes.TinyUNet`.
         start: imitation from random weights.
         reward: what the arms that learn from the reward share.
         longer: imitation of the control: 10 updates with 64 pictures cost as much as a step of Flow-GRPO.

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from salon_ranking import Battles, preference_pairs
+from salon_train.demo.shapes import LEARNED
 from salon_train.image_policy.policy import FlowPolicy, draw_with
 from salon_train.image_policy.preferences import PreferredPair
 from salon_train.image_policy.training import RewardFunction
-from studies.image_policy.pictures import LEARNED
 
 _SEED: Final = 2**41
 """Of pictures and votes, apart from the seeds of learning and of measurements."""

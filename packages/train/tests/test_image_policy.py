@@ -26,6 +26,7 @@ from salon_synthetic.scenes.drawing import drawn
 from salon_synthetic.scenes.scene import Item, Scene
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.scorers import checked_scorer
+from salon_train.demo.shapes import HELD_OUT, LEARNED, PROMPTS, DrawnPolicy, Obedience, TinyUNet, teach
 from salon_train.image_policy import training
 from salon_train.image_policy.diffusers_policy import checked_device
 from salon_train.image_policy.flow import draw, even_times, spread, step_distribution
@@ -35,9 +36,7 @@ from salon_train.image_policy.training import FlowGRPO, RewardSettings
 from salon_train.over_seeds import SeedProgress
 from studies.image_policy import study as studies
 from studies.image_policy.__main__ import main as image_study
-from studies.image_policy.learners import BestOfGroup, DrawnPolicy
-from studies.image_policy.network import TinyUNet
-from studies.image_policy.pictures import HELD_OUT, LEARNED, PROMPTS, Obedience, teach
+from studies.image_policy.learners import BestOfGroup
 from studies.image_policy.study import QUICK, ImageStudySettings, PolicyArm, adapted_reward, run_image_study
 
 SMALL = RewardSettings(group=2, ways=4, window=2)

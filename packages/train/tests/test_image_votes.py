@@ -10,11 +10,9 @@ pytest.importorskip("torch")
 
 import torch
 
+from salon_train.demo.shapes import LEARNED, DrawnPolicy, TinyUNet
 from salon_train.image_policy.preferences import PreferredPair
 from salon_train.image_policy.small import ImitationSettings
-from studies.image_policy.learners import DrawnPolicy
-from studies.image_policy.network import TinyUNet
-from studies.image_policy.pictures import LEARNED
 from studies.image_policy.study import ImageStudySettings, PolicyArm, run_image_study
 from studies.image_policy.votes import VoteSettings, voted_pairs
 

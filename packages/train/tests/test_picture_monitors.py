@@ -17,6 +17,7 @@ from for_each import for_each
 from salon_rewards.monitors import Alarm, AnswerForm, StepBatch
 from salon_taxonomy.errors import InputError
 from salon_train.configuration.schema import MonitorsSection
+from salon_train.demo.shapes import HELD_OUT, LEARNED
 from salon_train.image_policy.picture_monitors import (
     BASELINE,
     PICTURE_MONITORS,
@@ -36,7 +37,6 @@ from salon_train.image_policy.picture_monitors import (
 from salon_train.run.early_abort import DegeneratedError
 from salon_train.run.events import TrainingEvent
 from studies.image_policy.monitors import CASES, Pool, alarms, exact_interval, main, replay
-from studies.image_policy.pictures import HELD_OUT, LEARNED
 from studies.image_policy.study import PolicyArm, run_image_study
 
 Pictures = NDArray[np.float32]

@@ -33,6 +33,10 @@ _COMMANDS = {
         "salon_train.image_policy.cli:image",
         "Train a text-to-image model of your own on a reward of its pictures: Flow-GRPO with adapters (LoRA).",
     ),
+    "loop": LazyCommand(
+        "salon_train.demo.cli:loop",
+        "Close the loop in the drawn world: votes become a reward model, a better generator, and new votes.",
+    ),
     "presets": LazyCommand(
         "salon_train.assessor.cli:presets",
         "List the recipes that runs begin with, or print the one with NAME, to be completed with your paths.",

@@ -1,4 +1,4 @@
-"""``salon train demo``: a tiny model learns to assess drawn pictures before one's eyes, and the ablations of the paper."""
+"""``salon train demo`` and ``salon train loop``: experiments in the drawn world, on a processor, offline."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -120,3 +120,75 @@ def _tables(measured: "Sequence[ArmNumbers]") -> tuple[Table, list[Table | str]]
             Table(page.DIRECTION_COLUMNS, moved, frozenset({"Paper", "Here"})),
         ]
     return table, further
+
+
+@click.command()
+@click.argument("folder", type=InputPath(file_okay=False, made=True), default=Path("salon-loop"))
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of everything that is drawn.")
+@click.option("--quick", is_flag=True, help="1,000 votes to learn from in place of 5,000.")
+@FORMAT
+@resumable
+def loop(folder: Path, seed: int, quick: bool, form: str) -> None:
+    """Close the loop in the drawn world: votes become a reward model, a better generator, and new votes.
+
+    Simulated raters vote on pictures of a small policy. It learns from their votes by Diffusion-DPO, and by Flow-GRPO on a
+    reward model that learned from them; fresh raters then vote on all of them, beside the truth, which is known here. A second
+    call with the same FOLDER makes only what is missing.
+
+    \b
+    Example:
+      salon train loop --quick
+      salon train loop experiment --seed 1
+    """
+    from rich.console import Console
+
+    from salon_train.demo.loop import QUICK, LoopSettings, run_loop
+    from salon_train.over_seeds import SeedBars
+
+    with SeedBars(Console(stderr=True)) as bars:
+        found = run_loop(folder, seed=seed, settings=QUICK if quick else LoopSettings(), tell=bars)
+    arms = Table(
+        ("Arm", "Truth", "Learned", "Held out", "Gain over base", "Votes: Elo", "Win rate"),
+        [
+            (
+                row["arm"],
+                *(_interval(row[name]) for name in ("truth", "learned", "held_out")),
+                _interval(row["gain"], "+.3f"),
+                _interval([row["rating"], row["ci_low"], row["ci_high"]], ".0f"),
+                f"{row['win_rate']:.3f}",
+            )
+            for row in found["arms"]
+        ],
+    )
+    accuracy = Table(
+        ("Who tells fresh votes", "prompts", "accuracy"),
+        [(row["scorer"], row["prompts"], _interval(row["accuracy"])) for row in found["accuracy"]],
+    )
+    numbers = ("learned", "held_out", "proxy", "ink", "diversity")
+    points = Table(
+        ("arm", "step", *numbers),
+        [(row["arm"], str(row["step"]), *(f"{row[name]:.3f}" for name in numbers)) for row in found["points"]],
+        frozenset(("step", *numbers)),
+    )
+    deliver(
+        arms,
+        found["arms"],
+        form=form,
+        output=None,
+        further=[_LOOP, accuracy, points],
+        json=lambda: as_json(found),
+    )
+
+
+_LOOP = (
+    "Truth: mean obedience of pictures, with 95% intervals over prompts; learned prompts have votes, held-out ones do not. "
+    "Votes: fresh raters on all pairs of arms. Accuracy: share of fresh votes on the base's pictures for the one with the "
+    "higher score; the mean rater is the best possible. By step: truth, and what the reward model gives (proxy)."
+)
+"""How to read the tables of ``salon train loop``."""
+
+
+def _interval(values: "Sequence[float | None]", form: str = ".3f") -> str:
+    """Return an estimate with its interval, without one where there is none."""
+    estimate, low, high = (None if value is None else format(value, form) for value in values)
+    return f"{estimate}" if low is None else f"{estimate} [{low}, {high}]"

@@ -179,6 +179,55 @@ def build_tiny_model(
     return TinyModel(folder, architecture, shape, seed, parameters, len(processor.tokenizer))
 
 
+def build_tiny_clip(folder: Path, texts: Sequence[str], *, seed: int, image_size: int = 16, width: int = 64) -> None:
+    """Write a CLIP model with random weights into a folder: a backbone of ``salon train reward-model`` for small pictures.
+
+    Args:
+        folder: made when it is not there; files of an earlier model in it are overwritten.
+        texts: what it will read; each of their words becomes one token, any other word as many as it has letters.
+        seed: of the weights; equal arguments give equal files.
+        image_size: side of a picture in pixels, a multiple of 4; others are resized to it.
+        width: features of both towers and of what they are compared by, a multiple of 4.
+
+    Raises:
+        InputError: there are no texts.
+    """
+    if not texts:
+        raise InputError("the tokenizer needs texts to learn from", column="texts", value=texts)
+    import json
+
+    import torch
+    from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
+
+    library = _transformers()
+    letters = [chr(code) for code in range(33, 127)]
+    vocabulary = ["<|startoftext|>", "<|endoftext|>", *letters, *(f"{letter}</w>" for letter in letters)]
+    merges: dict[str, None] = {}
+    for word in sorted({word.lower() for text in texts for word in text.split()}):
+        joined, *rest = [*word[:-1], f"{word[-1]}</w>"]
+        for letter in rest:
+            merges[f"{joined} {letter}"] = None
+            joined += letter
+    vocabulary += [merge.replace(" ", "") for merge in merges]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "vocab.json").write_text(json.dumps({token: number for number, token in enumerate(vocabulary)}))
+    (folder / "merges.txt").write_text("\n".join(["#version: 0.2", *merges]) + "\n")
+    tokenizer = library.CLIPTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))
+    tower = {"hidden_size": width, "intermediate_size": 2 * width, "num_hidden_layers": 2, "num_attention_heads": 4}
+    ends = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
+    text = tower | ends | {"vocab_size": len(vocabulary), "max_position_embeddings": 20}
+    config = library.CLIPConfig(
+        text_config=text, vision_config=tower | {"image_size": image_size, "patch_size": 4}, projection_dim=width
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = library.CLIPModel(config)
+    size = {"height": image_size, "width": image_size}
+    pictures = CLIPImageProcessorPil(size=size, do_center_crop=False, crop_size=size)
+    model.save_pretrained(folder)
+    library.CLIPProcessor(image_processor=pictures, tokenizer=tokenizer).save_pretrained(folder)
+
+
 @dataclass(frozen=True, slots=True)
 class _Words:
     """What tokenizer and chat template are made from; see :func:`build_tiny_model`."""

@@ -1,9 +1,9 @@
-"""Draw the pictures of a teacher who errs, and score pictures by their pixels.
+"""Draw the pictures of a teacher who errs, score pictures by their pixels, and make the small policy that learns to draw them.
 
 A picture has 16 by 16 pixels and shows one shape in one colour on white. The shapes and inks are those of
 ``salon synthetic scenes``, cut out around the shape and reduced to a fifth. There are 5,184 such pictures, 16 prompts at 324
 places, so a picture shows what the nearest of them shows, if it is near enough. The reward is a scorer like any other:
-``scorer:studies.image_policy.pictures:Obedience``.
+``scorer:salon_train.demo.shapes:Obedience``.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,14 @@ from itertools import product
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from salon_synthetic.rng import Rng
 from salon_synthetic.scenes.drawing import drawn
 from salon_synthetic.scenes.scene import Item, Scene
 from salon_synthetic.scenes.vocabulary import RADII, Colour, Shape, Size
 from salon_taxonomy.errors import InputError
+from salon_train.image_policy.small import CONDITION, SmallPolicy, SmallUNet
 
 if TYPE_CHECKING:
     import numpy as np
@@ -166,3 +167,53 @@ def _known() -> "npt.NDArray[np.float32]":
     """Return all 5,184 right pictures, prompt by prompt: shape (5184, 768), values from 0 to 1."""
     pictures = [_picture(PromptedShape.of(prompt), place) for prompt in PROMPTS for place in _PLACES]
     return (torch.stack(pictures).flatten(1) / 2 + 0.5).numpy()
+
+
+class TwoWords(nn.Module):
+    """Add the embeddings of colour and shape to the condition of the time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.colours = nn.Embedding(len(COLOURS), CONDITION)
+        self.shapes = nn.Embedding(len(SHAPES), CONDITION)
+
+    def forward(self, words: Tensor, time: Tensor) -> tuple[Tensor, None]:
+        """Return the condition, shape (batch, 64); nothing is added to the patches."""
+        return time + self.colours(words[:, 0]) + self.shapes(words[:, 1]), None
+
+
+class TinyUNet(SmallUNet):
+    """Predict the velocity of pictures of 16 by 16 pixels.
+
+    Args:
+        width: channels of the patches, a multiple of 8.
+
+    Example:
+        >>> sum(each.numel() for each in TinyUNet().parameters())
+        229516
+    """
+
+    def __init__(self, width: int = 32) -> None:
+        super().__init__(TwoWords(), width, 3)
+
+
+def words_of(prompts: Sequence[str]) -> Tensor:
+    """Return the places of colour and shape of each prompt: shape (prompts, 2).
+
+    Example:
+        >>> words_of(["a red square"]).tolist()
+        [[0, 1]]
+    """
+    wanted = [PromptedShape.of(prompt) for prompt in prompts]
+    return torch.tensor([[COLOURS.index(each.colour), SHAPES.index(each.shape)] for each in wanted])
+
+
+class DrawnPolicy(SmallPolicy):
+    """The small U-Net as a policy; all of its weights learn.
+
+    Args:
+        network: with these weights learning begins; changed in place.
+    """
+
+    def __init__(self, network: TinyUNet) -> None:
+        super().__init__(network, (3, SIDE, SIDE), words_of)

@@ -1,0 +1,100 @@
+"""The closed loop of the drawn world: votes of simulated raters, the stages of a run, and what a second call makes again."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("torch")
+
+import torch
+
+from salon_console import main
+from salon_taxonomy.errors import InputError
+from salon_train.demo import loop
+from salon_train.demo.loop import LoopArm, LoopSettings, RaterSettings, run_loop
+from salon_train.demo.shapes import LEARNED, PROMPTS
+from salon_train.image_policy.preferences import PreferenceSettings
+from salon_train.image_policy.small import ImitationSettings
+from salon_train.image_policy.training import RewardSettings
+from salon_train.models.tiny import build_tiny_clip
+
+TINY = LoopSettings(
+    width=8,
+    start=ImitationSettings(steps=4, batch=8, lessons=32),
+    votes=24,
+    epochs=1,
+    preferences=PreferenceSettings(steps=2, pairs=4),
+    reward=RewardSettings(steps=2, group=2, ways=4, window=2),
+    every=1,
+    per_prompt=2,
+    check=24,
+)
+"""Seconds; too small to learn."""
+
+
+@pytest.fixture(autouse=True)
+def alone(one_thread: None) -> None:
+    """One thread."""
+
+
+@given(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1), st.integers(0, 2**31))
+def test_votes_have_the_chance_that_the_page_states(gap: float, ink: float, other: float, seed: int) -> None:
+    first, second = (torch.full((400, 3, 2, 2), 1 - each) for each in (ink, other))
+    raters, gaps = RaterSettings(spread=0.0), torch.full((400,), gap)
+    share = raters.vote(first, second, gaps, torch.Generator().manual_seed(seed)).float().mean()
+    chance = 1 / (1 + torch.exp(torch.tensor(-(4 * gap + 8 * (ink - other)))))
+    assert abs(share - chance) < 0.15  # six standard errors of 400 votes
+
+
+def test_a_tiny_loop_runs_to_its_end_and_makes_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = run_loop(tmp_path, seed=0, settings=TINY)
+    assert [row["arm"] for row in found["arms"]] == [arm.value for arm in LoopArm]
+    base = found["arms"][0]
+    assert base["gain"][0] == 0.0 and base["rating"] == 1000
+    assert {row["scorer"] for row in found["accuracy"]} == {"reward model", "truth", "mean rater"}
+    assert {point["step"] for point in found["points"]} == {0, 1, 2}
+    starts = [point for point in found["points"] if point["step"] == 0]
+    assert all(start | {"arm": ""} == starts[0] | {"arm": ""} for start in starts), "all begin with the base"
+    own = tmp_path / "seed-0"
+    rows = (own / "votes" / "pairs.csv").read_text().splitlines()[1:]
+    assert len(rows) == TINY.votes and all(any(prompt in row for prompt in LEARNED) for row in rows)
+    monkeypatch.setattr(loop, "_learner", None)
+    monkeypatch.setattr(loop, "_voted", None)
+    assert run_loop(tmp_path, seed=0, settings=TINY) == found
+    (own / "round.json").write_text("{")
+    with pytest.raises(InputError, match="cannot be read"):
+        run_loop(tmp_path, seed=0, settings=TINY)
+    with pytest.raises(InputError, match="other settings"):
+        run_loop(tmp_path, seed=0, settings=LoopSettings())
+
+
+def test_the_command_prints_arms_accuracy_and_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "QUICK", TINY)
+    run = CliRunner().invoke(main, ["train", "loop", str(tmp_path), "--quick", "--format", "json"])
+    assert run.exit_code == 0, run.output
+    found = json.loads(run.stdout)
+    assert [row["arm"] for row in found["arms"]] == [arm.value for arm in LoopArm]
+    run = CliRunner().invoke(main, ["train", "loop", str(tmp_path), "--quick"])
+    assert run.exit_code == 0 and "reward model" in run.output and "grpo-truth" in run.output
+
+
+def test_each_word_of_the_tiny_clip_is_one_token(tmp_path: Path) -> None:
+    from transformers import AutoProcessor
+
+    build_tiny_clip(tmp_path, PROMPTS, seed=0)
+    tokenizer = AutoProcessor.from_pretrained(tmp_path).tokenizer
+    assert [len(tokenizer(prompt)["input_ids"]) for prompt in PROMPTS] == [5] * len(PROMPTS)
+    with pytest.raises(InputError, match="needs texts"):
+        build_tiny_clip(tmp_path, [], seed=0)
+
+
+@pytest.mark.slow  # minutes: the whole experiment, at the size of --quick
+def test_votes_teach_a_reward_model_and_the_truth_teaches_the_policy(tmp_path: Path) -> None:
+    found = run_loop(tmp_path, seed=0, settings=loop.QUICK)
+    told = {(row["scorer"], row["prompts"]): row["accuracy"][0] for row in found["accuracy"]}
+    assert 0.55 < told["reward model", "learned"] < told["mean rater", "learned"] + 0.05
+    assert found["arms"][-1]["arm"] == LoopArm.GRPO_TRUTH and found["arms"][-1]["gain"][1] > 0
