@@ -174,6 +174,11 @@ def calls() -> dict[str, dict[str, Any]]:
         "released_accuracy": {"pairs": VOTES.with_columns(verdict=pl.col("winner").shift(1)), "form": "genai-bench"},
         "pairs_of_votes": {"people": battles, "judged": Battles.from_frame(VOTES)},
         "preference_pairs": {"battles": battles},
+        "trl_rows": {
+            "pairs": pl.DataFrame(
+                {"prompt": "a cat", "chosen": "1.png", "rejected": "2.png", "margin": 1.0, "split": "train"}
+            ).with_columns(chosen_model=pl.lit("x"), rejected_model=pl.lit("y"))
+        },
         "draw_for_people": {"judged": Battles.from_frame(MANY), "count": 5},
         "explain": {"board": board, "battles": battles, "model": "x"},
         "exclude_flagged": {"battles": VOTES, "report": report},

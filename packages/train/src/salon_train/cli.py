@@ -30,7 +30,7 @@ _COMMANDS = {
         "Let a model write answers and learn from their rewards (group relative policy optimization).",
     ),
     "image": LazyCommand(
-        "salon_train.image_policy.cli:image",
+        "salon_train.image_cli:image",
         "Train a text-to-image model of your own on a reward of its pictures: Flow-GRPO with adapters (LoRA).",
     ),
     "loop": LazyCommand(
