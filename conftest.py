@@ -42,6 +42,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 gc.disable()  # what is collected, a million objects, stays to the end; looking through it is a quarter of the time it takes
 
 
+SLOW = frozenset(Path(__file__).with_name("tests").joinpath("slow.txt").read_text(encoding="utf-8").split())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what ``tests/slow.txt`` names, so that the test command takes minutes; CI runs all."""
+    for item in items:
+        if item.nodeid.partition("[")[0] in SLOW:
+            item.add_marker("slow")
+
+
 def pytest_collection_finish() -> None:
     """Collect garbage again, in what the tests make."""
     gc.freeze()
