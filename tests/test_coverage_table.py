@@ -91,6 +91,7 @@ SOURCES = {
     "ranking/src/salon_ranking/uncertainty/simultaneous.py": "rank, sandwich: any false rank",
     "ranking/src/salon_ranking/uncertainty/student.py": "rank, sandwich",
     "ranking/src/salon_ranking/uncertainty/uncertainty.py": "rank, sandwich",
+    "train/src/salon_train/demo/loop.py": "ratio_with_interval",
     "train/src/salon_train/over_seeds.py": "mean_with_interval",
 }
 """Files that make intervals or p-values, and a row of the table that shows how they hold."""

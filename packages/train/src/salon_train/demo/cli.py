@@ -126,9 +126,10 @@ def _tables(measured: "Sequence[ArmNumbers]") -> tuple[Table, list[Table | str]]
 @click.argument("folder", type=InputPath(file_okay=False, made=True), default=Path("salon-loop"))
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of everything that is drawn.")
 @click.option("--quick", is_flag=True, help="1,000 votes to learn from in place of 5,000.")
+@OUTPUT
 @FORMAT
 @resumable
-def loop(folder: Path, seed: int, quick: bool, form: str) -> None:
+def loop(folder: Path, seed: int, quick: bool, output: Path | None, form: str) -> None:
     """Close the loop in the drawn world: votes become a reward model, a better generator, and new votes.
 
     Simulated raters vote on pictures of a small policy. It learns from their votes by Diffusion-DPO, and by Flow-GRPO on a
@@ -174,7 +175,7 @@ def loop(folder: Path, seed: int, quick: bool, form: str) -> None:
         arms,
         found["arms"],
         form=form,
-        output=None,
+        output=output,
         further=[_LOOP, accuracy, points],
         json=lambda: as_json(found),
     )
