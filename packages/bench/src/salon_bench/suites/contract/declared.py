@@ -241,7 +241,8 @@ class DeclaredSuite(SuiteBase):
         document = parse_toml(text, source=path)
         places = Places(text, path)
         table = places.model(SuiteTable, {key: value for key, value in document.items() if key not in (_QUESTION, _NUMBER)})
-        questions = _questions(document.get(_QUESTION), places, soft=table is not None and table.soft)
+        shows = (table.shows if table is not None else None) or []
+        questions = _questions(document.get(_QUESTION), places, soft=table is not None and table.soft, shows=shows)
         numbers = _numbers(document.get(_NUMBER), questions, places)
         if table is not None:
             _check_together(table, questions, numbers, places)
@@ -562,7 +563,7 @@ def _overall(worth: Sequence[tuple[float, Verdict[float]]], rule: str) -> Verdic
     return Scored(math.fsum(weight * value for weight, value in known) / whole)
 
 
-def _questions(tables: object, places: Places, *, soft: bool) -> list[tuple[QuestionTable, Form]]:
+def _questions(tables: object, places: Places, *, soft: bool, shows: Sequence[str]) -> list[tuple[QuestionTable, Form]]:
     """Return the questions that are right; the faults of the others are noted."""
     if not isinstance(tables, list) or not tables:
         places.add(Fault.MISSING, "there is not one [[question]] table", key=_QUESTION)
@@ -589,6 +590,9 @@ def _questions(tables: object, places: Places, *, soft: bool) -> list[tuple[Ques
             add(fault.problem, key="when", value=fault.value, allowed=fault.allowed)
         if table.id == OVERALL or any(table.id == other.id for other, _ in questions):
             add("is the name of another number already:", key="id", value=table.id)
+        for name in placeholders(table.ask):
+            if f"{name}?" in (table.shows or shows):
+                add("is a role that some prompts lack, so the text cannot name it:", key="ask", value=name)
         if table.each is not None and _EACH not in placeholders(table.ask):
             add("is asked for each item of a column, so its text must contain {each}; the column:", key=_EACH, value=table.each)
         yes_no = tuple(other.id for other, earlier in questions if isinstance(earlier, YesNo) and other.each is None)
