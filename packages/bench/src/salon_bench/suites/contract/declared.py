@@ -314,9 +314,10 @@ class DeclaredSuite(SuiteBase):
             raise InputError('with over = "groups" a prompt is in one group, not in', value=item.facts[self.table.group or ""])
         for question, _ in self.questions:
             _is_asked(question, item.facts)
-        known = [name for name in self._spans if not name.endswith(UNITS)]
+        known = [question.id + name for question, form in self.questions for name in form.spans if name != UNITS]
         for number in self.numbers:
             Formula(number.formula).check(known, item.facts)
+            known.append(number.id)
             units = Scored(1.0) if number.units is None else Formula(number.units).value({}, item.facts)
             if not isinstance(units, Scored) or units.value <= 0:
                 raise InputError("units are a number above 0; look at", value=number.units)

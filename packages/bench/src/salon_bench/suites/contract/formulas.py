@@ -132,11 +132,10 @@ class Formula:
             InputError: a text may stand where a number is needed, or a name is neither a number nor a column.
 
         Example:
-            >>> Formula("done if done == 1 else dnoe").check(["done"], {})
+            >>> Formula("done if done == 1 else 'none'").check(["done"], {})
             Traceback (most recent call last):
             ...
-            salon_taxonomy.errors.InputError: is neither a number of the suite nor a column of the prompt: 'dnoe'
-            Allowed: 'done'.
+            salon_taxonomy.errors.InputError: gives 'none', not a number: "done if done == 1 else 'none'"
         """
         known = {name.replace("-", "_"): Scored(1.0) for name in numbers}
         try:
@@ -264,7 +263,8 @@ def _number(value: object) -> float:
     """Return a number as a float, so that nothing grows without bounds."""
     if not isinstance(value, int | float):
         raise TypeError(f"{value!r:.40} is no number")
-    return _finite(float(value))
+    number: float = _finite(float(value))
+    return number
 
 
 def _finite(value: Any) -> Any:
