@@ -77,14 +77,32 @@ def test_what_is_no_formula_is_refused(text: str) -> None:
         Formula(text).value({"a": Scored(1.0)}, {})
 
 
-@for_each("text", ["9.0 ** 9 ** 9", "1 / 0", "sqrt(-1)", "(0 - 8) ** .5"])
+NO_NUMBERS = [
+    "9.0 ** 9 ** 9",
+    "1 / 0",
+    "sqrt(-1)",
+    "(0 - 8) ** .5",
+    "1e999",
+    "1e200 * 1e200",
+    "min(1, 1e999)",
+    "1e308",
+    "0 - 1e101",
+    "min(1, lost)",
+    "lost > 0",
+    "1 if endless > 0 else 0",
+    "min(1, answer)",
+    "not lost",
+]
+
+
+@for_each("text", NO_NUMBERS)
 def test_where_there_is_no_number_there_is_no_score(text: str) -> None:
-    verdict = Formula(text).value({}, {})
+    verdict = Formula(text).value({"answer": Scored(math.nan)}, {"lost": math.nan, "endless": math.inf})
     assert isinstance(verdict, Unscored)
     assert verdict.reason is Reason.NOT_REPORTED
 
 
-@for_each("text", ["'ab' * 3", "'a' + 'b'", "-'a'", "min('a', 1)", "word + 1", "nothing", "'a' < 1", "'words'", "1e999"])
+@for_each("text", ["'ab' * 3", "'a' + 'b'", "-'a'", "min('a', 1)", "word + 1", "nothing", "'a' < 1", "'words'"])
 def test_texts_are_no_numbers(text: str) -> None:
     with pytest.raises(InputError):
         Formula(text).value({}, {"word": "x"})
@@ -180,3 +198,77 @@ def test_what_does_not_fit_the_prompts_is_named_before_a_judge_is_asked(folder: 
     Path("gated.toml").write_text(SUITE.replace(old, new))
     with pytest.raises(InputError, match="the prompt '000"):
         suite_named("./gated.toml").prompts(None)
+
+
+@given(st.recursive(st.sampled_from([*NAMES, "0", "1", "kind", "'b'", "flag", "tpyo"]), grown, max_leaves=8), st.data())
+def test_what_the_check_passes_is_computed_whatever_the_answers_are(text: str, data: st.DataObject) -> None:
+    facts = {"flag": True, "kind": "b"}
+    numbers = {name: Scored(float(data.draw(st.integers(-2, 2)))) for name in NAMES}
+    try:
+        Formula(text).check(NAMES, facts)
+    except InputError:
+        return
+    Formula(text).value(numbers, facts)
+
+
+@for_each(
+    "text",
+    ["a if a == 1 else tpyo", "a if a == 1 else 'none'", "a == 1 or tpyo", "min(a, 'x' if a else 1)", "a == 1 or 'a' < a"],
+)
+def test_a_branch_that_other_answers_take_is_checked(text: str) -> None:
+    with pytest.raises(InputError):
+        Formula(text).check(["a"], {})
+
+
+@for_each("text", ["a if kind == 'b' else kind * 2", "kind == 'b' or a * tpyo", "a if a in (1, kind) else 2"])
+def test_a_branch_that_the_prompt_decides_is_not(text: str) -> None:
+    Formula(text).check(["a"], {"kind": "b"})
+
+
+@for_each(
+    ("old", "new", "words"),
+    [
+        ('id = "best", formula = "overall == 5"', 'id = "best", formula = "best + 1"', "is no earlier number"),
+        (
+            'id = "best", formula = "overall == 5"',
+            'id = "x", formula = "y + 1" }, { id = "y", formula = "1"',
+            "is no earlier number",
+        ),
+        ('ask = "And more?"', 'ask = "And {each}?", each = "more"', "for each item"),
+        (
+            'id = "done", ask',
+            'id = "e-x", ask = "?", answer = "yes/no" }, { id = "e_x", ask = "?", answer = "yes/no" }, { id = "done", ask',
+            "",
+        ),
+    ],
+)
+def test_a_formula_reads_no_name_that_stands_for_no_one_number(folder: Path, old: str, new: str, words: str) -> None:
+    text = SUITE.replace(old, new)
+    Path("gated.toml").write_text(text if words else text.replace("overall == 5", "e_x"))
+    with pytest.raises(InputError, match=words or "name of several numbers") as caught:
+        suite_named("./gated.toml")
+    assert caught.value.key == "formula"
+
+
+def records_of(text: str, replies: list[str], facts: dict[str, Any]) -> dict[str, Any]:
+    Path("own.toml").write_text(f'name = "own"\nprompts = "prompts.jsonl"\n{text}')
+    suite: Any = suite_named("./own.toml")
+    item = suite.prompts(None)[0]
+    case = Case("1", suite.name, "m", item.prompt, facts=facts, generation_ids=("1",))
+    return {row.dimension: row for row in dry_run(suite, case, replies).records}
+
+
+@for_each("rule", ["all", "mean", "geometric_mean"])
+def test_where_nothing_was_asked_there_is_no_overall_number(folder: Path, rule: str) -> None:
+    question = '[[question]]\nid = "done"\nask = "Done?"\nanswer = "yes/no"\nwhen = "kind == \'z\'"'
+    row = records_of(f'overall = "{rule}"\n{question}', [], {"kind": "a"})["overall"]
+    assert (row.value, row.unscored_reason) == (None, "not_reported")
+
+
+@for_each(("formula", "value"), [("mark * 2", None), ("0 - mark", None), ("mark", 4.0), ("1.1 * mark - 0.4 + 1e-12 + 1", 5.0)])
+def test_a_number_outside_of_its_range_is_none(folder: Path, formula: str, value: float | None) -> None:
+    question = '[[question]]\nid = "mark"\nask = "How good?"\nanswer = "1-5"\n'
+    row = records_of(f'{question}[[number]]\nid = "overall"\nrange = [0, 5]\nformula = "{formula}"', ["Answer: 4"], {})[
+        "overall"
+    ]
+    assert row.value == value

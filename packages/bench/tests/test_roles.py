@@ -180,16 +180,23 @@ def test_a_source_that_is_another_one_is_another_run_and_a_run_resumes(folder: P
         ({"source": 7}, "source", "neither a path nor the bytes"),
         ({"source_sha256": "0" * 64}, "source_sha256", "is not the digest of the file"),
         ({"mask": "gone.png"}, "mask", "there is no such file"),
+        ({"source": "link.png"}, "source", "leads out"),
+        ({"source": "large.png"}, "source", "has more than"),
     ],
 )
 def test_what_is_wrong_with_a_source_is_named_by_its_row_before_a_judge_is_asked(
     folder: Path, change: dict[str, Any], column: str, words: str
 ) -> None:
+    Path("link.png").unlink(missing_ok=True)
+    Path("link.png").symlink_to("/etc/passwd")
+    with Path("large.png").open("wb") as file:
+        file.truncate(1 << 31)
     good = {"prompt_id": "one", "prompt": "make the cup green", "source": "cup.png"}
     write(good, {**good, "prompt_id": "two", **change})
     with pytest.raises(InputError) as caught:
         suite_named("./edits.toml").prompts(None)
     assert (caught.value.row, caught.value.column) == (2, column)
+    assert f"column '{column}'" in str(caught.value)
     assert words in caught.value.problem
 
 
@@ -315,3 +322,90 @@ question = [{ id = "follows", ask = "Does the video go on from the first frame a
     assert json.loads(shown) == [["first_frame", sha256("red")], ["result", hashlib.sha256(clip.read_bytes()).hexdigest()]]
     kinds = store.read("generations").collect().select("model", "kind").sort("model").rows()
     assert kinds == [("first_frame", "image"), ("ours", "video")]
+
+
+def write_bytes(*sources: bytes) -> None:
+    ids = ["one", "two"]
+    columns = {"prompt_id": ids, "prompt": ["make the cup green", "set the table"], "source": list(sources)}
+    pl.DataFrame(columns).write_parquet("prompts.parquet")
+
+
+@for_each("kind", ["damaged", "video"])
+def test_bytes_that_are_no_picture_leave_one_edit_unscored(folder: Path, kind: str) -> None:
+    broken = png("blue")[:40] if kind == "damaged" else write_clip(Path("clip.mp4"), "pop", seconds=1).read_bytes()
+    write_bytes(png("red"), broken)
+    if kind == "video":
+        Path("edits.toml").write_text(SUITE.replace("\n\n", "\nframes_per_second = 2.0\n\n", 1))
+    with serving(Script(rule=lambda asked: "Answer: 4" if "How well" in asked.text else "Answer: yes")) as server:
+        result = run(f"vllm:mock@{server.url}", "--prompts", "prompts.parquet")
+    assert "3 rows scored, 3 unscored" in result.output
+    scores = ResultStore.open(folder / "results", read_only=True).read("scores").collect()
+    assert set(scores.filter(prompt_id="two")["unscored_reason"]) == {"bad_media"}
+    [gallery] = gather(folder / "results", scores["run_id"].unique().to_list())
+    [source] = [prompt.cards[0].pictures[0] for prompt in gallery.prompts if prompt.prompt_id == "one"]
+    assert "bytes in a table" in getattr(source, "why", "")
+
+
+def test_each_file_is_shown_once_whatever_other_runs_call_it(folder: Path) -> None:
+    def rule(asked: Asked) -> str:
+        return "Answer: 4" if "How well" in asked.text else "Answer: yes"
+
+    with serving(Script(rule=rule)) as server:
+        assert run(f"vllm:mock@{server.url}").exit_code == 0
+        [first] = ResultStore.open(folder / "results", read_only=True).read("runs").collect()["run_id"]
+        good = {"prompt_id": "one", "prompt": "make the cup green", "source": "cup.png"}
+        write(
+            good,
+            {**good, "prompt_id": "two", "prompt": "set the table", "source": ["table.png", "cup.png"], "mask": "mask.png"},
+        )
+        assert run(f"vllm:mock@{server.url}").exit_code == 0
+    runs = set(ResultStore.open(folder / "results", read_only=True).read("runs").collect()["run_id"])
+    pictures = []
+    for run_id in (first, *(runs - {first})):
+        [gallery] = gather(folder / "results", [run_id])
+        [card] = [prompt.cards[0] for prompt in gallery.prompts if prompt.prompt_id == "two"]
+        assert card.names == ("source", "source", "mask", "result")
+        pictures.append(card.pictures)
+    assert pictures[0] == (pictures[1][1], pictures[1][0], *pictures[1][2:])
+
+
+def test_a_damaged_source_costs_one_reward(folder: Path) -> None:
+    Path("edits.toml").write_text(SUITE.replace('"mask?", ', ""))
+    Path("table.png").write_bytes(png("blue")[:40])
+    judge = ReplayJudge(["Answer: 5", "Answer: yes", "Answer: yes"])
+    reward = make_reward("suite:./edits.toml", judge=judge, source="prompts.jsonl", abstention="alone", concurrency=1)
+    images = [Image.new("RGB", (8, 8), colour) for colour in ("green", "black")]
+    assert asyncio.run(reward(["", ""], images=images, prompt_id=["one", "two"])) == [1.0, None]
+
+
+@for_each("facts", [{"source": ["0" * 64], "mask": []}, {"source": "cup.png", "mask": []}, {"source": [], "mask": []}])
+def test_prompts_of_the_moment_cannot_bring_sources(folder: Path, facts: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="prompts of the moment do not fit"):
+        make_reward("suite:./edits.toml", judge=ReplayJudge(["Answer: 5"]), prompt="prompt", facts=facts)
+
+
+def test_prompts_of_the_moment_may_lack_what_is_optional(folder: Path) -> None:
+    Path("edits.toml").write_text(
+        SUITE.replace('["source", "mask?", "result"]', '["mask?", "result"]')
+        .replace(', "source"]', "]")
+        .replace(" Before: {source}", "")
+    )
+    judge = ReplayJudge(["Answer: 5", "Answer: yes", "Answer: yes"])
+    reward = make_reward("suite:./edits.toml", judge=judge, prompt="prompt", facts={"mask": []})
+    assert asyncio.run(reward([""], images=[Image.new("RGB", (8, 8))], prompt=["a cup"])) == [1.0]
+
+
+def test_a_text_cannot_name_a_role_that_some_prompts_lack(folder: Path) -> None:
+    Path("edits.toml").write_text(SUITE.replace("How well was it done?", "Mask: {mask} How well was it done?"))
+    with pytest.raises(InputError, match="role that some prompts lack") as caught:
+        suite_named("./edits.toml")
+    assert (caught.value.key, caught.value.value) == ("ask", "mask")
+
+
+def test_what_is_no_number_in_a_table_is_named_by_row_and_column(folder: Path) -> None:
+    pl.DataFrame({"prompt": ["a", "b"], "w": [1.0, float("nan")], "v": [[1.0], [float("inf")]]}).write_parquet("nan.parquet")
+    Path("plain.toml").write_text('name = "plain"\n[[question]]\nid = "done"\nask = "Done?"\nanswer = "yes/no"\n')
+    prompts: Any = suite_named("./plain.toml").prompts(Path("nan.parquet"))
+    [bad] = prompts.left_out
+    assert (bad.error.row, bad.error.column) == (2, "w")
+    assert len(prompts) == 1

@@ -239,7 +239,7 @@ class _CardMaker:
         whole = pl.col("prompt_id").is_in(cards["prompt_id"].unique().implode()) if self._names else pl.lit(False)
         calls = pl.concat([each.calls for each in runs])
         self._given = _given_files(calls)
-        shown = sorted({sha256 for files in self._given.values() for sha256 in files})
+        shown = sorted({sha256 for files in self._given.values() for _, sha256 in files})
         given = pl.col("model").is_in(list(_ROLES)) & pl.col("sha256").is_in(shown)
         generations = runs[0].read("generations").filter(pl.col("generation_id").is_in(wanted) | whole | given).collect()
         self._generations = {row["generation_id"]: row for row in generations.iter_rows(named=True)}
@@ -289,13 +289,11 @@ class _CardMaker:
 
     def _files_given(self, row: Mapping[str, Any]) -> list[tuple[str, Thumbnail | NoThumbnail]]:
         """Return role and thumbnail of each file that came with the prompt and was shown beside the card's picture."""
-        shown = self._given.get((row["run_id"], row["generation_id"]))
-        if not shown:
-            return []
-        known = [each for each in self._generations.values() if each["model"] in _ROLES and each["sha256"] in shown]
-        files = [each for each in known if each["prompt_id"] == row["prompt_id"]]
-        files.sort(key=lambda each: (_ROLES.index(each["model"]), each["sample"]))
-        return [(each["model"].replace("_", " "), self._small[_source(each)]) for each in files]
+        shown = self._given.get((row["run_id"], row["generation_id"]), [])
+        of_prompt = [each for each in self._generations.values() if each["prompt_id"] == row["prompt_id"]]
+        known = {(each["model"], each["sha256"]): each for each in of_prompt}
+        files = [each for each in sorted(shown, key=lambda each: _ROLES.index(each[0])) if each in known]
+        return [(role.replace("_", " "), self._small[_source(known[role, sha256])]) for role, sha256 in files]
 
     def _picture(self, generation_id: str | None, numbers: Sequence[Number]) -> Thumbnail | NoThumbnail:
         """Return the thumbnail of a row, or the reason for none: no readable file, or several pictures."""
@@ -367,13 +365,13 @@ def _suite_of(run: RunView) -> Suite | None:
         return None
 
 
-def _given_files(calls: pl.DataFrame) -> dict[tuple[str, str], set[str]]:
-    """Return, by run and picture, the SHA-256 of the files that questions about the picture showed beside it."""
-    given: dict[tuple[str, str], set[str]] = {}
+def _given_files(calls: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """Return, by run and picture, role and SHA-256 of each file that questions about the picture showed beside it."""
+    given: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
     for row in calls.drop_nulls(("shown", "generation_id")).iter_rows(named=True):
-        files = {sha256 for _, sha256 in given_files(row["shown"])}
-        given.setdefault((row["run_id"], row["generation_id"]), set()).update(files)
-    return given
+        files = dict.fromkeys(each for each in given_files(row["shown"]) if each[0] in _ROLES)
+        given.setdefault((row["run_id"], row["generation_id"]), {}).update(files)
+    return {case: list(files) for case, files in given.items()}
 
 
 def _source(generation: Mapping[str, Any]) -> JudgedFile:

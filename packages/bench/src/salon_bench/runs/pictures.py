@@ -61,7 +61,7 @@ def narrowed(policy: PicturePolicy, judge_settings: Mapping[str, Any] | None) ->
 
 def _refuse_another(picture: Generated, prepared: PreparedPicture | Unscored) -> None:
     """Refuse a picture that was replaced or removed since the run was planned: its rows must be of one picture."""
-    if picture.sha256 is None:
+    if picture.sha256 is None or picture.data is not None:
         return
     now = prepared.original_sha256 if isinstance(prepared, PreparedPicture) else PictureDigests().of([picture.path])[0]
     if now != picture.sha256:

@@ -14,7 +14,7 @@ A word in braces is a column of the prompts, or ``prompt``. Every number is give
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, cast
@@ -63,6 +63,7 @@ _LATER_TABLE_KEYS: Final = ("soft", "shows", "frames_per_second", "over")
 """The same of the keys before the questions."""
 _NUMBER: Final = "number"
 _EACH: Final = "each"
+_ROUNDING: Final = 1e-9
 _RESULT: Final = {MediaRole.RESULT: 1}
 _ITEMS: Final = (
     "An item is a text, or a table of text, needs (numbers, from 1, of other items of a yes-or-no question) and answer (which "
@@ -128,7 +129,7 @@ class NumberTable(BaseModel):
     Attributes:
         id: its name in tables; ``overall`` for the one that pictures are ranked and paid by.
         formula: over the answers, earlier numbers and the columns of the prompt.
-        range: the lowest and the highest value; None: a reward cannot be made from it.
+        range: the lowest and the highest value, outside of which there is no number; None: a reward cannot be made from it.
         units: a formula over the columns of the prompt: how often the picture counts in means. None: once.
     """
 
@@ -240,7 +241,8 @@ class DeclaredSuite(SuiteBase):
         document = parse_toml(text, source=path)
         places = Places(text, path)
         table = places.model(SuiteTable, {key: value for key, value in document.items() if key not in (_QUESTION, _NUMBER)})
-        questions = _questions(document.get(_QUESTION), places, soft=table is not None and table.soft)
+        shows = (table.shows if table is not None else None) or []
+        questions = _questions(document.get(_QUESTION), places, soft=table is not None and table.soft, shows=shows)
         numbers = _numbers(document.get(_NUMBER), questions, places)
         if table is not None:
             _check_together(table, questions, numbers, places)
@@ -303,7 +305,7 @@ class DeclaredSuite(SuiteBase):
             raise InputError(problem, source=source, column=error.column, value=error.value, hint=_ITEMS) from error
 
     def _try_formulas(self, item: SuitePrompt) -> None:
-        """Compute every formula of a prompt, as if each answer was 1.
+        """Check every formula of a prompt, whatever its answers will be.
 
         Raises:
             InputError: a name is neither a number nor a column, it computes with texts, or gives units that are not above 0.
@@ -312,11 +314,10 @@ class DeclaredSuite(SuiteBase):
             raise InputError('with over = "groups" a prompt is in one group, not in', value=item.facts[self.table.group or ""])
         for question, _ in self.questions:
             _is_asked(question, item.facts)
-        known: dict[str, Verdict[float]] = dict.fromkeys(
-            (name for name in self._spans if not name.endswith(UNITS)), Scored(1.0)
-        )
+        known = [question.id + name for question, form in self.questions for name in form.spans if name != UNITS]
         for number in self.numbers:
-            Formula(number.formula).value(known, item.facts)
+            Formula(number.formula).check(known, item.facts)
+            known.append(number.id)
             units = Scored(1.0) if number.units is None else Formula(number.units).value({}, item.facts)
             if not isinstance(units, Scored) or units.value <= 0:
                 raise InputError("units are a number above 0; look at", value=number.units)
@@ -326,7 +327,8 @@ class DeclaredSuite(SuiteBase):
         rows = []
         known = {name: Unscored(Reason.NOT_REPORTED, "the question was not asked") for name in self._spans} | answers
         for number in self.numbers:
-            known[number.id] = verdict = Formula(number.formula).value(known, case.facts)
+            verdict = _within(Formula(number.formula).value(known, case.facts), number.range)
+            known[number.id] = verdict
             rows.append(case.score(task, number.id, verdict))
             if number.units is not None:
                 units = Formula(number.units).value({}, case.facts)
@@ -534,8 +536,20 @@ def _expecting(form: Form, answer: object) -> Form:
     return own if form.weigh is None else soft_form(own)
 
 
+def _within(verdict: Verdict[float], span: Sequence[float] | None) -> Verdict[float]:
+    """Return the number of a formula; none where it lies outside of its range by more than an error of rounding."""
+    if isinstance(verdict, Unscored) or span is None:
+        return verdict
+    value = min(max(verdict.value, span[0]), span[1])
+    if abs(value - verdict.value) > _ROUNDING * (span[1] - span[0]):
+        return Unscored(Reason.NOT_REPORTED, f"{verdict.value:g} lies outside of the range {span[0]:g} to {span[1]:g}")
+    return Scored(value)
+
+
 def _overall(worth: Sequence[tuple[float, Verdict[float]]], rule: str) -> Verdict[float]:
     """Return a picture's number over all questions; a missing verdict leaves none, unless another one decides."""
+    if not worth:
+        return Unscored(Reason.NOT_REPORTED, "no question was asked")
     known = [(weight, each.value) for weight, each in worth if isinstance(each, Scored)]
     if rule == "all" and any(value != 1 for _, value in known):
         return Scored(0.0)
@@ -550,7 +564,7 @@ def _overall(worth: Sequence[tuple[float, Verdict[float]]], rule: str) -> Verdic
     return Scored(math.fsum(weight * value for weight, value in known) / whole)
 
 
-def _questions(tables: object, places: Places, *, soft: bool) -> list[tuple[QuestionTable, Form]]:
+def _questions(tables: object, places: Places, *, soft: bool, shows: Sequence[str]) -> list[tuple[QuestionTable, Form]]:
     """Return the questions that are right; the faults of the others are noted."""
     if not isinstance(tables, list) or not tables:
         places.add(Fault.MISSING, "there is not one [[question]] table", key=_QUESTION)
@@ -577,6 +591,9 @@ def _questions(tables: object, places: Places, *, soft: bool) -> list[tuple[Ques
             add(fault.problem, key="when", value=fault.value, allowed=fault.allowed)
         if table.id == OVERALL or any(table.id == other.id for other, _ in questions):
             add("is the name of another number already:", key="id", value=table.id)
+        for name in placeholders(table.ask):
+            if f"{name}?" in (table.shows or shows):
+                add("is a role that some prompts lack, so the text cannot name it:", key="ask", value=name)
         if table.each is not None and _EACH not in placeholders(table.ask):
             add("is asked for each item of a column, so its text must contain {each}; the column:", key=_EACH, value=table.each)
         yes_no = tuple(other.id for other, earlier in questions if isinstance(earlier, YesNo) and other.each is None)
@@ -591,6 +608,7 @@ def _questions(tables: object, places: Places, *, soft: bool) -> list[tuple[Ques
 def _numbers(tables: object, questions: Sequence[tuple[QuestionTable, Form]], places: Places) -> list[NumberTable]:
     """Return the tables ``[[number]]`` that are right; the faults of the others are noted."""
     numbers: list[NumberTable] = []
+    indexes: list[int] = []
     for index, values in enumerate(tables if isinstance(tables, list) else []):
         table = places.model(NumberTable, values, table=_NUMBER, index=index)
         if table is None:
@@ -604,7 +622,30 @@ def _numbers(tables: object, questions: Sequence[tuple[QuestionTable, Form]], pl
         if table.id in {*(each.id for each, _ in questions), *(each.id for each in numbers)}:
             add("is the name of another number already:", key="id", value=table.id)
         numbers.append(table)
+        indexes.append(index)
+    for place, (index, table) in enumerate(zip(indexes, numbers, strict=True)):
+        for problem, name in _misread(table.formula, place, numbers, questions):
+            places.add(Fault.BAD_VALUE, problem, table=_NUMBER, index=index, key="formula", value=name)
     return numbers
+
+
+def _misread(
+    formula: str, place: int, numbers: Sequence[NumberTable], questions: Sequence[tuple[QuestionTable, Form]]
+) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a name that the formula of the number at a place reads, and the name."""
+    if _fault_of(formula) is not None:
+        return
+    asked = [(each.id + name, each.each is not None) for each, form in questions for name in form.spans]
+    several = {name.replace("-", "_") for name, repeated in asked if repeated}
+    of_numbers = [each.id.replace("-", "_") for each in numbers]
+    every = [*(name.replace("-", "_") for name, _ in asked), *of_numbers]
+    for name in sorted(Formula(formula).names):
+        if every.count(name) > 1:
+            yield "is the name of several numbers, as a formula writes - as _:", name
+        elif name in several:
+            yield "is asked for each item of a column, and a formula cannot read several answers:", name
+        elif name in of_numbers[place:]:
+            yield "is no earlier number, and a formula reads no other one:", name
 
 
 def _fault_of(formula: str) -> InputError | None:

@@ -10,9 +10,10 @@ The words are Python's: ``+ - * / **``, comparisons, ``and or not in``, ``A if C
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, Final
 
 from salon_taxonomy.errors import InputError
@@ -42,6 +43,7 @@ _COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
     ast.NotIn: lambda item, items: item not in items,
 }
 _LONGEST: Final = 2000
+_LARGEST: Final = 1e100  # of larger numbers there are no sums of squares
 
 
 class _MissingError(Exception):
@@ -77,12 +79,24 @@ class Formula:
                 )
 
     @property
+    def names(self) -> frozenset[str]:
+        """The names of numbers and columns that it reads.
+
+        Example:
+            >>> sorted(Formula("max(edit.done, 1) if kind == 'b' else kept").names)
+            ['edit.done', 'kept', 'kind']
+        """
+        return _names_in(self._tree)
+
+    @property
     def is_share(self) -> bool:
         """Whether its value is true or false, 1 or 0."""
         return _is_share(self._tree)
 
     def value(self, numbers: Mapping[str, Verdict[float]], facts: Mapping[str, Any]) -> Verdict[float]:
         """Return the value; without an answer that it comes to read, or where there is no such number, the reason.
+
+        What is not finite, or above 1e100, is no number.
 
         Args:
             numbers: answers and earlier numbers by name.
@@ -94,16 +108,42 @@ class Formula:
         known = {name.replace("-", "_"): verdict for name, verdict in numbers.items()}
         try:
             value = self._evaluated(self._tree, known, facts)
-            number = float(value) if isinstance(value, int | float) else math.nan
+            if not isinstance(value, int | float):
+                raise InputError(f"gives {value!r}, not a number:", value=self.text)
+            number = _number(value)
         except _MissingError as missing:
             return missing.verdict
         except (ZeroDivisionError, OverflowError, ValueError) as error:
             return Unscored(Reason.NOT_REPORTED, f"{self.text[:80]}: {error}")
         except (TypeError, RecursionError) as error:
             raise InputError(f"cannot be computed ({error}):", value=self.text[:80]) from error
-        if not math.isfinite(number):
-            raise InputError(f"gives {value!r}, not a number:", value=self.text)
+        if abs(number) > _LARGEST:
+            return Unscored(Reason.NOT_REPORTED, f"{self.text[:80]}: {number:g} is too large")
         return Scored(number)
+
+    def check(self, numbers: Collection[str], facts: Mapping[str, Any]) -> None:
+        """Look for what cannot be computed of a prompt, whatever its answers are.
+
+        Args:
+            numbers: the names of answers and earlier numbers.
+            facts: the columns of the prompt.
+
+        Raises:
+            InputError: a text may stand where a number is needed, or a name is neither a number nor a column.
+
+        Example:
+            >>> Formula("done if done == 1 else 'none'").check(["done"], {})
+            Traceback (most recent call last):
+            ...
+            salon_taxonomy.errors.InputError: gives 'none', not a number: "done if done == 1 else 'none'"
+        """
+        known = {name.replace("-", "_"): Scored(1.0) for name in numbers}
+        try:
+            for value in self._possible(self._tree, known, facts):
+                if not isinstance(value, int | float):
+                    raise InputError(f"gives {value!r}, not a number:", value=self.text)
+        except (TypeError, RecursionError) as error:
+            raise InputError(f"cannot be computed ({error}):", value=self.text[:80]) from error
 
     def holds(self, facts: Mapping[str, Any]) -> bool:
         """Return whether it is true of a prompt; texts, lists and missing cells are true as in Python.
@@ -125,6 +165,45 @@ class Formula:
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise InputError("is no formula:", value=self.text[:80]) from error
 
+    def _possible(self, node: ast.expr, numbers: Mapping[str, Verdict[float]], facts: Mapping[str, Any]) -> list[Any]:
+        """Return what a part can be; 1 stands for all numbers that answers decide."""
+
+        def of(part: ast.expr) -> list[Any]:
+            return self._possible(part, numbers, facts)
+
+        def answered(part: ast.expr) -> bool:
+            return not _names_in(part).isdisjoint(numbers)
+
+        if not answered(node):
+            try:
+                return [self._evaluated(node, numbers, facts)]
+            except (ArithmeticError, ValueError):
+                return [1.0]
+        match node:
+            case ast.IfExp():
+                tests = of(node.test)
+                if answered(node.test):
+                    return of(node.body) + of(node.orelse)
+                return of(node.body if tests[0] else node.orelse)
+            case ast.Tuple() | ast.List():
+                return [tuple(of(part)[0] for part in node.elts)]
+            case ast.BoolOp():
+                for part in node.values:
+                    values = of(part)
+                    if not answered(part) and bool(values[0]) is isinstance(node.op, ast.Or):
+                        break
+            case ast.Compare():
+                sides = [of(part) for part in (node.left, *node.comparators)]
+                for kind, lefts, rights in zip(node.ops, sides, sides[1:], strict=False):
+                    for left, right in product(lefts, rights):
+                        _COMPARISONS[type(kind)](left, right)
+            case ast.UnaryOp() | ast.BinOp() | ast.Call():
+                parts = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
+                values = [value for part in parts if isinstance(part, ast.expr) for value in of(part)]
+                for value in () if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) else values:
+                    _number(value)
+        return [1.0]
+
     def _evaluated(self, node: ast.expr, numbers: Mapping[str, Verdict[float]], facts: Mapping[str, Any]) -> Any:
         def of(part: ast.expr) -> Any:
             return self._evaluated(part, numbers, facts)
@@ -139,7 +218,7 @@ class Formula:
             case ast.UnaryOp():
                 return not of(node.operand) if isinstance(node.op, ast.Not) else -_number(of(node.operand))
             case ast.BinOp():
-                return _ARITHMETIC[type(node.op)](_number(of(node.left)), _number(of(node.right)))
+                return _number(_ARITHMETIC[type(node.op)](_number(of(node.left)), _number(of(node.right))))
             case ast.BoolOp():
                 results = map(of, node.values)
                 return all(results) if isinstance(node.op, ast.And) else any(results)
@@ -174,17 +253,33 @@ def _looked_up(name: str, numbers: Mapping[str, Verdict[float]], facts: Mapping[
         verdict = numbers[name]
         if isinstance(verdict, Unscored):
             raise _MissingError(verdict)
-        return verdict.value
+        return _finite(verdict.value)
     if name not in facts:
         raise InputError("is neither a number of the suite nor a column of the prompt:", value=name, allowed=[*numbers, *facts])
-    return facts[name]
+    return _finite(facts[name])
 
 
 def _number(value: object) -> float:
     """Return a number as a float, so that nothing grows without bounds."""
     if not isinstance(value, int | float):
         raise TypeError(f"{value!r:.40} is no number")
-    return float(value)
+    number: float = _finite(float(value))
+    return number
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no finite number")
+    return value
+
+
+def _names_in(tree: ast.expr) -> frozenset[str]:
+    nodes = list(ast.walk(tree))
+    inner = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    inner |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    return frozenset(
+        ast.unparse(node) for node in nodes if isinstance(node, ast.Name | ast.Attribute) and id(node) not in inner
+    )
 
 
 def _allowed(node: ast.AST) -> bool:

@@ -12,6 +12,7 @@ from the folder of the table, or in Parquet the bytes, as they are or in a struc
 """
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +21,9 @@ from salon_bench.suites.contract.suite import SuitePrompt
 from salon_console.hub_files import linked_folder
 from salon_console.table_rows import TABLE_ENDINGS, TableRow, UsableRows, unique_rows
 from salon_judges.formats.generation_tables import located
-from salon_judges.formats.generations import PICTURE_SUFFIXES, Generated
+from salon_judges.formats.generations import PICTURE_SUFFIXES, VIDEO_SUFFIXES, Generated
+from salon_judges.media.policy import DEFAULT_LIMITS
+from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_taxonomy.digest import Digestible, file_sha256
 from salon_taxonomy.enums import MediaRole
 from salon_taxonomy.errors import InputError
@@ -158,7 +161,7 @@ def _row(row: TableRow, suite: str, roles: Mapping[MediaRole, bool]) -> SuitePro
         raise row.problem(f"has more than {LONGEST_ID} characters:", "prompt_id", value=prompt_id)
     media = tuple(file for role, needed in roles.items() for file in _files(row, prompt_id, role, needed=needed))
     given = {role.value: [file.sha256 for file in media if file.role == role] for role in roles}
-    facts = {name: _fact(value) for name, value in row.cells.items() if name not in (*_OWN, *given)}
+    facts = {name: _fact(value, row, name) for name, value in row.cells.items() if name not in (*_OWN, *given)}
     return SuitePrompt(Prompt(prompt_id=prompt_id, suite=suite, text=text), facts | given, media)
 
 
@@ -169,10 +172,10 @@ def _files(row: TableRow, prompt_id: str, role: MediaRole, *, needed: bool) -> I
         InputError: there is none though one is needed, or a file is missing, lies elsewhere or is another one.
     """
     if needed and role.value not in row.cells:
-        raise row.missing(role)
+        raise row.missing(role.value)
     cells = _listed(row.cells.get(role.value))
     if needed and not cells:
-        raise row.problem("has no picture or video to show", role)
+        raise row.problem("has no picture or video to show", role.value)
     sums = _listed(row.cells.get(role + _SHA256))
     for number, cell in enumerate(cells):
         data = cell.get("bytes") if isinstance(cell, Mapping) else cell
@@ -181,13 +184,18 @@ def _files(row: TableRow, prompt_id: str, role: MediaRole, *, needed: bool) -> I
             place, root, sha256 = row.source / f"{role}-{row.number}-{number}", row.source, hashlib.sha256(data).hexdigest()
         elif isinstance(path, str):
             data = None
-            place, root = located(path, row.source / "query" if row.source.is_dir() else row.source, row.number, role)
+            place, root = located(path, row.source / "query" if row.source.is_dir() else row.source, row.number, role.value)
             if not place.is_file():
                 hint = f"Paths begin at the folder {root}."
-                raise row.problem("there is no such file:", role, value=path, hint=hint)
+                raise row.problem("there is no such file:", role.value, value=path, hint=hint)
+            if not place.resolve().is_relative_to(root.resolve()):
+                raise row.problem("is a link that leads out of the table's folder:", role.value, value=path)
+            most = (DEFAULT_VIDEO_LIMITS if place.suffix.lower() in VIDEO_SUFFIXES else DEFAULT_LIMITS).most_bytes
+            if place.stat().st_size > most:
+                raise row.problem(f"has more than {most:,} bytes:", role.value, value=path)
             sha256 = file_sha256(place)
         else:
-            raise row.problem("is neither a path nor the bytes of a file:", role, value=cell)
+            raise row.problem("is neither a path nor the bytes of a file:", role.value, value=cell)
         if sums and (len(sums) != len(cells) or sums[number] != sha256):
             raise row.problem("is not the digest of the file, which is", role + _SHA256, value=sha256)
         yield Generated(prompt_id, role.value, number, place, root, sha256, role=role, data=data)
@@ -198,9 +206,11 @@ def _listed(cell: Any) -> list[Any]:
     return [each for each in (cell if isinstance(cell, list) else [cell]) if each not in (None, "", b"")]
 
 
-def _fact(value: Any) -> Digestible:
+def _fact(value: Any, row: TableRow, column: str) -> Digestible:
     if isinstance(value, list):
-        return [_fact(item) for item in value]
+        return [_fact(item, row, column) for item in value]
     if isinstance(value, dict):
-        return {str(name): _fact(item) for name, item in value.items()}
+        return {str(name): _fact(item, row, column) for name, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        raise row.problem("is no finite number, and a missing one is an empty cell:", column, value=str(value))
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)

@@ -20,7 +20,7 @@ from salon_bench.suites.contract.registry import file_of, suite_named
 from salon_bench.suites.contract.soft_answers import check_tokens
 from salon_bench.suites.contract.suite import Case, Inquiry, RewardSpec, RunContext, Suite, SuitePrompt
 from salon_judges.asking.asker import Asker, AskPolicy, Memory, parse_reply
-from salon_judges.asking.inquiry import drive_async
+from salon_judges.asking.inquiry import drive, drive_async
 from salon_judges.formats.generations import Generated
 from salon_judges.media import PicturePolicy, PreparedPicture, prepare_bytes
 from salon_rewards.batch import Batch
@@ -158,9 +158,22 @@ class SuiteReward(AskingReward):
         name = f"suite:{self.suite.name}"
         if reward.answers or reward.take is not None:
             raise InputError("prompts of the moment are for suites of pictures, not", column="prompt", value=name)
-        case = Case("", self.suite.name, "policy", self._item("a prompt").prompt, facts=self.facts)
+        case = Case(
+            "reward",
+            self.suite.name,
+            "policy",
+            self._item("a prompt").prompt,
+            facts=self.facts,
+            media=(Media.from_bytes(b""),),
+            generation_ids=("reward",),
+            context=RunContext("reward", "policy", "policy"),
+        )
         try:
-            next(self.suite.examine(case))
+            drive(self.suite.examine(case), lambda _: Unscored(Reason.ABSTAINED))
+        except InputError as error:
+            problem = f"prompts of the moment do not fit the suite ({error.problem})"
+            hint = f"Leave out prompt: {self.prompt_id} names prompts of the suite, with all that belongs to them."
+            raise InputError(problem, column="prompt", value=error.column or error.value, hint=hint) from error
         except LookupError as error:
             hint = f'make_reward("{name}", judge=…, prompt="{self.prompt}", facts={{{error.args[0]!r}: …}})'
             problem = "a prompt of the suite needs a fact that is missing:"
@@ -193,7 +206,7 @@ class SuiteReward(AskingReward):
             subject_model="policy",
             prompt=item.prompt,
             facts=item.facts,
-            media=(prepared.media,) if isinstance(prepared, PreparedPicture) else (),
+            media=(prepared.media,) if unusable is None and isinstance(prepared, PreparedPicture) else (),
             generation_ids=(generation,),
             given=item.media,
             given_media=tuple(
