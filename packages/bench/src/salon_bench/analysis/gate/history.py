@@ -183,7 +183,7 @@ class GateHistory:
                 "Each build by speed and the measure that fell most; best: none of its model and plan is as fast and as good."
             )
             table = Table(columns, shown, frozenset(("gate", *columns[3:4], *columns[5:7])))
-            sections.append(PageSection("Quality against speed", (Figure(chart, said, table),)))
+            sections.append(PageSection("Quality against speed", (table, Figure(chart, said))))
         return render_page("Gates", lead="How builds moved.", facts=[], sections=sections)
 
     def makers(self) -> dict[str, Maker]:
