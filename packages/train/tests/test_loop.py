@@ -92,7 +92,8 @@ def test_each_word_of_the_tiny_clip_is_one_token(tmp_path: Path) -> None:
         build_tiny_clip(tmp_path, [], seed=0)
 
 
-@pytest.mark.slow  # minutes: the whole experiment, at the size of --quick
+@pytest.mark.study  # the whole experiment, at the size of --quick
+@pytest.mark.timeout(3000)
 def test_votes_teach_a_reward_model_and_the_truth_teaches_the_policy(tmp_path: Path) -> None:
     found = run_loop(tmp_path, seed=0, settings=loop.QUICK)
     told = {(row["scorer"], row["prompts"]): row["accuracy"][0] for row in found["accuracy"]}

@@ -176,7 +176,7 @@ def test_options_that_play_no_part_and_a_missing_model_are_named(options: list[s
 
 
 # Measured for seeds 0 and 1: 0.51 and 0.54 before; 0.74 and 0.79 after 20 steps, 0.39 and 0.42 with shuffled rewards.
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timeout(3000)
 def test_words_that_were_never_learned_from_are_read_more_often_and_not_by_shuffled_rewards(tmp_path: Path) -> None:
     settings = WordSettings()
