@@ -44,8 +44,9 @@ def test_the_source_is_with_every_pair_and_in_none(
     edits: Material, database: ArenaDatabase, body: Body, clock: Clock, tmp_path: Path
 ) -> None:
     assert edits.models == MODELS and {*edits.beside} == {*PROMPTS}
-    known = KnownPair(*edits.files[:2], Winner.MODEL_A) if edits.files[0].prompt_id == edits.files[1].prompt_id else None
-    service = vote_service(database, edits, clock=clock, rules=BattleRules(anchors=() if known is None else (known,)))
+    one, other, *_ = (file for file in edits.files if file.prompt_id == edits.files[0].prompt_id)
+    anchors = (KnownPair(one, other, Winner.MODEL_A),)
+    service = vote_service(database, edits, clock=clock, rules=BattleRules(anchors=anchors))
     rater = service.people.join().result().rater_id
     for _ in range(6):
         task = seen(service, rater)

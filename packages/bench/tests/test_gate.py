@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -780,6 +781,20 @@ def test_diversity_within_a_prompt_falls_when_seeds_no_longer_matter(two_builds:
     for path in [*two_builds.glob("*/p*.[123].png")]:
         path.unlink()
     assert "needs two pictures or more of each prompt" in folders(two_builds).stderr
+
+
+def test_order_names_and_other_prompts_and_measures_change_no_verdict_of_diversity():
+    random, nothing = np.random.default_rng(0), frame_of([])
+    rows = {"prompt_id": [f"p{k}" for k in range(60)], "base": random.uniform(2, 3, 60), "new": random.uniform(1.9, 2.9, 60)}
+    pairs = pl.DataFrame(rows).with_columns(silent=pl.lit(value=False), pictures=pl.lit(3))
+    rules = {"diversity": MeasureRule(0.3), "ssim": MeasureRule(None, limit=0.93)}
+    plan = GatePlan(rules, features="transformers:none")
+    seen = against(random.uniform(0.9, 1, 60))
+    together = gate(nothing, nothing, plan, pictures=Measured(seen, pl.DataFrame(), pairs[::-1]), names=("a", "b"))
+    own = replace(plan, measures={"diversity": rules["diversity"]})
+    by_itself = gate(nothing, nothing, own, pictures=Measured(pl.DataFrame(), pl.DataFrame(), pairs))
+    found = together.table.filter(measure="diversity").drop("p_worse")
+    assert_frame_equal(by_itself.table.drop("p_worse"), found, rel_tol=1e-12)
 
 
 def test_features_are_kept_in_a_store_by_content_and_counted_once(two_builds: Path, tmp_path: Path):

@@ -5,10 +5,12 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.linalg import sqrtm
 
 from for_each import for_each
-from salon_bench.analysis.set_measures import NEAREST, SET_MEASURES, set_measures
+from salon_bench.analysis.set_measures import NEAREST, SET_MEASURES, set_measures, vendi_score
 from salon_taxonomy.errors import InputError
 
 ALL = list(SET_MEASURES)
@@ -190,3 +192,13 @@ def test_wrong_options_are_refused():
     ):
         with pytest.raises(InputError, match=message):
             set_measures(base, new, **options)
+
+
+@given(st.integers(0, 10**6), st.integers(2, 9), st.integers(1, 9))
+def test_order_length_and_repetition_of_all_rows_change_no_vendi_score(seed: int, count: int, width: int):
+    random = np.random.default_rng(seed)
+    rows = random.normal(size=(count, width))
+    score = vendi_score(rows)
+    assert 1.0 - 1e-9 <= score <= min(count, width) + 1e-9
+    for same in (rows[random.permutation(count)], rows * random.uniform(0.1, 9.0, (count, 1)), np.concatenate([rows, rows])):
+        assert vendi_score(same) == pytest.approx(score, rel=1e-6)

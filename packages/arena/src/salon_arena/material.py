@@ -150,14 +150,14 @@ def shown_beside(material: Material, model: str) -> Material:
     for file in material.files:
         if file.model == model:
             own.setdefault(file.prompt_id, []).append(file)
-    compared = [prompt_id for prompt_id, models in others.items() if len(models) > 1]
+    compared, blind = [prompt_id for prompt_id, models in others.items() if len(models) > 1], BlindMedia()
     if not compared:
         raise InputError("no prompt has pictures of two models beside the reference", value=model)
     for prompt_id in compared:
         if len(own.get(prompt_id, ())) != 1:
             problem = f"the reference {model} needs one file of each prompt, and has {len(own.get(prompt_id, ()))} of"
             raise InputError(problem, value=prompt_id)
-        prepared = BlindMedia().prepared(own[prompt_id])  # a pair whose source cannot be shown would be shown to nobody
+        prepared = blind.prepared(own[prompt_id])  # without its source no pair of the prompt could be shown
         if isinstance(prepared, Unscored):
             raise InputError(f"the reference cannot be shown: {prepared.detail}", source=own[prompt_id][0].path)
     return replace(material, files=files, beside={prompt_id: own[prompt_id][0] for prompt_id in compared})

@@ -190,7 +190,10 @@ class _KeptFeatures:
     def of(self, files: Sequence[Generated]) -> list[NDArray[np.float64] | str]:
         """Return the features of each file, or why it has none."""
         contents = [bytes_of(file, DEFAULT_LIMITS.most_bytes) for file in files]
-        digests = ["" if isinstance(each, Unscored) else hashlib.sha256(each).hexdigest() for each in contents]
+        digests = [
+            "" if isinstance(content, Unscored) else file.sha256 or hashlib.sha256(content).hexdigest()
+            for file, content in zip(files, contents, strict=True)
+        ]
         missing = {
             sha256: _picture(content)
             for sha256, content in zip(digests, contents, strict=True)
@@ -226,7 +229,7 @@ class _KeptFeatures:
 
 
 def _read_features(path: Path | None) -> dict[str, NDArray[np.float64]]:
-    """Return the features of a cache by SHA-256; none of one that is missing or damaged: its digest stands in front."""
+    """Return the features of a cache by SHA-256; an empty one where the file is missing or does not begin with its digest."""
     if path is None:
         return {}
     try:
@@ -240,7 +243,7 @@ def _read_features(path: Path | None) -> dict[str, NDArray[np.float64]]:
 
 
 def _picture(content: bytes) -> Any:
-    """Return the picture, or why there is none."""
+    """Return the picture, or why it cannot be shown."""
     decoded = decode(content)
     return decoded.detail if isinstance(decoded, Unscored) else decoded.image.convert("RGB")
 
