@@ -61,13 +61,15 @@ def test_both_pictures_appear_together_only_when_both_are_there(browser: Browser
         for _ in range(100):
             page.wait_for_timeout(0 if held else 50)
         page.wait_for_timeout(300)
-        assert page.locator(".frame img").count() == 0
+        assert page.locator(".frame img:not(.laid)").count() == 0
         assert page.locator("[data-choice]:enabled").count() == 0
         page.keyboard.press("ArrowLeft")
         held[0].continue_()
         page.wait_for_selector(".stage.shown")
-        assert page.locator(".frame img").evaluate_all("all => all.every(one => one.complete && one.naturalWidth > 0)")
-        assert page.locator(".frame img").count() == 2
+        assert page.locator(".frame img:not(.laid)").evaluate_all(
+            "all => all.every(one => one.complete && one.naturalWidth > 0)"
+        )
+        assert page.locator(".frame img:not(.laid)").count() == 2
         assert served.answers() == [] and heard == []
 
 
@@ -94,7 +96,7 @@ def test_zoom_and_pan_move_both_pictures_alike(browser: Browser, served: Served)
         page = opened(rater, served)
 
         def places() -> list[str]:
-            return list(page.locator(".frame img").evaluate_all("all => all.map(one => one.style.transform)"))
+            return list(page.locator(".frame img:not(.laid)").evaluate_all("all => all.map(one => one.style.transform)"))
 
         before = places()
         for act in (

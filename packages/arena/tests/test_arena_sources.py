@@ -102,7 +102,7 @@ def test_a_source_is_shown_first_and_zooms_with_the_two(browser: Browser, edits:
             page = opened(rater, served)
             names = page.locator(".stage figure:visible figcaption").all_inner_texts()
             assert names == ["Source", "A", "B"]
-            assert [*page.locator(".stage img").evaluate_all("all => all.map(one => one.alt)")] == [
+            assert [*page.locator(".stage img:not(.laid)").evaluate_all("all => all.map(one => one.alt)")] == [
                 "Source",
                 "Picture A",
                 "Picture B",
@@ -115,13 +115,44 @@ def test_a_source_is_shown_first_and_zooms_with_the_two(browser: Browser, edits:
                 page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
                 page.mouse.wheel(0, -400)
                 page.wait_for_function("document.querySelector('.frame img').style.transform.includes('scale(1.')")
-                moved = page.locator(".stage img").evaluate_all("all => all.map(one => one.style.transform)")
+                moved = page.locator(".stage img:not(.laid)").evaluate_all("all => all.map(one => one.style.transform)")
                 assert len({*moved}) == 1
                 scale = float(moved[0].split("scale(")[1].rstrip(")"))
                 shift = float(moved[0].split("translate(")[1].split("%")[0])
                 assert shift == pytest.approx(50 * (1 - scale), abs=0.5)
             page.keyboard.press("ArrowLeft")
             assert served.wait_for_answers(1)[0][1] == "left"
+            assert heard == []
+    finally:
+        served.close()
+
+
+@pytest.mark.browser
+def test_the_source_is_laid_over_both_by_a_slider_and_while_a_key_is_held(
+    browser: Browser, edits: Material, tmp_path: Path
+) -> None:
+    served = Served(tmp_path, edits)
+    try:
+        with context(browser, served, width=1400) as (rater, heard):
+            page = opened(rater, served)
+            laid = page.locator(".laid")
+            assert laid.count() == 2
+            parts = "[...document.querySelectorAll('.laid')].map((each) => each.style.clipPath)"
+            assert page.evaluate(parts) == ["inset(0px 100% 0px 0px)"] * 2
+            page.get_by_label("How much of the source is laid over A and B").fill("40")
+            assert page.evaluate(parts) == ["inset(0px 60% 0px 0px)"] * 2
+            page.keyboard.down("h")
+            assert page.evaluate(parts) == ["inset(0px 0% 0px 0px)"] * 2
+            page.keyboard.up("h")
+            assert page.evaluate(parts) == ["inset(0px 60% 0px 0px)"] * 2
+            page.keyboard.press("+")
+            scales = page.evaluate("[...document.querySelectorAll('.frame img')].map((each) => each.style.transform)")
+            assert len(scales) == 5 and len({*scales}) == 1, "what is laid over them is zoomed with them"
+            page.get_by_role("button", name="A is better").click()
+            served.wait_for_answers(1)
+            page.wait_for_function(
+                "document.querySelectorAll('.laid').length === 2 && document.querySelector('#part').value === '0'"
+            )
             assert heard == []
     finally:
         served.close()

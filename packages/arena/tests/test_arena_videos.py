@@ -2,20 +2,25 @@
 
 import io
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
 import av
+import numpy as np
 import pytest
 from browsing import Served, context, opened
 from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, Page
-from small_arena import PROMPTS, write_prompts
+from small_arena import PROMPTS, write_material, write_prompts
 
-from salon_arena import read_material
+from salon_arena import ArenaDatabase, read_material, vote_service
 from salon_arena.blind import BUCKET
-from salon_arena.blind_video import blind_video, filled
+from salon_arena.blind_video import BlindVideo, blind_video, filled
+from salon_arena.cli import serve
+from salon_judges.media.video_sound import loudness
 from salon_synthetic.videos import encode
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.verdict import Unscored
 
 BITS = 6
@@ -151,6 +156,114 @@ def test_blind_videos_keep_every_frame_and_stamp_and_tell_nothing_of_their_file(
                 assert [float(frame.pts * frame.time_base) for frame in again] == pytest.approx(list(one.frames))
                 for frame, original in zip(again, before, strict=True):
                     assert abs(frame.to_ndarray(format="gray").astype(int) - original.to_ndarray(format="gray")).mean() < 2
+
+
+def write_sounding(path: Path, rate: int, decibels: float | None, seconds: float = 2.0, sound_s: float | None = None) -> bytes:
+    """A video with a tone so loud, or none: in its right channel alone where the rate is odd."""
+    with av.open(str(path), "w") as container:
+        video = container.add_stream("libx264", rate=20)
+        video.width, video.height, video.pix_fmt = *SIZE, "yuv420p"
+        sound = None if decibels is None else container.add_stream("aac", rate=rate)
+        for number, image in enumerate(numbered(round(seconds * 20))):
+            frame = av.VideoFrame.from_image(image)
+            frame.pts, frame.time_base = number, Fraction(1, 20)
+            container.mux(video.encode(frame))
+        container.mux(video.encode())
+        if sound is not None and decibels is not None:
+            times = np.arange(round((sound_s or seconds) * rate)) / rate
+            wave = (10 ** (decibels / 20) * np.sin(2 * np.pi * 997 * times)).astype(np.float32)
+            heard = av.AudioFrame.from_ndarray(np.stack([wave, wave]), format="fltp", layout="stereo")
+            heard.sample_rate, heard.pts, heard.time_base = rate, 0, Fraction(1, rate)
+            container.mux(sound.encode(heard))
+            container.mux(sound.encode())
+    return path.read_bytes()
+
+
+def test_with_sound_all_videos_have_one_track_as_long_as_the_picture_and_equally_loud(tmp_path: Path) -> None:
+    sources = [
+        write_sounding(tmp_path / "loud.mp4", 44_100, -1.0),
+        write_sounding(tmp_path / "faint.webm.mp4", 32_000, -50.0),
+        write_sounding(tmp_path / "long.mp4", 48_000, -20.0, sound_s=5.0),
+        write_sounding(tmp_path / "short.mp4", 22_050, -20.0, sound_s=1.0),
+        write_sounding(tmp_path / "mute.mp4", 48_000, None),
+    ]
+    told = [loudness(source) for source in sources]
+    assert told == [pytest.approx(level, abs=0.2) if level is not None else None for level in (-1.0, -50.0, -20.0, -20.0, None)]
+    for source in sources:
+        made = blind_video(source, sound=True)
+        assert not isinstance(made, Unscored)
+        assert loudness(made.data) == (pytest.approx(-23, abs=0.3) if source is not sources[-1] else None)
+        assert not [word for word in (b"Lavf", b"Lavc", b"x264") if word in made.data]
+        with av.open(io.BytesIO(made.data)) as copy:
+            (track,) = copy.streams.audio
+            assert (track.codec.name, track.rate, track.channels, len(copy.streams.video)) == ("aac", 48_000, 2, 1)
+            samples = sum(frame.samples for frame in copy.decode(track))
+            assert samples / 48_000 == pytest.approx(2.0, abs=0.05)
+        silent = blind_video(source)
+        assert not isinstance(silent, Unscored) and loudness(silent.data) is None and silent.frames == made.frames
+
+
+@pytest.mark.parametrize("cut", [0.3, 0.6, 0.9])
+def test_sound_that_cannot_be_read_is_told_and_never_raised(tmp_path: Path, cut: float) -> None:
+    whole = write_sounding(tmp_path / "whole.mp4", 44_100, -20.0)
+    at = round(len(whole) * cut)
+    damaged = whole[: at - 200] + Random(cut).randbytes(400) + whole[at + 200 :]
+    assert isinstance(loudness(damaged), float | Unscored | None)
+    assert isinstance(blind_video(damaged, sound=True), BlindVideo | Unscored)
+    assert isinstance(loudness(b"no video at all"), Unscored)
+
+
+def test_an_arena_stays_with_or_without_sound_as_it_began(tmp_path: Path) -> None:
+    prompts = write_prompts(tmp_path)
+    for model in ("one", "other"):
+        for key in PROMPTS:
+            (tmp_path / "videos" / model).mkdir(parents=True, exist_ok=True)
+            write_sounding(tmp_path / "videos" / model / f"{key}.mp4", 44_100, -20.0, 0.5)
+    material = read_material(tmp_path / "videos", prompts)
+    for began in (True, False):
+        with ArenaDatabase.open(tmp_path / f"{began}.db") as database:
+            service = vote_service(database, material, sound=began)
+            rater = service.people.join().result().rater_id
+            service.lease(rater).result()
+            with pytest.raises(InputError, match="is an arena that began"):
+                vote_service(database, material, sound=not began)
+            assert vote_service(database, material, sound=began).sound is began
+    with pytest.raises(InputError, match="has no effect on pictures"):
+        (tmp_path / "drawn").mkdir()
+        folder, table = write_material(tmp_path / "drawn", size=32)
+        arguments = [str(folder), "--prompts", str(table), "--sound", "--port", "0"]
+        serve.main([*arguments, "--database", str(tmp_path / "new.db")], standalone_mode=False)
+
+
+@pytest.mark.browser
+def test_raters_hear_one_video_at_a_time_and_choose_the_speed(browser: Browser, tmp_path: Path) -> None:
+    prompts = write_prompts(tmp_path)
+    for model in ("one", "other"):
+        for key in PROMPTS:
+            (tmp_path / "videos" / model).mkdir(parents=True, exist_ok=True)
+            write_sounding(tmp_path / "videos" / model / f"{key}.mp4", 44_100, -20.0)
+    database = ArenaDatabase.open(tmp_path / "arena.db")
+    served = Served(tmp_path, service=vote_service(database, read_material(tmp_path / "videos", prompts), sound=True))
+    try:
+        with context(browser, served) as (rater, heard):
+            page = opened(rater, served)
+            muted = "player.videos.map((video) => video.muted)"
+            assert page.evaluate(muted) == [True, True]
+            page.get_by_role("button", name="Hear A").click()
+            assert page.evaluate(muted) == [False, True]
+            page.keyboard.press("b")
+            assert page.evaluate(muted) == [True, False]
+            assert page.get_by_role("button", name="Hear B").get_attribute("aria-pressed") == "true"
+            page.evaluate("player.videos[0].muted = false")
+            page.wait_for_function("player.videos[1].muted")
+            page.get_by_label("Speed").select_option("0.5")
+            page.wait_for_function("player.videos.every((video) => Math.abs(video.playbackRate - 0.5) <= 0.06)")
+            page.get_by_label("Speed").press("ArrowUp")
+            assert not served.answers(), "an arrow in a menu is no vote"
+            assert page.evaluate("player.videos[0].webkitAudioDecodedByteCount > 0")
+            assert heard == []
+    finally:
+        served.close()
 
 
 def test_a_file_that_is_no_video_is_not_shown(tmp_path: Path) -> None:

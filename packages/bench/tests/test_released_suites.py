@@ -6,6 +6,7 @@ The numbers named ``RELEASED_…`` were printed by the authors' scripts for the 
 import csv
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def numbers(suite: Any, scores: pl.DataFrame) -> dict[tuple[str, str | None], fl
 
 def test_an_example_suite_has_at_most_forty_lines() -> None:
     lengths = {file.name: len(file.read_text().splitlines()) for file in EXAMPLES.glob("*.toml")}
-    assert len(lengths) == 12
+    assert len(lengths) == 15
     assert max(lengths.values()) <= 40, lengths
 
 
@@ -223,3 +224,170 @@ def test_genai_bench_gives_the_released_scripts_means_and_correlations_on_equal_
     said, people = zip(*pairs(tmp_path), strict=True)
     assert 100 * pearson(said, people) == pytest.approx(RELEASED_PEARSON, abs=1e-9)
     assert kendall(said, people) == pytest.approx(RELEASED_TAU, abs=1e-12)
+
+
+# ------------------------------------------------------------------------------------------------------- UniGenBench
+
+POINTS = (
+    "Style",
+    "World Knowledge",
+    "Attribute - Quantity",
+    "Attribute - Color",
+    "Relationship - Inclusion",
+    "Grammar - Negation",
+)
+
+
+def unigen(folder: Path) -> list[list[str]]:
+    """Write a released file of 20 prompts, the last of which is no JSON; returns the test points of the others."""
+    named = [[POINTS[int(share_of(row, "points", at) * 6)] for at in range(1 + row % 4)] for row in range(20)]
+    with (folder / "test_prompts_en.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["index", "prompt_en", "sub_dims_en"])
+        for row, names in enumerate(named):
+            points = {"Testpoints": names, "Testpoint Description": [f"thing {at}, of {row}" for at in range(len(names))]}
+            writer.writerow([row, f"a picture, {row}", json.dumps(points) if row < 19 else '{"Testpoints": [}'])
+    return named[:19]
+
+
+RELEASED_UNIGEN = {
+    "Attribute": 0.6071,
+    "Attribute - Color": 0.6429,
+    "Attribute - Quantity": 0.5714,
+    "Grammar": 0.4444,
+    "Grammar - Negation": 0.4444,
+    "Relationship": 0.625,
+    "Relationship - Inclusion": 0.625,
+    "Style": 0.5,
+    "World Knowledge": 0.625,
+}
+"""``calculate_scores`` of ``eval/src/eval_common.py`` over the same answers."""
+
+
+def test_unigenbench_gives_the_released_scripts_shares_on_equal_answers(tmp_path: Path) -> None:
+    named = unigen(tmp_path)
+    suite = suite_named(str(EXAMPLES / "unigenbench.toml"))
+    scores = judged(suite, tmp_path, lambda name, step, sample: share_of(name, step, sample) < 0.6, samples=2)
+    found = numbers(suite, scores)
+    assert {group: round(found["met", group], 4) for group in RELEASED_UNIGEN} == RELEASED_UNIGEN
+    assert scores["prompt_id"].n_unique() == len(named), "a row that is no JSON costs that row"
+
+
+# ------------------------------------------------------------------------------------------------------- WISE, verified edition
+
+RELEASED_WISE = {
+    "culture": 0.58,
+    "time": 0.54,
+    "space": 0.58,
+    "biology": 0.57,
+    "physics": 0.55,
+    "chemistry": 0.54,
+    "overall": 0.57,
+}
+"""``calculate_verified.py`` over the same answers; it prints two places."""
+
+
+def test_wise_verified_gives_the_released_scripts_numbers_on_equal_answers(tmp_path: Path) -> None:
+    rows = [{"prompt_id": n, "Prompt": f"prompt {n}", "Explanation": f"shows {n}"} for n in range(1, 1001)]
+    for name, part in (("culture", rows[:400]), ("space", rows[400:640]), ("science", rows[640:])):
+        (tmp_path / f"{name}_verified.json").write_text(json.dumps(part))
+    suite = suite_named(str(EXAMPLES / "wise_verified.toml"))
+    scores = judged(suite, tmp_path, lambda name, step, sample: share_of("wise", name) < 0.55)
+    found = {group or "overall": value for (metric, group), value in numbers(suite, scores).items()}
+    assert {name: round(value, 2) for name, value in found.items()} == RELEASED_WISE
+
+
+# ------------------------------------------------------------------------------------------------------- TIIF-Bench
+
+
+def tiif(folder: Path, kinds: dict[str, list[tuple[list[str], list[str]]]]) -> None:
+    """Write a folder as the released one: of each kind its questions and their answers, line by line."""
+    for part in ("prompts", "eval_prompts"):
+        (folder / f"testmini_{part}").mkdir()
+    for kind, lines in kinds.items():
+        asked = [{"type": kind, "yn_question_list": texts, "yn_answer_list": answers} for texts, answers in lines]
+        described = [
+            {"type": kind, "short_description": f"short {n}", "long_description": f"long {n}"} for n in range(len(lines))
+        ]
+        for part, table in (("prompts", described), ("eval_prompts", asked)):
+            text = "".join(json.dumps(row) + "\n" for row in table)
+            (folder / f"testmini_{part}" / f"{kind}_{part}.jsonl").write_text(text)
+
+
+SIZES = {"shape+color": 4, "color+texture": 7, "numeracy": 3, "numeracy+2d": 5, "text": 2, "real_world": 6}
+
+
+def test_tiif_bench_means_kinds_within_groups_and_groups_within_lengths(tmp_path: Path) -> None:
+    kinds = {
+        kind: [([f"Is there {at}?  " for at in range(1 + n % 3)], ["yes", "no", "yes"][: 1 + n % 3]) for n in range(size)]
+        for kind, size in {
+            "shape+color": 4,
+            "color+texture": 7,
+            "numeracy": 3,
+            "numeracy+2d": 5,
+            "text": 2,
+            "real_world": 6,
+        }.items()
+    }
+    tiif(tmp_path, kinds)
+    suite = suite_named(str(EXAMPLES / "tiif_bench.toml"))
+    said = {True: "yes", False: "no"}
+    scores = judged(suite, tmp_path, lambda name, step, sample: said[share_of(name, step) < 0.7])
+    found = numbers(suite, scores)
+    for length in ("short", "long"):
+        pooled = {}
+        for kind, lines in kinds.items():
+            right = [
+                (share_of(f"{kind}-{n:03d}-{length}", f"right.{at + 1}") < 0.7) == (answer == "yes")
+                for n, (_, answers) in enumerate(lines, 1)
+                for at, answer in enumerate(answers)
+            ]
+            pooled[kind] = sum(right) / len(right)
+        groups = [[pooled["shape+color"], pooled["color+texture"]], *([pooled[kind]] for kind in list(kinds)[2:])]
+        assert found["right", f"{length}/attribute/shape+color"] == pytest.approx(pooled["shape+color"])
+        assert found["right", f"{length}/attribute"] == pytest.approx(sum(groups[0]) / 2)
+        assert found["right", length] == pytest.approx(sum(sum(each) / len(each) for each in groups) / len(groups))
+    assert found["right", None] == pytest.approx((found["right", "short"] + found["right", "long"]) / 2)
+
+
+RELEASED_TIIF = {
+    ("GPT-4o", "GPT-4o"): (0.8932, 0.8846),
+    ("GPT-4o", "sd35"): (0.7166, 0.6742),
+    ("GPT-4o", "sd1_5"): (0.4176, 0.3265),
+    ("QwenVL", "GPT-4o"): (0.8419, 0.8461),
+}
+"""Judge and generator: the released board for short and long prompts (A113N-W3I/TIIF-Bench, commit 3aae750)."""
+
+
+@pytest.mark.study
+@pytest.mark.parametrize(("judge", "model"), RELEASED_TIIF)
+def test_tiif_benchs_released_answers_give_its_released_board(judge: str, model: str, tmp_path: Path) -> None:
+    clone = os.environ.get("SALON_TIIF_BENCH")
+    if clone is None:
+        pytest.skip("name your clone of A113N-W3I/TIIF-Bench in SALON_TIIF_BENCH")
+    answers: dict[tuple[str, str, int], Any] = {}
+    results = "eval-results/testmini_subset_eval_results/testmini_subset_eval_results_"
+    for path in Path(clone, results + judge, model).glob("*/*/*.json"):
+        reply = json.loads(path.read_text())
+        answers[reply["attribute"], path.parent.name, reply["line_idx"]] = reply
+    asked: dict[str, dict[int, Any]] = {}  # some questions about real-world prompts were changed after the answers were given
+    for (kind, _, line), reply in answers.items():
+        asked.setdefault(kind, {})[line] = (reply["questions"], reply["gt_answers"])
+    lines = {kind: sorted(table) for kind, table in asked.items()}
+    tiif(tmp_path, {kind: [asked[kind][line] for line in lines[kind]] for kind in asked})
+
+    def reply_of(name: str) -> Any:
+        kind, number, length = name.rsplit("-", 2)
+        return answers.get((kind, length, lines[kind][int(number) - 1]))
+
+    def answer(name: str, step: str, sample: int) -> str:
+        reply = reply_of(name)
+        return reply["model_pred"][int(step.partition(".")[2]) - 1] if reply else ""
+
+    suite = suite_named(str(EXAMPLES / "tiif_bench.toml"))
+    scores = judged(suite, tmp_path, answer)
+    there = [
+        name for name in scores["prompt_id"].unique() if reply_of(name)
+    ]  # the script leaves out pictures that are not there
+    found = numbers(suite, scores.filter(pl.col("prompt_id").is_in(there)))
+    assert tuple(round(found["right", length], 4) for length in ("short", "long")) == RELEASED_TIIF[judge, model]

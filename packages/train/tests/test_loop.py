@@ -62,7 +62,7 @@ def test_a_tiny_loop_runs_to_its_end_and_makes_nothing_again(tmp_path: Path, mon
     own = tmp_path / "seed-0"
     rows = (own / "votes" / "pairs.csv").read_text().splitlines()[1:]
     assert len(rows) == TINY.votes and all(any(prompt in row for prompt in LEARNED) for row in rows)
-    monkeypatch.setattr(loop, "_learner", None)
+    monkeypatch.setattr(loop, "learner_of", None)
     monkeypatch.setattr(loop, "_voted", None)
     assert run_loop(tmp_path, seed=0, settings=TINY) == found
     (own / "round.json").write_text("{")

@@ -287,7 +287,8 @@ class _Routes:
             return RedirectResponse("/admin", 303)
         plan = {"public_plan": self._service.public_plan}
         if rater is not None:
-            return HTMLResponse(_template(self._service.task.page, leave=True, accounts=self._accounts, **plan))
+            shown = {"accounts": self._accounts, "sound": self._service.sound, **plan}
+            return HTMLResponse(_template(self._service.task.page, leave=True, **shown))
         if self._accounts and await self._returning(request) is None:
             return RedirectResponse("/login", 303)
         people = self._service.people

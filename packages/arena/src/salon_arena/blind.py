@@ -18,6 +18,7 @@ from salon_judges.formats.generations import VIDEO_SUFFIXES, Generated
 from salon_judges.media.picture_cache import ByteCache
 from salon_judges.media.policy import DEFAULT_LIMITS, Encoding, PicturePolicy
 from salon_judges.media.preparing import prepare_bytes
+from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_taxonomy.media_files import read_inside
 from salon_taxonomy.picture_decoding import decode
 from salon_taxonomy.verdict import Unscored
@@ -66,9 +67,13 @@ class BlindMedia:
     """Prepares the files of tasks; keeps the last 256 MiB of them in memory. Safe to use from several threads.
 
     A picture is encoded once for each longest side in which it is shown, and a video once, not once for each task.
+
+    Args:
+        sound: whether videos keep their sound, levelled; else they are silent.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, sound: bool = False) -> None:
+        self._sound = sound
         self._sources: ByteCache[_Version, _Source | Unscored] = ByteCache(_MOST_SOURCES, _count)
         self._pictures: ByteCache[tuple[_Version, int], bytes | Unscored] = ByteCache(_CACHE_BYTES, _bytes)
         self._videos: ByteCache[_Version, _Video | Unscored] = ByteCache(_CACHE_BYTES, _video_bytes)
@@ -109,7 +114,7 @@ class BlindMedia:
     def _prepared_videos(self, files: Sequence[Generated]) -> BlindSet | Unscored:
         videos: list[_Video] = []
         for file in files:
-            video = self._videos.get(_version(file), partial(_video, file))
+            video = self._videos.get(_version(file), partial(_video, file, sound=self._sound))
             if isinstance(video, Unscored):
                 return video
             videos.append(video)
@@ -139,11 +144,11 @@ def _picture(file: Generated, side: int) -> bytes | Unscored:
     return prepared if isinstance(prepared, Unscored) else prepared.media.data or b""
 
 
-def _video(file: Generated) -> _Video | Unscored:
-    content = read_inside(file.path, file.root, DEFAULT_LIMITS.most_bytes)
+def _video(file: Generated, *, sound: bool) -> _Video | Unscored:
+    content = read_inside(file.path, file.root, DEFAULT_VIDEO_LIMITS.most_bytes)
     if isinstance(content, Unscored):
         return content
-    blind = blind_video(content)
+    blind = blind_video(content, sound=sound)
     return blind if isinstance(blind, Unscored) else _Video(hashlib.sha256(content).hexdigest(), blind)
 
 

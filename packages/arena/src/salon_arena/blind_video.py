@@ -1,19 +1,24 @@
-"""Videos encoded again, all alike: H.264 in MP4 without sound, tags and notes of the encoder.
+"""Videos encoded again, all alike: H.264 in MP4 without tags and notes of the encoder; without sound, or all with sound.
 
 Whatever the makers' files were, the sent ones have one codec, profile, level, distance of key frames and set of colour tags.
-Frames keep their time stamps. A copy of the packets would keep the maker's own settings, which tell makers apart.
+Frames keep their time stamps. A copy of the packets would keep the maker's own settings, which tell makers apart. Where people
+hear the sound, each file has one track of it, AAC in stereo, as long as the picture and equally loud, or silent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from io import BytesIO
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from salon_judges.media.video_container import opened, outline, video_failures
 from salon_judges.media.video_policy import VideoLimits
+from salon_judges.media.video_sound import RATE, levelled_sound
 from salon_taxonomy.verdict import Reason, Unscored
+
+if TYPE_CHECKING:
+    from av.audio.frame import AudioFrame
 
 TYPE: Final = "video/mp4"
 _NOTES: Final = "filter_units=remove_types=6"
@@ -29,6 +34,7 @@ _COLOURS: Final = MappingProxyType(
 """Numbers of ISO/IEC 23091-2; pixels are converted to them."""
 _CLOCK: Final = Fraction(1, 90_000)
 _OPTIONS: Final = {"fflags": "+bitexact"}
+_OPTIONS_OF_SOUND: Final = MappingProxyType({"b": "160k", "flags": "+bitexact"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +50,12 @@ class BlindVideo:
     frames: tuple[float, ...]
 
 
-def blind_video(content: bytes) -> BlindVideo | Unscored:
+def blind_video(content: bytes, *, sound: bool = False) -> BlindVideo | Unscored:
     """Encode a video again: one codec, profile, level, distance of key frames and set of colour tags for all.
+
+    Args:
+        content: the file.
+        sound: with its sound, at the level of :func:`~salon_judges.media.video_sound.levelled_sound`.
 
     Returns ``Unscored`` for what is no video that can be read. Never raises for what the bytes are.
     """
@@ -53,7 +63,9 @@ def blind_video(content: bytes) -> BlindVideo | Unscored:
     if isinstance(seen, Unscored):
         return seen
     try:
-        return BlindVideo(*_without_notes(*_encoded(content)))
+        data, stamps = _encoded(content)
+        heard = levelled_sound(content, stamps[-1] + _last_step(stamps)) if sound else None
+        return BlindVideo(_without_notes(data, heard), stamps)
     except video_failures() as error:
         return Unscored(Reason.BAD_MEDIA, f"the video cannot be written again ({type(error).__name__})")
 
@@ -64,8 +76,13 @@ def filled(videos: Sequence[BlindVideo], bucket: int) -> tuple[BlindVideo, ...]:
     return tuple(BlindVideo(_filled(video.data, length), video.frames) for video in videos)
 
 
-def _without_notes(content: bytes, stamps: tuple[float, ...]) -> tuple[bytes, tuple[float, ...]]:
-    """Leave out what the encoder says about itself within the stream."""
+def _last_step(stamps: tuple[float, ...]) -> float:
+    """Return how long the last picture is shown: as long as the one before it."""
+    return stamps[-1] - stamps[-2] if len(stamps) > 1 else 1 / 30
+
+
+def _without_notes(content: bytes, sound: "Iterator[AudioFrame] | None") -> bytes:
+    """Leave out what the encoder says about itself within the stream, and add the sound."""
     import av
     from av.bitstream import BitStreamFilterContext
 
@@ -73,13 +90,18 @@ def _without_notes(content: bytes, stamps: tuple[float, ...]) -> tuple[bytes, tu
     with opened(content) as source, av.open(out, "w", format="mp4", options=_OPTIONS) as target:
         video = source.streams.video[0]
         stream = target.add_stream_from_template(video)
+        track = None if sound is None else target.add_stream("aac", rate=RATE, layout="stereo", options=dict(_OPTIONS_OF_SOUND))
         cleaner = BitStreamFilterContext(_NOTES, video)
         for packet in source.demux(video):
             for cleaned in cleaner.filter(packet) if packet.size else ():
                 cleaned.stream = stream
                 target.mux(cleaned)
+        if track is not None:
+            for frame in sound or ():
+                target.mux(track.encode(frame))
+            target.mux(track.encode())
         _forget_tags(target)
-    return out.getvalue(), stamps
+    return out.getvalue()
 
 
 def _encoded(content: bytes) -> tuple[bytes, tuple[float, ...]]:

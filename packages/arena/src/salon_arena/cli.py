@@ -146,6 +146,9 @@ def arena() -> None:
 @click.option("--consent", type=_FILE, help="Text that raters agree to, one paragraph per line.")
 @click.option("--invite-only", is_flag=True, help="Only who has an invite may join; always so for experts.")
 @click.option("--reveal/--no-reveal", default=True, show_default=True, help="Name the models of a pair once its vote is final.")
+@click.option(
+    "--sound", is_flag=True, help="Let raters hear the videos, one at a time and equally loud (EBU R128). Default: silent."
+)
 @click.option("--beside", type=_PLACE, help="Database of another arena whose board is shown beside this one's.")
 @click.option("--passwords", is_flag=True, help="People sign in with accounts that `salon arena account` makes.")
 @click.option("--oidc-issuer", metavar="URL", help="People sign in through this OpenID Connect provider.")
@@ -189,6 +192,7 @@ def serve(
     consent: Path | None,
     invite_only: bool,
     reveal: bool,
+    sound: bool,
     beside: Path | str | None,
     passwords: bool,
     oidc_issuer: str | None,
@@ -213,11 +217,13 @@ def serve(
       salon arena serve pictures/ --prompts prompts.jsonl --task mos --mode expert --database mos.db
       salon arena serve pictures/ --prompts prompts.jsonl --task rankings --database rankings.db
       salon arena serve pictures/ --prompts rows.jsonl --task verdicts --mode expert --database r3.db
+      salon arena serve videos/ --prompts prompts.jsonl --sound --database videos.db
       salon arena serve videos/ --prompts task2_meta.jsonl --task questions --mode expert --database questions.db
       salon arena serve pictures/ --prompts prompts.jsonl --host 0.0.0.0 --trusted-proxy arena.example.org
     """
     from salon_arena.app import LOOPBACK
     from salon_arena.battles import BattleRules
+    from salon_arena.blind import is_video
     from salon_arena.database import ArenaDatabase
     from salon_arena.log import open_log
     from salon_arena.material import read_known_pairs, read_pairs
@@ -246,6 +252,8 @@ def serve(
         certified_days=certified_days,
     )
     only = () if only_file is None or task != "battles" else read_pairs(only_file, material)
+    if sound and not any(map(is_video, material.files)):
+        raise InputError("has no effect on pictures", source="--sound", hint="Leave it out.")
     text = CONSENT if consent is None else _text(consent)
     provider = _provider(oidc_issuer, oidc_client, oidc_secret_file, trusted_proxy or f"{host}:{port}")
     with ExitStack() as stack:  # the database last: what is wrong before it leaves none behind
@@ -253,7 +261,7 @@ def serve(
         other = None if beside is None else _board_of(stack.enter_context(_existing(beside)))
         log = {} if log_file is None else {"log": stack.enter_context(open_log(log_file))}
         opened = stack.enter_context(ArenaDatabase.open(database, mode=mode))
-        settings: dict[str, Any] = {"consent": text, "invited": invite_only, "reveal": reveal, "seed": seed}
+        settings: dict[str, Any] = {"consent": text, "invited": invite_only, "reveal": reveal, "seed": seed, "sound": sound}
         if work is None:
             service = vote_service(opened, material, rules=rules, pairs=only, **settings)
         else:

@@ -49,6 +49,8 @@ MODES: Final = (Mode.PUBLIC.value, Mode.EXPERT.value)
 _WORKERS: Final = "workers"
 _WORK: Final = "work"
 PUBLIC_SEED: Final = "public_seed"
+HEARD: Final = "heard"
+"""Raters hear the videos of this arena."""
 """The setting with the seed of a public plan; absent where no plan was public."""
 ENDED: Final = "ended"
 """The setting with the time at which the study ended; absent before."""

@@ -31,7 +31,7 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection, select
 
 from salon_arena.board import anchors_wanted, raters_left_out
-from salon_arena.database import PUBLIC_SEED, ArenaDatabase
+from salon_arena.database import HEARD, PUBLIC_SEED, ArenaDatabase
 from salon_arena.export import settled_battles
 from salon_arena.label_studio import MediaField, exported_tasks, label_studio_config
 from salon_arena.labels import LEVELLED, NORMAL, LabelItem, label_states
@@ -83,6 +83,7 @@ Two roles of the benchmark were skipped: no auditor verified the labels, and few
 {people}
 """
 PUBLIC_PLAN: Final = "The plan was public: anybody could compute which model made what raters saw."
+HEARD_VIDEOS: Final = "Raters heard the videos, one at a time and equally loud (-23 LUFS, EBU R128)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +189,7 @@ class _Release:
         self._unaudited = unaudited
         self.left_out: list[str] = []
         self.public_plan = database.setting(PUBLIC_SEED) is not None
+        self._heard = database.setting(HEARD) is not None
         self._copied: dict[tuple[Path, str | None], str | None] = {}
 
     # The forms
@@ -397,7 +399,8 @@ class _Release:
     @property
     def _plan(self) -> str:
         """The end of a card."""
-        return f"\n{PUBLIC_PLAN}\n" if self.public_plan else ""
+        said = [*([PUBLIC_PLAN] if self.public_plan else []), *([HEARD_VIDEOS] if self._heard else [])]
+        return "".join(f"\n{sentence}\n" for sentence in said)
 
     def _opened(self, name: str) -> Taxonomy:
         """Return the taxonomy of the labels, which must be the one that they were given with."""

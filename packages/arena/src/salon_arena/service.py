@@ -20,7 +20,7 @@ from salon_arena.battles import BattleRules, BattleTask
 from salon_arena.blind import BlindMedia, BlindSet
 from salon_arena.board import LiveBoard
 from salon_arena.chain import add_row, bind, task_digest
-from salon_arena.database import ENDED, PUBLIC_SEED, ArenaDatabase
+from salon_arena.database import ENDED, HEARD, PUBLIC_SEED, ArenaDatabase
 from salon_arena.draws import PlanDraws
 from salon_arena.errors import RefusedError
 from salon_arena.material import Material
@@ -29,6 +29,7 @@ from salon_arena.settling import UNDO, settle_due, settle_earlier
 from salon_arena.tables import ANSWERS, ASSIGNMENTS, SETTINGS
 from salon_arena.tasks import Draft, Task, files_of, prompt_shown
 from salon_judges.formats.generations import Generated
+from salon_taxonomy.errors import InputError
 from salon_taxonomy.records import Mode
 from salon_taxonomy.verdict import Unscored
 
@@ -93,10 +94,11 @@ class WorkService:
         reveal: tell a rater the models of a battle or an anchor once it is settled. Never done for experts.
         seed: of a public plan, from which anyone can compute which model made what is shown. None: the database's secret
             gives a plan that cannot be computed.
+        sound: whether videos are heard, equally loud; one arena is heard or silent as a whole.
         clock: returns the time in microseconds since 1970.
 
     Raises:
-        InputError: the database holds other work.
+        InputError: the database holds other work, or began with another ``sound``.
     """
 
     def __init__(
@@ -108,20 +110,33 @@ class WorkService:
         invited: bool = False,
         reveal: bool = True,
         seed: int | None = None,
+        sound: bool = False,
         clock: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
         self.database = database
         self.task = task
         self.clock = clock
         database.claim(task.work)
+        self.sound = sound
+        self._claim_sound()
         if seed is not None:
             database.note(PUBLIC_SEED, str(seed))
         task.begin(PlanDraws.of(database, seed))
         self.public_plan = database.setting(PUBLIC_SEED) is not None
         self.people = People(database, clock, consent=consent, invited=invited)
         self.reveal = reveal and database.mode == Mode.PUBLIC.value
-        self._media = BlindMedia()
+        self._media = BlindMedia(sound=sound)
         self._sent: dict[tuple[str, int], str] = {}
+
+    def _claim_sound(self) -> None:
+        """Note that this arena is heard: the votes of people who heard the videos are not mixed with others'."""
+        heard = self.database.setting(HEARD) is not None
+        if self.sound and not heard and not self.counts()[0]:
+            self.database.note(HEARD, "yes")
+        elif self.sound != heard:
+            began = "with sound" if heard else "without sound"
+            hint = "Serve it as it began, or name another database with --database."
+            raise InputError("is an arena that began", source=self.database.place, value=began, hint=hint)
 
     # Tasks
 

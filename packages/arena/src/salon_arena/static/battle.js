@@ -1,5 +1,6 @@
 // The page on which two pictures or videos are compared.
 import { find } from "./elements.js";
+import { Overlay } from "./overlay.js";
 import { Player } from "./player.js";
 import { Viewer } from "./viewer.js";
 import { Work } from "./work.js";
@@ -9,10 +10,10 @@ const [sourceFrame, ...pair] = stage.querySelectorAll(".frame"), frames = [...pa
 const buttons = [...document.querySelectorAll("[data-choice]")];
 const KEYS = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "both_good", ArrowDown: "both_bad", 1: "left", 2: "right", 3: "both_good", 4: "both_bad" };
 const SHIFTS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-const NAMES = ["A", "B"];
+const NAMES = ["A", "B"], HEARD = { a: 0, b: 1, s: 2 };
 
-const viewer = new Viewer(stage, pair);
-const player = new Player({ play: find("play"), back: find("back"), on: find("on"), slider: find("slider"), time: find("time") });
+const viewer = new Viewer(stage, pair), overlay = new Overlay();
+const player = new Player();
 
 const work = new Work({
   done: "You have seen every pair. Thank you.",
@@ -38,15 +39,16 @@ const work = new Work({
       if (times.length) element.setAttribute("aria-label", name); else element.alt = name;
       frames[place].replaceChildren(element);
     });
+    overlay.lay(elements, pair);
     const hasSource = elements.length > pair.length;
     source.hidden = !hasSource;
     stage.classList.toggle("three", hasSource);
     viewer.frames = hasSource ? [sourceFrame, ...pair] : pair;  // as they stand on the page
-    viewer.pictures = elements;
+    viewer.pictures = [...elements, ...overlay.copies];
     viewer.reset();
     find("video-tools").hidden = !times.length;
     stage.classList.add("shown");
-    if (times.length) player.show(elements, times);
+    if (times.length) player.show(elements, times, [...NAMES, "Source"].map((name) => `Hear ${name}`));
   },
   async final(assignment) {
     const { models } = await (await fetch(`/models/${assignment}`)).json();
@@ -72,7 +74,9 @@ addEventListener("keydown", (event) => {
     player.step(-1);
   } else if (filmed && event.key === ".") {
     player.step(1);
-  } else if (event.repeat || event.target.matches("input, summary")) {
+  } else if (event.key === "h" || event.key === "H") {
+    overlay.hold(true);
+  } else if (event.repeat || event.target.matches("input, select, summary")) {
     return;
   } else if (event.shiftKey && SHIFTS[event.key]) {
     viewer.shift(...SHIFTS[event.key]);
@@ -82,6 +86,8 @@ addEventListener("keydown", (event) => {
     work.undo();
   } else if (filmed && event.key === " " && !event.target.matches("button, a")) {
     player.toggle();
+  } else if (filmed && HEARD[event.key.toLowerCase()] !== undefined) {
+    player.hear(HEARD[event.key.toLowerCase()]);
   } else if (event.key === "+" || event.key === "=") {
     viewer.in();
   } else if (event.key === "-") {

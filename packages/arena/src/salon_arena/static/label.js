@@ -4,7 +4,7 @@ import { Player } from "./player.js";
 import { Work } from "./work.js";
 
 const LOOK = 3000;
-const player = new Player({ play: find("play"), back: find("back"), on: find("on"), slider: find("slider"), time: find("time") });
+const player = new Player();
 let task = null, chosen = [], drawing = null, can = false, timer = 0, level = null;
 
 function full() { return task.most !== null && chosen.length >= task.most; }

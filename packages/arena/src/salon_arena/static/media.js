@@ -31,5 +31,9 @@ async function frames(task) {
 export async function loadMedia(task) {
   const isVideo = task.media_kind === "video";
   const times = isVideo ? await frames(task) : [];
-  return { elements: await Promise.all(task.media.map(isVideo ? video : picture)), frames: times };
+  const elements = await Promise.all(task.media.map(isVideo ? video : picture));
+  for (const one of isVideo ? elements : []) {  // whoever is heard silences the others
+    one.addEventListener("volumechange", () => one.muted || elements.forEach((other) => { if (other !== one) other.muted = true; }));
+  }
+  return { elements, frames: times };
 }

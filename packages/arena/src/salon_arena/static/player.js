@@ -1,4 +1,6 @@
 // Several videos in step: played together, and stepped frame by frame through the time stamps of all of them.
+import { find, make } from "./elements.js";
+
 const APART = 0.15, HARDEST = 0.1;
 
 function seeked(video, time) {
@@ -9,8 +11,9 @@ function seeked(video, time) {
 }
 
 export class Player {
-  // controls: play (a button), back, on (buttons), slider (an input), time (an output).
-  constructor(controls) {
+  // The controls are those of video_tools.html.jinja; `hear` is there where raters hear the videos.
+  constructor() {
+    const controls = Object.fromEntries(["play", "back", "on", "slider", "time", "speed", "hear"].map((id) => [id, find(id)]));
     this.controls = controls;
     this.videos = [];
     this.playing = false;
@@ -20,9 +23,11 @@ export class Player {
     controls.slider.addEventListener("input", () => this.jump(Number(controls.slider.value)));
   }
 
-  // frames: per video, when each frame is shown, in seconds from the first.
-  show(videos, frames) {
+  // frames: per video, when each frame is shown, in seconds from the first; names: of the buttons by which each is heard.
+  show(videos, frames, names = ["Sound"]) {
     this.pause();
+    this.controls.hear?.replaceChildren(...videos.map((video, number) =>
+      make("button", { type: "button", textContent: names[number], ariaPressed: "false", onclick: () => this.hear(number) })));
     this.videos = videos;
     this.frames = frames;
     this.times = [...new Set(frames.flat())].sort((one, other) => one - other);
@@ -31,6 +36,15 @@ export class Player {
     this.label();
     if (videos.length && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.play();
   }
+
+  // Lets one video be heard, or none when that one was.
+  hear(number) {
+    const loud = this.videos[number]?.muted === false ? null : number;
+    this.videos.forEach((video, place) => { video.muted = place !== loud; });
+    [...(this.controls.hear?.children ?? [])].forEach((button, place) => { button.ariaPressed = String(place === loud); });
+  }
+
+  get speed() { return Number(this.controls.speed.value); }
 
   label() {
     this.controls.slider.value = String(this.place);
@@ -42,7 +56,7 @@ export class Player {
 
   pause() {
     this.playing = false;
-    this.videos.forEach((video) => { video.pause(); video.playbackRate = 1; });
+    this.videos.forEach((video) => { video.pause(); });
     if (this.videos.length) {
       this.place = this.placeAt(this.videos[0].currentTime);
       this.label();
@@ -57,6 +71,7 @@ export class Player {
     this.label();
     await Promise.all(mine.map((video) => seeked(video, Math.min(start, video.duration))));
     if (!this.playing || mine !== this.videos) return;
+    mine.forEach((video) => { video.playbackRate = this.speed; });
     await Promise.all(mine.map((video) => video.play().catch(() => {})));
     const watch = () => {
       if (!this.playing || mine !== this.videos) return;
@@ -74,11 +89,12 @@ export class Player {
       this.play();
       return;
     }
+    leader.playbackRate = this.speed;
     for (const video of this.videos) {
       if (video === leader || video.ended) continue;
       const late = leader.currentTime - video.currentTime;
       if (Math.abs(late) > APART) video.currentTime = leader.currentTime;
-      video.playbackRate = 1 + Math.max(-HARDEST, Math.min(HARDEST, late * 4));
+      video.playbackRate = this.speed * (1 + Math.max(-HARDEST, Math.min(HARDEST, late * 4)));
     }
     this.place = this.placeAt(leader.currentTime);
     this.label();
@@ -94,7 +110,7 @@ export class Player {
 
   jump(place) {
     this.playing = false;
-    this.videos.forEach((video) => { video.pause(); video.playbackRate = 1; });
+    this.videos.forEach((video) => { video.pause(); });
     this.place = Math.max(0, Math.min(this.times.length - 1, place));
     this.label();
     return this.settle();

@@ -5,7 +5,7 @@ import { Work } from "./work.js";
 
 const form = find("form"), stage = find("stage"), figures = [...stage.querySelectorAll("figure")];
 const LEVELS = { L1: "easy", L2: "medium", L3: "hard" };
-const player = new Player({ play: find("play"), back: find("back"), on: find("on"), slider: find("slider"), time: find("time") });
+const player = new Player();
 let task = null, can = false;
 
 const inputs = (name) => [...form.querySelectorAll(`[name=${name}]`)];

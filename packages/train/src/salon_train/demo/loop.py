@@ -45,7 +45,15 @@ from salon_train.image_policy.policy import FlowPolicy, draw_with
 from salon_train.image_policy.preferences import DiffusionDPO, PreferenceSettings
 from salon_train.image_policy.sheet import picture_sheet
 from salon_train.image_policy.small import Imitation, ImitationSettings
-from salon_train.image_policy.training import FlowGRPO, PolicyLearner, RewardFunction, RewardSettings, diversity, one_thread
+from salon_train.image_policy.training import (
+    Drawn,
+    FlowGRPO,
+    PolicyLearner,
+    RewardFunction,
+    RewardSettings,
+    diversity,
+    one_thread,
+)
 from salon_train.models.tiny import build_tiny_clip
 from salon_train.over_seeds import SeedProgress, Tell
 from salon_train.reward_model.stage import train_reward_model
@@ -207,7 +215,7 @@ def _run(folder: Path, arm: LoopArm, seed: int, settings: LoopSettings, tell: Te
     if numbers.exists():
         return
     tell(f"seed {seed}: {arm}")
-    learner, steps = _learner(folder, arm, seed, settings)
+    learner, steps = learner_of(folder, arm, seed, settings)
     truth, proxy = adapted(TRUTH), None if arm is LoopArm.BASE else adapted(_model(folder))
 
     def measured(done: int, paid: float | None) -> Mapping[str, Any]:
@@ -241,8 +249,18 @@ def _run(folder: Path, arm: LoopArm, seed: int, settings: LoopSettings, tell: Te
     (folder / f"{arm}.checkpoint").unlink(missing_ok=True)
 
 
-def _learner(folder: Path, arm: LoopArm, seed: int, settings: LoopSettings) -> tuple[PolicyLearner, int]:
-    """Return what learns in an arm, and its steps."""
+def learner_of(
+    folder: Path, arm: LoopArm, seed: int, settings: LoopSettings, *, drawn: Drawn = lambda *_: None
+) -> tuple[PolicyLearner, int]:
+    """Return what learns in an arm, and its steps.
+
+    Args:
+        folder: of the seed, with what the arms before have left.
+        arm: which.
+        seed: of everything that is drawn.
+        settings: of the study.
+        drawn: of Flow-GRPO: called in each step with its pictures, their prompts and rewards, and the step's number.
+    """
     if arm is LoopArm.BASE:
         with torch.random.fork_rng(devices=()):
             torch.manual_seed(seed)
@@ -255,7 +273,7 @@ def _learner(folder: Path, arm: LoopArm, seed: int, settings: LoopSettings) -> t
         preferences = replace(settings.preferences, shuffled=arm is LoopArm.DPO_SHUFFLED)
         return DiffusionDPO(policy, pairs, preferences, seed=seed), preferences.steps
     reward = adapted(TRUTH if arm is LoopArm.GRPO_TRUTH else _model(folder))
-    return FlowGRPO(policy, reward, settings.reward, prompts=LEARNED, seed=seed), settings.reward.steps
+    return FlowGRPO(policy, reward, settings.reward, prompts=LEARNED, seed=seed, drawn=drawn), settings.reward.steps
 
 
 def _policy(folder: Path, arm: LoopArm, settings: LoopSettings) -> DrawnPolicy:

@@ -20,6 +20,8 @@ from salon_train.image_policy.flow import Noise, SampledStep, StepDistribution, 
 from salon_train.image_policy.policy import FlowPolicy, PromptedBatch
 from salon_train.run.early_abort import check_finite
 
+Drawn = Callable[[Tensor, Sequence[str], Tensor, int], object]
+"""Called in each step with its pictures, their prompts and rewards, and the step's number."""
 RewardFunction = Callable[[Tensor, Sequence[str], Sequence[Mapping[str, Any]]], tuple[Mapping[str, Sequence[float]], Any]]
 """Flow-GRPO's ``reward_fn``: pictures from 0 to 1, prompts and metadata to scores under ``avg``; NaN where missing."""
 
@@ -137,7 +139,7 @@ class RewardLearner(PolicyLearner):
         prompts: Sequence[str],
         seed: int,
         sampled: Callable[[Sequence[Sequence[float]], int], object] = lambda groups, number: None,
-        drawn: Callable[[Tensor, Sequence[str], Tensor, int], object] = lambda pictures, prompts, rewards, number: None,
+        drawn: Drawn = lambda pictures, prompts, rewards, number: None,
     ) -> None:
         super().__init__(policy, policy.parameters(), settings.learning_rate, seed=seed)
         self._reward, self._settings, self._prompts, self._sampled = reward, settings, prompts, sampled

@@ -97,7 +97,8 @@ class QuestionTable(BaseModel):
             log-probabilities. None: as the file says.
         score: of each label, from 0 to 1.
         each: a column with a list: the question is asked once for each item, whose text is ``{each}``. An item is a text, or a
-            table of ``text``, ``needs`` (numbers, from 1, of items that must be answered by yes) and ``answer``.
+            table of ``text``, ``needs`` (numbers, from 1, of items that must be answered by yes), ``answer`` and ``group`` (a
+            text, or a list: the groups in which the item counts as well).
         needs: names of earlier yes-or-no questions: where one is answered by no, this one counts as no.
         weight: of its values in the overall mean.
         prompt: of ``answer = "score"``: the column that scorers are given in place of the prompt; texts of a list are lines.
@@ -157,7 +158,8 @@ class SuiteTable(BaseModel):
         confidence: of the intervals.
         shows: the roles of the pictures and videos that questions show, in order; each but ``result`` is a column of the
             prompts (``prompt_files.py``). ``"mask?"``: where a prompt has one. None: the result alone.
-        over: what means are over: all ``prompts``, or ``groups``, each of which counts alike. None: prompts.
+        over: what means are over: all ``prompts``, or ``groups``, each of which counts alike. A group ``a/b`` is a part of
+            ``a``, which is the mean of its parts, and is given, too. None: prompts.
         frames_per_second: results and files of prompts may be videos, of which so many frames are shown; None: pictures.
     """
 
@@ -310,8 +312,10 @@ class DeclaredSuite(SuiteBase):
         Raises:
             InputError: a name is neither a number nor a column, it computes with texts, or gives units that are not above 0.
         """
-        if self.table.over == "groups" and isinstance(item.facts.get(self.table.group or ""), list):
-            raise InputError('with over = "groups" a prompt is in one group, not in', value=item.facts[self.table.group or ""])
+        if self.table.over == "groups":
+            own = item.facts.get(self.table.group or "")
+            if isinstance(own, list) or any(each.groups for _, each in self._asked(item.facts, item.prompt.text)):
+                raise InputError('with over = "groups" a prompt is in one group, and its items in none; look at', value=own)
         for question, _ in self.questions:
             _is_asked(question, item.facts)
         known = [question.id + name for question, form in self.questions for name in form.spans if name != UNITS]
@@ -362,13 +366,14 @@ class DeclaredSuite(SuiteBase):
         asked = self._asked(case.facts, case.prompt.text)
         verdicts = yield from ask_all(case, parents_first([each for _, each in asked]))
         group = self.name if self.table.group is None else case.facts[self.table.group]
-        task = SEVERAL_GROUPS.join(map(str, group)) if isinstance(group, list) else str(group)
+        groups = [str(each) for each in (group if isinstance(group, list) else [group])]
+        task = SEVERAL_GROUPS.join(groups)
         rows: list[Score] = []
         answers: dict[str, Verdict[float]] = {}
         worth: list[tuple[float, Verdict[float]]] = []
         for weight, question in asked:
             for name, verdict in numbers_of(question.form, verdicts[question.step]).items():
-                row = case.score(task, question.step + name, verdict)
+                row = case.score(SEVERAL_GROUPS.join((*groups, *question.groups)), question.step + name, verdict)
                 rows.append(row)
                 answers[row.dimension] = verdict
                 if self._spans[self._metric(row.dimension)] is not None:
@@ -498,8 +503,16 @@ def _asked(
         parents = (*table.needs, *(f"{table.id}.{parent}" for parent in needs))
         own = form if table.answer != "expected" else _expecting(form, fields.get("answer"))
         shows, whole = with_roles(table.ask, roles or _RESULT, {**words, _EACH: text})
-        asked.append(PictureQuestion(f"{table.id}.{number}", whole, own, parents, shows=tuple(shows)))
+        groups = _item_groups(fields.get("group"), table.each)
+        asked.append(PictureQuestion(f"{table.id}.{number}", whole, own, parents, shows=tuple(shows), groups=groups))
     return asked
+
+
+def _item_groups(given: object, column: str) -> tuple[str, ...]:
+    groups = tuple(given) if isinstance(given, list) else () if given is None else (given,)
+    if not all(isinstance(each, str) and each.strip() for each in groups):
+        raise InputError("the groups of an item are texts, not", column=column, value=given)
+    return tuple(dict.fromkeys(groups))
 
 
 def _lines(cell: Digestible) -> str:
@@ -523,11 +536,26 @@ def _weighed(scores: "pl.DataFrame", units: Mapping[str, str]) -> "pl.DataFrame"
 
 
 def _groups_alike(scores: "pl.DataFrame") -> "pl.DataFrame":
-    """Return the rows with weights by which each group counts alike in the mean over all."""
+    """Return the rows with weights by which each group counts alike in the mean over all, and each part of a group in it.
+
+    The groups that a task is a part of are added to it: ``a/b`` counts in ``a``, too.
+    """
     import polars as pl
 
-    whole = pl.col("weight").filter(pl.col("value").is_not_null()).sum().over("dimension", "task")
-    return scores.with_columns(weight=pl.col("weight") / whole)
+    from salon_bench.suites.contract.tables import SEVERAL_GROUPS
+
+    def total(*among: str) -> pl.Expr:
+        return pl.col("weight").filter(pl.col("value").is_not_null()).sum().over("dimension", *among)
+
+    paths = scores["task"].str.split("/")
+    depth = int(paths.list.len().max() or 1)  # type: ignore[arg-type]
+    levels = {f"level {number}": paths.list.head(number).list.join("/") for number in range(depth, 0, -1)}
+    weighed = scores.with_columns(**levels)
+    for level in levels:
+        weighed = weighed.with_columns(weight=pl.col("weight") / total(level))
+    parts = [pl.col(level) for level in reversed(levels)]
+    task = pl.concat_list(parts).list.unique(maintain_order=True).list.join(SEVERAL_GROUPS)
+    return weighed.with_columns(task=task).drop(levels)
 
 
 def _expecting(form: Form, answer: object) -> Form:

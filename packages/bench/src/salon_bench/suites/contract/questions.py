@@ -443,6 +443,7 @@ class PictureQuestion:
         needs: names of earlier yes-or-no questions: where one is answered by no, this one counts as no and is not asked.
         prompt: what scorers are given as the picture's prompt; None: the prompt of the case.
         shows: what stands in front of the text: roles, each with all of its media, and texts between them.
+        groups: in which its values count as well.
     """
 
     step: str
@@ -451,6 +452,7 @@ class PictureQuestion:
     needs: tuple[str, ...] = ()
     prompt: str | None = None
     shows: tuple[str | MediaRole, ...] = (MediaRole.RESULT,)
+    groups: tuple[str, ...] = ()
 
     def inquiry(self, case: Case) -> Inquiry[Any]:
         """Return what the judge is asked about a case."""
