@@ -1,18 +1,24 @@
-"""The generator ``draw:``: pictures of prompts without a model."""
+"""The generator ``draw:``: pictures and videos of prompts without a model."""
 
 import asyncio
+import tempfile
+from pathlib import Path
 
 from salon_synthetic.scenes.drawing import png
 from salon_synthetic.scenes.imagining import RULES, SLIPS, imagine
+from salon_synthetic.scenes.moving import RULES as MOVING_RULES
+from salon_synthetic.scenes.moving import Clip, imagine_clip, reads_clip, write_moving
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import Closing
 from salon_taxonomy.protocols import Edit, Media
-from salon_taxonomy.records import CallStatus
+from salon_taxonomy.records import CallStatus, MediaKind
 
 
 class DrawGenerator(Closing):
-    """Draws scenes of simple objects, with slips as image generators make them; needs no model and no network.
+    """Draws scenes of simple objects, with slips as generators make them; needs no model and no network.
+
+    A prompt about what moves or appears gives a video (MP4), any other a picture.
 
     Args:
         slips: the chance, 0 to 1, that an object comes out wrong, and that a relation is not heeded.
@@ -32,7 +38,7 @@ class DrawGenerator(Closing):
         if not 0 <= slips <= 1:
             raise InputError("the chance of a slip is a number from 0 to 1, not", value=slips)
         self._slips = slips
-        self.version = digest("generator", {"kind": "draw", "rules": RULES, "slips": slips})
+        self.version = digest("generator", {"kind": "draw", "rules": [RULES, MOVING_RULES], "slips": slips})
 
     async def generate(self, prompt: str, *, seed: int) -> Edit:
         """Return the drawn scene; ``REJECTED`` for a prompt that is not understood."""
@@ -40,6 +46,8 @@ class DrawGenerator(Closing):
 
     def _drawn(self, prompt: str, seed: int) -> Edit:
         try:
+            if reads_clip(prompt):
+                return Edit(_video(imagine_clip(prompt, seed=seed, slips=self._slips)), version=self.version)
             scene = imagine(prompt, seed=seed, slips=self._slips)
         except InputError as error:
             return Edit(None, CallStatus.REJECTED, self.version, error=str(error).replace("\n", " "))
@@ -47,3 +55,8 @@ class DrawGenerator(Closing):
 
     async def close(self) -> None:
         """Do nothing: nothing is open."""
+
+
+def _video(clip: Clip) -> Media:
+    with tempfile.TemporaryDirectory(prefix="salon-draw-") as folder:
+        return Media.from_bytes(write_moving(Path(folder, "clip.mp4"), clip).read_bytes(), MediaKind.VIDEO)

@@ -1,9 +1,10 @@
 """Judge drawn scenes from their pixels, without a model; verdicts can be wrong.
 
-Three kinds of question are answered; any other gets prose that no parser accepts as a verdict:
+Four kinds of question are answered; any other gets prose that no parser accepts as a verdict:
 
     a picture, "edit_prompt" in the text        the R³ grammar: verdict, explanation, instruction
     a picture, lines that end with "?"          one line for each: yes or no, and what was understood
+    a video, lines that end with "?"            the same, from all of its frames (``scenes/moving.py``)
     no picture, two texts in data markers       whether two explanations name the same mismatch
 """
 
@@ -20,7 +21,8 @@ from salon_synthetic.scenes.claims import Claim, holds
 from salon_synthetic.scenes.diagnosis import findings
 from salon_synthetic.scenes.drawing import read_picture
 from salon_synthetic.scenes.equivalence import same_mismatch
-from salon_synthetic.scenes.reading import read_prompt, read_question
+from salon_synthetic.scenes.moving import answered
+from salon_synthetic.scenes.reading import read_prompt
 from salon_synthetic.scenes.scene import Scene
 from salon_taxonomy.answers import R3Answer, render_r3
 from salon_taxonomy.errors import InputError
@@ -76,36 +78,43 @@ class PixelJudge(Closing):
         if not media:
             return self._said(_compared(question))
         result = next((each for each in media if each.role == MediaRole.RESULT), media[0])
-        seen = await asyncio.to_thread(self._look, result)
-        if isinstance(seen, str):
-            return Reply("", CallStatus.REJECTED, self.version, error=seen)
+        try:
+            seen = await asyncio.to_thread(self._look, result)
+        except InputError as error:
+            return Reply("", CallStatus.REJECTED, self.version, error=str(error))
         return self._said(_answered(question, seen))
 
     def _said(self, text: str) -> Reply:
         return Reply(text, version=self.version, finish=Finish.STOP)
 
-    def _look(self, media: Media) -> Scene | str:
-        """Return the scene that a picture seems to show, or why it cannot be seen."""
-        if media.kind != MediaKind.IMAGE:
-            return "this judge sees pictures alone"
-        content = media.data
+    def _look(self, media: Media) -> list[Scene]:
+        """Return the scene that a picture seems to show, or those of a video's frames.
+
+        Raises:
+            InputError: it cannot be seen.
+        """
+        if media.kind == MediaKind.IMAGE:
+            return [self._perceived(media)]
+        if media.film is None:
+            raise InputError("no frames of the video were taken; this judge takes none itself")
+        return [self._perceived(frame.image) for frame in media.film.frames]
+
+    def _perceived(self, picture: Media) -> Scene:
+        content = picture.data
         if content is None:
             try:
-                content = Path(media.uri or "").read_bytes()
+                content = Path(picture.uri or "").read_bytes()
             except (OSError, ValueError) as error:
-                return f"the picture cannot be read ({type(error).__name__})"
-        try:
-            return perceive(read_picture(content), self.settings.eyes)
-        except InputError as error:
-            return str(error)
+                raise InputError(f"the picture cannot be read ({type(error).__name__})") from error
+        return perceive(read_picture(content), self.settings.eyes)
 
 
-def _answered(question: Question, scene: Scene) -> str:
+def _answered(question: Question, scenes: Sequence[Scene]) -> str:
     text = question.text
     if "edit_prompt" in f"{question.system or ''}\n{text}":
-        return _reflection(_prompt(text), scene)
+        return _reflection(_prompt(text), scenes[0])
     asked = _questions(text)
-    return "\n".join(_line(line, scene) for line in asked[:_MOST_QUESTIONS]) if asked else _PUZZLED
+    return "\n".join(_line(line, scenes) for line in asked[:_MOST_QUESTIONS]) if asked else _PUZZLED
 
 
 def _prompt(text: str) -> str:
@@ -124,11 +133,11 @@ def _questions(text: str) -> list[str]:
     return [line for line in lines if line.endswith("?")]
 
 
-def _line(line: str, scene: Scene) -> str:
-    claim = read_question(line)
-    if claim is None:
+def _line(line: str, scenes: Sequence[Scene]) -> str:
+    answer = answered(line, scenes)
+    if answer is None:
         return "Unclear: this judge does not understand the question."
-    return "Yes, the picture shows it." if holds(claim, scene) else "No, the picture does not show it."
+    return "Yes, the picture shows it." if answer else "No, the picture does not show it."
 
 
 def _reflection(prompt: str, scene: Scene) -> str:
