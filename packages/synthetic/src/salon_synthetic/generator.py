@@ -1,14 +1,16 @@
-"""The generator ``draw:``: pictures of prompts without a model."""
+"""The generator ``draw:``: pictures of prompts, and edits of drawn scenes, without a model."""
 
 import asyncio
+from collections.abc import Sequence
 
+from salon_synthetic.draw_editor.editor import DrawEditor
 from salon_synthetic.scenes.drawing import png
 from salon_synthetic.scenes.imagining import RULES, SLIPS, imagine
 from salon_taxonomy.digest import digest
 from salon_taxonomy.errors import InputError
 from salon_taxonomy.plugins import Closing
 from salon_taxonomy.protocols import Edit, Media
-from salon_taxonomy.records import CallStatus
+from salon_taxonomy.records import CallStatus, MediaRole
 
 
 class DrawGenerator(Closing):
@@ -34,8 +36,12 @@ class DrawGenerator(Closing):
         self._slips = slips
         self.version = digest("generator", {"kind": "draw", "rules": RULES, "slips": slips})
 
-    async def generate(self, prompt: str, *, seed: int) -> Edit:
-        """Return the drawn scene; ``REJECTED`` for a prompt that is not understood."""
+    async def generate(self, prompt: str, *, seed: int, given: Sequence[Media] = ()) -> Edit:
+        """Return the drawn scene, or the edit of the one that is given; ``REJECTED`` for a prompt that is not understood."""
+        if given and (len(given) > 1 or given[0].role != MediaRole.SOURCE):
+            return Edit(None, CallStatus.REJECTED, self.version, error="draw: edits one source with each prompt")
+        if given:
+            return await DrawEditor().edit(given[0], prompt)
         return await asyncio.to_thread(self._drawn, prompt, seed)
 
     def _drawn(self, prompt: str, seed: int) -> Edit:
