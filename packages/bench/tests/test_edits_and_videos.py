@@ -408,6 +408,7 @@ def killed_and_resumed(kills: int, *words: str, total: int) -> None:
     start = "from salon_console import main; main()"
     command = [sys.executable, "-c", start, "bench", "generate", "prompts.jsonl", "--output", "made", "--quiet", *words]
     lines = Path("made", MANIFEST)
+    killed = 0
     for number in range(kills):
         before = lines.read_bytes().count(b"\n") if lines.exists() else 0
         calls = Path("calls.txt").stat().st_size if Path("calls.txt").exists() else 0
@@ -420,6 +421,7 @@ def killed_and_resumed(kills: int, *words: str, total: int) -> None:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate(timeout=60)
+        killed += process.returncode == -signal.SIGKILL
         rows = [json.loads(line) for line in lines.read_bytes().split(b"\n")[:-1]] if lines.exists() else []
         assert len(rows) >= before
         for row in rows:
@@ -429,6 +431,7 @@ def killed_and_resumed(kills: int, *words: str, total: int) -> None:
             lines.rename(f"manifest-{number}")
             for path in Path("made").iterdir():
                 path.unlink()
+    assert killed > kills // 2, "the job ended before most kills"
     Path("wait.txt").write_text("0")
     done = salon("bench", "generate", "prompts.jsonl", "--output", "made", *words)
     assert done.exit_code == 0, done.output

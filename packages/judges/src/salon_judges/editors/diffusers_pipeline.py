@@ -192,16 +192,24 @@ def frame_rate(pipeline: Any, options: Mapping[str, Any]) -> Fraction:
 
     The option ``fps`` or ``frame_rate`` says it, else the default of the call's argument of that name.
 
+    Args:
+        pipeline: any callable.
+        options: of its call.
+
     Raises:
         InputError: neither says it, or it is no number above 0 and up to 240.
+
+    Example:
+        >>> frame_rate(lambda prompt, frame_rate=25: None, {}), frame_rate(lambda prompt: None, {"fps": 23.976})
+        (Fraction(25, 1), Fraction(2997, 125))
     """
     parameters = _parameters(pipeline)
     own = [parameters[name].default for name in _RATES if name in parameters]
     rate = next((options[name] for name in _RATES if name in options), own[0] if own else None)
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= _MOST_FRAMES_PER_SECOND:
-        problem = "a second of this pipeline's videos has an unknown number of frames: fps is"
+        problem = f"frames per second of this pipeline's videos are a number above 0 and up to {_MOST_FRAMES_PER_SECOND}, not"
         hint = "Write --set fps=16, or what the model's page says."
-        raise InputError(problem, key="fps", value=rate, allowed="a number above 0 and up to 240", hint=hint)
+        raise InputError(problem, source=type(pipeline).__name__, key="fps", value=rate, hint=hint)
     return Fraction(rate).limit_denominator(1001)
 
 
