@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import example, given
+from hypothesis import strategies as st
 from PIL import Image
 
 from for_each import for_each
@@ -25,8 +27,10 @@ from salon_bench.viewer.cases import CASE
 from salon_bench.viewer.pages import case_page
 from salon_bench.viewer.store_tables import StoreTables
 from salon_console import main
-from salon_judges.editors.videos_server import JOBS
+from salon_judges.clients.chat_reply import NoCompletion
+from salon_judges.editors.videos_server import JOBS, read_job
 from salon_judges.formats.generations import MANIFEST
+from salon_judges.generators import _filled
 from salon_judges.media.video_container import outline
 from salon_judges.media.video_policy import DEFAULT_VIDEO_LIMITS
 from salon_judges.testing.mock_server import Script, ScriptLine, serving
@@ -35,6 +39,7 @@ from salon_store import ResultStore
 from salon_synthetic import Item, Scene, png
 from salon_synthetic.scenes.drawing import read_scene
 from salon_synthetic.videos import write_clip
+from salon_taxonomy.testing import HOSTILE_REPLIES
 from salon_taxonomy.verdict import Unscored
 
 PROGRAM = """\
@@ -75,13 +80,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         {"prompt_id": "one", "prompt": "make it green", "source": "cup.png"},
         {"prompt_id": "two", "prompt": "set the table", "source": ["table.png", "cup.png"]},
     )
-    Path("copy.py").write_text(PROGRAM)
+    Path("mygen.py").write_text(PROGRAM)
     Path("wait.txt").write_text("0")
     write_clip(Path("clip.mp4"), "clean", seconds=0.5)
     return tmp_path
 
 
-def prompts(*rows: dict[str, object]) -> None:
+def prompts(*rows: Mapping[str, object]) -> None:
     Path("prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
@@ -95,7 +100,7 @@ def generate(*more: object, file: str = "prompts.jsonl") -> Result:
     return salon("bench", "generate", file, "--output", "made", *more)
 
 
-def program(*placeholders: str, file: str = "copy.py") -> str:
+def program(*placeholders: str, file: str = "mygen.py") -> str:
     return f"{shlex.quote(sys.executable)} {Path(file).absolute()} {{prompt_file}} {{output}} {' '.join(placeholders)}"
 
 
@@ -387,6 +392,32 @@ def test_what_a_videos_server_answers_instead_of_a_video_is_a_failure_with_its_r
     assert manifest() == [] and not list(Path("made").glob("*.mp4"))
 
 
+@given(st.one_of(st.sampled_from(HOSTILE_REPLIES).map(lambda text: text.encode("utf-8", "replace")), st.binary(max_size=200)))
+@example(b'{"id": "a/../../b", "status": "completed"}')
+@example(b'{"id": "..", "status": "completed"}')
+@example(b'{"id": "video_1", "status": 3}')
+@example(b'{"id": "video_1", "status": "failed", "error": [1]}')
+def test_no_answer_about_a_job_raises_or_leads_to_another_path(body: bytes) -> None:
+    read = read_job(body)
+    if not isinstance(read, NoCompletion):
+        job = json.loads(read.text)
+        assert not set(job["id"]) & set("/?#%\\") and not job["id"].startswith(".")
+        assert isinstance(job["status"], str) and isinstance(job["error"], str)
+
+
+@given(
+    st.lists(st.sampled_from(["{source}", "{output}", "{seed}", "--image=", "x"]), min_size=1, max_size=4),
+    st.lists(st.text(alphabet="ab{}\\$", max_size=6), min_size=1, max_size=3),
+)
+def test_a_word_is_there_once_for_each_source_and_what_is_filled_in_is_not_read_again(
+    parts: list[str], sources: list[str]
+) -> None:
+    word = "".join(parts)
+    words = _filled(word, {"source": sources, "output": ["{seed}"], "seed": ["7"]})
+    expected = [word.format(source=source, output="{seed}", seed="7") for source in sources]
+    assert words == (expected if "{source}" in word else expected[:1])
+
+
 @for_each("forget", [False, True])
 def test_a_job_that_was_begun_is_waited_for_and_not_paid_for_again(folder: Path, forget: bool) -> None:
     prompts({"prompt": "a ball"})
@@ -401,6 +432,25 @@ def test_a_job_that_was_begun_is_waited_for_and_not_paid_for_again(folder: Path,
     assert (made.exit_code, len(server.created)) == (0, 2 if forget else 1), made.output
     for path in Path("made").iterdir():
         path.unlink()
+
+
+@pytest.mark.slow  # kills
+def test_the_jobs_of_a_process_that_was_killed_are_fetched_by_the_next(folder: Path) -> None:
+    prompts(*({"prompt_id": f"p{number}", "prompt": f"prompt {number}"} for number in range(4)))
+    server = Videos(Path("clip.mp4").read_bytes(), hold=True)
+    with video_server(server):
+        words = ("--video", "--generator", judge_file(server.url), "--concurrency", "2")
+        start = "from salon_console import main; main()"
+        command = [sys.executable, "-c", start, "bench", "generate", "prompts.jsonl", "--output", "made", "--quiet", *words]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        while process.poll() is None and sum(server.looks.values()) < 3:
+            time.sleep(0.005)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+        assert process.returncode == -signal.SIGKILL and manifest() == []
+        server.hold = False
+        made = generate(*words)
+    assert (made.exit_code, len(server.created), len(manifest())) == (0, 4, 4), made.output
 
 
 def killed_and_resumed(kills: int, *words: str, total: int) -> None:

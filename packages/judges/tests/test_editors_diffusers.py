@@ -147,9 +147,8 @@ def test_a_generator_edits_by_an_edit_pipeline_and_by_the_image_to_image_one_of_
 
 def video_pipelines(folder: Path) -> None:
     """Wan and LTX with random weights and an alphabet as vocabulary."""
-    import diffusers
-    import torch
-    import transformers
+    diffusers = pytest.importorskip("diffusers")
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     words = ["<pad>", "</s>", "<unk>", *"abcdefghijklmnopqrstuvwxyz. "]
@@ -189,7 +188,6 @@ def video_pipelines(folder: Path) -> None:
 
 @pytest.mark.slow  # imports two families of pipelines
 def test_pipelines_make_videos_of_prompts_and_of_first_frames_at_the_rate_that_they_or_the_user_say(tmp_path: Path) -> None:
-    pytest.importorskip("diffusers")
     video_pipelines(tmp_path)
     frame = replace(PICTURE, role=MediaRole.FIRST_FRAME)
 

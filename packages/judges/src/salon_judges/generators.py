@@ -12,6 +12,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, Protocol, runtime_checkable
@@ -199,9 +200,9 @@ class CommandGenerator(Closing):
             prompt_file.write_text(prompt, encoding="utf-8", newline="")
             filled = {"prompt_file": [str(prompt_file)], "output": [str(output)], "seed": [str(seed)]}
             for number, each in enumerate(given):
-                data = each.data or b""
-                path = Path(folder, f"{each.role}-{number}.{ending_of(data)}")
-                path.write_bytes(data)
+                content = each.data or b""
+                path = Path(folder, f"{each.role}-{number}.{ending_of(content)}")
+                path.write_bytes(content)
                 filled.setdefault(str(each.role), []).append(str(path))
             words = [text for word in self._words for text in _filled(word, filled)]
             code = await self._run(words, log)
@@ -316,10 +317,10 @@ def _refuse_others(given: Sequence[Media], *roles: MediaRole) -> None:
 
 def _filled(word: str, values: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a word of a command with its placeholders filled in, once for each value of the one with the most."""
-    names = _PLACEHOLDER.findall(word)
-    count = max((len(values[name]) for name in names), default=1)
-    rounds = [{name: values[name][number % len(values[name])] for name in names} for number in range(count)]
-    return [_PLACEHOLDER.sub(lambda match, filled=filled: filled[match[1]], word) for filled in rounds]
+    parts = _PLACEHOLDER.split(word)  # texts and names in turn
+    count = max((len(values[name]) for name in parts[1::2]), default=1)
+    filled = ([values[name][number % len(values[name])] for name in parts[1::2]] for number in range(count))
+    return ["".join(text for pair in zip_longest(parts[::2], texts, fillvalue="") for text in pair) for texts in filled]
 
 
 def _placeholders(names: tuple[str, ...]) -> list[str]:
