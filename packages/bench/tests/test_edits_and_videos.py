@@ -293,6 +293,17 @@ def test_an_images_server_gets_sources_as_a_form_and_prompts_without_one_as_json
         assert server.seen[1].body.count(b'name="image[]"') == 2
 
 
+def test_a_source_in_a_format_that_servers_do_not_take_fails_alone(folder: Path) -> None:
+    Image.new("RGB", (16, 16), "red").save("cup.bmp")
+    prompts(*({"prompt_id": name, "prompt": name, "source": f"cup.{name}"} for name in ("bmp", "png")))
+    with serving(Script()) as server, video_server(Videos(Path("clip.mp4").read_bytes())) as videos:
+        for words in (("--generator", f"vllm:m@{server.url}"), ("--video", "--generator", judge_file(videos.url))):
+            failed = generate(*words, "--output", words[0].strip("-"))
+            assert (failed.exit_code, "1 rejected" in failed.stderr) == (1, True), failed.output
+            assert "bmp, sample 0: " in failed.stderr and "only PNG, JPEG and WebP" in failed.stderr
+            assert "1 pictures made" in failed.stdout or "1 videos made" in failed.stdout
+
+
 @dataclass
 class Videos:
     """A videos server whose jobs are done at the second look."""

@@ -101,11 +101,14 @@ class OpenAICompatibleGenerator(ImagesServer):
         """Return the server's picture, or why it failed.
 
         Raises:
-            InputError: a file is given that is no source, or cannot be sent.
+            InputError: a file is given that is no source.
         """
         _refuse_others(given, MediaRole.SOURCE)
         if given:
-            return await self._editor.edit(given[0], prompt, seed=seed, further=given[1:])
+            try:
+                return await self._editor.edit(given[0], prompt, seed=seed, further=given[1:])
+            except InputError as error:  # a format that servers do not take; other prompts may have others
+                return Edit(None, CallStatus.REJECTED, self.version, error=str(error))
         fields = {"model": self.settings.model, "prompt": prompt, "n": 1, "seed": seed, **self.settings.extra_body}
         return await self.request(json.dumps({key: value for key, value in fields.items() if value is not None}).encode())
 

@@ -113,14 +113,17 @@ class VideosServer(ImagesServer):
         """Return the server's video, or why it failed; ``given`` is at most one picture or video, with its bytes.
 
         Raises:
-            InputError: several files are given, or one that cannot be sent; the file of jobs is damaged or in use.
+            InputError: several files are given; the file of jobs is damaged or in use.
         """
         if len(given) > 1:
             raise InputError("a server takes one picture or video with each prompt, not", value=len(given))
         fields = {"model": self.settings.model, "prompt": prompt, "seed": seed, **self.settings.extra_body}
         if given or self.settings.kind != "sglang":
             files = [("input_reference", each, each.data or b"") for each in given]
-            body, post = await multipart(fields, files), self._endpoint.post
+            try:
+                body, post = await multipart(fields, files), self._endpoint.post
+            except InputError as error:  # a format that servers do not take; other prompts may have others
+                return Edit(None, CallStatus.REJECTED, self.version, error=str(error))
         else:  # SGLang takes a form only with a picture
             present = {key: value for key, value in fields.items() if value is not None}
             body, post = json.dumps(present).encode(), self._texts.post
